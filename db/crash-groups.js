@@ -82,7 +82,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
 
   const store = db.transaction((/** @type {string} */ fingerprint, /** @type {import('./crashes.js').CrashRecord} */ record, /** @type {{ culprit: string | null }} */ { culprit }) => {
     const atMs = Date.parse(record.at)
-    const facts = { fingerprint, kind: record.kind, cause: record.cause, errorName: record.errorName, message: clip(record.errorMessage), culprit, release: record.release, atMs }
+    const facts = { fingerprint, kind: record.kind, cause: record.cause, errorName: record.errorName, message: clipText(record.errorMessage), culprit, release: record.release, atMs }
     const known = /** @type {any} */ (byFingerprint.get(fingerprint))
     if (!known) insert.run(facts)
     const before = known ?? byFingerprint.get(fingerprint)
@@ -145,8 +145,8 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       ]
       const ids = expression === undefined ? undefined : JSON.stringify(crashes.search(expression))
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
-      const rows = /** @type {any[]} */ (statement(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY ${rank} DESC, id DESC LIMIT @limit`)
-        .all({ limit: limit + 1, ...before, ...given({ state, fingerprint, release, since, ids }) }))
+      const rows = /** @type {any[]} */ (prepareStatement(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY ${rank} DESC, id DESC LIMIT @limit`)
+        .all({ limit: limit + 1, ...before, ...givenValues({ state, fingerprint, release, since, ids }) }))
       const last = rows.length > limit ? rows[limit - 1] : null
       return { items: rows.slice(0, limit).map(toGroup), next: last && encodeRankCursor(kind, { rank: last[rank], id: last.id }) }
     },
@@ -163,33 +163,33 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
     /** Forgets groups that have not crashed for too long. @param {{ before: number, rows: number }} what @returns {number} how many */
     sweep: db.transaction((/** @type {{ before: number, rows: number }} */ { before, rows }) => {
       const ids = /** @type {number[]} */ (expired.all(before, rows))
-      for (const id of ids) forget(id)
+      for (const id of ids) forgetGroup(id)
       return ids.length
     })
   }
 
   /** @param {number} added */
   function makeRoom (added) {
-    if (added > 0 && Number(groupCount.get()) > limits.maxGroups) forget(Number(oldest.get()))
+    if (added > 0 && Number(groupCount.get()) > limits.maxGroups) forgetGroup(Number(oldest.get()))
     while (crashes.bytesKept > limits.maxBytes) {
       const thick = oldestThick.get()
       if (thick !== undefined) crashes.thin(Number(thick))
-      else if (Number(groupCount.get()) > 1) forget(Number(oldest.get()))
+      else if (Number(groupCount.get()) > 1) forgetGroup(Number(oldest.get()))
       else return
     }
   }
 
   /** @param {string} place @param {{ rank: number, id: number }} before @throws {import('../server/errors.js').DeckError} cursor-expired */
   function checkMore (place, before) {
-    checkKept(before.id, () => statement(`SELECT 1 FROM crash_groups WHERE ${place} LIMIT 1`).get(before))
+    checkKept(before.id, () => prepareStatement(`SELECT 1 FROM crash_groups WHERE ${place} LIMIT 1`).get(before))
   }
 
-  function forget (/** @type {number} */ id) {
+  function forgetGroup (/** @type {number} */ id) {
     crashes.forget(id)
     remove.run(id)
   }
 
-  function statement (/** @type {string} */ sql) {
+  function prepareStatement (/** @type {string} */ sql) {
     let prepared = pages.get(sql)
     if (prepared === undefined) pages.set(sql, prepared = db.prepare(sql))
     return prepared
@@ -207,36 +207,36 @@ function toGroup (row) {
     errorName: row.error_name,
     message: row.message,
     culprit: row.culprit,
-    firstSeenAt: iso(row.first_ms) ?? '',
-    lastSeenAt: iso(row.last_ms) ?? '',
+    firstSeenAt: toIso(row.first_ms) ?? '',
+    lastSeenAt: toIso(row.last_ms) ?? '',
     count: row.count,
     firstRelease: row.first_release,
     lastRelease: row.last_release,
     lastCrash: row.last_crash,
     assignee: row.assignee,
     highestRelease: row.highest_release,
-    stateChangedAt: iso(row.state_ms),
+    stateChangedAt: toIso(row.state_ms),
     stateChangedBy: row.state_actor,
-    returnedAt: iso(row.returned_ms)
+    returnedAt: toIso(row.returned_ms)
   }
 }
 
 /** @param {any} row */
 function toRelease (row) {
-  return { release: row.release, count: row.count, firstSeenAt: iso(row.first_ms) ?? '', lastSeenAt: iso(row.last_ms) ?? '' }
+  return { release: row.release, count: row.count, firstSeenAt: toIso(row.first_ms) ?? '', lastSeenAt: toIso(row.last_ms) ?? '' }
 }
 
 /** @param {number | null} ms */
-function iso (ms) {
+function toIso (ms) {
   return ms === null ? null : new Date(ms).toISOString()
 }
 
 /** @param {Record<string, unknown>} values those that are defined */
-function given (values) {
+function givenValues (values) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
 }
 
 /** @param {string | null} text */
-function clip (text) {
+function clipText (text) {
   return text === null || text.length <= MAX_MESSAGE_CHARS ? text : `${text.slice(0, MAX_MESSAGE_CHARS - 1)}…`
 }

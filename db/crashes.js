@@ -47,10 +47,10 @@ export function createCrashes (db, { random }) {
     store (group, count, record) {
       if (count > 2) makeRoom(group, count)
       const place = count === 1 ? FIRST : NEWEST
-      const body = bounded(record)
+      const body = boundRecord(record)
       const bytes = Buffer.byteLength(body)
       const { lastInsertRowid } = insert.run({ group, place, atMs: Date.parse(record.at), bytes, body })
-      insertText.run({ row: rowOf(group, place), message: clip(record.errorMessage), stack: clip(record.stack) })
+      insertText.run({ row: rowOf(group, place), message: clipText(record.errorMessage), stack: clipText(record.stack) })
       bytesKept += bytes
       return Number(lastInsertRowid)
     },
@@ -68,13 +68,13 @@ export function createCrashes (db, { random }) {
     },
 
     /** @param {number} group @returns {Record<string, any>[]} newest first, without their long parts */
-    list: (group) => /** @type {any[]} */ (ofGroup.all(group)).map(({ id, body }) => brief(id, JSON.parse(body))),
+    list: (group) => /** @type {any[]} */ (ofGroup.all(group)).map(({ id, body }) => briefOf(id, JSON.parse(body))),
 
     /** @param {string} expression of FTS5, see toExpression @returns {number[]} ids of groups */
     search: (expression) => /** @type {number[]} */ (search.all(expression)),
 
     /** @param {number} group forgets its random samples */
-    thin (group) { for (const { place, bytes } of /** @type {any[]} */ (placesOf.all(group, RANDOM))) remove(group, place, bytes) },
+    thin (group) { for (const { place, bytes } of /** @type {any[]} */ (placesOf.all(group, RANDOM))) removeCrash(group, place, bytes) },
 
     /** @param {number} group forgets all its samples */
     forget (group) {
@@ -89,14 +89,14 @@ export function createCrashes (db, { random }) {
     const chosen = nth < RANDOM_SAMPLES ? nth : Math.floor(random() * (nth + 1))
     const place = chosen < RANDOM_SAMPLES ? RANDOM + chosen : NEWEST
     const old = /** @type {any} */ (placesOf.all(group, NEWEST)).find((/** @type {any} */ sample) => sample.place === place)
-    if (old) remove(group, place, old.bytes)
+    if (old) removeCrash(group, place, old.bytes)
     if (place === NEWEST) return
     move.run({ group, from: NEWEST, to: place })
     moveText.run({ from: rowOf(group, NEWEST), to: rowOf(group, place) })
   }
 
   /** @param {number} group @param {number} place @param {number} bytes */
-  function remove (group, place, bytes) {
+  function removeCrash (group, place, bytes) {
     drop.run(group, place)
     dropText.run(rowOf(group, place))
     bytesKept -= bytes
@@ -120,18 +120,18 @@ function rowOf (group, place) {
 }
 
 /** @param {CrashRecord} record @returns {string} JSON of bounded length */
-function bounded (record) {
+function boundRecord (record) {
   const whole = JSON.stringify(record)
   if (whole.length <= MAX_BODY_CHARS) return whole
   return JSON.stringify({ ...record, stderr: [], vitals: [], requests: [], causes: [], isCut: true })
 }
 
 /** @param {number} id @param {any} record */
-function brief (id, { at, cause, code, signal, slot, worker, pid, release, rollout, uptimeMs, errorName, errorMessage }) {
+function briefOf (id, { at, cause, code, signal, slot, worker, pid, release, rollout, uptimeMs, errorName, errorMessage }) {
   return { id, at, cause, code, signal, slot, worker, pid, release, rollout, uptimeMs, errorName, errorMessage }
 }
 
 /** @param {string | null} text */
-function clip (text) {
+function clipText (text) {
   return (text ?? '').slice(0, MAX_TEXT_CHARS)
 }

@@ -7,7 +7,7 @@ import { DeckError } from '../server/errors.js'
  * @param {number} beforeId the next page begins below this id
  */
 export function encodeCursor (kind, beforeId) {
-  return encode(kind, [beforeId])
+  return encodeNumbers(kind, [beforeId])
 }
 
 /**
@@ -17,7 +17,7 @@ export function encodeCursor (kind, beforeId) {
  * @throws {DeckError} `invalid-query`
  */
 export function decodeCursor (kind, cursor) {
-  return decode(kind, cursor, 1)?.[0] ?? Infinity
+  return decodeNumbers(kind, cursor, 1)?.[0] ?? Infinity
 }
 
 /**
@@ -25,28 +25,28 @@ export function decodeCursor (kind, cursor) {
  * @param {string} kind @param {{ rank: number, id: number }} before
  */
 export function encodeRankCursor (kind, { rank, id }) {
-  return encode(kind, [rank, id])
+  return encodeNumbers(kind, [rank, id])
 }
 
 /** @param {string} kind @param {string | null | undefined} cursor @returns {{ rank: number, id: number } | null} null without a cursor @throws {DeckError} `invalid-query` */
 export function decodeRankCursor (kind, cursor) {
-  const numbers = decode(kind, cursor, 2)
+  const numbers = decodeNumbers(kind, cursor, 2)
   return numbers && { rank: numbers[0], id: numbers[1] }
 }
 
 /** @param {string} kind @param {number[]} numbers */
-function encode (kind, numbers) {
+function encodeNumbers (kind, numbers) {
   return Buffer.from(kind + numbers.join('.')).toString('base64url')
 }
 
 /** @param {string} kind @param {string | null | undefined} cursor @param {number} length @returns {number[] | null} null without a cursor */
-function decode (kind, cursor, length) {
+function decodeNumbers (kind, cursor, length) {
   if (cursor === undefined || cursor === null || cursor === '') return null
   const text = Buffer.from(String(cursor), 'base64url').toString('latin1')
   const parts = text.startsWith(kind) ? text.slice(1).split('.') : []
   const numbers = parts.every((part) => /^\d{1,15}$/.test(part)) ? parts.map(Number) : []
   // Decoding forgives stray characters; only what encodes back to itself came from here.
-  if (numbers.length !== length || encode(kind, numbers) !== cursor) {
+  if (numbers.length !== length || encodeNumbers(kind, numbers) !== cursor) {
     throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(String(cursor).slice(0, 60))}`)
   }
   return numbers

@@ -1,5 +1,5 @@
 import { startBudget } from './budget.js'
-import { cursorAt, FIRST_CHUNK, resized, toConditions } from './event-search.js'
+import { cursorAt, FIRST_CHUNK, resizeChunk, toConditions } from './event-search.js'
 import { SPAN_SIZE } from './events.js'
 
 /**
@@ -28,10 +28,10 @@ export function createEventCounts (db, search, { clock }) {
   const keptIds = db.prepare('SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest')
   const keptTimes = db.prepare('SELECT min(oldest_ms) AS oldestMs, max(newest_ms) AS newestMs FROM spans')
 
-  return { count, countWithEnds, times }
+  return { count: countEvents, countWithEnds, times: readTimes }
 
   /** The first and the last time of what is kept, give or take a span. @returns {{ oldestMs: number, newestMs: number } | null} null: nothing is */
-  function times () {
+  function readTimes () {
     const { oldestMs, newestMs } = /** @type {{ oldestMs: number | null, newestMs: number | null }} */ (keptTimes.get())
     return oldestMs === null || newestMs === null ? null : { oldestMs, newestMs }
   }
@@ -41,9 +41,9 @@ export function createEventCounts (db, search, { clock }) {
    * @returns {{ counts: Count[], next: string | null, reachedMs: number | null }} `next`: its time was spent, and more is to be added;
    *   `reachedMs`: nothing that is left to count is later than that
    */
-  function count (query) {
+  function countEvents (query) {
     const tally = createTally()
-    const rest = read(query, UNCOUNTED.some((name) => query[name] !== undefined) ? byRows : bySpans, tally.add)
+    const rest = readCounts(query, UNCOUNTED.some((name) => query[name] !== undefined) ? byRows : bySpans, tally.add)
     return { counts: tally.list(), ...rest }
   }
 
@@ -55,7 +55,7 @@ export function createEventCounts (db, search, { clock }) {
   function countWithEnds (query) {
     /** @type {CountWithEnds[]} */
     const counts = []
-    const rest = read(query, byRows, (count) => counts.push(count))
+    const rest = readCounts(query, byRows, (count) => counts.push(count))
     return { counts, ...rest }
   }
 
@@ -65,7 +65,7 @@ export function createEventCounts (db, search, { clock }) {
    * @param {(reading: Reading<Read>) => (newest: number) => number} reader  reads a piece that begins with that id, and says below which one it goes on
    * @param {(count: Read) => void} add
    */
-  function read ({ stepMs, ...query }, reader, add) {
+  function readCounts ({ stepMs, ...query }, reader, add) {
     const found = search.begin(query)
     if (found === null) return { next: null, reachedMs: null }
     const budget = startBudget(clock)
@@ -84,7 +84,7 @@ export function createEventCounts (db, search, { clock }) {
       const beganAt = budget.elapsedMs()
       const lead = search.leadingFilter(found.filters, { newest, oldest: found.range.oldest }, chunk)
       search.groups(lead, { newest, oldest: lead.oldest }, found.conditions, stepMs).forEach(add)
-      chunk = resized(chunk, budget.elapsedMs() - beganAt)
+      chunk = resizeChunk(chunk, budget.elapsedMs() - beganAt)
       return lead.oldest - 1
     }
   }

@@ -1,6 +1,6 @@
 import { DeckError } from '../server/errors.js'
 import { startBudget } from './budget.js'
-import { cursorAt, FIRST_CHUNK, resized } from './event-search.js'
+import { cursorAt, FIRST_CHUNK, resizeChunk } from './event-search.js'
 import { toEvent } from './events.js'
 
 /** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
@@ -17,17 +17,17 @@ const FREE_ROWS = 96
  * @param {{ clock: () => number }} parts `clock`: monotonic ms
  */
 export function createEventPages (search, { clock }) {
-  return { page }
+  return { page: readPage }
 
   /** @param {EventQuery} [query] @returns {{ items: DeckEvent[], next: string | null }} */
-  function page (query = {}) {
+  function readPage (query = {}) {
     const limit = checkedLimit(query.limit)
     const found = search.begin(query)
-    return found === null ? { items: [], next: null } : collect(found, limit)
+    return found === null ? { items: [], next: null } : collectRows(found, limit)
   }
 
   /** @param {import('./event-search.js').Search} found @param {number} limit */
-  function collect ({ filters, range, conditions }, limit) {
+  function collectRows ({ filters, range, conditions }, limit) {
     const budget = startBudget(clock)
     /** @type {DeckEvent[]} */
     const items = []
@@ -46,7 +46,7 @@ export function createEventPages (search, { clock }) {
       newest = lead.oldest - 1
       examined += chunk
       if (isSpent()) break
-      chunk = resized(chunk, budget.elapsedMs() - beganAt)
+      chunk = resizeChunk(chunk, budget.elapsedMs() - beganAt)
     }
     return { items, next: newest >= range.oldest ? cursorAt(newest + 1) : null }
   }

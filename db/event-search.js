@@ -63,10 +63,10 @@ export function createEventSearch (db) {
       UNION ALL SELECT (SELECT min(type) FROM events WHERE type > known.type) FROM known WHERE known.type IS NOT NULL)
     SELECT type FROM known WHERE type IS NOT NULL`).pluck()
 
-  return { prepare, begin, leadingFilter, rows, groups }
+  return { prepare, begin: beginSearch, leadingFilter, rows: selectRows, groups: selectGroups }
 
   /** @param {EventQuery} query @returns {Search | null} null: nothing can match */
-  function begin (query) {
+  function beginSearch (query) {
     const times = { since: toMs('since', query.since), until: toMs('until', query.until) }
     const filters = toFilters(query)
     const range = idRange(decodeCursor(CURSOR_KIND, query.cursor), times)
@@ -82,7 +82,7 @@ export function createEventSearch (db) {
     /** @type {{ filter: Filter | null, oldest: number }} */
     let best = { filter: null, oldest: Math.max(oldest, newest - chunk + 1) }
     for (const filter of filters) {
-      const sql = branches(filter, (condition) => `SELECT id FROM events INDEXED BY ${filter.index} WHERE ${condition} AND id BETWEEN @oldest AND @newest`)
+      const sql = unionOf(filter, (condition) => `SELECT id FROM events INDEXED BY ${filter.index} WHERE ${condition} AND id BETWEEN @oldest AND @newest`)
       const reached = prepare(`${sql} ORDER BY id DESC LIMIT 1 OFFSET @chunk`).pluck()
         .get({ ...branchValues(filter), newest, oldest, chunk: chunk - 1 })
       const candidate = { filter, oldest: reached === undefined ? oldest : Number(reached) }
@@ -92,8 +92,8 @@ export function createEventSearch (db) {
   }
 
   /** @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions @returns {IterableIterator<any>} newest first */
-  function rows (lead, range, conditions) {
-    return prepare(`${selection(lead, conditions, COLUMNS)} ORDER BY id DESC`).iterate(valuesOf(lead, range, conditions))
+  function selectRows (lead, range, conditions) {
+    return prepare(`${selectionOf(lead, conditions, COLUMNS)} ORDER BY id DESC`).iterate(valuesOf(lead, range, conditions))
   }
 
   /**
@@ -101,17 +101,17 @@ export function createEventSearch (db) {
    * @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions @param {number} stepMs
    * @returns {import('./event-counts.js').CountWithEnds[]}
    */
-  function groups (lead, range, conditions, stepMs) {
-    const sql = `SELECT at_ms / @stepMs AS step, type, cause, count(*) AS count, min(at_ms) AS firstMs, max(at_ms) AS lastMs, max(id) AS lastId FROM (${selection(lead, conditions, 'at_ms, type, cause, id')}) GROUP BY 1, 2, 3`
+  function selectGroups (lead, range, conditions, stepMs) {
+    const sql = `SELECT at_ms / @stepMs AS step, type, cause, count(*) AS count, min(at_ms) AS firstMs, max(at_ms) AS lastMs, max(id) AS lastId FROM (${selectionOf(lead, conditions, 'at_ms, type, cause, id')}) GROUP BY 1, 2, 3`
     return /** @type {any[]} */ (prepare(sql).all({ ...valuesOf(lead, range, conditions), stepMs: BigInt(stepMs) }))
   }
 
   /** @param {{ filter: Filter | null }} lead @param {Conditions} conditions @param {string} columns */
-  function selection ({ filter }, conditions, columns) {
+  function selectionOf ({ filter }, conditions, columns) {
     const within = `id BETWEEN @oldest AND @newest${conditions.sql}`
     return filter === null
       ? `SELECT ${columns} FROM events NOT INDEXED WHERE ${within}`
-      : branches(filter, (condition) => `SELECT ${columns} FROM events INDEXED BY ${filter.index} WHERE ${condition} AND ${within}`)
+      : unionOf(filter, (condition) => `SELECT ${columns} FROM events INDEXED BY ${filter.index} WHERE ${condition} AND ${within}`)
   }
 
   /** @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions */
@@ -182,7 +182,7 @@ function causesByType (patterns, plain) {
 }
 
 /** One SELECT per value: each comes out of its index in order, and SQLite merges them without sorting. */
-function branches (/** @type {Filter} */ { column, values }, /** @type {(condition: string) => string} */ select) {
+function unionOf (/** @type {Filter} */ { column, values }, /** @type {(condition: string) => string} */ select) {
   return values.map((_, index) => select(`${column} = @value${index}`)).join(' UNION ALL ')
 }
 
@@ -199,7 +199,7 @@ function branchValues ({ values }) {
 export function toConditions (query, filters, { since, until } = NO_TIMES) {
   /** @type {Record<string, any>} */
   const values = {}
-  const among = (/** @type {string} */ column, /** @type {string} */ prefix, /** @type {(string | number)[]} */ wanted) => {
+  const isAmong = (/** @type {string} */ column, /** @type {string} */ prefix, /** @type {(string | number)[]} */ wanted) => {
     const names = wanted.map((value, index) => {
       const name = `${prefix}${index}`
       values[name] = value
@@ -209,8 +209,8 @@ export function toConditions (query, filters, { since, until } = NO_TIMES) {
   }
   const parts = filters.map(({ column, values: wanted, causes = new Map() }) => {
     const prefix = column.slice(1, -1)
-    const plain = among(column, prefix, wanted.filter((value) => !causes.has(value)))
-    const withCause = [...causes].map(([type, names], index) => `(${among(column, `${prefix}_${index}_`, [type])} AND ${among('cause', `${prefix}_cause_${index}_`, names)})`)
+    const plain = isAmong(column, prefix, wanted.filter((value) => !causes.has(value)))
+    const withCause = [...causes].map(([type, names], index) => `(${isAmong(column, `${prefix}_${index}_`, [type])} AND ${isAmong('cause', `${prefix}_cause_${index}_`, names)})`)
     return withCause.length === 0 ? plain : `(${[plain, ...withCause].join(' OR ')})`
   })
   if (since !== null) parts.push('at_ms >= @since')
@@ -237,7 +237,7 @@ function toMs (name, value) {
 }
 
 /** Aims at half a millisecond to one for a chunk: short enough to stop in time, long enough to be worth a statement. */
-export function resized (/** @type {number} */ chunk, /** @type {number} */ tookMs) {
+export function resizeChunk (/** @type {number} */ chunk, /** @type {number} */ tookMs) {
   if (tookMs < 0.5) return Math.min(chunk * 2, MAX_CHUNK)
   return tookMs > 1 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
 }

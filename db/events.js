@@ -75,19 +75,19 @@ function toRow (event) {
   return {
     id: event.id,
     atMs: Date.parse(event.at),
-    type: text(event.type, MAX_NAME_CHARS) ?? '',
-    cause: text(event.cause, MAX_NAME_CHARS),
-    slot: integer(event.slot),
-    worker: integer(event.worker),
-    pid: integer(event.pid),
-    release: text(event.release, MAX_NAME_CHARS),
-    rollout: integer(event.rollout),
-    actor: text(event.actor, MAX_NAME_CHARS),
-    code: integer(event.code),
-    signal: text(event.signal, MAX_NAME_CHARS),
-    uptimeMs: integer(event.uptimeMs),
-    message: text(event.message, MAX_MESSAGE_CHARS),
-    detail: json(withoutStory(event))
+    type: textOf(event.type, MAX_NAME_CHARS) ?? '',
+    cause: textOf(event.cause, MAX_NAME_CHARS),
+    slot: integerOf(event.slot),
+    worker: integerOf(event.worker),
+    pid: integerOf(event.pid),
+    release: textOf(event.release, MAX_NAME_CHARS),
+    rollout: integerOf(event.rollout),
+    actor: textOf(event.actor, MAX_NAME_CHARS),
+    code: integerOf(event.code),
+    signal: textOf(event.signal, MAX_NAME_CHARS),
+    uptimeMs: integerOf(event.uptimeMs),
+    message: textOf(event.message, MAX_MESSAGE_CHARS),
+    detail: jsonOf(withoutStory(event))
   }
 }
 
@@ -105,24 +105,24 @@ function withoutStory ({ type, detail }) {
 }
 
 /** @param {unknown} value @param {number} maxChars */
-function text (value, maxChars) {
+function textOf (value, maxChars) {
   if (value === null || value === undefined) return null
   const string = String(value)
   return string.length > maxChars ? string.slice(0, maxChars - 1) + '…' : string
 }
 
 /** @param {unknown} value */
-function integer (value) {
+function integerOf (value) {
   return typeof value === 'number' && Number.isSafeInteger(Math.round(value)) ? Math.round(value) : null
 }
 
 /** @param {unknown} value @returns {string | null} valid JSON of bounded length, whatever the app has put into it */
-function json (value) {
+function jsonOf (value) {
   if (value === null || value === undefined) return null
   try {
     const whole = JSON.stringify(value)
     if (whole.length <= MAX_DETAIL_CHARS) return whole
-    const cut = JSON.stringify(value, (_key, part) => typeof part === 'string' ? text(part, MAX_DETAIL_STRING_CHARS) : part)
+    const cut = JSON.stringify(value, (_key, part) => typeof part === 'string' ? textOf(part, MAX_DETAIL_STRING_CHARS) : part)
     return cut.length <= MAX_DETAIL_CHARS ? cut : JSON.stringify({ truncated: true, chars: whole.length })
   } catch (error) {
     // A cycle, a BigInt or a toJSON that throws says nothing about the database.

@@ -41,7 +41,7 @@ export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvent
  */
 export function openHistory ({ file, now = Date.now, clock = () => performance.now(), retention = {} }) {
   const options = { file, now, clock, retention: { ...DEFAULT_RETENTION, ...retention } }
-  let { tables, away } = begin(options)
+  let { tables, away } = openOrCopy(options)
 
   return {
     /** Why the database cannot be had, so that whatever is stored is kept in memory alone; null: it is open. @type {string | null} */
@@ -69,40 +69,40 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
      * Newest first. It may hold fewer than `limit` items, even none, and still have a `next`: then its time was spent.
      * @param {EventQuery} [query]
      */
-    page: (query) => reading(() => tables.page(query)),
+    page: (query) => readOrUnavailable(() => tables.page(query)),
 
     /**
      * How many events each step of time has. Where it has a `next`, its time was spent: what comes with that is to be added.
      * @param {EventQuery & { stepMs: number }} query
      */
-    count: (query) => reading(() => tables.counts.count(query)),
+    count: (query) => readOrUnavailable(() => tables.counts.count(query)),
 
     /**
      * The same, each with when the first and the last of them happened, and the id of the newest.
      * @param {EventQuery & { stepMs: number }} query
      */
-    countWithEnds: (query) => reading(() => tables.counts.countWithEnds(query)),
+    countWithEnds: (query) => readOrUnavailable(() => tables.counts.countWithEnds(query)),
 
     /** The first and the last time of what is kept; null: nothing is. */
-    times: () => reading(() => tables.counts.times()),
+    times: () => readOrUnavailable(() => tables.counts.times()),
 
     /** @param {number} id */
-    event: (id) => reading(() => tables.events.find(id)),
+    event: (id) => readOrUnavailable(() => tables.events.find(id)),
 
     /** The rollout as of its last event. @param {number} id */
-    rollout: (id) => reading(() => tables.rollouts.find(id)),
+    rollout: (id) => readOrUnavailable(() => tables.rollouts.find(id)),
 
     /** How long the last rollouts took that have succeeded. @type {ReturnType<typeof createRollouts>['durations']} */
-    rolloutDurations: (which) => reading(() => tables.rollouts.durations(which)),
+    rolloutDurations: (which) => readOrUnavailable(() => tables.rollouts.durations(which)),
 
     /** Those whose master ended before they did, oldest first. */
-    unfinishedRollouts: () => reading(() => tables.rollouts.unfinished()),
+    unfinishedRollouts: () => readOrUnavailable(() => tables.rollouts.unfinished()),
 
     /** Workers that have begun and ended. @param {number} since an event's id */
-    workerLives: (since) => reading(() => tables.workerLives(since)),
+    workerLives: (since) => readOrUnavailable(() => tables.workerLives(since)),
 
     /** @param {{ limit?: number, cursor?: string | null }} [query] */
-    rollouts: (query) => reading(() => tables.rollouts.page(query)),
+    rollouts: (query) => readOrUnavailable(() => tables.rollouts.page(query)),
 
     /** The releases that are kept. Both throw what SQLite says. @type {import('./releases.js').ReleaseRows} */
     releases: {
@@ -127,21 +127,21 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       /** @type {CrashGroups['removeNote']} */
       removeNote: (group, id) => tables.crashes.removeNote(group, id),
       /** @type {CrashGroups['notes']} */
-      notes: (group) => reading(() => tables.crashes.notes(group)),
+      notes: (group) => readOrUnavailable(() => tables.crashes.notes(group)),
       /** @type {CrashGroups['hours']} */
-      hours: (group, sinceMs) => reading(() => tables.crashes.hours(group, sinceMs)),
+      hours: (group, sinceMs) => readOrUnavailable(() => tables.crashes.hours(group, sinceMs)),
       /** @type {CrashGroups['page']} */
-      page: (query) => reading(() => tables.crashes.page(query)),
+      page: (query) => readOrUnavailable(() => tables.crashes.page(query)),
       /** @type {CrashGroups['find']} */
-      find: (id) => reading(() => tables.crashes.find(id)),
+      find: (id) => readOrUnavailable(() => tables.crashes.find(id)),
       /** @type {CrashGroups['counts']} */
-      counts: () => reading(() => tables.crashes.counts()),
+      counts: () => readOrUnavailable(() => tables.crashes.counts()),
       /** @type {CrashGroups['newest']} */
-      newest: (group) => reading(() => tables.crashes.newest(group)),
+      newest: (group) => readOrUnavailable(() => tables.crashes.newest(group)),
       /** @type {CrashGroups['occurrences']} */
-      occurrences: (group) => reading(() => tables.crashes.occurrences(group)),
+      occurrences: (group) => readOrUnavailable(() => tables.crashes.occurrences(group)),
       /** @type {CrashGroups['occurrence']} */
-      occurrence: (group, id) => reading(() => tables.crashes.occurrence(group, id))
+      occurrence: (group, id) => readOrUnavailable(() => tables.crashes.occurrence(group, id))
     },
 
     /** @type {import('./sessions.js').Sessions} */
@@ -171,15 +171,15 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
 
     /** What is told to others. `write` throws what SQLite says. @type {import('./outbox.js').Outbox} */
     outbox: {
-      read: () => reading(() => tables.outbox.read()),
+      read: () => readOrUnavailable(() => tables.outbox.read()),
       write: (row) => tables.outbox.write(row),
-      after: (id, limit) => reading(() => tables.outbox.after(id, limit))
+      after: (id, limit) => readOrUnavailable(() => tables.outbox.after(id, limit))
     },
 
     /** @type {import('./vitals.js').VitalsStore} */
     vitals: {
       write: (steps) => tables.vitals.write(steps),
-      read: (query) => reading(() => tables.vitals.read(query))
+      read: (query) => readOrUnavailable(() => tables.vitals.read(query))
     },
 
     /** @param {{ sliceRows?: number }} [slice] */
@@ -216,7 +216,7 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
 /** @typedef {{ file: string, now: () => number, clock: () => number, retention: import('./retention.js').Retention }} Options */
 
 /** @param {Options} options */
-function begin (options) {
+function openOrCopy (options) {
   try {
     return { tables: openTables(options), away: null }
   } catch (/** @type {any} */ error) {
@@ -296,7 +296,7 @@ function releaseNumber ({ release }) {
  * @param {() => T} read
  * @returns {T}
  */
-function reading (read) {
+function readOrUnavailable (read) {
   try {
     return read()
   } catch (error) {

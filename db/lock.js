@@ -17,14 +17,14 @@ export function takeLock (file) {
     db.pragma('journal_mode = MEMORY')
     db.exec('BEGIN EXCLUSIVE')
     held.add(db)
-    return { release }
+    return { release: releaseLock }
   } catch (/** @type {any} */ error) {
     db.close()
     if (/^SQLITE_BUSY/.test(error.code)) return null
     throw error
   }
 
-  function release () {
+  function releaseLock () {
     held.delete(db)
     db.close()
   }

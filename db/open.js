@@ -26,7 +26,7 @@ export function openDatabase (file, { now = Date.now } = {}) {
   try {
     return { db: openAndMigrate(file), movedAside: null }
   } catch (error) {
-    if (!isDamaged(error)) throw explained(error, file)
+    if (!isDamaged(error)) throw explainError(error, file)
     const movedAside = moveAside(file, now())
     return { db: openAndMigrate(file), movedAside }
   }
@@ -81,7 +81,7 @@ export function checkDatabase (file) {
     pendingMigrations(db)
     db.close()
   } catch (error) {
-    if (!isDamaged(error)) throw explained(error, file)
+    if (!isDamaged(error)) throw explainError(error, file)
   }
 }
 
@@ -97,7 +97,7 @@ function openAndMigrate (file) {
     db.pragma('synchronous = NORMAL')
     db.pragma('foreign_keys = ON')
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
-    migrate(db)
+    migrateDatabase(db)
     return db
   } catch (error) {
     db.close()
@@ -110,7 +110,7 @@ function openAndMigrate (file) {
  * @param {Db} db
  * @param {URL} [folder] numbered files `NNN-name.sql`, append-only
  */
-export function migrate (db, folder = MIGRATIONS) {
+export function migrateDatabase (db, folder = MIGRATIONS) {
   for (const { name, version } of pendingMigrations(db, folder)) {
     const sql = readFileSync(new URL(name, folder), 'utf8')
     db.transaction(() => {
@@ -167,7 +167,7 @@ function moveAside (file, at) {
 }
 
 /** @param {unknown} error @param {string} file */
-function explained (error, file) {
+function explainError (error, file) {
   if (error instanceof DeckError) return error
   const reason = error instanceof Error ? error.message : String(error)
   const code = /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error)) ? 'history-unavailable' : 'data-dir-unusable'

@@ -10,17 +10,17 @@
 export function circleOf (apps) {
   const done = new Set()
   for (const name of apps.keys()) {
-    const circle = follow(name, [])
+    const circle = followDependencies(name, [])
     if (circle) return circle
   }
   return null
 
   /** @param {string} name @param {string[]} way @returns {string[] | null} */
-  function follow (name, way) {
+  function followDependencies (name, way) {
     if (way.includes(name)) return [...way.slice(way.indexOf(name)), name]
     if (done.has(name)) return null
     for (const each of apps.get(name)?.dependsOn ?? []) {
-      const circle = follow(each, [...way, name])
+      const circle = followDependencies(each, [...way, name])
       if (circle) return circle
     }
     done.add(name)
@@ -37,13 +37,13 @@ export function startOrder (apps, names) {
   /** @type {Set<string>} */
   const order = new Set()
   const wanted = new Set(names)
-  for (const name of apps.keys()) if (wanted.has(name)) add(name)
+  for (const name of apps.keys()) if (wanted.has(name)) addApp(name)
   return [...order]
 
   /** @param {string} name */
-  function add (name) {
+  function addApp (name) {
     if (order.has(name)) return
-    for (const each of apps.get(name)?.dependsOn ?? []) add(each)
+    for (const each of apps.get(name)?.dependsOn ?? []) addApp(each)
     order.add(name)
   }
 }
@@ -59,17 +59,17 @@ export async function inStopOrder (apps, names, work) {
   const begun = new Map()
   // Over those too that are not meant.
   const needs = new Map(names.map((name) => [name, new Set(startOrder(apps, [name]))]))
-  return await Promise.all(names.map(begin))
+  return await Promise.all(names.map(beginApp))
 
   /** @param {string} name @returns {Promise<T>} */
-  function begin (name) {
-    if (!begun.has(name)) begun.set(name, after(name))
+  function beginApp (name) {
+    if (!begun.has(name)) begun.set(name, runAfter(name))
     return /** @type {Promise<T>} */ (begun.get(name))
   }
 
   /** @param {string} name */
-  async function after (name) {
-    await Promise.all(names.filter((each) => each !== name && needs.get(each)?.has(name)).map(begin))
+  async function runAfter (name) {
+    await Promise.all(names.filter((each) => each !== name && needs.get(each)?.has(name)).map(beginApp))
     return await work(name)
   }
 }

@@ -6,7 +6,7 @@ import { checkExposure } from './exposure.js'
 import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
 import { movedTo, resolveLaunch } from '../launch/launch.js'
-import { didYouMean, nearest } from './nearest.js'
+import { didYouMean, nearestName } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 import { asNamed, pinPath } from '../system/working-folder.js'
 
@@ -62,7 +62,7 @@ export async function configFromOptions (options, { configFile, cwd = process.cw
 /** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
 function toConfig (sources, { cwd, home, countCpus, launchIn }) {
   const given = oneOf('entry', 'script', sources)
-  const values = validate(given)
+  const values = validateOptions(given)
   if (values.watch && values.releases.mode === 'snapshot') {
     throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
   }
@@ -107,7 +107,7 @@ function launchOf (wish, folder) {
   return folder === undefined || launch.said === null ? launch : resolveLaunch(movedTo(folder, wish))
 }
 
-/** @param {ReturnType<typeof validate>} values @param {Map<string, Given>} given @param {string} cwd @returns {import('../launch/launch.js').Wish} */
+/** @param {ReturnType<typeof validateOptions>} values @param {Map<string, Given>} given @param {string} cwd @returns {import('../launch/launch.js').Wish} */
 function wishOf ({ script, args, execArgv, cwd: own }, given, cwd) {
   const entry = given.get('entry')
   return { entry: /** @type {string | undefined} */ (entry?.value), script, args, execArgv, cwd: own ?? cwd, folder: entry?.folder ?? cwd, source: (given.get('script') ?? entry)?.source }
@@ -180,7 +180,7 @@ export function withValues (config, wanted) {
   for (const name of Object.keys(wanted)) if (!OPTIONS.some((option) => option.name === name)) throw notAnOption(name)
   const known = OPTIONS.map((option) => /** @type {const} */ ([option.name, Object.hasOwn(wanted, option.name) ? wanted[option.name] : valueOf(config, option)]))
   const given = known.filter(([, value]) => value !== undefined).map(([name, value]) => /** @type {const} */ ([name, { value, source: name, folder: config.cwd }]))
-  const next = /** @type {Config} */ (deepFreeze(validate(new Map(given))))
+  const next = /** @type {Config} */ (deepFreeze(validateOptions(new Map(given))))
   checkTogether(next)
   return next
 }
@@ -211,7 +211,7 @@ function refuseMistyped (names) {
   const known = [...OPTIONS.map(({ env }) => env), ...OTHER_ENV]
   for (const name of names) {
     if (known.includes(name)) continue
-    const match = nearest(name.slice(ENV_PREFIX.length), known.map((each) => each.slice(ENV_PREFIX.length)))
+    const match = nearestName(name.slice(ENV_PREFIX.length), known.map((each) => each.slice(ENV_PREFIX.length)))
     if (match !== null) throw new DeckError('unknown-option', `unknown option "${name}" in the environment (did you mean "${ENV_PREFIX}${match}"?)`)
   }
 }
@@ -219,11 +219,11 @@ function refuseMistyped (names) {
 /** @param {import('./apps.js').ConfigFile | null} file @param {string | undefined} app @param {string} cwd @returns {[string, Given][]} */
 function fromApp (file, app, cwd) {
   const { name, shared, own, dataDir } = pickApp(file, app, cwd)
-  return [...fromFile(shared), ...named(name, file), ...inFolder(dataDir), ...fromFile(own)]
+  return [...fromFile(shared), ...nameOfDeck(name, file), ...inFolder(dataDir), ...fromFile(own)]
 }
 
 /** @param {string | null} name @param {import('./apps.js').ConfigFile | null} file @returns {[string, Given][]} */
-function named (name, file) {
+function nameOfDeck (name, file) {
   return name === null || !file ? [] : [['name', { value: name, source: `apps in ${file.file}`, folder: path.dirname(file.file), origin: { source: 'file', from: file.file } }]]
 }
 
@@ -242,18 +242,18 @@ function fromFile (file) {
  * @returns {[string, Given][]}
  */
 function fromValues (values, { where, folder, origin }) {
-  return flatten(values, [])
+  return flattenOptions(values, [])
 
   /** @param {Record<string, unknown>} object @param {string[]} above @returns {[string, Given][]} */
-  function flatten (object, above) {
+  function flattenOptions (object, above) {
     return Object.entries(object).flatMap(([key, value]) => {
       const name = [...above, key].join('.')
       const source = name + where
       if (OPTIONS.some((option) => option.name === name)) return value === undefined ? [] : [[name, { value, source, folder, origin }]]
       if (!isGroup(name)) throw unknownKey(name, where)
       if (value === undefined) return []
-      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return flatten(/** @type {any} */ (value), [...above, key])
-      throw new DeckError('invalid-config', `${source}: expected an object, received ${shown(value)}`)
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return flattenOptions(/** @type {any} */ (value), [...above, key])
+      throw new DeckError('invalid-config', `${source}: expected an object, received ${shownValue(value)}`)
     })
   }
 }
@@ -298,7 +298,7 @@ function pairsOf (parts) {
 }
 
 /** @param {Map<string, Given>} given */
-function validate (given) {
+function validateOptions (given) {
   /** @type {any} */
   const nested = {}
   for (const { name, path: keys, kind } of OPTIONS) {
@@ -315,7 +315,7 @@ function validate (given) {
   const option = /** @type {Option} */ (OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index])))
   const { value, source } = /** @type {Given} */ (given.get(option.name))
   if (option.kind === 'file' || option.isSecret) throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
-  throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shown(value)}`)
+  throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shownValue(value)}`)
 }
 
 /** What is wrong, without what was received: it may be the secret. @param {import('zod').core.$ZodIssue} issue */
@@ -325,7 +325,7 @@ function placeOf (issue) {
 }
 
 /** @param {unknown} value */
-function shown (value) {
+function shownValue (value) {
   const text = typeof value === 'string' || typeof value === 'object' ? asJson(value) : typeof value === 'function' ? 'a function' : String(value)
   return text.length > 100 ? `${text.slice(0, 99)}…` : text
 }

@@ -24,8 +24,8 @@ export function cpuCount ({ readFile = (file) => readFileSync(file, 'utf8'), ava
  */
 function unifiedQuotas (readFile) {
   const group = groupOf(readFile, (controllers) => controllers === '')
-  return upwards(group).flatMap((folder) => {
-    const [quota, period] = (read(readFile, path.join(CGROUP_ROOT, folder, 'cpu.max')) ?? '').trim().split(/\s+/)
+  return groupsUpwards(group).flatMap((folder) => {
+    const [quota, period] = (readText(readFile, path.join(CGROUP_ROOT, folder, 'cpu.max')) ?? '').trim().split(/\s+/)
     return toCpus(quota, period)
   })
 }
@@ -36,8 +36,8 @@ function unifiedQuotas (readFile) {
  */
 function legacyQuotas (readFile) {
   const group = groupOf(readFile, (controllers) => controllers.split(',').includes('cpu'))
-  return ['cpu', 'cpu,cpuacct'].flatMap((mount) => upwards(group).flatMap((folder) => {
-    const file = (/** @type {string} */ name) => read(readFile, path.join(CGROUP_ROOT, mount, folder, name))?.trim()
+  return ['cpu', 'cpu,cpuacct'].flatMap((mount) => groupsUpwards(group).flatMap((folder) => {
+    const file = (/** @type {string} */ name) => readText(readFile, path.join(CGROUP_ROOT, mount, folder, name))?.trim()
     return toCpus(file('cpu.cfs_quota_us'), file('cpu.cfs_period_us'))
   }))
 }
@@ -48,7 +48,7 @@ function legacyQuotas (readFile) {
  * @param {ReadFile} readFile @param {(controllers: string) => boolean} isWanted
  */
 function groupOf (readFile, isWanted) {
-  const lines = (read(readFile, '/proc/self/cgroup') ?? '').split('\n')
+  const lines = (readText(readFile, '/proc/self/cgroup') ?? '').split('\n')
   for (const line of lines) {
     const [, controllers, group] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
     if (group !== undefined && isWanted(controllers)) return group
@@ -57,9 +57,9 @@ function groupOf (readFile, isWanted) {
 }
 
 /** @param {string} group @returns {string[]} it and all that hold it, up to the root */
-function upwards (group) {
+function groupsUpwards (group) {
   const parent = path.posix.dirname(group)
-  return parent === group ? [group] : [group, ...upwards(parent)]
+  return parent === group ? [group] : [group, ...groupsUpwards(parent)]
 }
 
 /** @param {string | undefined} quota @param {string | undefined} period @returns {number[]} empty if there is no limit */
@@ -69,7 +69,7 @@ function toCpus (quota, period) {
 }
 
 /** @param {ReadFile} readFile @param {string} file @returns {string | null} */
-function read (readFile, file) {
+function readText (readFile, file) {
   try {
     return readFile(file)
   } catch {

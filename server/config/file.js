@@ -25,7 +25,7 @@ export async function readConfigFile (named, cwd, { isAgain = false, isGuest = f
   if (file === undefined) return null
   if (named === undefined) checkFound(file)
   if (!isFile(file)) throw new DeckError('invalid-config', `config: expected a file, received ${file}, which does not exist`)
-  const values = await load(file, { isAgain, isGuest, patienceMs })
+  const values = await loadFile(file, { isAgain, isGuest, patienceMs })
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new DeckError('invalid-config', `${file}: expected an object of options, received ${describeType(values)}`)
   }
@@ -39,12 +39,12 @@ function checkFound (file) {
 }
 
 /** @param {string} file @param {{ isAgain: boolean, isGuest: boolean, patienceMs: number }} how */
-async function load (file, { isAgain, isGuest, patienceMs }) {
+async function loadFile (file, { isAgain, isGuest, patienceMs }) {
   try {
-    if (file.endsWith('.json')) return parse(readFileSync(file, 'utf8'))
+    if (file.endsWith('.json')) return parseFile(readFileSync(file, 'utf8'))
     if (isAgain) return await loadInThread(file, patienceMs)
     const loading = import(pathToFileURL(file).href)
-    return (await (isGuest ? loading : guarded(loading, file, patienceMs))).default
+    return (await (isGuest ? loading : loadGuarded(loading, file, patienceMs))).default
   } catch (/** @type {any} */ error) {
     // The app's own code runs here: its message is what helps, its stack is not ours to show.
     const [reason] = String(error?.message ?? error).split('\n')
@@ -53,7 +53,7 @@ async function load (file, { isAgain, isGuest, patienceMs }) {
 }
 
 /** @param {string} text */
-function parse (text) {
+function parseFile (text) {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch (/** @type {any} */ error) {
@@ -67,7 +67,7 @@ function parse (text) {
  * @template T @param {Promise<T>} loading @param {string} file @param {number} patienceMs
  * @returns {Promise<T>}
  */
-async function guarded (loading, file, patienceMs) {
+async function loadGuarded (loading, file, patienceMs) {
   const { CLUSTERDECK_KEPT: keeper } = process.env
   const fd = process.channel && /** @type {any} */ (process.channel).fd
   const isKept = keeper === String(process.ppid) && fd !== undefined

@@ -15,22 +15,22 @@ const ANSWER_WITHIN_MS = 500
 const DELIVERY_MS = 200
 const USAGE_EXIT_CODE = 2
 
-if (keeper) setInterval(() => { if (process.ppid !== keeper.pid) end() }, LOOK_EVERY_MS)
+if (keeper) setInterval(() => { if (process.ppid !== keeper.pid) killProcess() }, LOOK_EVERY_MS)
 await wait(patienceMs)
 parentPort?.postMessage('late')
 await wait(ANSWER_WITHIN_MS)
-attempt(() => writeSync(2, `clusterdeck: ${file}: expected a config file that loads, received: nothing within ${patienceMs} ms\n`))
+attemptWork(() => writeSync(2, `clusterdeck: ${file}: expected a config file that loads, received: nothing within ${patienceMs} ms\n`))
 // The first start of all comes to nothing, and nobody tries again. See keeper/link.js.
-if (keeper) attempt(() => writeSync(keeper.fd, `${JSON.stringify({ type: 'start-failed', code: USAGE_EXIT_CODE })}\n`))
+if (keeper) attemptWork(() => writeSync(keeper.fd, `${JSON.stringify({ type: 'start-failed', code: USAGE_EXIT_CODE })}\n`))
 await wait(DELIVERY_MS)
-end()
+killProcess()
 
-function end () {
+function killProcess () {
   process.kill(process.pid, 'SIGKILL')
 }
 
 /** @param {() => void} work */
-function attempt (work) {
+function attemptWork (work) {
   try {
     work()
   } catch {

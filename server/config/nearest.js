@@ -4,14 +4,14 @@
  * @param {Iterable<string>} known
  * @returns {string | null} null if none is near enough to be helpful
  */
-export function nearest (name, known) {
-  const given = normal(name)
+export function nearestName (name, known) {
+  const given = normalizeName(name)
   // A third of the letters may be wrong, and two in a short word, which covers two letters swapped; never all of them.
   const tolerated = Math.min(Math.max(2, Math.floor(given.length / 3)), given.length - 1)
   let best = null
   let bestDistance = tolerated + 1
   for (const candidate of known) {
-    const distance = editDistance(given, normal(candidate))
+    const distance = editDistance(given, normalizeName(candidate))
     if (distance < bestDistance) {
       best = candidate
       bestDistance = distance
@@ -27,12 +27,12 @@ export function nearest (name, known) {
  * @returns {string} for example ` (did you mean "--workers"?)`, or nothing
  */
 export function didYouMean (name, known) {
-  const match = nearest(name, known)
+  const match = nearestName(name, known)
   return match === null ? '' : ` (did you mean "${match}"?)`
 }
 
 /** `admin_port`, `adminPort` and `--admin-port` differ in spelling, not in meaning. */
-function normal (/** @type {string} */ name) {
+function normalizeName (/** @type {string} */ name) {
   return name.toLowerCase().replace(/[-_.]/g, '').slice(0, 64)
 }
 

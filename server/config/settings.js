@@ -54,7 +54,7 @@ export function createSettings (configured, { key }) {
       for (const { name, isLive } of named) if (!isLive) throw new DeckError('not-possible', `${name} can only be set at a start${OTHER_WAYS[name] ?? ''}`)
       const config = withValues(current, wanted)
       const changed = named.filter((option) => !isSame(option, current, config))
-      return { config, changes: changed.map((option) => ({ name: option.name, from: shown(option, current), to: shown(option, config) })) }
+      return { config, changes: changed.map((option) => ({ name: option.name, from: shownValue(option, current), to: shownValue(option, config) })) }
     },
 
     /** @param {Config} config of a plan */
@@ -85,7 +85,7 @@ export function createSettings (configured, { key }) {
   function toSetting (option) {
     const { name, fallback = null, description, expected, isLive, isSecret } = option
     const origin = isChanged(option) ? { source: /** @type {const} */ ('operator'), from: null } : originOf(configured, name) ?? { source: /** @type {const} */ ('default'), from: null }
-    return { name, value: shown(option, current), ...origin, default: fallback, description, expected, isLive, isSecret }
+    return { name, value: shownValue(option, current), ...origin, default: fallback, description, expected, isLive, isSecret }
   }
 
   /** @param {import('./options.js').Option} option */
@@ -100,6 +100,6 @@ function isSame (option, one, other) {
 }
 
 /** @param {import('./options.js').Option} option @param {Config} config */
-function shown (option, config) {
+function shownValue (option, config) {
   return option.isSecret ? null : valueOf(config, option) ?? null
 }

@@ -66,20 +66,20 @@ export function createCrashService ({ store, events, release, releases = () => [
 
     /** @param {number} id @param {CrashAction} action @param {string} actor @throws {DeckError} not-found, history-unavailable */
     act (id, action, actor) {
-      settle(mustFind(id), action, actor)
+      settleGroup(mustFind(id), action, actor)
       return this.group(id)
     },
 
     /** All of them or none. @param {number[]} ids @param {CrashAction} action @param {string} actor @throws {DeckError} not-found, history-unavailable */
     actOnAll (ids, action, actor) {
-      for (const group of [...new Set(ids)].map(mustFind)) settle(group, action, actor)
+      for (const group of [...new Set(ids)].map(mustFind)) settleGroup(group, action, actor)
     },
 
     /** @param {number} id @param {string | null} assignee null: nobody @param {string} actor @throws {DeckError} not-found, history-unavailable */
     assign (id, assignee, actor) {
       const group = mustFind(id)
       if (group.assignee !== assignee) {
-        writing(() => store.setAssignee(id, assignee))
+        writeOrUnavailable(() => store.setAssignee(id, assignee))
         const message = `crash group ${id} (${group.errorName ?? group.kind}) ${assignee === null ? 'is nobody\'s now' : `is for ${assignee}`}`
         events.publish({ type: 'crash.group-assigned', actor, message, detail: { crashGroup: id, from: group.assignee, to: assignee } })
       }
@@ -90,7 +90,7 @@ export function createCrashService ({ store, events, release, releases = () => [
     addNote (id, text, actor) {
       const group = mustFind(id)
       if (store.notes(id).length >= MAX_NOTES) throw new DeckError('not-possible', `Crash group ${id} has ${MAX_NOTES} notes already: remove one first`)
-      const note = writing(() => store.addNote(id, { atMs: now(), actor, text }))
+      const note = writeOrUnavailable(() => store.addNote(id, { atMs: now(), actor, text }))
       events.publish({ type: 'crash.note-added', actor, message: `crash group ${id} (${group.errorName ?? group.kind}) has a new note`, detail: { crashGroup: id, note } })
       return noteOf(id, note)
     },
@@ -99,7 +99,7 @@ export function createCrashService ({ store, events, release, releases = () => [
     removeNote (id, note, actor) {
       mustFind(id)
       const removed = noteOf(id, note)
-      writing(() => store.removeNote(id, note))
+      writeOrUnavailable(() => store.removeNote(id, note))
       events.publish({ type: 'crash.note-removed', actor, message: `a note of ${removed.actor} on crash group ${id} was removed`, detail: { crashGroup: id, note } })
       return removed
     }
@@ -120,10 +120,10 @@ export function createCrashService ({ store, events, release, releases = () => [
   }
 
   /** @param {import('../../db/crash-groups.js').CrashGroup} group @param {CrashAction} action @param {string} actor */
-  function settle ({ id, state, errorName, kind }, action, actor) {
+  function settleGroup ({ id, state, errorName, kind }, action, actor) {
     const to = STATES[action]
     if (state === to) return
-    writing(() => store.setState(id, { state: to, atMs: now(), actor }))
+    writeOrUnavailable(() => store.setState(id, { state: to, atMs: now(), actor }))
     events.publish({ type: EVENTS[action], actor, message: `crash group ${id} (${errorName ?? kind}) is ${to}`, detail: { crashGroup: id, from: state, to } })
   }
 
@@ -141,7 +141,7 @@ export function createCrashService ({ store, events, release, releases = () => [
 }
 
 /** @template T @param {() => T} work @returns {T} */
-function writing (work) {
+function writeOrUnavailable (work) {
   try {
     return work()
   } catch (error) {

@@ -15,7 +15,7 @@ export function fingerprintOf ({ kind, errorName, errorMessage, code, signal, fr
   const way = frames.filter(({ isInApp }) => isInApp).slice(0, MAX_FRAMES).map(({ function: name, file }) => [name, file])
   const isError = errorName !== null
   const parts = isError || way.length > 0
-    ? [isError ? 'error' : kind, errorName, ...(way.length > 0 ? way : [normalise(errorMessage ?? '')])]
+    ? [isError ? 'error' : kind, errorName, ...(way.length > 0 ? way : [normaliseMessage(errorMessage ?? '')])]
     : [kind, code, signal]
   return `v${VERSION}:${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
 }
@@ -24,7 +24,7 @@ export function fingerprintOf ({ kind, errorName, errorMessage, code, signal, fr
  * A message without what is likely to be another one next time.
  * @param {string} message
  */
-export function normalise (message) {
+export function normaliseMessage (message) {
   return message.slice(0, MAX_MESSAGE_CHARS)
     .replace(/(["'`])(?:(?!\1)[^\\]|\\.){0,200}\1/g, '<text>')
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '<uuid>')

@@ -18,7 +18,7 @@ export function takeCrashNote (file, code, sent) {
   const note = takeFile(file) ?? sent
   const { at } = Object(note)
   const isValid = code !== 0 && typeof at === 'number' && Math.abs(Date.now() - at) < VALID_MS
-  return isValid ? checked(note) : null
+  return isValid ? checkedNote(note) : null
 }
 
 /** @param {string} file @returns {any} null: there is none. One cut short by a full disk is none either */
@@ -34,35 +34,35 @@ function takeFile (file) {
 }
 
 /** @param {any} note @returns {CrashNote} */
-function checked (note) {
+function checkedNote (note) {
   return {
-    at: number(note.at),
+    at: numberOf(note.at),
     kind: note.kind === 'unhandled-rejection' ? 'unhandled-rejection' : 'exception',
     ...checkedError(note),
-    causes: list(note.causes).map((link) => ({ depth: number(link?.depth), ...checkedError(link) })),
-    requests: list(note.requests).map((request) => ({ method: text(request?.method), path: text(request?.path), ageMs: number(request?.ageMs) })),
-    uptimeMs: number(note.uptimeMs),
-    nodeVersion: text(note.nodeVersion),
-    memory: Object.fromEntries(['rssBytes', 'heapTotalBytes', 'heapUsedBytes', 'externalBytes', 'arrayBuffersBytes'].map((name) => [name, number(note.memory?.[name])]))
+    causes: listOf(note.causes).map((link) => ({ depth: numberOf(link?.depth), ...checkedError(link) })),
+    requests: listOf(note.requests).map((request) => ({ method: textOf(request?.method), path: textOf(request?.path), ageMs: numberOf(request?.ageMs) })),
+    uptimeMs: numberOf(note.uptimeMs),
+    nodeVersion: textOf(note.nodeVersion),
+    memory: Object.fromEntries(['rssBytes', 'heapTotalBytes', 'heapUsedBytes', 'externalBytes', 'arrayBuffersBytes'].map((name) => [name, numberOf(note.memory?.[name])]))
   }
 }
 
 /** @param {any} error */
 function checkedError (error) {
-  return { errorName: text(error?.errorName), errorMessage: text(error?.errorMessage), stack: typeof error?.stack === 'string' ? text(error.stack) : null }
+  return { errorName: textOf(error?.errorName), errorMessage: textOf(error?.errorMessage), stack: typeof error?.stack === 'string' ? textOf(error.stack) : null }
 }
 
 /** @param {unknown} value @returns {any[]} */
-function list (value) {
+function listOf (value) {
   return Array.isArray(value) ? value.slice(0, MAX_LIST) : []
 }
 
 /** @param {unknown} value */
-function text (value) {
+function textOf (value) {
   return typeof value === 'string' ? value.slice(0, MAX_TEXT_CHARS) : ''
 }
 
 /** @param {unknown} value */
-function number (value) {
+function numberOf (value) {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0
 }

@@ -9,7 +9,7 @@ const MAX_KERNEL_LINES = 20_000
  */
 export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8'), killedByKernel = inKernelLog } = {}) {
   const counters = counterFiles(read)
-  let before = counts()
+  let before = readCounts()
 
   /**
    * @param {{ pid: number | null, code: number | null, signal: string | null, stderr: string[] }} exit `stderr`: its last lines
@@ -19,7 +19,7 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
     // V8 aborts; within a shell or a container that comes as a code.
     if ((signal === 'SIGABRT' || code === 134) && stderr.some((line) => HEAP_LIMIT.test(line.slice(0, 500)))) return 'heap-out-of-memory'
     if (signal !== 'SIGKILL' && code !== 137) return null
-    const after = counts()
+    const after = readCounts()
     const { group, system } = { group: after.group > before.group, system: after.system > before.system }
     before = after
     if (group) return 'kernel-out-of-memory'
@@ -27,7 +27,7 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
     return system && pid !== null && killedByKernel(pid) ? 'kernel-out-of-memory' : null
   }
 
-  function counts () {
+  function readCounts () {
     return { group: counters.reduce((sum, file) => sum + countIn(file), 0), system: countIn('/proc/vmstat') }
   }
 

@@ -45,7 +45,7 @@ export function createCrashRecorder ({
      */
     open (parts) {
       opened = parts
-      attempt(writeWaiting, undefined)
+      attemptOr(writeWaiting, undefined)
     },
 
     /**
@@ -54,9 +54,9 @@ export function createCrashRecorder ({
      * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[] }}
      */
     examine ({ slot, worker, pid, code, signal }) {
-      if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr: tail(slot, worker) }
-      const stderr = tail(slot, worker)
-      return { memoryKind: attempt(() => lackedMemory({ pid, code, signal, stderr }), null), stderr }
+      if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr: readTail(slot, worker) }
+      const stderr = readTail(slot, worker)
+      return { memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr }), null), stderr }
     },
 
     /**
@@ -68,40 +68,40 @@ export function createCrashRecorder ({
     record (event, evidence) {
       if (!isOneOf(CRASH_CAUSES, event.cause)) return event
       const told = event.cause === 'boot-failure' ? withLastLines(event, evidence) : event
-      const vitalSigns = attempt(() => vitals.lastMinute(event.worker), [])
-      const record = attempt(() => toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original }), null)
-      const stored = record && store(record)
+      const vitalSigns = attemptOr(() => vitals.lastMinute(event.worker), [])
+      const record = attemptOr(() => toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original }), null)
+      const stored = record && storeCrash(record)
       if (!stored) return told
       return { ...told, detail: { ...told.detail, crash: stored.crash, crashGroup: stored.group } }
     }
   }
 
   /** @param {import('./record.js').CrashRecord} record */
-  function store (record) {
-    if (!opened) return wait(record)
+  function storeCrash (record) {
+    if (!opened) return queueCrash(record)
     try {
       writeWaiting()
-      return write(record)
+      return writeCrash(record)
     } catch {
       // The recorder of events meets the same fault with the event itself, and says so.
-      return wait(record)
+      return queueCrash(record)
     }
   }
 
-  function wait (/** @type {import('./record.js').CrashRecord} */ record) {
+  function queueCrash (/** @type {import('./record.js').CrashRecord} */ record) {
     if (waiting.length < MAX_WAITING) waiting.push(record)
     return null
   }
 
   function writeWaiting () {
     while (waiting.length > 0) {
-      write(waiting[0])
+      writeCrash(waiting[0])
       waiting = waiting.slice(1)
     }
   }
 
   /** @param {import('./record.js').CrashRecord} record */
-  function write (record) {
+  function writeCrash (record) {
     const { store, events } = /** @type {Outlets} */ (opened)
     const culprit = culpritOf(record)
     const stored = store.record(fingerprintOf(record), record, { culprit })
@@ -118,15 +118,15 @@ export function createCrashRecorder ({
   function withLastLines (event, { note, stderr }) {
     const { slot = null, worker } = event
     const said = lastLinesOf(stderr)
-    const lastLines = said.length > 0 ? said : lastLinesOf(tail(slot, worker, 'stdout'))
+    const lastLines = said.length > 0 ? said : lastLinesOf(readTail(slot, worker, 'stdout'))
     if (lastLines.length === 0) return event
     const why = note || event.signal ? '' : `: ${lastLines.at(-1)}`
     return { ...event, message: `${event.message}${why}`, detail: { ...event.detail, lastLines } }
   }
 
   /** @param {number | null} slot @param {number} worker @param {'stdout' | 'stderr'} [stream] */
-  function tail (slot, worker, stream = 'stderr') {
-    return attempt(() => logs.tail({ slot, stream, lines: STDERR_LINES + OUR_LINES, worker }).filter((line) => !OURS.test(line)).slice(-STDERR_LINES), [])
+  function readTail (slot, worker, stream = 'stderr') {
+    return attemptOr(() => logs.tail({ slot, stream, lines: STDERR_LINES + OUR_LINES, worker }).filter((line) => !OURS.test(line)).slice(-STDERR_LINES), [])
   }
 }
 
@@ -144,7 +144,7 @@ function lastLinesOf (lines) {
 }
 
 /** @template T @template U @param {() => T} work @param {U} otherwise @returns {T | U} */
-function attempt (work, otherwise) {
+function attemptOr (work, otherwise) {
   try {
     return work()
   } catch {

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { createSourceMaps, inside } from './source-maps.js'
+import { createSourceMaps, realPathInside } from './source-maps.js'
 import { parseStack } from './stack-frames.js'
 
 /** @typedef {import('./stack-frames.js').Frame} Frame */
@@ -36,7 +36,7 @@ export function createSourceLines () {
   /** @param {Frame} frame @param {{ root: string, stack: string | null, crashedMs: number }} place @returns {Lines | null} */
   function linesOf ({ file, line }, { root, stack, crashedMs }) {
     if (file === null || line === null || !CODE.test(file)) return null
-    return attempt(() => fromFile(inside(root, path.resolve(root, file)), line, crashedMs)) ?? attempt(() => fromMap({ file, line }, { root, stack, crashedMs }))
+    return attemptRead(() => fromFile(realPathInside(root, path.resolve(root, file)), line, crashedMs)) ?? attemptRead(() => fromMap({ file, line }, { root, stack, crashedMs }))
   }
 
   /** @param {string} file @param {number} line @param {number} crashedMs */
@@ -47,8 +47,8 @@ export function createSourceLines () {
       const stats = fstatSync(descriptor)
       if (!stats.isFile() || stats.size > MAX_BYTES || stats.ctimeMs > crashedMs) return null
       const key = `${file} ${stats.ctimeMs} ${line}`
-      const lines = known.get(key) ?? excerpt(readFileSync(descriptor, 'utf8'), line)
-      if (lines) keep(key, lines)
+      const lines = known.get(key) ?? excerptOf(readFileSync(descriptor, 'utf8'), line)
+      if (lines) keepLines(key, lines)
       return lines
     } finally {
       closeSync(descriptor)
@@ -59,33 +59,33 @@ export function createSourceLines () {
   function fromMap ({ file, line }, { root, stack, crashedMs }) {
     for (const frame of parseStack(stack, { root }).filter(({ isInApp }) => isInApp)) {
       const source = sourceOf(frame, root, crashedMs)
-      if (source?.file === file && source.line === line) return excerpt(source.text, line)
+      if (source?.file === file && source.line === line) return excerptOf(source.text, line)
     }
     return null
   }
 
   /** @param {string} key @param {Lines} lines */
-  function keep (key, lines) {
+  function keepLines (key, lines) {
     known.set(key, lines)
     if (known.size > MAX_KEPT) known.delete(/** @type {string} */ (known.keys().next().value))
   }
 }
 
 /** @param {string} text @param {number} line @returns {Lines | null} null where it is not that long */
-function excerpt (text, line) {
+function excerptOf (text, line) {
   const lines = text.split(/\r?\n/)
   if (line > lines.length) return null
   const first = Math.max(1, line - AROUND)
-  return lines.slice(first - 1, line + AROUND).map((text, index) => ({ number: first + index, text: clip(text) }))
+  return lines.slice(first - 1, line + AROUND).map((text, index) => ({ number: first + index, text: clipLine(text) }))
 }
 
 /** @param {string} text */
-function clip (text) {
+function clipLine (text) {
   return text.length > MAX_LINE_CHARS ? `${text.slice(0, MAX_LINE_CHARS)} …` : text
 }
 
 /** @template T @param {() => T} read @returns {T | null} */
-function attempt (read) {
+function attemptRead (read) {
   try {
     return read()
   } catch {

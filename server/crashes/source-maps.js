@@ -22,7 +22,7 @@ export function createSourceMaps () {
     /** @param {Frame[]} frames @param {string | null} root the release's folder @returns {Frame[]} */
     original (frames, root) {
       if (root === null) return frames
-      return frames.map((frame, index) => index < MAX_FRAMES && frame.isInApp ? find(frame, root)?.frame ?? frame : frame)
+      return frames.map((frame, index) => index < MAX_FRAMES && frame.isInApp ? findOriginal(frame, root)?.frame ?? frame : frame)
     },
 
     /**
@@ -31,7 +31,7 @@ export function createSourceMaps () {
      * @returns {{ file: string | null, line: number | null, text: string } | null}
      */
     sourceOf (frame, root, unchangedMs) {
-      const found = find(frame, root)
+      const found = findOriginal(frame, root)
       if (!found || statSync(found.file).ctimeMs > unchangedMs) return null
       const { sources, sourcesContent } = found.map.payload
       const text = sourcesContent?.[sources.indexOf(found.source)]
@@ -40,11 +40,11 @@ export function createSourceMaps () {
   }
 
   /** @param {Frame} frame @param {string} root */
-  function find (frame, root) {
+  function findOriginal (frame, root) {
     try {
       const { line, column } = frame
       if (frame.file === null || line === null || column === null) return null
-      const file = inside(root, path.resolve(root, frame.file))
+      const file = realPathInside(root, path.resolve(root, frame.file))
       const map = mapOf(file, root)
       const entry = /** @type {any} */ (map?.findEntry(line - 1, column - 1))
       if (!map || typeof entry?.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return null
@@ -60,7 +60,7 @@ export function createSourceMaps () {
   function mapOf (file, root) {
     const key = `${file} ${statSync(file).mtimeMs}`
     const known = maps.get(key)
-    const map = known === undefined ? load(file, root) : known
+    const map = known === undefined ? loadMap(file, root) : known
     maps.delete(key)
     maps.set(key, map)
     if (maps.size > MAX_KEPT) maps.delete(/** @type {string} */ (maps.keys().next().value))
@@ -69,13 +69,13 @@ export function createSourceMaps () {
 }
 
 /** @param {string} file @param {string} root @returns {SourceMap | null} */
-function load (file, root) {
+function loadMap (file, root) {
   try {
     const source = readBounded(file)
     const url = /\n\/\/[#@] sourceMappingURL=(\S+)\s*$/.exec(source.slice(source.lastIndexOf('\n//')))?.[1]
     if (url === undefined) return null
     const inline = /^data:application\/json(?:;charset=[\w-]+)?;base64,(.*)$/.exec(url)
-    const text = inline ? Buffer.from(inline[1], 'base64').toString() : readBounded(inside(root, path.resolve(path.dirname(file), decodeURIComponent(url))))
+    const text = inline ? Buffer.from(inline[1], 'base64').toString() : readBounded(realPathInside(root, path.resolve(path.dirname(file), decodeURIComponent(url))))
     return new SourceMap(JSON.parse(text))
   } catch {
     return null
@@ -83,7 +83,7 @@ function load (file, root) {
 }
 
 /** @param {string} root @param {string} file @returns {string} @throws where it lies outside, also by a link */
-export function inside (root, file) {
+export function realPathInside (root, file) {
   const real = realpathSync(file)
   if (!real.startsWith(realpathSync(root) + path.sep)) throw new Error('outside of the release')
   return real

@@ -33,10 +33,10 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
   const running = new Map()
 
   supervisor.onDiagnosed((worker, { id, error }) => {
-    if (running.get(worker)?.item.id === id) finish(worker, typeof error === 'string' ? error.slice(0, 500) : null)
+    if (running.get(worker)?.item.id === id) finishDiagnostic(worker, typeof error === 'string' ? error.slice(0, 500) : null)
   })
   const unsubscribe = events.subscribe(({ type, worker }) => {
-    if (type === 'worker.exited' && worker !== null && running.has(worker)) finish(worker, 'the worker ended before it was done')
+    if (type === 'worker.exited' && worker !== null && running.has(worker)) finishDiagnostic(worker, 'the worker ended before it was done')
   })
 
   return {
@@ -49,7 +49,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       const item = store.get(id)
       if (item?.state !== 'done') return null
       const file = store.fileOf(item)
-      tell('diagnostics.downloaded', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
+      publishEvent('diagnostics.downloaded', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
       return { file, name: file.slice(file.lastIndexOf('/') + 1) }
     },
 
@@ -75,9 +75,9 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       }
       const file = createFile(item)
       const patienceMs = kind === 'heap-snapshot' ? SNAPSHOT_MS : QUICK_MS + (item.durationMs ?? 0)
-      const timer = setTimeout(() => finish(id, `not done within ${patienceMs} ms`), patienceMs).unref()
+      const timer = setTimeout(() => finishDiagnostic(id, `not done within ${patienceMs} ms`), patienceMs).unref()
       running.set(id, { item, timer })
-      tell('diagnostics.started', item, `${kind} of worker ${id} (slot ${slot})`)
+      publishEvent('diagnostics.started', item, `${kind} of worker ${id} (slot ${slot})`)
       if (STOPS_WORKER.has(kind)) supervisor.excuse(id, true)
       supervisor.tell(id, { type: 'diagnose', id: item.id, kind, file, durationMs })
       return item
@@ -89,7 +89,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       if (!item) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
       if (item.state === 'running') throw new DeckError('diagnostics-running', `diagnostics ${id} are still running`)
       store.remove(item)
-      tell('diagnostics.deleted', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
+      publishEvent('diagnostics.deleted', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
     },
 
     close () {
@@ -108,7 +108,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
   }
 
   /** @param {number} worker @param {string | null} error */
-  function finish (worker, error) {
+  function finishDiagnostic (worker, error) {
     const { item, timer } = /** @type {{ item: Diagnostic, timer: NodeJS.Timeout }} */ (running.get(worker))
     running.delete(worker)
     clearTimeout(timer)
@@ -124,12 +124,12 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       // ENOSPC: it is known in memory, and the event says the rest.
     }
     const what = `${item.kind} of worker ${worker} (slot ${item.slot})`
-    if (failure === null) tell('diagnostics.finished', ended, `${what}: ${bytes} bytes`)
-    else tell('diagnostics.failed', ended, `${what}: ${failure}`)
+    if (failure === null) publishEvent('diagnostics.finished', ended, `${what}: ${bytes} bytes`)
+    else publishEvent('diagnostics.failed', ended, `${what}: ${failure}`)
   }
 
   /** @param {string} type @param {Diagnostic} item @param {string} message */
-  function tell (type, item, message) {
+  function publishEvent (type, item, message) {
     const { worker, slot, pid, release, actor } = item
     events.publish({ type, worker, slot, pid, release, actor, message, detail: { ...item } })
   }

@@ -31,12 +31,12 @@ export function openStore (folder, { maxFiles, maxBytes }) {
       const file = fileOf(item)
       rmSync(file, { force: true })
       closeSync(openSync(file, 'wx', 0o600))
-      keep(item)
+      keepItem(item)
       return file
     },
 
     /** @param {any} item */
-    keep,
+    keep: keepItem,
     fileOf,
 
     /** @param {any} item @returns {number} */
@@ -45,7 +45,7 @@ export function openStore (folder, { maxFiles, maxBytes }) {
       return stat?.isFile() ? stat.size : 0
     },
 
-    remove,
+    remove: removeItem,
 
     /** Lets the oldest go. */
     prune () {
@@ -54,19 +54,19 @@ export function openStore (folder, { maxFiles, maxBytes }) {
       while (done.length > maxFiles || (bytes > maxBytes && done.length > 1)) {
         const oldest = done.shift()
         bytes -= oldest.bytes ?? 0
-        remove(oldest)
+        removeItem(oldest)
       }
     }
   }
 
   /** @param {any} item */
-  function keep (item) {
+  function keepItem (item) {
     known.set(item.id, item)
     writeJson(aboutOf(item.id), item)
   }
 
   /** @param {any} item */
-  function remove (item) {
+  function removeItem (item) {
     known.delete(item.id)
     rmSync(fileOf(item), { force: true })
     rmSync(aboutOf(item.id), { force: true })

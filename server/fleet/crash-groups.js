@@ -76,13 +76,13 @@ export function createFold () {
           members
         })
       }
-      if (byFingerprint.size > 2 * MAX_FOLDED) shrink()
+      if (byFingerprint.size > 2 * MAX_FOLDED) dropOldest()
     },
 
     /** @returns the last to crash first; what is said of a group is what the last one to crash says */
     get items () {
-      shrink()
-      return sorted().map(([fingerprint, { newest: { kind, cause, errorName, message, culprit, lastSeenAt }, firstSeenAt, isNewInRelease, hasReturned, members }]) => ({
+      dropOldest()
+      return sortedGroups().map(([fingerprint, { newest: { kind, cause, errorName, message, culprit, lastSeenAt }, firstSeenAt, isNewInRelease, hasReturned, members }]) => ({
         fingerprint,
         state: members.every(({ state }) => state === members[0].state) ? members[0].state : /** @type {const} */ ('mixed'),
         kind,
@@ -100,13 +100,13 @@ export function createFold () {
     }
   }
 
-  function sorted () {
+  function sortedGroups () {
     return Array.from(byFingerprint).sort(([, { newest: one }], [, { newest: other }]) => one.lastSeenAt > other.lastSeenAt ? -1 : one.lastSeenAt < other.lastSeenAt ? 1 : 0)
   }
 
-  function shrink () {
+  function dropOldest () {
     if (byFingerprint.size <= MAX_FOLDED) return
-    for (const [fingerprint, { members }] of sorted().slice(MAX_FOLDED)) {
+    for (const [fingerprint, { members }] of sortedGroups().slice(MAX_FOLDED)) {
       byFingerprint.delete(fingerprint)
       for (const { member } of members) cut.add(member)
     }

@@ -14,16 +14,16 @@ import { DeckError } from '../errors.js'
 export function createDeckAdapter (deck, accept, packages) {
   return {
     async begin (document) {
-      permit()
+      checkAccepted()
       const { kind, source: { path, digest, release }, actor } = document
       const command = { actor, note: noteOf(document) }
       if (kind === 'deploy') return (await deck.deploy({ ...command, path: digest === undefined ? path : await packages.fetch(digest) })).id
-      return roll(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
+      return startRollout(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
     },
 
     async rollBack (release, document) {
-      permit()
-      return roll({ kind: 'rollback', release: release ?? undefined, actor: document.actor, note: `${noteOf(document)}: taken back` })
+      checkAccepted()
+      return startRollout({ kind: 'rollback', release: release ?? undefined, actor: document.actor, note: `${noteOf(document)}: taken back` })
     },
 
     abort (rollout, { actor }) {
@@ -34,12 +34,12 @@ export function createDeckAdapter (deck, accept, packages) {
   }
 
   /** Whatever the document says that it has done. @throws {DeckError} forbidden */
-  function permit () {
+  function checkAccepted () {
     if (accept !== 'operate') throw new DeckError('forbidden', `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
   }
 
   /** @param {Omit<Extract<import('../deck.js').DeckCommand, { type: 'rollout' }>, 'type'>} command */
-  function roll (command) {
+  function startRollout (command) {
     const { id } = /** @type {import('../deck.js').RolloutView} */ (deck.dispatch(/** @type {any} */ ({ type: 'rollout', ...command })))
     return id
   }

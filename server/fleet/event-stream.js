@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { parseUntrusted, isShallow } from './untrusted-json.js'
-import { exists } from './streams.js'
+import { streamExists } from './streams.js'
 
 /**
  * The stream of what happens in a fleet: a message for each event of each member, in the order in which they came to the
@@ -24,32 +24,32 @@ const NO_ROOM = [10047, 10005]
 
 export const TYPE = /^[a-z]{1,30}(\.[a-z-]{1,60})?$/
 const SOURCE = /^[\da-f]{1,64}$/
-const text = (/** @type {number} */ chars) => z.string().max(chars)
+const textOf = (/** @type {number} */ chars) => z.string().max(chars)
 const number = z.int().nullable()
 
 const EVENT = z.object({
   id: z.int().min(1),
   at: z.iso.datetime().max(40),
   type: z.string().regex(TYPE),
-  cause: text(200).nullable(),
+  cause: textOf(200).nullable(),
   slot: number,
   worker: number,
   pid: number,
-  release: text(200).nullable(),
+  release: textOf(200).nullable(),
   rollout: number,
-  actor: text(200).nullable(),
+  actor: textOf(200).nullable(),
   code: number,
-  signal: text(200).nullable(),
+  signal: textOf(200).nullable(),
   uptimeMs: number,
-  message: text(2000).nullable(),
+  message: textOf(2000).nullable(),
   detail: z.record(z.string(), z.unknown()).nullable().refine(isShallow)
 })
 
 const MESSAGE = z.object({
   source: z.string().regex(SOURCE).describe('of the history in which the event has this id'),
   member: z.string().regex(MEMBER_NAME),
-  app: text(200),
-  host: text(255),
+  app: textOf(200),
+  host: textOf(255),
   event: EVENT
 })
 
@@ -58,7 +58,7 @@ const MESSAGE = z.object({
  * @param {JetStreamManager} manager @param {Names} names @param {number} replicas
  */
 export async function makeEventStream (manager, { events, subject }, replicas) {
-  if (await exists(manager, events)) return
+  if (await streamExists(manager, events)) return
   const config = {
     name: events,
     subjects: [`${subject}.*.event.>`],

@@ -10,16 +10,16 @@ import { createRpcServer } from './rpc-server.js'
 import { createRpcClient } from './rpc-client.js'
 import { createMemberRuntime } from './member-runtime.js'
 import { createFleetCrashes } from './crashes.js'
-import { createNatsConnection, done, outOfReach } from './nats-connection.js'
+import { createNatsConnection, valueOrThrow, outOfReach } from './nats-connection.js'
 import { createFeed } from './feed.js'
 import { createDeckAdapter, resultOf } from './deck-adapter.js'
 import { createRolloutStore } from './rollout-store.js'
 import { NO_MEMORY } from './member.js'
 import { createOutbox } from './outbox.js'
-import { batchesOf, matches } from './plan.js'
+import { batchesOf, matchesLabels } from './plan.js'
 import { allReleases, createPackages } from './packages.js'
 import { createPresence } from './presence.js'
-import { begin, giveUp, MAX_ID, steer } from './rollout.js'
+import { startRollout, giveUp, MAX_ID, steerRollout } from './rollout.js'
 import { createStore } from './store.js'
 
 /**
@@ -71,7 +71,7 @@ const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
  */
 export function createFleet ({ options, folder, deck, root, version, url, log, serve, connect = createNatsConnection }) {
   const file = path.join(folder, 'fleet.json')
-  const kept = restore(readJson(file), deck)
+  const kept = restoreMemory(readJson(file), deck)
   const boot = randomUUID()
   const host = hostname()
   const member = options.member ?? nameOf(host, deck.snapshot().app.name)
@@ -87,8 +87,8 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   const rolloutStore = createRolloutStore({ nats })
   const store = createStore({ nats, fleet: options.name })
   const packages = createPackages({ root, member, store, releases: () => allReleases(deck.releases), onError: (error) => log.warn({ err: error }, 'what was pushed to the fleet could not be removed') })
-  const presence = createPresence({ nats, describe, onName })
-  const runtime = createMemberRuntime({ rolloutStore, member, boot, memory: kept.memory, remember, deckAdapter: createDeckAdapter(deck, options.accept, packages), tell, onWritten: tellMoments, onDocument })
+  const presence = createPresence({ nats, describe: describeDeck, onName })
+  const runtime = createMemberRuntime({ rolloutStore, member, boot, memory: kept.memory, remember: storeMemory, deckAdapter: createDeckAdapter(deck, options.accept, packages), tell: publishEvent, onWritten: tellMoments, onDocument })
   const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
   const feed = createFeed({ nats })
   const asking = createRpcClient({ nats, presence, member, serve })
@@ -96,7 +96,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   const answering = createRpcServer({ nats, member, home: kept.home, accept: options.accept, serve })
   const unsubscribe = deck.events.subscribe(onEvent)
   // Before anybody hears of it: the next master is the same member.
-  if (kept.isNew) remember(kept.memory)
+  if (kept.isNew) storeMemory(kept.memory)
   nats.start()
   packages.sweep()
 
@@ -113,7 +113,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     past: rolloutStore.past,
 
     async history (wanted) {
-      return done(await feed.read(wanted))
+      return valueOrThrow(await feed.read(wanted))
     },
 
     async begin (wanted, actor) {
@@ -121,18 +121,18 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw new DeckError('not-found', `${wanted.digest} is not there: it was never pushed, or was removed since`)
       const { members, isComplete } = await presence.all()
       if (!isComplete) throw outOfReach(nats.state.problem ?? 'not all of its members have been heard of yet')
-      const there = members.filter(({ isSilent, labels }) => !isSilent && matches(labels, wanted.only))
+      const there = members.filter(({ isSilent, labels }) => !isSilent && matchesLabels(labels, wanted.only))
       if (there.length === 0) throw new DeckError('not-found', `only: expected labels of a member that is there, received ${labelsText(wanted.only)}`)
       const closed = there.filter(({ accept }) => accept !== 'operate')
       if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
-      const absent = members.filter(({ isSilent, labels }) => isSilent && matches(labels, wanted.only)).map((each) => each.member)
+      const absent = members.filter(({ isSilent, labels }) => isSilent && matchesLabels(labels, wanted.only)).map((each) => each.member)
       const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } = wanted
       const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent, actor, note }
       const seen = Math.max(runtime.seen.rollout, ...members.map(({ seen }) => seen.rollout))
-      return change((document) => {
+      return changeRollout((document) => {
         const id = 1 + Math.max(seen, document?.id ?? 0)
         if (id > MAX_ID) throw new DeckError('not-possible', `A member has seen rollout ${id - 1} of the fleet, and none may be higher: whoever wrote that number can write to the fleet. Stop the members, remove fleet.json from their data folders, and start them`)
-        const next = begin(document, { ...plan, uid: randomUUID(), id, at: iso() }, silentIn(document, { members, isComplete }))
+        const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() }, silentIn(document, { members, isComplete }))
         checkForgotten(document, members)
         return next
       })
@@ -140,13 +140,13 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
     async steer (order, actor) {
       const present = order === 'pause' ? { members: [], isComplete: false } : await presence.all()
-      return change((document) => {
+      return changeRollout((document) => {
         if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
         checkForgotten(document, present.members)
-        const by = { at: iso(), actor }
+        const by = { at: isoNow(), actor }
         // Whoever is silent for a moment is waited for, up to the deadline, which holds the rollout.
         const isGivingUp = order === 'resume' || document.state === 'held'
-        return giveUp(steer(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
+        return giveUp(steerRollout(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
       })
     },
 
@@ -180,7 +180,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   }
 
   /** @param {(document: FleetRollout | null) => FleetRollout} to */
-  async function change (to) {
+  async function changeRollout (to) {
     const { before, document, revision } = await rolloutStore.change(to)
     tellMoments(document, before)
     runtime.see(document, revision)
@@ -198,7 +198,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   }
 
   /** @returns {import('./member-status.js').Word} */
-  function describe () {
+  function describeDeck () {
     const snapshot = deck.snapshot()
     const { app, release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
     const health = deck.health(snapshot)
@@ -215,7 +215,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       code: codeOf(release),
       workers: { ready: readyWorkers, desired: desiredWorkers },
       health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${count(notices, 'notice')}` },
-      vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sum), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highest) },
+      vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sumOf), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highestOf) },
       openCrashes: countOpen(deck.crashes),
       rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
       turnOf: runtime.task?.fleet ?? null,
@@ -235,7 +235,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     if (!isConnected) runtime.away()
     if (isConnected === wasConnected) return
     wasConnected = isConnected
-    tell(isConnected ? 'fleet.connected' : 'fleet.away', isConnected ? `connected to the fleet ${options.name} as ${member}` : `the fleet ${options.name} is out of reach: ${problem}`)
+    publishEvent(isConnected ? 'fleet.connected' : 'fleet.away', isConnected ? `connected to the fleet ${options.name} as ${member}` : `the fleet ${options.name} is out of reach: ${problem}`)
   }
 
   /** @param {string | null} problem */
@@ -243,7 +243,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     nameProblem = problem
     runtime.named(problem === null)
     answering.named(problem === null)
-    if (problem) tell('fleet.name-taken', problem)
+    if (problem) publishEvent('fleet.name-taken', problem)
   }
 
   /** What this member has made of the rollout, where that is not about one turn alone. @param {FleetRollout} document @param {FleetRollout | null} before */
@@ -251,7 +251,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     for (const moment of timeline) {
       const { type, actor, message } = moment
       if (before?.timeline.includes(moment) || type.startsWith('turn-')) continue
-      tell(`fleet.rollout-${type}`, `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}`, actor ?? 'system')
+      publishEvent(`fleet.rollout-${type}`, `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}`, actor ?? 'system')
     }
   }
 
@@ -265,7 +265,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   }
 
   /** @param {import('./member.js').Memory} memory */
-  function remember (memory) {
+  function storeMemory (memory) {
     try {
       writeJson(file, { home: kept.home, memory })
     } catch (error) {
@@ -274,12 +274,12 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   }
 
   /** What others can bring about is no way to fill the history of this deck. @param {string} type @param {string} message @param {string} [actor] */
-  function tell (type, message, actor = 'system') {
+  function publishEvent (type, message, actor = 'system') {
     if (actor !== 'system' || waitMs() === 0) deck.events.publish({ type, actor, message })
   }
 }
 
-function iso () {
+function isoNow () {
   return new Date().toISOString()
 }
 
@@ -311,7 +311,7 @@ function silentIn (document, { members, isComplete }) {
  * @param {any} file @param {Pick<import('../deck.js').Deck, 'history'>} deck
  * @returns {{ home: string, isNew: boolean, memory: import('./member.js').Memory }} `isNew`: the file does not say its home yet
  */
-function restore (file, { history }) {
+function restoreMemory (file, { history }) {
   const memory = { ...NO_MEMORY, ...file?.memory }
   const { task } = memory
   const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
@@ -335,12 +335,12 @@ function figureOf (workers, name, fold) {
 }
 
 /** @param {number[]} values */
-function sum (values) {
+function sumOf (values) {
   return values.reduce((total, value) => total + value, 0)
 }
 
 /** @param {number[]} values */
-function highest (values) {
+function highestOf (values) {
   return Math.max(...values)
 }
 

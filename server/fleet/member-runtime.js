@@ -1,5 +1,5 @@
 import { createRateLimiter } from './rate-limiter.js'
-import { createMember, reduce } from './member.js'
+import { createMember, reduceMember } from './member.js'
 import { STATES } from './states.js'
 
 /**
@@ -61,28 +61,28 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
   let soon = null
   const waitMs = createRateLimiter({ ...READS, now })
   let isClosed = false
-  const every = timers.setInterval(look, LOOK_EVERY_MS)
+  const every = timers.setInterval(checkVersion, LOOK_EVERY_MS)
   every?.unref?.()
   rolloutStore.follow((announcement) => {
     heard = announcement.revision
     if (concerns(announcement)) readSoon()
-  }, read)
+  }, readDocument)
 
   /** @type {Record<import('./member.js').Command['type'], (command: any) => unknown>} */
   const DO = {
-    write,
+    write: writeDocument,
     remember: (command) => remember(command.memory),
-    begin: ({ document }) => own(() => deckAdapter.begin(document)),
-    'roll-back': ({ release, document }) => own(() => deckAdapter.rollBack(release, document)),
-    abort,
-    read,
-    wake
+    begin: ({ document }) => runOwnRollout(() => deckAdapter.begin(document)),
+    'roll-back': ({ release, document }) => runOwnRollout(() => deckAdapter.rollBack(release, document)),
+    abort: abortOwnRollout,
+    read: readDocument,
+    wake: setAlarm
   }
 
   return {
     /** As it was last seen; for a while each change will be. @returns {FleetRollout | null} */
     get document () {
-      attend()
+      payAttention()
       return last
     },
 
@@ -91,8 +91,8 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
 
     /** As it is now, or as it was last seen where NATS is away. @returns {Promise<FleetRollout | null>} */
     async newest () {
-      attend()
-      await read()
+      payAttention()
+      await readDocument()
       return last
     },
 
@@ -102,21 +102,21 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     /** @param {FleetRollout} document @param {number} revision */
     see (document, revision) {
       written = revision
-      give({ type: 'seen', document, revision })
-      show(document)
+      dispatchInput({ type: 'seen', document, revision })
+      showDocument(document)
     },
 
     /** NATS has gone. */
-    away: () => give({ type: 'away' }),
+    away: () => dispatchInput({ type: 'away' }),
 
     /** @param {boolean} isOwn  whether its name is its own */
-    named: (isOwn) => give({ type: 'named', isOwn }),
+    named: (isOwn) => dispatchInput({ type: 'named', isOwn }),
 
     /** @param {import('./member.js').Result} result  of the own rollout that was begun for the fleet */
-    ended: (result) => give({ type: 'ended', result }),
+    ended: (result) => dispatchInput({ type: 'ended', result }),
 
     /** What it has done for the fleet does not last: its deck goes back by itself. @param {{ release: string | null, reason: string }} what  `release`: that it goes back from */
-    undone: (what) => give({ type: 'undone', ...what }),
+    undone: (what) => dispatchInput({ type: 'undone', ...what }),
 
     /** What it does for the fleet, while it does it. @returns {{ fleet: string, rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null} `fleet`: the uid of its rollout */
     get task () {
@@ -133,8 +133,8 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     }
   }
 
-  function attend () {
-    if (now() >= attentiveUntil) read()
+  function payAttention () {
+    if (now() >= attentiveUntil) readDocument()
     attentiveUntil = now() + ATTENTIVE_MS
   }
 
@@ -149,7 +149,7 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
   function readSoon () {
     if (soon) return
     const ms = waitMs()
-    if (ms === 0) return read()
+    if (ms === 0) return readDocument()
     soon = timers.setTimeout(() => {
       soon = null
       readSoon()
@@ -158,11 +158,11 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
   }
 
   /** What was announced has been read by whom it concerns; what was not, and now and then all of it, is read by all. */
-  async function look () {
+  async function checkVersion () {
     const found = await rolloutStore.version()
     const isHeard = found !== null && (found === version || found === heard)
     if (isHeard && now() - readAt < patience()) return
-    await read()
+    await readDocument()
     version = found
   }
 
@@ -173,11 +173,11 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
   }
 
   /** @returns {Promise<void>} whoever asks while one is under way waits for the one after it: that one may have been too early */
-  function read () {
+  function readDocument () {
     if (reading) {
       next ??= reading.then(() => {
         next = null
-        return read()
+        return readDocument()
       })
       return next
     }
@@ -189,60 +189,60 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     readAt = now()
     const before = written
     const found = await rolloutStore.read()
-    if (found.is === 'away') return lose()
+    if (found.is === 'away') return handleAway()
     // What was written meanwhile was faster than the answer.
     if (written !== before && found.value.revision < written) return readOnce()
-    give({ type: 'seen', ...found.value })
-    show(found.value.document)
+    dispatchInput({ type: 'seen', ...found.value })
+    showDocument(found.value.document)
   }
 
   /** NATS gives no answer, though it may be connected: as while its servers elect a leader. */
-  function lose () {
-    give({ type: 'away' })
+  function handleAway () {
+    dispatchInput({ type: 'away' })
     timers.clearTimeout(again)
-    again = timers.setTimeout(read, AGAIN_MS)
+    again = timers.setTimeout(readDocument, AGAIN_MS)
     again?.unref?.()
   }
 
   /** @param {FleetRollout | null} document */
-  function show (document) {
+  function showDocument (document) {
     last = document
     isKnown = true
     onDocument(document)
   }
 
   /** @param {import('./member.js').Input} input */
-  function give (input) {
+  function dispatchInput (input) {
     if (isClosed) return
-    const turn = reduce(state, input, { at: now(), iso: new Date(time()).toISOString(), release: deckAdapter.release() })
+    const turn = reduceMember(state, input, { at: now(), iso: new Date(time()).toISOString(), release: deckAdapter.release() })
     state = turn.state
     for (const command of turn.commands) DO[command.type](command)
   }
 
   /** @param {{ document: FleetRollout, revision: number, news?: import('./member.js').News }} command */
-  async function write ({ document, revision, news }) {
+  async function writeDocument ({ document, revision, news }) {
     const before = /** @type {FleetRollout} */ (state.known?.document)
     const told = await rolloutStore.write(document, revision)
-    if (told.is === 'away') return lose()
-    if (told.is === 'refused') return give({ type: 'refused' })
+    if (told.is === 'away') return handleAway()
+    if (told.is === 'refused') return dispatchInput({ type: 'refused' })
     written = told.revision
     onWritten(document, before)
     if (news) tell(news.event, news.message)
-    give({ type: 'written', document, revision: told.revision })
-    show(document)
+    dispatchInput({ type: 'written', document, revision: told.revision })
+    showDocument(document)
   }
 
   /** @param {() => Promise<number>} work */
-  async function own (work) {
+  async function runOwnRollout (work) {
     try {
-      give({ type: 'began', rollout: await work() })
+      dispatchInput({ type: 'began', rollout: await work() })
     } catch (/** @type {any} */ error) {
-      give({ type: 'ended', result: { state: 'failed', reason: error.message } })
+      dispatchInput({ type: 'ended', result: { state: 'failed', reason: error.message } })
     }
   }
 
   /** @param {{ rollout: number, document: FleetRollout }} command */
-  function abort ({ rollout, document }) {
+  function abortOwnRollout ({ rollout, document }) {
     try {
       deckAdapter.abort(rollout, document)
     } catch (/** @type {any} */ error) {
@@ -252,9 +252,9 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
   }
 
   /** @param {{ ms: number }} command */
-  function wake ({ ms }) {
+  function setAlarm ({ ms }) {
     timers.clearTimeout(alarm)
-    alarm = timers.setTimeout(() => give({ type: 'look' }), Math.min(ms, LONGEST_MS))
+    alarm = timers.setTimeout(() => dispatchInput({ type: 'look' }), Math.min(ms, LONGEST_MS))
     alarm?.unref?.()
   }
 }

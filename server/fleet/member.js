@@ -1,4 +1,4 @@
-import { finish, hold, isUnderWay, remind, take, undo } from './rollout.js'
+import { finishTurn, holdRollout, isUnderWay, restoreTurn, takeTurn, undoTurn } from './rollout.js'
 import { STATES } from './states.js'
 import { nextTurn } from './turn.js'
 
@@ -68,11 +68,11 @@ export function createMember ({ member, boot, memory = NO_MEMORY }) {
  * @param {State} before @param {Input} input @param {Now} now
  * @returns {{ state: State, commands: Command[] }}
  */
-export function reduce (before, input, now) {
+export function reduceMember (before, input, now) {
   /** @type {Command[]} */
   const commands = []
   const state = INPUTS[input.type]({ ...before }, /** @type {any} */ (input), { now, commands })
-  const after = state.isAway || state.isNamesake || state.isWriting || !state.known ? state : advance(state, { now, commands })
+  const after = state.isAway || state.isNamesake || state.isWriting || !state.known ? state : decideNext(state, { now, commands })
   if (after.memory !== before.memory) commands.unshift({ type: 'remember', memory: after.memory })
   return { state: after, commands }
 }
@@ -85,7 +85,7 @@ const INPUTS = Object.freeze({
     const back = state.isAway ? { isAway: false, backSince: now.at } : {}
     if (document === null) return { ...state, ...back, known: null }
     if (state.known && state.known.document.id === document.id && revision < state.known.revision && revision >= state.memory.revision) return { ...state, ...back }
-    return { ...state, ...back, known: { document, revision }, ...watch(state, document, now) }
+    return { ...state, ...back, known: { document, revision }, ...noteTurnTimes(state, document, now) }
   },
   named: (state, { isOwn }) => ({ ...state, isNamesake: !isOwn }),
   away: (state) => ({ ...state, isAway: true, isWriting: false }),
@@ -106,7 +106,7 @@ function hasBrought (task, release) {
 }
 
 /** Ages are by arrival. @param {State} state @param {FleetRollout} document @param {Now} now */
-function watch (state, document, { at }) {
+function noteTurnTimes (state, document, { at }) {
   const isSame = state.known?.document.id === document.id
   const seen = Object.fromEntries(Object.entries(document.turns).map(([member, turn]) => {
     const told = `${turn.state} ${turn.boot} ${document.state}`
@@ -114,7 +114,7 @@ function watch (state, document, { at }) {
     return [member, before?.state === told ? before : { state: told, at }]
   }))
   const wasAtRest = isSame && state.known !== null && isAtRest(state.known.document) && state.known.document.state === document.state
-  return { seen, restSince: isAtRest(document) && wasAtRest && ended(state.known?.document) === ended(document) ? state.restSince : at }
+  return { seen, restSince: isAtRest(document) && wasAtRest && countEnded(state.known?.document) === countEnded(document) ? state.restSince : at }
 }
 
 /** @param {FleetRollout} document */
@@ -123,45 +123,45 @@ function isAtRest (document) {
 }
 
 /** @param {FleetRollout | undefined} document how many turns are over */
-function ended (document) {
+function countEnded (document) {
   return document ? Object.values(document.turns).filter(({ state }) => state !== 'pending').length : 0
 }
 
 /** @param {State} state @param {Turn} turn @returns {State} */
-function advance (state, turn) {
+function decideNext (state, turn) {
   const { document, revision } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { memory } = state
-  if (document.id < memory.rollout || (document.id === memory.rollout && revision < memory.revision)) return forgotten(state, turn)
+  if (document.id < memory.rollout || (document.id === memory.rollout && revision < memory.revision)) return handleForgotten(state, turn)
   const kept = document.id === memory.rollout && revision === memory.revision ? state : { ...state, memory: { ...memory, rollout: document.id, revision } }
   // Whoever is in no turn sees all the same who is late.
-  if (!document.turns[state.member]) return move(kept, turn)
-  const truth = reminded(kept)
-  if (truth) return write(kept, truth, turn)
-  return report(kept, turn) ?? resume(kept, turn) ?? abort(kept, turn) ?? move(kept, turn)
+  if (!document.turns[state.member]) return takeNextStep(kept, turn)
+  const truth = restoreOwnTurn(kept)
+  if (truth) return writeDocument(kept, truth, turn)
+  return reportResult(kept, turn) ?? resumeTurn(kept, turn) ?? abortOwnRollout(kept, turn) ?? takeNextStep(kept, turn)
 }
 
 /**
  * NATS has come back with less than it knew, as out of a backup: who has done what is not known any more.
  * @param {State} state @param {Turn} turn @returns {State}
  */
-function forgotten (state, turn) {
+function handleForgotten (state, turn) {
   const { document, revision } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { memory } = state
-  const truth = reminded(state)
+  const truth = restoreOwnTurn(state)
   if (STATES[document.state].done) {
     const accepted = document.id === memory.rollout ? { ...state, memory: { ...memory, revision } } : state
-    return truth ? write(accepted, truth, turn) : accepted
+    return truth ? writeDocument(accepted, truth, turn) : accepted
   }
   const reason = `NATS has forgotten what it knew: it has rollout ${document.id} at revision ${revision}, and ${state.member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
-  return write(state, hold(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn, { event: 'fleet.forgotten', message: reason })
+  return writeDocument(state, holdRollout(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn, { event: 'fleet.forgotten', message: reason })
 }
 
 /** @param {State} state @returns {FleetRollout | null} the document with the turn that this member is in, where it does not say so any more */
-function reminded ({ member, boot, known, memory: { task } }) {
+function restoreOwnTurn ({ member, boot, known, memory: { task } }) {
   const { document } = /** @type {NonNullable<State['known']>} */ (known)
   if (task === null || task.result !== null || task.fleet !== document.uid || !document.turns[member]) return null
   const state = STATE_OF_TASK[task.way]
-  return PLACES[document.turns[member].state] < PLACES[state] ? remind(document, member, { state, boot, rollout: task.rollout, from: task.from }) : null
+  return PLACES[document.turns[member].state] < PLACES[state] ? restoreTurn(document, member, { state, boot, rollout: task.rollout, from: task.from }) : null
 }
 
 /** How far a turn has come; one that went back has gone through all of them. @type {Readonly<Record<import('./rollout.js').TurnState, number>>} */
@@ -173,16 +173,16 @@ const PLACE_OF_RESULT = Object.freeze({ forward: PLACES.succeeded, back: PLACES.
  * What has become of the last task, where the document does not say so yet, or any more.
  * @param {State} state @param {Turn} turn @returns {State | null}
  */
-function report (state, turn) {
+function reportResult (state, turn) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { task } = state.memory
   const own = document.turns[state.member]
   if (!task?.result || task.fleet !== document.uid) return null
   const { isUndone, ...result } = task.result
   const at = turn.now.iso
-  if (isUndone && own.state === 'succeeded') return write(state, undo(document, state.member, { at, reason: String(result.reason) }), turn)
+  if (isUndone && own.state === 'succeeded') return writeDocument(state, undoTurn(document, state.member, { at, reason: String(result.reason) }), turn)
   const isGivenUp = own.state === 'failed' && own.rollout === null && task.rollout !== null
-  return PLACES[own.state] >= PLACE_OF_RESULT[task.way] && !isGivenUp ? null : write(state, finish(document, state.member, { at, rollout: task.rollout, ...result }), turn)
+  return PLACES[own.state] >= PLACE_OF_RESULT[task.way] && !isGivenUp ? null : writeDocument(state, finishTurn(document, state.member, { at, rollout: task.rollout, ...result }), turn)
 }
 
 /**
@@ -190,7 +190,7 @@ function report (state, turn) {
  * finished is over.
  * @param {State} state @param {Turn} turn @returns {State | null}
  */
-function resume (state, { now, commands }) {
+function resumeTurn (state, { now, commands }) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const own = document.turns[state.member]
   if (!isUnderWay(own)) return null
@@ -199,19 +199,19 @@ function resume (state, { now, commands }) {
   const isBegun = last !== null && last.fleet === document.uid && last.way === way
   if (own.boot !== state.boot) {
     const lost = /** @type {Task} */ ({ fleet: document.uid, way, rollout: isBegun ? last.rollout : null, from: own.from, result: LOST })
-    return report({ ...state, memory: { ...state.memory, task: lost } }, { now, commands })
+    return reportResult({ ...state, memory: { ...state.memory, task: lost } }, { now, commands })
   }
   if (isBegun) return null
   const task = /** @type {Task} */ ({ fleet: document.uid, way, rollout: null, from: own.from, result: null })
   // Meanwhile all go back: there is nothing to take back here.
-  if (way === 'forward' && document.state === 'rolling-back') return report({ ...state, memory: { ...state.memory, task: { ...task, result: { state: 'reverted', reason: null } } } }, { now, commands })
+  if (way === 'forward' && document.state === 'rolling-back') return reportResult({ ...state, memory: { ...state.memory, task: { ...task, result: { state: 'reverted', reason: null } } } }, { now, commands })
   const begun = { ...state, memory: { ...state.memory, task } }
   commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'roll-back', release: own.from, document })
   return begun
 }
 
 /** Its own rollout goes back with all others. @param {State} state @param {Turn} turn @returns {State | null} */
-function abort (state, { commands }) {
+function abortOwnRollout (state, { commands }) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { task } = state.memory
   if (document.state !== 'rolling-back' || document.turns[state.member].state !== 'running' || !task || task.rollout === null || state.isAborting) return null
@@ -220,18 +220,18 @@ function abort (state, { commands }) {
 }
 
 /** @param {State} state @param {Turn} turn @returns {State} */
-function move (state, turn) {
+function takeNextStep (state, turn) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { at, iso } = turn.now
   const next = nextTurn(document, state.member, { restMs: at - state.restSince, turnMs: (member) => at - (state.seen[member]?.at ?? at) })
   if (next.type === 'wait') turn.commands.push({ type: 'wake', ms: next.ms })
-  if (next.type === 'hold') return write(state, hold(document, { at: iso, reason: next.reason, member: next.member }), turn)
-  if (next.type === 'take') return begin(state, turn)
+  if (next.type === 'hold') return writeDocument(state, holdRollout(document, { at: iso, reason: next.reason, member: next.member }), turn)
+  if (next.type === 'take') return takeOwnTurn(state, turn)
   return state
 }
 
 /** @param {State} state @param {Turn} turn @returns {State} */
-function begin (state, turn) {
+function takeOwnTurn (state, turn) {
   const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
   const { at, iso, release } = turn.now
   // It is in a turn of a rollout that NATS has forgotten.
@@ -241,11 +241,11 @@ function begin (state, turn) {
     turn.commands.push({ type: 'wake', ms: settleMs })
     return state
   }
-  return write(state, take(document, state.member, { at: iso, boot: state.boot, ...(document.state === 'running' && { from: release }) }), turn)
+  return writeDocument(state, takeTurn(document, state.member, { at: iso, boot: state.boot, ...(document.state === 'running' && { from: release }) }), turn)
 }
 
 /** @param {State} state @param {FleetRollout} document @param {Turn} turn @param {News} [news] @returns {State} */
-function write (state, document, { commands }, news) {
+function writeDocument (state, document, { commands }, news) {
   const { revision } = /** @type {NonNullable<State['known']>} */ (state.known)
   commands.push({ type: 'write', document, revision, ...(news && { news }) })
   return { ...state, isWriting: true }

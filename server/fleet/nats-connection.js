@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { DeckError } from '../errors.js'
 import { makeEventStream } from './event-stream.js'
 import { probeServers } from './server-probe.js'
-import { isMissing, replicated } from './streams.js'
+import { isMissing, makeReplicated } from './streams.js'
 
 /**
  * NATS JetStream, as a fleet needs it: two buckets, a stream, questions and answers. It connects for ever and waits for nobody;
@@ -40,7 +40,7 @@ const WRONG_REVISION = 10071
  * What could not be done, for somebody who waits for it.
  * @template T @param {{ is: 'done', value: T } | { is: 'away', reason: string }} outcome @returns {T} @throws {DeckError} fleet-away
  */
-export function done (outcome) {
+export function valueOrThrow (outcome) {
   if (outcome.is === 'away') throw outOfReach(outcome.reason)
   return outcome.value
 }
@@ -63,7 +63,7 @@ export function outOfReach (reason) {
 export function createNatsConnection ({ options, member, onState = () => {}, load = loadClient, timers = globalThis, now = Date.now, random = Math.random }) {
   const names = namesOf(options.name)
   /** @type {Presence} */
-  let state = { isConnected: false, since: iso(), server: null, problem: 'not connected yet' }
+  let state = { isConnected: false, since: isoNow(), server: null, problem: 'not connected yet' }
   /** @type {Open | null} */
   let open = null
   /** @type {import('@nats-io/transport-node').NatsConnection | null} */
@@ -92,17 +92,17 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     /** @param {Use} use  once for each connection, and at once where there is one */
     use (use) {
       users.set(use, () => {})
-      if (open) run(use, open)
+      if (open) startUse(use, open)
     },
 
     /**
      * Of calls that have limits of their own. One whose connection is lost may have been done all the same, and goes on by itself.
      * @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>}
      */
-    attempt,
+    attempt: attemptWork,
 
-    /** The same, of one call, which is given up after `callMs`. @template T @param {(open: Open) => Promise<T>} work @returns {ReturnType<typeof attempt<T>>} */
-    call: (work) => attempt((opened) => inTime(work(opened))),
+    /** The same, of one call, which is given up after `callMs`. @template T @param {(open: Open) => Promise<T>} work @returns {ReturnType<typeof attemptWork<T>>} */
+    call: (work) => attemptWork((opened) => inTime(work(opened))),
 
     /** How long one call is waited for at the moment. */
     get callMs () { return callMs },
@@ -115,7 +115,7 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
         const kv = bucket === 'members' ? open.members : open.state
         return { is: 'written', revision: await inTime(revision === 0 ? kv.create(key, data) : kv.update(key, data, revision, MAX_CALL_MS)) }
       } catch (/** @type {any} */ error) {
-        return isRefusal(error) ? { is: 'refused' } : fail(noticed(error))
+        return isRefusal(error) ? { is: 'refused' } : reportAway(renewIfGone(error))
       }
     },
 
@@ -147,14 +147,14 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
         if (closing.signal.aborted) return await connection.close()
         const connectedAt = performance.now()
         for (const address of connection.info?.connect_urls ?? []) if (servers.size < MAX_SERVERS) servers.add(address)
-        await follow(client, connection)
+        await followConnection(client, connection)
         // Whoever is thrown out as soon as it is in does not come back at once.
         if (performance.now() - connectedAt >= STEADY_MS) delayMs = FIRST_RETRY_MS
       } catch (error) {
-        if (!closing.signal.aborted) change({ isConnected: false, problem: reasonOf(error) })
+        if (!closing.signal.aborted) changeState({ isConnected: false, problem: reasonOf(error) })
       }
       // Not all members at the same moment.
-      if (!closing.signal.aborted) await wait(delayMs * (0.5 + random()))
+      if (!closing.signal.aborted) await waitFor(delayMs * (0.5 + random()))
     }
   }
 
@@ -171,31 +171,31 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   }
 
   /** Until it is closed for good. @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
-  async function follow (client, made) {
+  async function followConnection (client, made) {
     // From the start on: what is told before somebody listens is told to nobody.
     const statuses = made.status()
     beginning = Promise.resolve()
-    begin(client, made)
+    queueOpening(client, made)
     for await (const status of statuses) {
       if (closing.signal.aborted) return
       if (status.type === 'disconnect' || status.type === 'staleConnection') {
-        lose('the connection is lost')
+        loseConnection('the connection is lost')
       } else if (status.type === 'error') {
-        change({ problem: reasonOf(/** @type {any} */ (status).error) })
+        changeState({ problem: reasonOf(/** @type {any} */ (status).error) })
       }
     }
-    lose(reasonOf(await made.closed() ?? 'the connection is closed'))
+    loseConnection(reasonOf(await made.closed() ?? 'the connection is closed'))
   }
 
   /** @param {string} problem */
-  function lose (problem) {
+  function loseConnection (problem) {
     open = null
-    change({ isConnected: false, problem })
+    changeState({ isConnected: false, problem })
     for (const giveUp of waiting) giveUp(new Error(problem))
   }
 
   /** A bucket that somebody has removed is made again. @param {any} error @returns {any} the same */
-  function noticed (error) {
+  function renewIfGone (error) {
     // Who writes to what is not there hears that nobody listens.
     const isGone = isMissing(error) || error?.name === 'JetStreamNotEnabled'
     if (isGone && open && performance.now() - renewedAt >= RENEW_MS) {
@@ -206,36 +206,36 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   }
 
   /** One after the other. @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made @returns {Promise<void>} */
-  function begin (client, made) {
-    renew = () => begin(client, made)
-    beginning = beginning.then(() => beginOnce(client, made))
+  function queueOpening (client, made) {
+    renew = () => queueOpening(client, made)
+    beginning = beginning.then(() => openWithRetries(client, made))
     return beginning
   }
 
   /** @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
-  async function beginOnce (client, made) {
+  async function openWithRetries (client, made) {
     // A cluster that has no leader yet answers nothing to some questions; a slow way takes long for all of them.
     for (let patienceMs = OPEN_WITHIN_MS; !closing.signal.aborted && !made.isClosed(); patienceMs = Math.min(2 * patienceMs, MAX_OPEN_MS)) {
       try {
         const opening = openAll(client, made, names)
-        const opened = await Promise.race([opening, timeout(patienceMs)])
+        const opened = await Promise.race([opening, rejectAfter(patienceMs)])
         if (made.isClosed()) return
         open = opened
         callMs = callTime(opened.roundTripMs)
-        change({ isConnected: true, server: made.getServer(), problem: null })
-        for (const use of users.keys()) if (open === opened) await run(use, opened)
+        changeState({ isConnected: true, server: made.getServer(), problem: null })
+        for (const use of users.keys()) if (open === opened) await startUse(use, opened)
         return
       } catch (error) {
         if (made.isClosed()) return
         open = null
-        change({ isConnected: false, problem: reasonOf(error) })
-        await wait(RETRY_MS)
+        changeState({ isConnected: false, problem: reasonOf(error) })
+        await waitFor(RETRY_MS)
       }
     }
   }
 
   /** @param {number} ms */
-  async function wait (ms) {
+  async function waitFor (ms) {
     await new Promise((resolve) => timers.setTimeout(/** @type {any} */ (resolve), ms)?.unref?.())
   }
 
@@ -243,7 +243,7 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   async function inTime (answer) {
     const asked = open
     const startedAt = performance.now()
-    const value = await Promise.race([answer, timeout(callMs).catch((error) => {
+    const value = await Promise.race([answer, rejectAfter(callMs).catch((error) => {
       asked?.connection.rtt().then((ms) => { callMs = callTime(ms) }, () => {})
       throw error
     })])
@@ -252,20 +252,20 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   }
 
   /** @param {number} ms @returns {Promise<never>} */
-  async function timeout (ms) {
-    await wait(ms)
+  async function rejectAfter (ms) {
+    await waitFor(ms)
     throw new Error(`JetStream does not answer within ${ms / 1000} s`)
   }
 
   /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>} */
-  async function attempt (work) {
+  async function attemptWork (work) {
     if (!open) return { is: 'away', reason: String(state.problem) }
     try {
       const value = await orLost(work(open))
-      if (state.isConnected) change({ problem: null })
+      if (state.isConnected) changeState({ problem: null })
       return { is: 'done', value }
     } catch (error) {
-      return fail(noticed(error))
+      return reportAway(renewIfGone(error))
     }
   }
 
@@ -283,13 +283,13 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   }
 
   /** @param {unknown} error @returns {{ is: 'away', reason: string }} */
-  function fail (error) {
-    change({ problem: reasonOf(error) })
+  function reportAway (error) {
+    changeState({ problem: reasonOf(error) })
     return { is: 'away', reason: reasonOf(error) }
   }
 
   /** @param {Use} use @param {Open} opened */
-  async function run (use, opened) {
+  async function startUse (use, opened) {
     try {
       users.get(use)?.()
       const stop = await use(opened) ?? (() => {})
@@ -297,19 +297,19 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
       if (open === opened) users.set(use, stop)
       else stop()
     } catch (error) {
-      change({ problem: reasonOf(error) })
+      changeState({ problem: reasonOf(error) })
     }
   }
 
   /** @param {Partial<Presence>} next */
-  function change (next) {
+  function changeState (next) {
     const isSame = next.isConnected === undefined || next.isConnected === state.isConnected
     const before = state
-    state = { ...state, ...next, since: isSame ? state.since : iso() }
+    state = { ...state, ...next, since: isSame ? state.since : isoNow() }
     if (before.isConnected !== state.isConnected || before.problem !== state.problem) onState(state)
   }
 
-  function iso () {
+  function isoNow () {
     return new Date(now()).toISOString()
   }
 }
@@ -349,12 +349,12 @@ async function openAll (client, connection, names) {
   const js = client.jetstream(connection, { timeout: MAX_CALL_MS })
   const manager = await client.jetstreamManager(connection, { timeout: MAX_CALL_MS })
   const kvm = new client.Kvm(js)
-  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => replicated({ connection, manager }, `KV_${name}`, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS }))
+  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => makeReplicated({ connection, manager }, `KV_${name}`, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS }))
   const [members, state] = await Promise.all([
     bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }),
     bucket(names.state, { history: 16 }),
     // Where it cannot be had, whoever would write to it says why.
-    replicated({ connection, manager }, names.events, (replicas) => makeEventStream(manager, names, replicas)).catch(() => {})
+    makeReplicated({ connection, manager }, names.events, (replicas) => makeEventStream(manager, names, replicas)).catch(() => {})
   ])
   return { connection, js, manager, members, state, names, roundTripMs }
 }

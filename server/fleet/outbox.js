@@ -59,7 +59,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     connections++
     rest.end('connection')
   })
-  const ended = run()
+  const ended = runOutbox()
 
   return {
     /** How far it is. @returns {OutboxState} */
@@ -75,11 +75,11 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
       if (problem === null) await waitAtMost(ended, LAST_WORDS_MS)
       closed.abort()
       rest.end('connection')
-      keep()
+      storeProgress()
     }
   }
 
-  async function run () {
+  async function runOutbox () {
     for (let retryMs = RETRY_MS; !closed.signal.aborted;) {
       const connection = connections
       const outcome = connection === 0 ? null : await nats.attempt((open) => tellPage(open, connection))
@@ -88,7 +88,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
         retryMs = RETRY_MS
         if (outcome.value > 0) continue
         if (isClosing) return
-        keepNowAndThen()
+        storeProgressIfDue()
         await rest.until('news')
         // Whoever has told of an event has better things to do in this turn.
         await nextTurn()
@@ -104,14 +104,14 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   async function tellPage (open, connection) {
     // What is in the copy alone may never come into the history.
     if (history.away !== null) throw new Error(history.away)
-    if (told?.connection !== connection) told = { ...await ask(open), connection }
+    if (told?.connection !== connection) told = { ...await readLastTold(open), connection }
     const { source, id } = told
     const page = history.outbox.after(id, PAGE)
     for (const event of page) {
       if (closed.signal.aborted || connection !== connections) break
       // Until it is acknowledged nobody knows.
       told = null
-      const { seq, duplicate } = await publish(open, source, event)
+      const { seq, duplicate } = await publishEvent(open, source, event)
       // Its answer was lost before, or a copy of this history has told something else by the same number: the stream knows.
       if (duplicate && doubted !== event.id) {
         doubted = event.id
@@ -124,15 +124,15 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   }
 
   /** @param {Open} open @param {string} source @param {DeckEvent} event */
-  function publish ({ connection, js, names }, source, event) {
+  function publishEvent ({ connection, js, names }, source, event) {
     const of = teller()
     const maxBytes = Math.min(MAX_EVENT_BYTES, (connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
     return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes), { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: nats.callMs })
   }
 
   /** What the stream knows of this history. @param {Open} open @returns {Promise<Told>} */
-  async function ask ({ manager, names }) {
-    const { source, since, published, place } = row()
+  async function readLastTold ({ manager, names }) {
+    const { source, since, published, place } = readRow()
     const last = await inTime(manager.streams.getMessage(names.events, { last_by_subj: subjectsOfSource(names, source) }))
     const newest = history.lastEventId()
     const least = Math.max(since, newest - MAX_BACKLOG)
@@ -167,7 +167,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   }
 
   /** @returns {import('../../db/outbox.js').OutboxRow} */
-  function row () {
+  function readRow () {
     const stored = history.outbox.read()
     if (stored) return stored
     const first = { source: newSource(), since: 0, published: Math.max(0, history.lastEventId() - BACKLOG), place: null }
@@ -175,17 +175,17 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     return first
   }
 
-  function keepNowAndThen () {
-    if (now() - keptAt >= KEEP_EVERY_MS) keep()
+  function storeProgressIfDue () {
+    if (now() - keptAt >= KEEP_EVERY_MS) storeProgress()
   }
 
   /** Never ahead of what is acknowledged; where it lags behind, the stream knows better. */
-  function keep () {
+  function storeProgress () {
     if (!told || history.away !== null) return
     keptAt = now()
     const { source, id, place } = told
     try {
-      const stored = row()
+      const stored = readRow()
       if (stored.source === source && stored.published < id) history.outbox.write({ ...stored, published: id, place })
     } catch {
       // The next time will do.
@@ -224,12 +224,12 @@ function createRest (timers) {
     /** @param {'news' | 'connection'} what  a connection is news as well @param {number | null} [ms] null: for ever @returns {Promise<void>} */
     until (what, ms = null) {
       return new Promise((resolve) => {
-        const timer = ms === null ? null : timers.setTimeout(finish, ms)
+        const timer = ms === null ? null : timers.setTimeout(endRest, ms)
         timer?.unref?.()
-        onCome = (found) => { if (found === what || found === 'connection') finish() }
+        onCome = (found) => { if (found === what || found === 'connection') endRest() }
         for (const found of come) onCome(found)
 
-        function finish () {
+        function endRest () {
           if (timer) timers.clearTimeout(timer)
           onCome = () => {}
           come.clear()

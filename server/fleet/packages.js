@@ -47,9 +47,9 @@ export function createPackages ({ root, member, store, releases, onError, unpack
      */
     fetch: (digest) => inTurn(async () => {
       const home = await homeOf(root, member)
-      await sweep(home)
+      await removeUnfinished(home)
       const folder = path.join(home, digest.slice('sha256:'.length))
-      if (!isFolder(folder)) await bring(digest, { home, folder })
+      if (!isFolder(folder)) await fetchPackage(digest, { home, folder })
       const now = new Date()
       // Used last is removed last.
       utimesSync(folder, now, now)
@@ -59,7 +59,7 @@ export function createPackages ({ root, member, store, releases, onError, unpack
     /** Removes what a master before this one has left unfinished. @returns {Promise<void>} never rejects */
     sweep: () => inTurn(async () => {
       const home = root === undefined ? null : path.join(root, `fleet-${member}`)
-      if (home !== null && isFolder(home)) await sweep(home)
+      if (home !== null && isFolder(home)) await removeUnfinished(home)
     }).catch(onError),
 
     /** Removes what no release needs any more. @returns {Promise<void>} never rejects */
@@ -71,7 +71,7 @@ export function createPackages ({ root, member, store, releases, onError, unpack
       const newestFirst = readdirSync(home).filter((name) => WHOLE.test(name)).map((name) => ({ name, usedMs: lstatSync(path.join(home, name)).mtimeMs })).sort((one, other) => other.usedMs - one.usedMs)
       // Renamed first, so that half of it is never taken for a whole.
       for (const { name } of newestFirst.slice(KEPT).filter((each) => !needed.has(each.name))) renameSync(path.join(home, name), path.join(home, `${UNFINISHED}${randomUUID()}`))
-      await sweep(home)
+      await removeUnfinished(home)
     }).catch(onError),
 
     /** What is under way comes to nothing. */
@@ -86,11 +86,11 @@ export function createPackages ({ root, member, store, releases, onError, unpack
   }
 
   /** @param {string} digest @param {{ home: string, folder: string }} where */
-  async function bring (digest, { home, folder }) {
+  async function fetchPackage (digest, { home, folder }) {
     const unfinished = path.join(home, `${UNFINISHED}${randomUUID()}`)
     const file = `${unfinished}.tgz`
     try {
-      await save(store.read(digest), { file, digest })
+      await saveArchive(store.read(digest), { file, digest })
       await mkdir(unfinished, { mode: 0o755 })
       closing.signal.throwIfAborted()
       await unpack({ file, folder: unfinished, signal: closing.signal })
@@ -123,12 +123,12 @@ function isFolder (file) {
 }
 
 /** @param {string} home */
-async function sweep (home) {
+async function removeUnfinished (home) {
   await Promise.all(readdirSync(home).filter((name) => name.startsWith(UNFINISHED)).map((name) => rm(path.join(home, name), { recursive: true, force: true, maxRetries: 2 })))
 }
 
 /** @param {AsyncIterable<Uint8Array>} source @param {{ file: string, digest: string }} where @throws {DeckError} invalid-body */
-async function save (source, { file, digest }) {
+async function saveArchive (source, { file, digest }) {
   const hash = createHash('sha256')
   const handle = await open(file, 'wx', 0o600)
   let bytes = 0

@@ -6,7 +6,7 @@ import { DeckError } from '../errors.js'
  */
 
 /** @param {Record<string, string>} labels @param {Record<string, string>} [wanted] */
-export function matches (labels, wanted = {}) {
+export function matchesLabels (labels, wanted = {}) {
   return Object.entries(wanted).every(([label, value]) => Object.hasOwn(labels, label) && labels[label] === value)
 }
 
@@ -18,7 +18,7 @@ export function matches (labels, wanted = {}) {
  */
 export function batchesOf ({ batch = 1, order, canary }, members) {
   if (order !== undefined && !members.some(({ labels }) => Object.hasOwn(labels, order))) throw new DeckError('invalid-body', `order: expected a label that a member has, received ${JSON.stringify(order)}`)
-  const names = sorted(members, order).map(({ member }) => member)
+  const names = sortMembers(members, order).map(({ member }) => member)
   if (canary !== undefined && !names.includes(canary)) throw new DeckError('invalid-body', `canary: expected one of ${names.join(', ')}, received ${JSON.stringify(canary)}`)
   const rest = names.filter((name) => name !== canary)
   const size = sizeOf(batch, names.length)
@@ -35,7 +35,7 @@ function sizeOf (batch, count) {
 }
 
 /** @param {Candidate[]} members @param {string} [label] */
-function sorted (members, label) {
+function sortMembers (members, label) {
   const collator = new Intl.Collator('en', { numeric: true })
   const valueOf = (/** @type {Candidate} */ { labels }) => label === undefined ? '' : Object.hasOwn(labels, label) ? labels[label] : undefined
   return [...members].sort((one, other) => {

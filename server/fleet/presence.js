@@ -55,9 +55,9 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   let untold = null
   /** @type {any} */
   let soon = null
-  const every = timers.setInterval(beat, EVERY_MS)
+  const every = timers.setInterval(sendHeartbeat, EVERY_MS)
   every?.unref?.()
-  nats.use(begin)
+  nats.use(announceAndListen)
 
   return {
     /**
@@ -66,21 +66,21 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
      * @returns {Member[]} by name
      */
     list () {
-      listen()
-      return members()
+      watchMembers()
+      return listMembers()
     },
 
     /** One of the others, as it is known at the moment. @param {string} name @returns {Member | null} */
     find (name) {
-      listen()
+      watchMembers()
       const found = known.get(name)
       return found ? otherOf(found) : null
     },
 
     /** The same, of all. @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false where it has not heard of all, as without NATS */
     async all () {
-      await waitAtMost(listen(), HEAR_WITHIN_MS)
-      return { members: members(), isComplete: nats.state.isConnected && ear !== null && await Promise.race([ear.caughtUp, false]) }
+      await waitAtMost(watchMembers(), HEAR_WITHIN_MS)
+      return { members: listMembers(), isComplete: nats.state.isConnected && ear !== null && await Promise.race([ear.caughtUp, false]) }
     },
 
     /** Why others do not hear of it, though NATS is there. @returns {string | null} */
@@ -90,7 +90,7 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     tellSoon () {
       soon ??= timers.setTimeout(() => {
         soon = null
-        tell()
+        publishStatus()
       }, SOON_MS)
       soon?.unref?.()
     },
@@ -100,18 +100,18 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
       timers.clearInterval(every)
       timers.clearTimeout(soon)
       isClosing = true
-      deafen()
-      await waitAtMost(leave(), LAST_WORD_MS)
+      stopWatching()
+      await waitAtMost(deleteOwnStatus(), LAST_WORD_MS)
     }
   }
 
-  async function leave () {
+  async function deleteOwnStatus () {
     // A word that is on its way would come in after it.
     await telling
     if (revision > 0) await nats.call(({ members }) => members.delete(describe().member, { previousSeq: revision }))
   }
 
-  function members () {
+  function listMembers () {
     const own = describe()
     const others = Array.from(known.values()).filter(({ word }) => word.member !== own.member)
     const all = [
@@ -126,54 +126,54 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     return { ...word, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }
   }
 
-  async function begin () {
-    deafen()
-    await tell()
-    if (now() < listenUntil) await listen()
+  async function announceAndListen () {
+    stopWatching()
+    await publishStatus()
+    if (now() < listenUntil) await watchMembers()
   }
 
-  function beat () {
-    if (ear && now() > listenUntil) deafen()
+  function sendHeartbeat () {
+    if (ear && now() > listenUntil) stopWatching()
     // It hears its own words too, unless NATS has lost it.
     if (ear && now() - heardAt > DEAF_AFTER_MS) {
-      deafen()
-      listen()
+      stopWatching()
+      watchMembers()
     }
-    tell()
+    publishStatus()
   }
 
-  async function listen () {
+  async function watchMembers () {
     listenUntil = now() + LISTEN_MS
     if (!ear) {
       const opened = await nats.attempt(({ members }) => members.watch())
       if (opened.is === 'away') return
       if (ear) opened.value.stop()
-      else ear = { words: opened.value, caughtUp: hear(opened.value) }
+      else ear = { words: opened.value, caughtUp: readStatuses(opened.value) }
       heardAt = now()
     }
     await ear?.caughtUp
   }
 
-  function deafen () {
+  function stopWatching () {
     ear?.words.stop()
     ear = null
   }
 
   /** @param {AsyncIterable<import('@nats-io/kv').KvWatchEntry>} words @returns {Promise<boolean>} once all that is known has come; false: it has not */
-  function hear (words) {
+  function readStatuses (words) {
     return new Promise((resolve) => {
       const patience = timers.setTimeout(() => resolve(false), HEAR_WITHIN_MS)
       patience?.unref?.()
       /** @type {{ word: Word, created: number }[]} */
       const first = []
-      const settle = () => {
+      const takeInitialStatuses = () => {
         timers.clearTimeout(patience)
         if (first.length > 0) known = new Map()
         const engineNow = Math.max(...first.map(({ created }) => created))
         for (const { word, created } of first.splice(0)) known.set(word.member, { word, at: now() - (engineNow - created) })
         resolve(true)
       }
-      const read = async () => {
+      const readEntries = async () => {
         let isFirst = true
         for await (const entry of words) {
           const word = entry.operation === 'PUT' ? readMemberStatus(entry) : null
@@ -182,7 +182,7 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
             if (word && first.length < MAX_MEMBERS) first.push({ word, created: entry.created.getTime() })
             if (entry.isUpdate || entry.delta === 0) {
               isFirst = false
-              settle()
+              takeInitialStatuses()
             }
           } else {
             if (word && (known.size < MAX_MEMBERS || known.has(entry.key))) known.set(entry.key, { word, at: now() })
@@ -190,25 +190,25 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
           }
         }
       }
-      read().catch(() => {}).finally(() => resolve(false))
+      readEntries().catch(() => {}).finally(() => resolve(false))
     })
   }
 
-  async function tell () {
+  async function publishStatus () {
     isBehind = telling !== null
     if (telling || isClosing) return
-    telling = say().finally(() => { telling = null })
+    telling = publishOnce().finally(() => { telling = null })
     await telling
-    if (isBehind) await tell()
+    if (isBehind) await publishStatus()
   }
 
-  async function say () {
+  async function publishOnce () {
     const word = describe()
     const told = await nats.write('members', word.member, word, revision)
     untold = told.is === 'away' ? told.reason : null
     if (told.is === 'written') {
       revision = told.revision
-      name(null)
+      reportNameProblem(null)
     } else if (told.is === 'refused') {
       await whoseName(word)
     }
@@ -223,20 +223,20 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     const wasWritten = revision > 0
     revision = 0
     if (other && other.home !== word.home && !await hasGone(other, FREE_AFTER_MS)) {
-      return name(`the name ${word.member} is that of a deck on ${other.host} (${other.app}, ${other.home}): fleet.member gives this one another`)
+      return reportNameProblem(`the name ${word.member} is that of a deck on ${other.host} (${other.app}, ${other.home}): fleet.member gives this one another`)
     }
     if (other && await givesWay(other, { word, wasWritten })) {
-      return name(`the name ${word.member} is that of a deck on ${other.host} (${other.app}) with a copy of this data folder: fleet.member gives this one another`)
+      return reportNameProblem(`the name ${word.member} is that of a deck on ${other.host} (${other.app}) with a copy of this data folder: fleet.member gives this one another`)
     }
     const told = await nats.write('members', word.member, word, entry && other ? entry.revision : 0)
     if (told.is !== 'written') return
     revision = told.revision
-    name(null)
+    reportNameProblem(null)
   }
 
   /** @param {Word} other @param {number} afterMs */
   async function hasGone ({ member }, afterMs) {
-    await listen()
+    await watchMembers()
     const one = known.get(member)
     return one !== undefined && now() - one.at > afterMs
   }
@@ -249,7 +249,7 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   }
 
   /** @param {string | null} problem */
-  function name (problem) {
+  function reportNameProblem (problem) {
     if (problem === taken) return
     taken = problem
     onName(problem)

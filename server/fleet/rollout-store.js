@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { documentOf } from './document.js'
-import { done, outOfReach } from './nats-connection.js'
+import { valueOrThrow, outOfReach } from './nats-connection.js'
 import { parseUntrusted } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
 import { dueOf } from './turn.js'
@@ -34,8 +34,8 @@ const ANNOUNCEMENT = z.object({
 /** @param {{ nats: import('./nats-connection.js').Connection }} parts */
 export function createRolloutStore ({ nats }) {
   return {
-    read,
-    write,
+    read: readRollout,
+    write: writeRollout,
 
     /**
      * @param {(announcement: Announcement) => void} onChange  of what anybody has written, as soon as it comes
@@ -68,12 +68,12 @@ export function createRolloutStore ({ nats }) {
      */
     async change (to) {
       for (let tries = 1; tries <= TRIES; tries++) {
-        const found = done(await read())
+        const found = valueOrThrow(await readRollout())
         const document = to(found.document)
-        const told = await write(document, found.revision)
+        const told = await writeRollout(document, found.revision)
         if (told.is === 'away') throw outOfReach(told.reason)
         if (told.is === 'refused') continue
-        if (found.document && found.document.id !== document.id) await keep(found.document)
+        if (found.document && found.document.id !== document.id) await archiveRollout(found.document)
         return { before: found.document, document, revision: told.revision }
       }
       throw new DeckError('rollout-state', 'The rollout of the fleet changes faster than it can be changed here: try again')
@@ -101,7 +101,7 @@ export function createRolloutStore ({ nats }) {
   }
 
   /** @returns {Promise<{ is: 'done', value: Entry } | { is: 'away', reason: string }>} */
-  function read () {
+  function readRollout () {
     return nats.call(async ({ state }) => {
       const entry = await state.get(KEY)
       return { document: entry && documentOf(entry), revision: entry?.revision ?? 0 }
@@ -109,14 +109,14 @@ export function createRolloutStore ({ nats }) {
   }
 
   /** @param {FleetRollout} document @param {number} revision  that it was made from */
-  async function write (document, revision) {
+  async function writeRollout (document, revision) {
     const told = await nats.write('state', KEY, document, revision)
     if (told.is === 'written') nats.say('rollout', { id: document.id, revision: told.revision, state: document.state, due: dueOf(document) })
     return told
   }
 
   /** @param {FleetRollout} document */
-  async function keep (document) {
+  async function archiveRollout (document) {
     await nats.attempt(async ({ state }) => {
       await state.put(`${PAST}.${document.id}`, JSON.stringify(document))
       if (document.id > KEPT) await state.purge(`${PAST}.${document.id - KEPT}`)

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { next, STATES } from './states.js'
+import { nextState, STATES } from './states.js'
 
 /**
  * A rollout over hosts: one document, changed by compare-and-set alone. Each change here is a function from a document to
@@ -57,7 +57,7 @@ const PENDING = Object.freeze({ state: 'pending', boot: null, rollout: null, fro
  * @returns {FleetRollout}
  * @throws {DeckError} rollout-running
  */
-export function begin (before, { at, ...wanted }, silent = []) {
+export function startRollout (before, { at, ...wanted }, silent = []) {
   if (before && !STATES[before.state].done) {
     throw new DeckError('rollout-running', `Rollout ${before.id} of the fleet (${before.kind} by ${before.actor}) is ${before.state}`, { details: { rollout: before.id } })
   }
@@ -66,7 +66,7 @@ export function begin (before, { at, ...wanted }, silent = []) {
     throw new DeckError('rollout-running', `Rollout ${before.id} of the fleet is ${before.state}, and ${busy.join(', ')} ${busy.length === 1 ? 'is' : 'are'} still in ${busy.length === 1 ? 'its turn' : 'their turns'}`, { details: { rollout: before.id } })
   }
   const turns = Object.fromEntries(wanted.batches.flat().map((member) => [member, { ...PENDING }]))
-  return tell({ ...wanted, state: 'running', turns, reason: null, startedAt: at, finishedAt: null, timeline: [] }, { at, type: 'started', actor: wanted.actor, message: wanted.note })
+  return addMoments({ ...wanted, state: 'running', turns, reason: null, startedAt: at, finishedAt: null, timeline: [] }, { at, type: 'started', actor: wanted.actor, message: wanted.note })
 }
 
 /**
@@ -75,14 +75,14 @@ export function begin (before, { at, ...wanted }, silent = []) {
  * @returns {FleetRollout}
  * @throws {DeckError} rollout-ended, rollout-state
  */
-export function steer (rollout, order, { at, actor }) {
-  const state = next(rollout.state, order)
+export function steerRollout (rollout, order, { at, actor }) {
+  const state = nextState(rollout.state, order)
   if (!state) {
     const isOver = Object.keys(STATES[rollout.state].moves).length === 0
     throw new DeckError(isOver ? 'rollout-ended' : 'rollout-state', `Rollout ${rollout.id} of the fleet is ${rollout.state}: ${order} is not possible`, { details: { rollout: rollout.id } })
   }
   const reason = order === 'abort' ? `aborted by ${actor}` : order === 'resume' ? null : rollout.reason
-  return settle(tell({ ...rollout, state, reason, finishedAt: null }, { at, type: PAST[order], actor }), at)
+  return settleRollout(addMoments({ ...rollout, state, reason, finishedAt: null }, { at, type: PAST[order], actor }), at)
 }
 
 const PAST = Object.freeze({ pause: 'paused', resume: 'resumed', abort: 'aborted' })
@@ -92,10 +92,10 @@ const PAST = Object.freeze({ pause: 'paused', resume: 'resumed', abort: 'aborted
  * @param {FleetRollout} rollout @param {{ at: string, reason: string, member?: string | null }} why
  * @returns {FleetRollout}
  */
-export function hold (rollout, { at, reason, member = null }) {
-  const state = next(rollout.state, 'hold')
+export function holdRollout (rollout, { at, reason, member = null }) {
+  const state = nextState(rollout.state, 'hold')
   if (!state || rollout.state === 'held') return rollout
-  return tell({ ...rollout, state, reason: cut(reason), finishedAt: at }, { at, type: 'held', member, message: reason })
+  return addMoments({ ...rollout, state, reason: shortenText(reason), finishedAt: at }, { at, type: 'held', member, message: reason })
 }
 
 /**
@@ -105,7 +105,7 @@ export function hold (rollout, { at, reason, member = null }) {
  */
 export function giveUp (rollout, members, { at, actor }) {
   const given = members.filter((member) => isUnderWay(rollout.turns[member]))
-  return given.length === 0 ? rollout : settle(endTurns(rollout, given, { at, state: 'failed', rollout: null, reason: `given up by ${actor}: it was silent` }), at)
+  return given.length === 0 ? rollout : settleRollout(endTurns(rollout, given, { at, state: 'failed', rollout: null, reason: `given up by ${actor}: it was silent` }), at)
 }
 
 /**
@@ -113,10 +113,10 @@ export function giveUp (rollout, members, { at, actor }) {
  * @param {FleetRollout} rollout @param {string} member @param {{ at: string, boot: string, from?: string | null }} by
  * @returns {FleetRollout}
  */
-export function take (rollout, member, { at, boot, from = null }) {
+export function takeTurn (rollout, member, { at, boot, from = null }) {
   const turn = rollout.turns[member]
   const changes = turn.state === 'pending' ? { state: /** @type {const} */ ('running'), from, startedAt: at, finishedAt: null } : { state: /** @type {const} */ ('reverting'), finishedAt: null }
-  return tell(withTurns(rollout, [member], { ...changes, boot }), { at, type: changes.state === 'running' ? 'turn-started' : 'turn-reverting', member })
+  return addMoments(withTurns(rollout, [member], { ...changes, boot }), { at, type: changes.state === 'running' ? 'turn-started' : 'turn-reverting', member })
 }
 
 /**
@@ -124,7 +124,7 @@ export function take (rollout, member, { at, boot, from = null }) {
  * @param {FleetRollout} rollout @param {string} member @param {Pick<Turn, 'boot' | 'rollout' | 'from'> & { state: 'running' | 'reverting' }} turn
  * @returns {FleetRollout}
  */
-export function remind (rollout, member, turn) {
+export function restoreTurn (rollout, member, turn) {
   return withTurns(rollout, [member], { ...turn, finishedAt: null })
 }
 
@@ -134,13 +134,13 @@ export function remind (rollout, member, turn) {
  * @param {{ at: string, state: 'succeeded' | 'failed' | 'reverted', rollout?: number | null, to?: string | null, reason?: string | null }} result
  * @returns {FleetRollout}
  */
-export function finish (rollout, member, { at, ...result }) {
+export function finishTurn (rollout, member, { at, ...result }) {
   const { state: before } = rollout.turns[member]
   const isOver = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
   const ended = endTurns(rollout, [member], { at, ...result, isLate: isOver && !isHaltedByAnother(rollout, member) })
   // Who fails on the way there, while all go back, is where they go to.
   const isOnItsWay = rollout.state === 'rolling-back' && before === 'running'
-  return result.state !== 'failed' || isOver || isOnItsWay ? settle(ended, at) : stopFor(ended, member, { at, reason: result.reason })
+  return result.state !== 'failed' || isOver || isOnItsWay ? settleRollout(ended, at) : stopFor(ended, member, { at, reason: result.reason })
 }
 
 /** Its turn goes on, and nobody has given it up. @param {FleetRollout} rollout @param {string} member */
@@ -153,42 +153,42 @@ function isHaltedByAnother ({ state, turns, timeline }, member) {
  * @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason: string, rollout?: number | null }} why
  * @returns {FleetRollout}
  */
-export function undo (rollout, member, { at, reason }) {
+export function undoTurn (rollout, member, { at, reason }) {
   const undone = endTurns(rollout, [member], { at, state: 'failed', reason })
-  return STATES[rollout.state].done || rollout.state === 'rolling-back' ? settle(undone, at) : stopFor(undone, member, { at, reason })
+  return STATES[rollout.state].done || rollout.state === 'rolling-back' ? settleRollout(undone, at) : stopFor(undone, member, { at, reason })
 }
 
 /** No other begins, or those that are done go back. @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason?: string | null }} why @returns {FleetRollout} */
 function stopFor (rollout, member, { at, reason }) {
   const move = rollout.state !== 'rolling-back' && rollout.onFailure === 'rollback' && rollout.kind !== 'restart' ? 'roll-back' : 'hold'
-  const state = next(rollout.state, move)
+  const state = nextState(rollout.state, move)
   if (!state) return rollout
-  const message = cut(`${member}: ${reason ?? 'its turn has failed'}`)
-  return settle(tell({ ...rollout, state, reason: message, finishedAt: move === 'hold' ? at : null }, { at, type: state, member, message }), at)
+  const message = shortenText(`${member}: ${reason ?? 'its turn has failed'}`)
+  return settleRollout(addMoments({ ...rollout, state, reason: message, finishedAt: move === 'hold' ? at : null }, { at, type: state, member, message }), at)
 }
 
 /** @param {FleetRollout} rollout @returns {FleetRollout} as it is once nobody has anything left to do */
-function settle (rollout, at = rollout.startedAt) {
+function settleRollout (rollout, at = rollout.startedAt) {
   const turns = Object.values(rollout.turns)
   if (turns.some(isUnderWay)) return rollout
-  if (rollout.state === 'rolling-back') return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : end(skipped(rollout), 'be-back', at)
+  if (rollout.state === 'rolling-back') return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : endRollout(skipPendingTurns(rollout), 'be-back', at)
   if (rollout.state !== 'running' && rollout.state !== 'paused') return rollout
   if (turns.some(({ state }) => state === 'pending')) return rollout
   const reasons = Object.entries({ failed: 'failed', reverted: 'went back' }).flatMap(([state, text]) => {
     const members = Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === state)
     return members.length === 0 ? [] : `${members.length} of ${turns.length} ${text}: ${members.join(', ')}`
   })
-  return reasons.length === 0 ? end(rollout, 'succeed', at) : end({ ...rollout, reason: cut(reasons.join('; ')) }, 'fail', at)
+  return reasons.length === 0 ? endRollout(rollout, 'succeed', at) : endRollout({ ...rollout, reason: shortenText(reasons.join('; ')) }, 'fail', at)
 }
 
 /** @param {FleetRollout} rollout @param {import('./states.js').Move} move @param {string} at @returns {FleetRollout} */
-function end (rollout, move, at) {
-  const state = next(rollout.state, move)
-  return state ? tell({ ...rollout, state, finishedAt: at }, { at, type: state, message: rollout.reason }) : rollout
+function endRollout (rollout, move, at) {
+  const state = nextState(rollout.state, move)
+  return state ? addMoments({ ...rollout, state, finishedAt: at }, { at, type: state, message: rollout.reason }) : rollout
 }
 
 /** Those whose turn will not come. @param {FleetRollout} rollout @returns {FleetRollout} */
-function skipped (rollout) {
+function skipPendingTurns (rollout) {
   return { ...rollout, turns: Object.fromEntries(Object.entries(rollout.turns).map(([member, turn]) => [member, turn.state === 'pending' ? { ...turn, state: 'skipped' } : turn])) }
 }
 
@@ -204,9 +204,9 @@ export function isUnderWay ({ state }) {
 
 /** @param {FleetRollout} rollout @param {string[]} members @param {{ at: string } & Partial<Turn>} result @returns {FleetRollout} */
 function endTurns (rollout, members, { at, ...result }) {
-  const reason = result.reason ? cut(result.reason) : null
+  const reason = result.reason ? shortenText(result.reason) : null
   const message = result.isLate ? `${reason ?? ''} (late)`.trim() : reason
-  return tell(withTurns(rollout, members, { ...result, reason, finishedAt: at }), ...members.map((member) => ({ at, type: `turn-${result.state}`, member, message })))
+  return addMoments(withTurns(rollout, members, { ...result, reason, finishedAt: at }), ...members.map((member) => ({ at, type: `turn-${result.state}`, member, message })))
 }
 
 /** @param {FleetRollout} rollout @param {string[]} members @param {Partial<Turn>} changes @returns {FleetRollout} */
@@ -215,12 +215,12 @@ function withTurns (rollout, members, changes) {
 }
 
 /** @param {FleetRollout} rollout @param {(Partial<Moment> & { at: string, type: string })[]} moments @returns {FleetRollout} */
-function tell (rollout, ...moments) {
-  const told = moments.map(({ at, type, member = null, actor = null, message = null }) => ({ at, type, member, actor, message: message && cut(message) }))
+function addMoments (rollout, ...moments) {
+  const told = moments.map(({ at, type, member = null, actor = null, message = null }) => ({ at, type, member, actor, message: message && shortenText(message) }))
   return { ...rollout, timeline: [...rollout.timeline, ...told].slice(-MAX_MOMENTS) }
 }
 
 /** @param {string} text */
-function cut (text) {
+function shortenText (text) {
   return text.length > MAX_REASON_CHARS ? `${text.slice(0, MAX_REASON_CHARS - 1)}…` : text
 }

@@ -20,7 +20,7 @@ const ANSWER_WITHIN_MS = 10_000
  */
 export function createRpcClient ({ nats, presence, member: own, serve }) {
   return {
-    ask,
+    ask: askMember,
 
     /**
      * The same, where a refusal is an error.
@@ -29,7 +29,7 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
      * @throws {DeckError} as ask(), what the member refuses with, and not-possible: its answer is no JSON
      */
     async obtain (member, order, person, how) {
-      const { status, body } = await ask(member, { ...order, headers: {} }, person, how)
+      const { status, body } = await askMember(member, { ...order, headers: {} }, person, how)
       if (status >= 400) throw refusalOf({ status, body })
       try {
         return JSON.parse(body)
@@ -44,16 +44,16 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
    * @returns {Promise<Answer>} also a refusal
    * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
    */
-  async function ask (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
+  async function askMember (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
     const { method, path, headers, body } = order
     const { actor, role, client } = person
-    const found = await find(member)
+    const found = await findMember(member)
     const text = encodeRequest({ home: found.home, method, path, headers, body, actor, role, client, from: own })
     return found.isOwn ? askOwn(order, person, withinMs) : askOther(found, text, withinMs)
   }
 
   /** @param {string} member */
-  async function find (member) {
+  async function findMember (member) {
     const isNamed = (/** @type {{ member: string }} */ each) => each.member === member
     const found = (member === own ? presence.list().find(isNamed) : presence.find(member)) ?? (await presence.all()).members.find(isNamed)
     if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(member.slice(0, 100))}`)
@@ -73,7 +73,7 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
     if (isSilent) throw new DeckError('no-master', `${member} has not been heard of for ${Math.round(ageMs / 1000)} s`)
     const asked = await nats.attempt(({ connection, names }) => connection.request(`${names.subject}.${member}.api`, text, { timeout: withinMs }).catch(toError))
     if (asked.is === 'away') throw new DeckError('fleet-away', `${member} has not answered: ${asked.reason}; what it was asked for may be done all the same`)
-    if (asked.value instanceof Error) throw explained(asked.value, member, withinMs)
+    if (asked.value instanceof Error) throw errorOfRequest(asked.value, member, withinMs)
     const answer = parseResponse(asked.value.data)
     if (!answer) throw new DeckError('no-master', `${member} answers, but not as a member of a fleet does`)
     return answer
@@ -86,7 +86,7 @@ function toError (error) {
 }
 
 /** @param {Error & { isNoResponders?: () => boolean }} error  of the client @param {string} member @param {number} withinMs */
-function explained (error, member, withinMs) {
+function errorOfRequest (error, member, withinMs) {
   if (error.isNoResponders?.()) return new DeckError('no-master', `${member} is not there to answer`)
   if (error.name === 'TimeoutError') return new DeckError('timed-out', `${member} has not answered within ${withinMs} ms; what it was asked for may be done all the same`)
   return new DeckError('fleet-away', `${member} cannot be asked: ${error.message}`, { cause: error })

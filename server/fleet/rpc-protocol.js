@@ -71,7 +71,7 @@ function isPath (path) {
  */
 export function parseRequest (data) {
   if (data.length > MAX_REQUEST_BYTES) throw new DeckError('payload-too-large', `expected a question of at most ${MAX_REQUEST_BYTES} bytes, received ${data.length}`)
-  const question = parse(QUESTION, data)
+  const question = parseMessage(QUESTION, data)
   if (!question) throw new DeckError('bad-request', 'expected a question of a member: a method, a path below /api/v1, and who asks')
   return question
 }
@@ -88,7 +88,7 @@ export function encodeRequest (question) {
 
 /** @param {Uint8Array} data @returns {Answer | null} null: it is none */
 export function parseResponse (data) {
-  return data.length > MAX_RESPONSE_BYTES ? null : parse(ANSWER, data)
+  return data.length > MAX_RESPONSE_BYTES ? null : parseMessage(ANSWER, data)
 }
 
 /** Without what is not passed on. @param {unknown} answer @returns {Answer} @throws {DeckError} not-acceptable */
@@ -113,6 +113,6 @@ export function roleFor ({ path, role }, { accept, member }) {
 }
 
 /** @template {z.ZodType} S @param {S} schema @param {Uint8Array} data */
-function parse (schema, data) {
+function parseMessage (schema, data) {
   return parseUntrusted(schema, () => JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data)))
 }

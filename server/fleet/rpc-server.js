@@ -37,10 +37,10 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   let isNamed = true
   /** @type {import('./nats-connection.js').Open | null} */
   let open = null
-  let stop = () => {}
+  let unsubscribe = () => {}
   nats.use(async (opened) => {
     open = opened
-    listen()
+    updateSubscription()
     return () => { open = null }
   })
 
@@ -49,7 +49,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     named (isOwn) {
       if (isOwn === isNamed) return
       isNamed = isOwn
-      listen()
+      updateSubscription()
     },
 
     close () {
@@ -58,9 +58,9 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   }
 
   /** For as long as the name is its own. */
-  function listen () {
-    stop()
-    stop = () => {}
+  function updateSubscription () {
+    unsubscribe()
+    unsubscribe = () => {}
     if (!open || !isNamed) return
     const { connection, names } = open
     const maxBytes = Math.min(MAX_RESPONSE_BYTES, Number(connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
@@ -68,10 +68,10 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
       // Of two masters of one deck, as there are for a moment at an upgrade, one is asked.
       queue: home,
       callback (error, message) {
-        if (!error && isHeard() && INBOX.test(String(message.reply))) hear(message, maxBytes)
+        if (!error && isHeard() && INBOX.test(String(message.reply))) answerMessage(message, maxBytes)
       }
     })
-    stop = () => subscription.unsubscribe()
+    unsubscribe = () => subscription.unsubscribe()
   }
 
   function isHeard () {
@@ -80,7 +80,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   }
 
   /** @param {import('@nats-io/transport-node').Msg} message @param {number} maxBytes */
-  async function hear (message, maxBytes) {
+  async function answerMessage (message, maxBytes) {
     const answer = await answerTo(message.data, maxBytes)
     try {
       if (answer) message.respond(answer)
@@ -94,14 +94,14 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     try {
       const question = parseRequest(data)
       if (question.home !== home) return null
-      return await answered(question, maxBytes)
+      return await serveRequest(question, maxBytes)
     } catch (error) {
-      return refusal(error)
+      return encodeRefusal(error)
     }
   }
 
   /** @param {Question} question @param {number} maxBytes @returns {Promise<string>} @throws {DeckError} */
-  async function answered ({ method, path, headers, body, actor, role, client, from }, maxBytes) {
+  async function serveRequest ({ method, path, headers, body, actor, role, client, from }, maxBytes) {
     const least = roleFor({ path, role }, { accept, member })
     if (running.size >= MAX_AT_ONCE) throw new DeckError('rate-limited', `${member} answers ${MAX_AT_ONCE} questions of the fleet already`)
     const ending = new AbortController()
@@ -110,7 +110,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     try {
       const name = `${actor}@${from}`
       const asker = { name, actor: name, role: least, client, from, bound: `fleet.accept of ${member} is "${accept}"` }
-      return written(await serve({ method, path, headers, body }, asker, { maxBytes, signal: ending.signal }), maxBytes)
+      return encodeWithinLimit(await serve({ method, path, headers, body }, asker, { maxBytes, signal: ending.signal }), maxBytes)
     } finally {
       clearTimeout(timer)
       running.delete(ending)
@@ -119,14 +119,14 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
 }
 
 /** @param {unknown} served @param {number} maxBytes @returns {string} @throws {DeckError} payload-too-large, not-acceptable */
-function written (served, maxBytes) {
+function encodeWithinLimit (served, maxBytes) {
   const text = JSON.stringify(encodeResponse(served))
   if (Buffer.byteLength(text) > maxBytes) throw new DeckError('payload-too-large', `the answer is larger than the ${maxBytes} bytes that can come from a member: ask for less, by a limit or a filter`)
   return text
 }
 
 /** @param {unknown} error @returns {string} */
-function refusal (error) {
+function encodeRefusal (error) {
   const known = toDeckError(error)
   return JSON.stringify({ status: known.status, headers: { 'content-type': 'application/problem+json' }, body: JSON.stringify(toProblem(known)) })
 }

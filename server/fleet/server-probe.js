@@ -18,7 +18,7 @@ const MAX_GREETING_BYTES = 64 * 1024
 export async function probeServers (addresses, { withinMs, signal }) {
   const ending = new AbortController()
   try {
-    return await Promise.any(addresses.map((address) => greeted(address, withinMs, AbortSignal.any([signal, ending.signal]))))
+    return await Promise.any(addresses.map((address) => probeServer(address, withinMs, AbortSignal.any([signal, ending.signal]))))
   } catch (/** @type {any} */ error) {
     throw error.errors[0]
   } finally {
@@ -27,7 +27,7 @@ export async function probeServers (addresses, { withinMs, signal }) {
 }
 
 /** @param {string} address @param {number} withinMs @param {AbortSignal} signal @returns {Promise<string>} the address, once it has greeted */
-function greeted (address, withinMs, signal) {
+function probeServer (address, withinMs, signal) {
   return new Promise((resolve, reject) => {
     let heard = ''
     const socket = net.connect({ ...placeOf(address), signal })

@@ -16,7 +16,7 @@ export const STATES = Object.freeze({
 })
 
 /** @param {FleetState} state @param {Move} move @returns {FleetState | null} null: it is not possible from there */
-export function next (state, move) {
+export function nextState (state, move) {
   const { moves } = /** @type {{ moves: Partial<Record<Move, FleetState>> }} */ (STATES[state])
   return moves[move] ?? null
 }

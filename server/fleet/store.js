@@ -2,9 +2,9 @@ import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { ARCHIVE } from '../system/archive.js'
-import { done } from './nats-connection.js'
+import { valueOrThrow } from './nats-connection.js'
 import { parseUntrusted } from './untrusted-json.js'
-import { exists, replicated } from './streams.js'
+import { streamExists, makeReplicated } from './streams.js'
 
 /**
  * Archives that were pushed, by their digests, in NATS: an object store as other programs of NATS know it, one object
@@ -46,11 +46,11 @@ const OBJECT = z.object({
  * @param {(ms: number) => Promise<unknown>} [parts.wait]
  * @param {() => number} [parts.now]  monotonic, ms
  */
-export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = later, now = () => performance.now() }) {
+export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = waitFor, now = () => performance.now() }) {
   const bucket = `clusterdeck_${fleet}_releases`
   const stream = `OBJ_${bucket}`
-  const pieces = (/** @type {string} */ id) => `$O.${bucket}.C.${id}`
-  const about = (/** @type {string} */ digest) => `$O.${bucket}.M.${padded(Buffer.from(digest))}`
+  const piecesSubject = (/** @type {string} */ id) => `$O.${bucket}.C.${id}`
+  const objectSubject = (/** @type {string} */ digest) => `$O.${bucket}.M.${toBase64Url(Buffer.from(digest))}`
   /** Digests of uploads from here that have come to nothing while NATS was away, by what their pieces are called. @type {Map<string, string>} */
   const owed = new Map()
   nats.use(async (open) => {
@@ -60,11 +60,11 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = l
   return {
     /** @returns {Promise<Pushed[]>} newest first @throws {DeckError} fleet-away */
     async list () {
-      return (await ask(listAll)).map(shown)
+      return (await callOrThrow(listAll)).map(toPushed)
     },
 
     /** @param {string} digest @returns {Promise<boolean>} @throws {DeckError} fleet-away */
-    has: async (digest) => await ask((open) => find(open, digest)) !== null,
+    has: async (digest) => await callOrThrow((open) => findStored(open, digest)) !== null,
 
     /**
      * What is there already is not stored again.
@@ -73,20 +73,20 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = l
      * @throws {DeckError} fleet-away; payload-too-large, invalid-body: what has come is not that; and what `source` throws
      */
     async put (digest, source, { actor, named }) {
-      const there = await ask((open) => prepare(open, digest))
-      if (there) return { ...shown(there), isNew: false }
+      const there = await callOrThrow((open) => prepareUpload(open, digest))
+      if (there) return { ...toPushed(there), isNew: false }
       const id = randomUUID()
       try {
-        const { bytes, count } = await putPieces(id, measured(source, digest))
+        const { bytes, count } = await putPieces(id, verifyDigest(source, digest))
         const pushedAt = new Date().toISOString()
-        await putAbout(digest, { name: digest, bucket, nuid: id, size: bytes, chunks: count, digest: `SHA-256=${padded(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt, options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
-        await ask((open) => tidy(open, new Set([digest, ...named]))).catch(() => {})
+        await putAbout(digest, { name: digest, bucket, nuid: id, size: bytes, chunks: count, digest: `SHA-256=${toBase64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt, options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
+        await callOrThrow((open) => removeOld(open, new Set([digest, ...named]))).catch(() => {})
         return { digest, bytes, pushedAt, actor, isNew: true }
       } catch (error) {
         owed.set(id, digest)
         const { value: other } = /** @type {{ value?: Stored | null }} */ (await nats.attempt((open) => dropPieces(open, id, digest)))
         // Somebody else was faster, or the answer of NATS was lost.
-        if (other && error instanceof DeckError && error.code === 'fleet-away') return { ...shown(other), isNew: other.id === id }
+        if (other && error instanceof DeckError && error.code === 'fleet-away') return { ...toPushed(other), isNew: other.id === id }
         throw error
       }
     },
@@ -96,7 +96,7 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = l
      * @param {string} digest @returns {AsyncGenerator<Uint8Array>} @throws {DeckError} fleet-away, not-found
      */
     async * read (digest) {
-      const found = await ask((open) => find(open, digest))
+      const found = await callOrThrow((open) => findStored(open, digest))
       if (!found) throw new DeckError('not-found', `${digest} is not there: it was never pushed, or was removed since`)
       let seq = 1
       for (let left = found.pieces; left > 0; left--) {
@@ -108,50 +108,50 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = l
   }
 
   /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<T>} @throws {DeckError} fleet-away */
-  async function ask (work) {
-    return done(await nats.attempt(work))
+  async function callOrThrow (work) {
+    return valueOrThrow(await nats.attempt(work))
   }
 
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} what is there already, whole */
-  async function prepare (open, digest) {
+  async function prepareUpload (open, digest) {
     const { connection, manager } = open
     /** @type {any} the words of the server */
-    const config = { name: stream, subjects: [pieces('>'), `$O.${bucket}.M.>`], allow_rollup_hdrs: true, allow_direct: true, discard: 'new', storage: 'file' }
-    await replicated({ connection, manager }, stream, async (replicas) => {
-      if (!await exists(manager, stream)) await manager.streams.add({ ...config, num_replicas: replicas })
+    const config = { name: stream, subjects: [piecesSubject('>'), `$O.${bucket}.M.>`], allow_rollup_hdrs: true, allow_direct: true, discard: 'new', storage: 'file' }
+    await makeReplicated({ connection, manager }, stream, async (replicas) => {
+      if (!await streamExists(manager, stream)) await manager.streams.add({ ...config, num_replicas: replicas })
     })
-    const found = await find(open, digest)
-    if (!found) await manager.streams.purge(stream, { filter: about(digest) })
+    const found = await findStored(open, digest)
+    if (!found) await manager.streams.purge(stream, { filter: objectSubject(digest) })
     return found
   }
 
   /** @param {Open} open @param {string} id @param {string} digest @returns {Promise<Stored | null>} what is there of that digest */
   async function dropPieces (open, id, digest) {
-    const found = await find(open, digest)
-    if (found?.id !== id && await exists(open.manager, stream)) await open.manager.streams.purge(stream, { filter: pieces(id) })
+    const found = await findStored(open, digest)
+    if (found?.id !== id && await streamExists(open.manager, stream)) await open.manager.streams.purge(stream, { filter: piecesSubject(id) })
     owed.delete(id)
     return found
   }
 
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} null also where a part of it is lost */
-  async function find ({ manager }, digest) {
-    if (!await exists(manager, stream)) return null
-    const found = storedOf(await manager.streams.getMessage(stream, { last_by_subj: about(digest) }), digest)
-    return found && isWhole(found, await subjectsOf(manager, pieces(found.id))) ? found : null
+  async function findStored ({ manager }, digest) {
+    if (!await streamExists(manager, stream)) return null
+    const found = storedOf(await manager.streams.getMessage(stream, { last_by_subj: objectSubject(digest) }), digest)
+    return found && isWhole(found, await subjectsOf(manager, piecesSubject(found.id))) ? found : null
   }
 
   /** @param {Open} open @returns {Promise<Stored[]>} newest first */
   async function listAll ({ manager }) {
-    if (!await exists(manager, stream)) return []
+    if (!await streamExists(manager, stream)) return []
     const subjects = Object.keys(await subjectsOf(manager, `$O.${bucket}.M.>`))
     const found = await Promise.all(subjects.map(async (subject) => storedOf(await manager.streams.getMessage(stream, { last_by_subj: subject }))))
-    const counts = await subjectsOf(manager, pieces('>'))
+    const counts = await subjectsOf(manager, piecesSubject('>'))
     return found.flatMap((stored) => stored && isWhole(stored, counts) ? stored : []).sort((one, other) => other.revision - one.revision)
   }
 
   /** @param {Stored} stored @param {Record<string, number>} counts */
   function isWhole ({ id, pieces: count }, counts) {
-    return counts[pieces(id)] === count
+    return counts[piecesSubject(id)] === count
   }
 
   /** @param {Open['manager']} manager @param {string} filter @returns {Promise<Record<string, number>>} how many messages each has */
@@ -163,8 +163,8 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = l
   /** @param {string} id @param {AsyncIterable<Buffer>} source */
   async function putPieces (id, source) {
     let [bytes, count] = [0, 0]
-    for await (const piece of piecesOf(source, () => ask(async ({ connection }) => Math.min(PIECE_BYTES, (connection.info?.max_payload ?? 0) - ENVELOPE_BYTES)))) {
-      await ask(({ js }) => js.publish(pieces(id), piece, { msgID: `${id}-${count}` }))
+    for await (const piece of piecesOf(source, () => callOrThrow(async ({ connection }) => Math.min(PIECE_BYTES, (connection.info?.max_payload ?? 0) - ENVELOPE_BYTES)))) {
+      await callOrThrow(({ js }) => js.publish(piecesSubject(id), piece, { msgID: `${id}-${count}` }))
       bytes += piece.length
       count++
     }
@@ -173,14 +173,14 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = l
 
   /** @param {string} digest @param {object} object */
   async function putAbout (digest, object) {
-    await ask(({ js }) => js.publish(about(digest), JSON.stringify(object), { expect: { lastSubjectSequence: 0 } }))
+    await callOrThrow(({ js }) => js.publish(objectSubject(digest), JSON.stringify(object), { expect: { lastSubjectSequence: 0 } }))
   }
 
   /** @param {Stored} stored @param {number} seq  from there on @returns {Promise<{ seq: number, data: Uint8Array }>} */
   async function nextPiece ({ id, digest }, seq) {
     const until = now() + STALLED_MS
     for (;;) {
-      const found = await nats.attempt(({ manager }) => manager.direct.getMessage(stream, { seq, next_by_subj: pieces(id) }))
+      const found = await nats.attempt(({ manager }) => manager.direct.getMessage(stream, { seq, next_by_subj: piecesSubject(id) }))
       if (found.is === 'done' && found.value) return found.value
       if (now() > until) throw new DeckError('fleet-away', `${digest} could not be read: ${found.is === 'away' ? found.reason : 'a part of it is not there'}`)
       await wait(AGAIN_MS)
@@ -188,17 +188,17 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = l
   }
 
   /** Removes the oldest ones, and what belongs to none. @param {Open} open @param {Set<string>} named */
-  async function tidy (open, named) {
+  async function removeOld (open, named) {
     const { manager } = open
     const all = await listAll(open)
     for (const { digest, id } of all.slice(KEPT).filter((each) => !named.has(each.digest))) {
-      await manager.streams.purge(stream, { filter: about(digest) })
-      await manager.streams.purge(stream, { filter: pieces(id) })
+      await manager.streams.purge(stream, { filter: objectSubject(digest) })
+      await manager.streams.purge(stream, { filter: piecesSubject(id) })
     }
     // By the clock of NATS alone.
     const newest = await manager.streams.getMessage(stream, { seq: all[0].revision })
-    const known = new Set(all.map(({ id }) => pieces(id)))
-    for (const subject of Object.keys(await subjectsOf(manager, pieces('>')))) {
+    const known = new Set(all.map(({ id }) => piecesSubject(id)))
+    for (const subject of Object.keys(await subjectsOf(manager, piecesSubject('>')))) {
       if (known.has(subject)) continue
       const last = await manager.streams.getMessage(stream, { last_by_subj: subject })
       if (newest && last && newest.time.getTime() - last.time.getTime() >= abandonedMs) await manager.streams.purge(stream, { filter: subject })
@@ -217,7 +217,7 @@ function storedOf (message, digest) {
 }
 
 /** @param {AsyncIterable<Buffer>} source @param {string} digest @returns {AsyncGenerator<Buffer>} the same, where it is what it says @throws {DeckError} payload-too-large, invalid-body */
-async function * measured (source, digest) {
+async function * verifyDigest (source, digest) {
   const hash = createHash('sha256')
   let bytes = 0
   for await (const chunk of source) {
@@ -250,16 +250,16 @@ async function * piecesOf (source, sizeOf) {
 }
 
 /** @param {Buffer} bytes  of a length that leaves two over where it is divided by three */
-function padded (bytes) {
+function toBase64Url (bytes) {
   return `${bytes.toString('base64url')}=`
 }
 
 /** @param {Stored} stored @returns {Pushed} */
-function shown ({ digest, bytes, pushedAt, actor }) {
+function toPushed ({ digest, bytes, pushedAt, actor }) {
   return { digest, bytes, pushedAt, actor }
 }
 
 /** @param {number} ms @returns {Promise<void>} */
-function later (ms) {
+function waitFor (ms) {
   return new Promise((resolve) => { setTimeout(resolve, ms).unref() })
 }

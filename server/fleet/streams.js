@@ -8,7 +8,7 @@ const REPLICAS = 3
 const NO_STREAM = 10059
 
 /** @param {JetStreamManager} manager @param {string} stream */
-export async function exists (manager, stream) {
+export async function streamExists (manager, stream) {
   try {
     await manager.streams.info(stream)
     return true
@@ -27,7 +27,7 @@ export function isMissing (error) {
  * Three of each where there are as many servers, also of what was made when there were fewer.
  * @template T @param {{ connection: import('@nats-io/transport-node').NatsConnection, manager: JetStreamManager }} nats @param {string} stream @param {(replicas: number) => Promise<T>} make
  */
-export async function replicated ({ connection, manager }, stream, make) {
+export async function makeReplicated ({ connection, manager }, stream, make) {
   if (connection.info?.cluster === undefined) return make(1)
   const made = await make(REPLICAS).catch(() => make(1))
   const { config } = await manager.streams.info(stream)

@@ -36,7 +36,7 @@ export function nextTurn (rollout, member, seen) {
   const restMs = hasBegun || isFirst ? 0 : rollout.pauseMs - seen.restMs
   if (restMs > 0) return { type: 'wait', ms: restMs }
   if (batch.includes(member) && rollout.turns[member].state === 'pending') return { type: 'take' }
-  return soonest(late, untaken(batch.filter((each) => rollout.turns[each].state === 'pending'), member, { ...seen, restMs: seen.restMs - (isFirst ? 0 : rollout.pauseMs) }))
+  return soonestOf(late, waitForUntaken(batch.filter((each) => rollout.turns[each].state === 'pending'), member, { ...seen, restMs: seen.restMs - (isFirst ? 0 : rollout.pauseMs) }))
 }
 
 /**
@@ -56,7 +56,7 @@ function nextBack (rollout, member, seen) {
   if (late.type === 'hold' || Object.values(rollout.turns).some(isUnderWay)) return late
   const last = lastOwing(rollout)
   if (!last) return NOTHING
-  return last === member ? { type: 'take' } : untaken([last], member, seen)
+  return last === member ? { type: 'take' } : waitForUntaken([last], member, seen)
 }
 
 /** @param {FleetRollout} rollout */
@@ -73,7 +73,7 @@ function lateOnes (rollout, member, seen) {
 }
 
 /** Whoever could begin and does not. @param {string[]} due @param {string} member @param {Seen} seen @returns {Next} */
-function untaken (due, member, { restMs, turnMs }) {
+function waitForUntaken (due, member, { restMs, turnMs }) {
   const others = due.filter((each) => each !== member)
   if (others.length === 0) return NOTHING
   const waitedMs = Math.min(restMs, ...others.map(turnMs))
@@ -87,7 +87,7 @@ function isAhead (turn) {
 }
 
 /** @param {Next} one @param {Next} other @returns {Next} */
-function soonest (one, other) {
+function soonestOf (one, other) {
   if (one.type !== 'wait') return other
   return other.type === 'wait' ? { type: 'wait', ms: Math.min(one.ms, other.ms) } : other.type === 'nothing' ? one : other
 }

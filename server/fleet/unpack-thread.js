@@ -1,6 +1,6 @@
 import os from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { unpack } from './unpack.js'
+import { unpackArchive } from './unpack.js'
 
 /** Unpacks in a thread of its own; see packages.js. */
 
@@ -9,7 +9,7 @@ if (process.platform === 'linux') os.setPriority(os.constants.priority.PRIORITY_
 
 const { file, folder } = workerData
 try {
-  await unpack(file, folder)
+  await unpackArchive(file, folder)
   parentPort?.postMessage({ problem: null })
 } catch (/** @type {any} */ error) {
   parentPort?.postMessage({ problem: String(error?.message ?? error) })

@@ -24,17 +24,17 @@ const MAX_SHOWN_CHARS = 200
  * @param {Limits} [limits]
  * @throws {Error} why it is refused; what is in the folder by then is for the caller to remove
  */
-export async function unpack (file, folder, limits = ARCHIVE) {
+export async function unpackArchive (file, folder, limits = ARCHIVE) {
   // Not before it is needed: it takes longer to load than all else here.
   const { UnpackSync } = await import('tar')
   const judge = createJudge(limits)
   // One after the other: side by side, all that are still to be written would be in memory.
   const parser = new UnpackSync({ cwd: folder, strict: true, preserveOwner: false, dmode: tameMode(undefined, true), umask: 0o022, maxDepth: limits.maxDepth, filter: (_, entry) => isWanted(/** @type {Entry} */ (entry)) })
   // Each of those that describe others, which the filter does not see.
-  parser.on('meta', () => refuse(judge.count()))
+  parser.on('meta', () => refuseEntry(judge.count()))
   // What the parser does not know, or finds too large, it leaves out before anybody is asked.
-  parser.on('ignoredEntry', (/** @type {Entry} */ entry) => { if (!isTop(entry)) refuse(`${shown(entry.path)}: it is neither a file nor a folder nor a symbolic link (${entry.type})`) })
-  await pipeline(createReadStream(file), createGunzip(), countBytes(limits.maxUnpackedBytes), into(parser))
+  parser.on('ignoredEntry', (/** @type {Entry} */ entry) => { if (!isTop(entry)) refuseEntry(`${quoteText(entry.path)}: it is neither a file nor a folder nor a symbolic link (${entry.type})`) })
+  await pipeline(createReadStream(file), createGunzip(), countBytes(limits.maxUnpackedBytes), writableOf(parser))
 
   /** @param {Entry} entry */
   function isWanted (entry) {
@@ -42,14 +42,14 @@ export async function unpack (file, folder, limits = ARCHIVE) {
     if (isTop(entry)) return false
     const name = plainName(entry.path)
     const reason = judge.whyNot(name, entry)
-    if (reason) return refuse(`${shown(entry.path)}: ${reason}`)
+    if (reason) return refuseEntry(`${quoteText(entry.path)}: ${reason}`)
     entry.path = name
     entry.mode = tameMode(entry.mode, entry.type === 'Directory')
     return true
   }
 
   /** @param {string | null} reason */
-  function refuse (reason) {
+  function refuseEntry (reason) {
     if (reason) parser.abort(new Error(reason))
     return false
   }
@@ -69,15 +69,15 @@ export function createJudge (limits) {
   let entries = 0
   let bytes = 0
   return {
-    count,
+    count: countEntry,
 
     /** @param {string} name @param {Pick<Entry, 'type' | 'size' | 'linkpath'>} entry @returns {string | null} */
     whyNot (name, { type, size, linkpath }) {
-      return whyNoName(name, limits) ?? count() ?? whyNoEntry(name, { type, linkpath }) ?? whyTooLarge(size) ?? whyNoPlace(name, type === 'Directory')
+      return whyNoName(name, limits) ?? countEntry() ?? whyNoEntry(name, { type, linkpath }) ?? whyTooLarge(size) ?? whyNoPlace(name, type === 'Directory')
     }
   }
 
-  function count () {
+  function countEntry () {
     return ++entries > limits.maxEntries ? `there are more than ${limits.maxEntries} files and folders` : null
   }
 
@@ -91,9 +91,9 @@ export function createJudge (limits) {
   function whyNoPlace (name, isFolder) {
     if (others.has(name) || (!isFolder && folders.has(name))) return 'it is there twice'
     for (let above = path.dirname(name); above !== '.' && !folders.has(above); above = path.dirname(above)) {
-      if (others.has(above)) return `what it would be in, ${shown(above)}, is no folder`
+      if (others.has(above)) return `what it would be in, ${quoteText(above)}, is no folder`
       folders.add(above)
-      const reason = count()
+      const reason = countEntry()
       if (reason) return reason
     }
     const kind = isFolder ? folders : others
@@ -106,7 +106,7 @@ export function createJudge (limits) {
 function whyNoEntry (name, { type, linkpath = '' }) {
   if (FILES.has(type) || type === 'Directory') return null
   if (type !== 'SymbolicLink') return `it is neither a file nor a folder nor a symbolic link (${type})`
-  return leadsInside(name, linkpath) ? null : `it is a link that leaves the folder: ${shown(linkpath)}`
+  return leadsInside(name, linkpath) ? null : `it is a link that leaves the folder: ${quoteText(linkpath)}`
 }
 
 /** @param {number} max */
@@ -124,7 +124,7 @@ function countBytes (max) {
 }
 
 /** @param {import('tar').Unpack} parser  which is no stream of node's */
-function into (parser) {
+function writableOf (parser) {
   const stream = new Writable({
     write (chunk, _, done) {
       if (parser.write(chunk)) done()
@@ -140,6 +140,6 @@ function into (parser) {
 }
 
 /** @param {string} text */
-function shown (text) {
+function quoteText (text) {
   return JSON.stringify(oneLine(text).slice(0, MAX_SHOWN_CHARS))
 }

@@ -1,5 +1,5 @@
 import { OPTIONS } from '../config/options.js'
-import { comment, Expression, lines, literal, propertyName } from './literal.js'
+import { commentLines, Expression, wrapLines, literalOf, propertyName } from './literal.js'
 import { unitOf } from './unit.js'
 
 /** @typedef {import('./convert.js').App} App */
@@ -17,20 +17,20 @@ export function configText ({ apps, foreign, items }, { source, remarks = [] }) 
     ? `export default {\n${appText(apps[0], '  ')}\n}`
     : `export default {\n  apps: {\n${apps.map((app) => `    ${propertyName(app.name)}: {\n${appText(app, '      ')}\n    }`).join(',\n')}\n  }\n}`
   return [
-    [comment(`Made by clusterdeck import from ${source}. Start ${isAlone ? 'it by: clusterdeck start' : 'all by: clusterdeck up'}`), ...remarks.map((remark) => comment(remark))].join('\n'),
+    [commentLines(`Made by clusterdeck import from ${source}. Start ${isAlone ? 'it by: clusterdeck start' : 'all by: clusterdeck up'}`), ...remarks.map((remark) => commentLines(remark))].join('\n'),
     ...(modules.length > 0 ? [modules.map((name) => `import ${name} from 'node:${name}'`).join('\n')] : []),
     config,
-    ...items.map(({ key, note }) => comment(`Left out: ${key}. ${note}`)),
+    ...items.map(({ key, note }) => commentLines(`Left out: ${key}. ${note}`)),
     ...foreign.map((app) => foreignText(app).split('\n').map((line) => `// ${line}`.trimEnd()).join('\n'))
   ].join('\n\n') + '\n'
 }
 
 /** @param {App} app @param {string} indent */
 function appText ({ settings, items, notes }, indent) {
-  const left = items.filter(({ fate }) => fate === 'left out').map(({ key, note }) => comment(`${key}: ${note}`, indent, '  '))
+  const left = items.filter(({ fate }) => fate === 'left out').map(({ key, note }) => commentLines(`${key}: ${note}`, indent, '  '))
   return [
     groupText([...settings].toSorted(byPlace).map(([name, value]) => ({ path: name.split('.'), value, notes: notesOf(name, items, notes) })), indent),
-    ...(left.length > 0 ? [comment('Left out:', indent), ...left] : [])
+    ...(left.length > 0 ? [commentLines('Left out:', indent), ...left] : [])
   ].join('\n')
 }
 
@@ -51,7 +51,7 @@ function groupText (fields, indent) {
     const end = index === heads.length - 1 ? '' : ','
     if (here[0].path.length > 1) return `${indent}${head}: {\n${groupText(here.map((field) => ({ ...field, path: field.path.slice(1) })), `${indent}  `)}\n${indent}}${end}`
     const [{ value, notes }] = here
-    return [...notes.map((note) => comment(note, indent, '  ')), `${indent}${head}: ${literal(value, indent)}${end}`].join('\n')
+    return [...notes.map((note) => commentLines(note, indent, '  ')), `${indent}${head}: ${literalOf(value, indent)}${end}`].join('\n')
   }).join('\n')
 }
 
@@ -77,5 +77,5 @@ export function foreignText (app) {
     ...(nearest === null ? [] : [`Nearest: ${nearest}`]),
     ...(unit === null ? [] : [`systemd keeps it alive, with this as /etc/systemd/system/${name}.service, and: systemctl enable --now ${name}`])
   ]
-  return [...lines([`Left out: ${name}`, reason, ...ways].join('. ')), ...(unit?.split('\n').map((line) => `  ${line}`.trimEnd()) ?? [])].join('\n')
+  return [...wrapLines([`Left out: ${name}`, reason, ...ways].join('. ')), ...(unit?.split('\n').map((line) => `  ${line}`.trimEnd()) ?? [])].join('\n')
 }

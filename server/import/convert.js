@@ -42,7 +42,7 @@ const LONG_NAMES = Object.freeze(/** @type {Record<string, string>} */ (Object.f
  * @returns {Conversion}
  * @throws {DeckError} invalid-config, usage
  */
-export function convert (ecosystem, { folder, target, look, envName }) {
+export function convertEcosystem (ecosystem, { folder, target, look, envName }) {
   const given = appsOf(ecosystem)
   if (given.length === 0) throw new DeckError('invalid-config', 'expected at least one app, received none')
   checkEnvironment(given, envName)
@@ -70,7 +70,7 @@ function appsOf (ecosystem) {
 
 /** @param {Record<string, unknown>} object */
 function isApp (object) {
-  return object.apps === undefined && object.pm2 === undefined && Object.keys(object).some((key) => own(LONG_NAMES, key) === 'script')
+  return object.apps === undefined && object.pm2 === undefined && Object.keys(object).some((key) => ownValue(LONG_NAMES, key) === 'script')
 }
 
 /** @param {Record<string, unknown>[]} apps @param {string | undefined} envName */
@@ -106,7 +106,7 @@ function byLongName (app) {
   /** @type {Map<string, string>} the name that was given, by the long one */
   const givenAs = new Map()
   for (const [key, value] of Object.entries(app)) {
-    const name = own(LONG_NAMES, key)
+    const name = ownValue(LONG_NAMES, key)
     if (name === undefined || value === undefined || value === null) continue
     if (name !== key && isObject(app) && Object.hasOwn(app, name)) continue
     if (givenAs.has(name)) continue
@@ -147,17 +147,17 @@ function convertApp (given, { name, folder, target, look, envName, deploy }) {
 
   /** @param {string} key @param {unknown} value @returns {Item} */
   function itemOf (key, value) {
-    const long = own(LONG_NAMES, key)
-    if (long !== undefined && value !== undefined && value !== null && givenAs.get(long) !== key) return left(key, `${givenAs.get(long)} says the same, and counts`)
-    if (long === undefined) return environmentItem(key, value) ?? left(key, `PM2 does not know it either${didYouMean(key, Object.keys(LONG_NAMES))}`)
+    const long = ownValue(LONG_NAMES, key)
+    if (long !== undefined && value !== undefined && value !== null && givenAs.get(long) !== key) return leftOutItem(key, `${givenAs.get(long)} says the same, and counts`)
+    if (long === undefined) return environmentItem(key, value) ?? leftOutItem(key, `PM2 does not know it either${didYouMean(key, Object.keys(LONG_NAMES))}`)
     const row = KEYS[long]
     if (value === undefined || value === null) return { key, fate: row.fate, to: [], note: 'not said, so the default counts' }
     if (row.usual?.includes(value)) return { key, fate: row.fate === 'left out' ? 'carried over' : row.fate, to: [], note: 'nothing to say: it is so anyway' }
     const outcome = row.read ? row.read(value, scene) : { left: row.about }
     if (outcome === null) return { key, fate: 'carried over', to: [], note: 'nothing to say: it is so anyway' }
-    if ('left' in outcome) return left(key, outcome.left)
+    if ('left' in outcome) return leftOutItem(key, outcome.left)
     const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each)).find((each) => each !== null)
-    if (refused) return left(key, refused)
+    if (refused) return leftOutItem(key, refused)
     for (const [option, each] of Object.entries(outcome.set)) settings.set(option, each)
     return { key, fate: row.fate, to: Object.keys(outcome.set), note: outcome.note ?? null }
   }
@@ -166,22 +166,22 @@ function convertApp (given, { name, folder, target, look, envName, deploy }) {
   function environmentItem (key, value) {
     const [, named] = /^env_(\S+)$/.exec(key) ?? []
     if (named === undefined) return null
-    if (!isObject(value)) return left(key, 'it is not an object of variables')
-    if (named !== envName) return left(key, `Nearest: clusterdeck import --env ${named}`)
+    if (!isObject(value)) return leftOutItem(key, 'it is not an object of variables')
+    if (named !== envName) return leftOutItem(key, `Nearest: clusterdeck import --env ${named}`)
     settings.set('env', env)
     return { key, fate: 'carried over', to: ['env'], note: `Over env, by --env ${named}.` }
   }
 }
 
 /** @param {string} key @param {string} note @returns {Item} */
-function left (key, note) {
+function leftOutItem (key, note) {
   return { key, fate: 'left out', to: [], note }
 }
 
 /** @param {Record<string, unknown>} ecosystem @returns {Item[]} */
 function fileItems (ecosystem) {
   const other = Object.keys(ecosystem).filter((key) => key !== (ecosystem.apps === undefined || ecosystem.apps === null ? 'pm2' : 'apps'))
-  return other.map((key) => left(key, own(FILE_KEYS, key)?.about ?? `PM2 does not know it either${didYouMean(key, ['apps', ...Object.keys(FILE_KEYS)])}`))
+  return other.map((key) => leftOutItem(key, ownValue(FILE_KEYS, key)?.about ?? `PM2 does not know it either${didYouMean(key, ['apps', ...Object.keys(FILE_KEYS)])}`))
 }
 
 /**
@@ -205,6 +205,6 @@ function relativeTo (folder, file) {
 }
 
 /** @template T @param {Readonly<Record<string, T>>} table @param {string} key @returns {T | undefined} */
-function own (table, key) {
+function ownValue (table, key) {
   return Object.hasOwn(table, key) ? table[key] : undefined
 }

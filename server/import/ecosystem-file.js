@@ -15,7 +15,7 @@ const MAX_STDERR = 16 * 1024
 /** What PM2 itself looks for, and what people have called it since. */
 const NAMES = ['ecosystem.config.js', 'ecosystem.config.cjs', 'ecosystem.config.mjs', 'ecosystem.config.json', 'ecosystem.json', 'ecosystem.config.yaml', 'ecosystem.config.yml', 'ecosystem.yaml', 'ecosystem.yml', 'pm2.config.js', 'pm2.config.cjs', 'pm2.json', 'process.json', 'process.yml', 'processes.json']
 const KINDS = Object.freeze(/** @type {Record<string, (file: string, how: How) => Promise<Ecosystem>>} */ ({
-  '.js': run, '.cjs': run, '.mjs': run, '.json': readJson, '.yaml': readYaml, '.yml': readYaml
+  '.js': runFile, '.cjs': runFile, '.mjs': runFile, '.json': readJson, '.yaml': readYaml, '.yml': readYaml
 }))
 
 /** @typedef {{ value?: unknown, dropped: string[] }} Ecosystem `dropped`: where something was that is no data, as a function */
@@ -52,7 +52,7 @@ async function readJson (file, how) {
   try {
     return { value: JSON.parse(textOf(file)), dropped: [] }
   } catch (error) {
-    if (error instanceof SyntaxError) return await run(file, how)
+    if (error instanceof SyntaxError) return await runFile(file, how)
     throw error
   }
 }
@@ -63,7 +63,7 @@ async function readYaml (file) {
   try {
     return toPlain(parse(textOf(file), { merge: true, logLevel: 'error' }))
   } catch (/** @type {any} */ error) {
-    throw unreadable(file, error.message, error)
+    throw unreadableError(file, error.message, error)
   }
 }
 
@@ -72,15 +72,15 @@ function textOf (file) {
   try {
     return readFileSync(file, 'utf8')
   } catch (/** @type {any} */ error) {
-    throw unreadable(file, error.message, error)
+    throw unreadableError(file, error.message, error)
   }
 }
 
 /** @param {string} file @param {How} how @returns {Promise<Ecosystem>} */
-async function run (file, { env, patienceMs = PATIENCE_MS }) {
+async function runFile (file, { env, patienceMs = PATIENCE_MS }) {
   const { answer, stderr, isLate } = await ofProcess(file, env, patienceMs)
-  if (answer === null) throw unreadable(file, isLate ? `nothing within ${patienceMs} ms` : lastLine(stderr) ?? 'it ended the process')
-  if ('reason' in answer) throw unreadable(file, answer.reason)
+  if (answer === null) throw unreadableError(file, isLate ? `nothing within ${patienceMs} ms` : lastLine(stderr) ?? 'it ended the process')
+  if ('reason' in answer) throw unreadableError(file, answer.reason)
   return answer
 }
 
@@ -115,7 +115,7 @@ function lastLine (output) {
 }
 
 /** @param {string} file @param {string} reason @param {unknown} [cause] @returns {DeckError} */
-function unreadable (file, reason, cause) {
+function unreadableError (file, reason, cause) {
   const [line] = reason.split('\n')
   return new DeckError('invalid-config', `${file}: expected a file of PM2 that loads, received: ${oneLine(line)}`, { cause })
 }

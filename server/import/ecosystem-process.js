@@ -7,13 +7,13 @@ import { toPlain } from './plain.js'
 
 const [, , file] = process.argv
 try {
-  process.send?.(toPlain(file.endsWith('.json') ? looseJson(file) : await exported(file)))
+  process.send?.(toPlain(file.endsWith('.json') ? looseJson(file) : await exportedValue(file)))
 } catch (/** @type {any} */ error) {
   process.send?.({ reason: String(error?.message ?? error) })
 }
 
 /** @param {string} file */
-async function exported (file) {
+async function exportedValue (file) {
   const { default: value, ...named } = await import(pathToFileURL(file).href)
   return value ?? named
 }

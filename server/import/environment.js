@@ -1,4 +1,4 @@
-import { Expression, literal } from './literal.js'
+import { Expression, literalOf } from './literal.js'
 
 /** @typedef {Record<string, string | null>} Variables null: one that is not to be set */
 /**
@@ -44,7 +44,7 @@ export function environmentOf (app, { envName, deploy }) {
 
 /** PM2 leaves out each variable in whose name one of these is. @param {string[]} parts */
 function unsetAll (parts) {
-  const list = literal(parts.filter((part) => part !== ''), '    ')
+  const list = literalOf(parts.filter((part) => part !== ''), '    ')
   return new Expression(`Object.fromEntries(Object.keys(process.env).filter((name) => ${list}.some((part) => name.includes(part))).map((name) => [name, null]))`)
 }
 

@@ -159,7 +159,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     read (value) {
       const bytes = bytesOf(value)
       if (bytes === null) return notRead('a size such as "300M"')
-      return bytes >= LEAST_RSS_BYTES ? { set: { 'recycle.maxRssBytes': bytes }, note: asGiven(value, bytes) } : { left: `${shown(value)} is less than a Node process takes. Nearest: recycle.maxRssBytes, from 16 MiB` }
+      return bytes >= LEAST_RSS_BYTES ? { set: { 'recycle.maxRssBytes': bytes }, note: asGiven(value, bytes) } : { left: `${shownValue(value)} is less than a Node process takes. Nearest: recycle.maxRssBytes, from 16 MiB` }
     }
   },
   wait_ready: {
@@ -413,14 +413,14 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     usual: []
   },
   install_url: { also: ['installUrl'], fate: 'left out', becomes: '', about: 'It belongs to the modules of PM2' },
-  trace: monitoring([]),
-  disable_trace: monitoring(['disableTrace']),
-  deep_monitoring: monitoring(['deepMonitoring']),
-  event_loop_inspector: monitoring(['eventLoopInspector']),
-  v8: monitoring([]),
-  pmx: monitoring([]),
-  automation: monitoring([]),
-  io: monitoring([]),
+  trace: monitoringKey([]),
+  disable_trace: monitoringKey(['disableTrace']),
+  deep_monitoring: monitoringKey(['deepMonitoring']),
+  event_loop_inspector: monitoringKey(['eventLoopInspector']),
+  v8: monitoringKey([]),
+  pmx: monitoringKey([]),
+  automation: monitoringKey([]),
+  io: monitoringKey([]),
   windowsHide: { fate: 'left out', becomes: '', about: 'It is for Windows alone' },
   write: { fate: 'left out', becomes: '', about: 'It tells a PM2 command to write a file' }
 }))
@@ -437,7 +437,7 @@ function logKey (also, about) {
 }
 
 /** @param {string[]} also @returns {Row} */
-function monitoring (also) {
+function monitoringKey (also) {
   return { also, fate: 'left out', becomes: 'the dashboard, `/metrics`', about: 'It belongs to the monitoring service of PM2. Nearest: the dashboard, and /metrics for Prometheus', usual: [false] }
 }
 
@@ -445,18 +445,18 @@ function monitoring (also) {
 function workersOf (value, { app }) {
   const wanted = value === 'max' ? 0 : integerOf(value) ?? (typeof value === 'string' ? 0 : null)
   if (wanted === null) return notRead('a number or "max"')
-  if (wanted === 0) return { set: { workers: 'max' }, note: `${shown(value)}: one for each CPU that the app may use.` }
-  if (wanted < 0) return { set: { workers: new Expression(`Math.max(1, os.availableParallelism() - ${-wanted})`, 'os') }, note: `${shown(value)}: ${-wanted} fewer than there are CPUs, where the app runs.` }
+  if (wanted === 0) return { set: { workers: 'max' }, note: `${shownValue(value)}: one for each CPU that the app may use.` }
+  if (wanted < 0) return { set: { workers: new Expression(`Math.max(1, os.availableParallelism() - ${-wanted})`, 'os') }, note: `${shownValue(value)}: ${-wanted} fewer than there are CPUs, where the app runs.` }
   const isOne = wanted === 1 && isFork(app.exec_mode ?? 'fork')
-  return { set: { workers: Math.min(wanted, MAX_WORKERS) }, ...(wanted > MAX_WORKERS ? { note: `${shown(value)} is more than ${MAX_WORKERS}, which is the most.` } : isOne ? { note: 'One process. Two or more survive the end of one, and share the port.' } : {}) }
+  return { set: { workers: Math.min(wanted, MAX_WORKERS) }, ...(wanted > MAX_WORKERS ? { note: `${shownValue(value)} is more than ${MAX_WORKERS}, which is the most.` } : isOne ? { note: 'One process. Two or more survive the end of one, and share the port.' } : {}) }
 }
 
 /** @param {unknown} value @param {Scene} scene @returns {Outcome} */
 function portPerSlotOf (value, { env }) {
   const base = isText(value) && Object.hasOwn(env, value) ? integerOf(env[value]) : null
-  if (!isText(value) || !/port$/i.test(value)) return { left: `nothing counts ${shown(value)} up. Nearest: NODE_APP_INSTANCE, which is 0, 1, 2, … in the workers` }
-  if (base === null || base < 1 || base > MAX_PORT_PER_SLOT) return { left: `${shown(value)} is not in env as a port from 1 to ${MAX_PORT_PER_SLOT}. Nearest: portPerSlot` }
-  return { set: { portPerSlot: base }, note: `All workers share port ${base}, which ${shown(value)} says; worker 1 has ${base + 1} besides, worker 2 ${base + 2}, and so on.` }
+  if (!isText(value) || !/port$/i.test(value)) return { left: `nothing counts ${shownValue(value)} up. Nearest: NODE_APP_INSTANCE, which is 0, 1, 2, … in the workers` }
+  if (base === null || base < 1 || base > MAX_PORT_PER_SLOT) return { left: `${shownValue(value)} is not in env as a port from 1 to ${MAX_PORT_PER_SLOT}. Nearest: portPerSlot` }
+  return { set: { portPerSlot: base }, note: `All workers share port ${base}, which ${shownValue(value)} says; worker 1 has ${base + 1} besides, worker 2 ${base + 2}, and so on.` }
 }
 
 /** @param {Record<string, unknown>} env @returns {Outcome} */
@@ -491,11 +491,11 @@ function notRead (expected) {
 
 /** @param {unknown} value @param {number} read @returns {string | undefined} */
 function asGiven (value, read) {
-  return value === read ? undefined : `${shown(value)}.`
+  return value === read ? undefined : `${shownValue(value)}.`
 }
 
 /** @param {unknown} value */
-function shown (value) {
+function shownValue (value) {
   const text = typeof value === 'string' ? `"${value}"` : typeof value === 'object' && value !== null ? wordsOf(value).join(' ') : String(value)
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }

@@ -21,39 +21,39 @@ const NAME = /^[A-Za-z_$][\w$]*$/
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|\p{Surrogate}/gu
 
 /** @param {unknown} value texts, numbers, booleans, null, lists and objects of them, expressions @param {string} [indent] of the line that it begins on @returns {string} */
-export function literal (value, indent = '') {
+export function literalOf (value, indent = '') {
   if (value instanceof Expression) return value.code
-  if (typeof value === 'string') return quoted(value)
-  if (Array.isArray(value)) return list(value, indent)
-  if (typeof value === 'object' && value !== null) return object(value, indent)
+  if (typeof value === 'string') return quotedText(value)
+  if (Array.isArray(value)) return listLiteral(value, indent)
+  if (typeof value === 'object' && value !== null) return objectLiteral(value, indent)
   return String(value)
 }
 
 /** @param {string} key */
 export function propertyName (key) {
-  return NAME.test(key) ? key : quoted(key)
+  return NAME.test(key) ? key : quotedText(key)
 }
 
 /** @param {string} text */
-function quoted (text) {
+function quotedText (text) {
   const escaped = text.replace(/[\\']/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll('\r', '\\r')
   return `'${escaped.replace(UNPRINTABLE, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`
 }
 
 /** @param {unknown[]} values @param {string} indent @returns {string} */
-function list (values, indent) {
+function listLiteral (values, indent) {
   const inner = `${indent}  `
-  const parts = values.map((value) => literal(value, inner))
+  const parts = values.map((value) => literalOf(value, inner))
   const line = `[${parts.join(', ')}]`
   return line.length + indent.length <= LINE_WIDTH && !line.includes('\n') ? line : `[\n${parts.map((part) => inner + part).join(',\n')}\n${indent}]`
 }
 
 /** @param {object} values @param {string} indent @returns {string} */
-function object (values, indent) {
+function objectLiteral (values, indent) {
   const inner = `${indent}  `
   const parts = Object.entries(values).map(([key, value]) => {
     const isSpread = key === SPREAD && value instanceof Expression
-    return `${inner}${isSpread ? SPREAD : `${propertyName(key)}: `}${literal(value, inner)}`
+    return `${inner}${isSpread ? SPREAD : `${propertyName(key)}: `}${literalOf(value, inner)}`
   })
   return parts.length === 0 ? '{}' : `{\n${parts.join(',\n')}\n${indent}}`
 }
@@ -67,12 +67,12 @@ export function isPrintable (line) {
  * A comment of as many lines as it takes; nothing in it can end it.
  * @param {string} text @param {string} [indent] @param {string} [hang] what its further lines begin with
  */
-export function comment (text, indent = '', hang = '') {
-  return lines(text, LINE_WIDTH - indent.length, hang).map((line) => `${indent}// ${line}`).join('\n')
+export function commentLines (text, indent = '', hang = '') {
+  return wrapLines(text, LINE_WIDTH - indent.length, hang).map((line) => `${indent}// ${line}`).join('\n')
 }
 
 /** @param {string} text @param {number} [width] @param {string} [hang] @returns {string[]} */
-export function lines (text, width = LINE_WIDTH, hang = '') {
+export function wrapLines (text, width = LINE_WIDTH, hang = '') {
   /** @type {string[]} */
   const done = []
   for (const word of text.replace(UNPRINTABLE, ' ').trim().split(/\s+/)) {

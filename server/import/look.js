@@ -13,7 +13,7 @@ const SHIM = /exec .*\bnode\b|\bnode_modules\b/
  * @param {string} script @param {string} cwd @param {string} [searched] PATH
  * @returns {Sight}
  */
-export function look (script, cwd, searched = process.env.PATH ?? '') {
+export function lookUpScript (script, cwd, searched = process.env.PATH ?? '') {
   const here = path.resolve(cwd, script)
   if (isFolder(here)) return { file: here, runs: 'node' }
   const file = isFile(here) ? here : script.includes('/') ? undefined : commandFile(script, cwd, searched)
@@ -22,14 +22,14 @@ export function look (script, cwd, searched = process.env.PATH ?? '') {
 
 /** @param {string} name @param {string} cwd @param {string} searched */
 function commandFile (name, cwd, searched) {
-  const folders = [...above(cwd).map((folder) => path.join(folder, 'node_modules', '.bin')), ...searched.split(path.delimiter).filter(Boolean)]
+  const folders = [...foldersAbove(cwd).map((folder) => path.join(folder, 'node_modules', '.bin')), ...searched.split(path.delimiter).filter(Boolean)]
   return folders.map((folder) => path.join(folder, name)).find((file) => isFile(file) && isExecutable(file))
 }
 
 /** @param {string} folder @returns {string[]} it and those that it lies in */
-function above (folder) {
+function foldersAbove (folder) {
   const parent = path.dirname(folder)
-  return parent === folder ? [folder] : [folder, ...above(parent)]
+  return parent === folder ? [folder] : [folder, ...foldersAbove(parent)]
 }
 
 /** @param {string} file @returns {'node' | 'other'} */

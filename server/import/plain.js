@@ -9,22 +9,22 @@ const MAX_DEPTH = 50
 export function toPlain (exported) {
   /** @type {string[]} */
   const dropped = []
-  return { value: plain(exported, ''), dropped }
+  return { value: plainValue(exported, ''), dropped }
 
   /** @param {unknown} value @param {string} place @param {number} [depth] @returns {any} */
-  function plain (value, place, depth = 0) {
+  function plainValue (value, place, depth = 0) {
     if (depth > MAX_DEPTH) throw new Error(`objects within objects, more than ${MAX_DEPTH} deep, or a circle`)
-    if (typeof value === 'function' || typeof value === 'symbol') return drop(`${place || 'what it exports'} is a ${typeof value}`)
+    if (typeof value === 'function' || typeof value === 'symbol') return noteDropped(`${place || 'what it exports'} is a ${typeof value}`)
     if (typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))) return String(value)
     if (typeof value !== 'object' || value === null) return value
-    if ('toJSON' in value && typeof value.toJSON === 'function') return plain(value.toJSON(), place, depth + 1)
-    if (Array.isArray(value)) return value.map((each, index) => plain(each, `${place}[${index}]`, depth + 1) ?? null)
-    const fields = Object.entries(value).map(([key, each]) => [key, plain(each, place === '' ? key : `${place}.${key}`, depth + 1)])
+    if ('toJSON' in value && typeof value.toJSON === 'function') return plainValue(value.toJSON(), place, depth + 1)
+    if (Array.isArray(value)) return value.map((each, index) => plainValue(each, `${place}[${index}]`, depth + 1) ?? null)
+    const fields = Object.entries(value).map(([key, each]) => [key, plainValue(each, place === '' ? key : `${place}.${key}`, depth + 1)])
     return Object.fromEntries(fields.filter(([, each]) => each !== undefined))
   }
 
   /** @param {string} what @returns {undefined} */
-  function drop (what) {
+  function noteDropped (what) {
     dropped.push(what)
   }
 }

@@ -63,8 +63,8 @@ function appOf (group, ownEnv) {
       cwd: first.pm_cwd,
       instances: group.length,
       ...(first.exec_interpreter && { exec_interpreter: isOwnNode(first.exec_interpreter) ? 'node' : first.exec_interpreter }),
-      ...(filled(first.args) && { args: first.args }),
-      ...(filled(first.node_args) && { node_args: first.node_args }),
+      ...(isFilled(first.args) && { args: first.args }),
+      ...(isFilled(first.node_args) && { node_args: first.node_args }),
       ...(taken.length > 0 && { env: { ...Object.fromEntries(taken), ...(Number.isFinite(base) && { [first.increment_var]: base }) } }),
       ...Object.fromEntries(said.map((key) => [key, first[key]]))
     },
@@ -93,6 +93,6 @@ function isText (value) {
 }
 
 /** @param {unknown} value */
-function filled (value) {
+function isFilled (value) {
   return Array.isArray(value) ? value.length > 0 : isText(value)
 }

@@ -38,14 +38,14 @@ const ASSIGNMENT = /^([A-Za-z_]\w*)=(.*)$/s
  */
 export function programOf (app, { cwd, look }) {
   const { script } = app
-  if (typeof script !== 'string' || script.trim() === '' || script.includes('\0')) return foreign('It names no script', [], 'name one as "entry"')
-  if (script === 'serve' || script.endsWith('/pm2/lib/API/Serve.js')) return foreign("It is PM2's own server of static files", [], 'npm install http-server, and an app { entry: "http-server", args: ["public", "-p", "8080"] }')
+  if (typeof script !== 'string' || script.trim() === '' || script.includes('\0')) return foreignProgram('It names no script', [], 'name one as "entry"')
+  if (script === 'serve' || script.endsWith('/pm2/lib/API/Serve.js')) return foreignProgram("It is PM2's own server of static files", [], 'npm install http-server, and an app { entry: "http-server", args: ["public", "-p", "8080"] }')
   const [args, execArgv] = [wordsOf(app.args), wordsOf(app.node_args)]
   const interpreter = typeof app.exec_interpreter === 'string' && !['', 'none'].includes(app.exec_interpreter) ? app.exec_interpreter : null
   if (interpreter !== null && !isNode(interpreter)) return runBy(interpreter, { script, args, execArgv, cwd })
   const notes = interpreter !== null && interpreter !== 'node' ? [`exec_interpreter: ${interpreter}. Workers run on the Node that clusterdeck itself is started with, here ${process.version}.`] : []
   const line = lineOf(script, args, look(script, cwd))
-  return line === null ? words({ command: script, args, execArgv, env: {}, notes, cwd, look }) : lineWords(line, { execArgv, notes, cwd, look })
+  return line === null ? programOfWords({ command: script, args, execArgv, env: {}, notes, cwd, look }) : lineWords(line, { execArgv, notes, cwd, look })
 }
 
 /** @param {string} interpreter */
@@ -63,26 +63,26 @@ function lineOf (script, args, { file }) {
 function lineWords (line, { execArgv, notes, cwd, look }) {
   const all = commandWords(line)
   const command = all?.findIndex((word) => !ASSIGNMENT.test(word)) ?? -1
-  if (all === null || command === -1) return foreign('It is a line for a shell', ['/bin/sh', '-c', line], 'a script of package.json, and an app { entry: "npm", args: ["run", "…"] }')
+  if (all === null || command === -1) return foreignProgram('It is a line for a shell', ['/bin/sh', '-c', line], 'a script of package.json, and an app { entry: "npm", args: ["run", "…"] }')
   const env = Object.fromEntries(all.slice(0, command).map((word) => /** @type {RegExpExecArray} */ (ASSIGNMENT.exec(word)).slice(1, 3)))
-  return words({ command: all[command], args: all.slice(command + 1), execArgv, env, notes, cwd, look })
+  return programOfWords({ command: all[command], args: all.slice(command + 1), execArgv, env, notes, cwd, look })
 }
 
 /** @param {{ command: string, args: string[], execArgv: string[], env: Record<string, string>, notes: string[], cwd: string, look: Look }} what @returns {Program | Foreign} */
-function words ({ command, args, execArgv, env, notes, cwd, look }) {
+function programOfWords ({ command, args, execArgv, env, notes, cwd, look }) {
   const { file, runs } = look(command, cwd)
   const name = path.basename(command)
   const isHere = file !== null && file === path.resolve(cwd, command)
   if (NODE.test(name) && (path.isAbsolute(command) || !isHere)) return nodeLine(args, { execArgv, env, notes, cwd, look })
   if (NODE_COMMANDS.includes(name) && (path.isAbsolute(command) || !isHere)) return { entry: name, isCommand: true, args, execArgv, env, notes }
   const language = LANGUAGES[path.extname(command)]
-  if (language !== undefined) return foreign(`${language.split(' ')[0]} runs it, not Node`, [...language.split(' '), path.resolve(cwd, command), ...args])
+  if (language !== undefined) return foreignProgram(`${language.split(' ')[0]} runs it, not Node`, [...language.split(' '), path.resolve(cwd, command), ...args])
   if (isHere || path.isAbsolute(command) || JAVASCRIPT.test(command) || command.includes('/')) {
-    if (runs === 'other') return foreign('It is no JavaScript', [path.resolve(cwd, command), ...args])
+    if (runs === 'other') return foreignProgram('It is no JavaScript', [path.resolve(cwd, command), ...args])
     const missing = file === null ? [`script: ${command} was not there when this was written.`] : []
     return { entry: path.resolve(cwd, command), isCommand: false, args, execArgv, env, notes: [...notes, ...missing] }
   }
-  if (runs === 'other' || (runs === null && OTHERS.includes(name))) return foreign(`${name} is no Node program`, [command, ...args])
+  if (runs === 'other' || (runs === null && OTHERS.includes(name))) return foreignProgram(`${name} is no Node program`, [command, ...args])
   return { entry: command, isCommand: true, args, execArgv, env, notes: runs === null ? [...notes, `script: no program of the name ${command} was found when this was written.`] : notes }
 }
 
@@ -90,7 +90,7 @@ function words ({ command, args, execArgv, env, notes, cwd, look }) {
 function nodeLine (given, { execArgv, env, notes, cwd, look }) {
   let at = 0
   while (at < given.length && given[at].startsWith('-')) at += WITH_VALUE.includes(given[at]) ? 2 : 1
-  if (given[at] === undefined) return foreign('node is given no file', [], 'name one as "entry"')
+  if (given[at] === undefined) return foreignProgram('node is given no file', [], 'name one as "entry"')
   const isMissing = look(given[at], cwd).file === null
   return {
     entry: path.resolve(cwd, given[at]),
@@ -106,7 +106,7 @@ function nodeLine (given, { execArgv, env, notes, cwd, look }) {
 function runBy (interpreter, { script, args, execArgv, cwd }) {
   const name = path.basename(interpreter)
   const isPath = interpreter.includes('/')
-  if (!RUNNERS.includes(name)) return foreign(`${name} runs it, not Node`, [isPath ? path.resolve(cwd, interpreter) : interpreter, ...execArgv, path.resolve(cwd, script), ...args])
+  if (!RUNNERS.includes(name)) return foreignProgram(`${name} runs it, not Node`, [isPath ? path.resolve(cwd, interpreter) : interpreter, ...execArgv, path.resolve(cwd, script), ...args])
   return {
     entry: isPath ? path.resolve(cwd, interpreter) : interpreter,
     isCommand: !isPath,
@@ -118,6 +118,6 @@ function runBy (interpreter, { script, args, execArgv, cwd }) {
 }
 
 /** @param {string} reason @param {string[]} command @param {string | null} [nearest] @returns {Foreign} */
-function foreign (reason, command, nearest = null) {
+function foreignProgram (reason, command, nearest = null) {
   return { reason, nearest, command }
 }

@@ -20,7 +20,7 @@ export async function askPm2 ({ env, cwd }) {
   const home = env.PM2_HOME || (ownHome && path.join(ownHome, '.pm2'))
   if (!home) throw new DeckError('not-possible', '--pm2: expected PM2_HOME or HOME to say where PM2 is, received neither, and this user has no home folder')
   if (!isAlive(path.join(home, 'pm2.pid'))) throw new DeckError('not-possible', `--pm2: expected a PM2 that runs, received none: no process is named in ${path.join(home, 'pm2.pid')} (PM2_HOME says where)`)
-  const output = await list(env, cwd)
+  const output = await listProcesses(env, cwd)
   // Other lines may come first, as of a version that has changed.
   const line = output.split('\n').find((each) => each.startsWith('[{') || each.trim() === '[]')
   try {
@@ -42,7 +42,7 @@ function isAlive (file) {
 }
 
 /** @param {Record<string, string | undefined>} env @param {string} cwd @returns {Promise<string>} */
-function list (env, cwd) {
+function listProcesses (env, cwd) {
   return new Promise((resolve, reject) => {
     execFile('pm2', ['jlist'], { env: withoutOwnVariables(env), cwd, timeout: PATIENCE_MS, killSignal: 'SIGKILL', maxBuffer: MAX_LIST_BYTES }, (error, stdout) => {
       if (error === null) return resolve(stdout)

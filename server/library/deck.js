@@ -36,7 +36,7 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
     events: createDeckEvents(deck.events),
     stopped: stopped.then(() => {}),
 
-    snapshot,
+    snapshot: readStatus,
 
     async restart (order = {}) {
       const wanted = parseArgument(ORDERS.restart, order, 'restart')
@@ -65,13 +65,13 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
     },
 
     stop () {
-      stopping ??= stop()
+      stopping ??= stopDeck()
       return stopping
     }
   })
 
   /** @returns {Status} */
-  function snapshot () {
+  function readStatus () {
     return deepFreeze(structuredClone(deck.status()))
   }
 
@@ -82,12 +82,12 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
 
   /** @returns {Promise<Status>} */
   async function untilScaled () {
-    return scaled() ?? await untilEvent('all workers were ready', scaled)
+    return statusIfScaled() ?? await untilEvent('all workers were ready', statusIfScaled)
   }
 
   /** @returns {Status | null} null: not yet. What counts is what is wanted then, as somebody else may scale it too. */
-  function scaled () {
-    const status = snapshot()
+  function statusIfScaled () {
+    const status = readStatus()
     const { desiredWorkers, readyWorkers, finishedWorkers, workers } = status
     return readyWorkers + finishedWorkers === desiredWorkers && workers.length === desiredWorkers ? status : null
   }
@@ -109,7 +109,7 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
     })
   }
 
-  async function stop () {
+  async function stopDeck () {
     if (deck.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor })
     await stopped
   }

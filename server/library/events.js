@@ -11,11 +11,11 @@ import { deepFreeze } from '../config/deep-freeze.js'
  */
 export function createDeckEvents (stream) {
   const emitter = /** @type {DeckEvents} */ (new EventEmitter())
-  stream.subscribe((event) => process.nextTick(tell, deepFreeze(structuredClone(event))))
+  stream.subscribe((event) => process.nextTick(emitEvent, deepFreeze(structuredClone(event))))
   return emitter
 
   /** @param {import('./types.js').DeckEvent} event */
-  function tell (event) {
+  function emitEvent (event) {
     try {
       emitter.emit('event', event)
     } finally {

@@ -42,9 +42,9 @@ const over = new AbortController()
 // The master has ended, and the next one starts its own.
 process.stdin.on('close', () => over.abort()).on('error', () => {}).resume()
 removeUnfinished()
-look()
-const looks = setInterval(look, LOOK_MS)
-const reports = setInterval(() => { if ([...all.values()].some(({ dropped }) => dropped > 0)) report() }, REPORT_MS)
+checkLogs()
+const looks = setInterval(checkLogs, LOOK_MS)
+const reports = setInterval(() => { if ([...all.values()].some(({ dropped }) => dropped > 0)) reportState() }, REPORT_MS)
 for (let large = findLarge(); large.length > 0 && !over.signal.aborted; large = findLarge()) {
   const one = large.find(({ droppedAt }) => performance.now() - droppedAt > CALM_MS)
   if (!one) await wait(LOOK_MS)
@@ -52,14 +52,14 @@ for (let large = findLarge(); large.length > 0 && !over.signal.aborted; large = 
 }
 clearInterval(looks)
 clearInterval(reports)
-if (!over.signal.aborted) report()
+if (!over.signal.aborted) reportState()
 process.stdin.destroy()
 
 function findLarge () {
   return [...all.values()].filter((one) => !one.isDone && (sizeOf(liveFile(folder, one)) ?? 0) - one.start >= maxBytes)
 }
 
-function report () {
+function reportState () {
   /** @type {Report[]} */
   const told = [...all.values()].map(({ slot, stream, start, dropped, error }) => ({ slot, stream, start, dropped, error }))
   // At once, since the process may end right after it.
@@ -67,7 +67,7 @@ function report () {
   for (const one of all.values()) one.dropped = 0
 }
 
-function look () {
+function checkLogs () {
   for (const log of listLogs(folder)) {
     const file = liveFile(folder, log)
     const size = sizeOf(file) ?? 0
@@ -76,8 +76,8 @@ function look () {
     all.set(file, one)
     // Emptied by hand.
     const isAnew = size < one.start
-    if (!known || isAnew) withErrorSync(one, (fd) => begin(one, fd))
-    if (size - one.start > maxBytes) withErrorSync(one, (fd) => trim(one, fd))
+    if (!known || isAnew) withErrorSync(one, (fd) => findStart(one, fd))
+    if (size - one.start > maxBytes) withErrorSync(one, (fd) => trimToBound(one, fd))
   }
 }
 
@@ -91,7 +91,7 @@ function withErrorSync (one, work) {
       closeSync(fd)
     }
   } catch (error) {
-    fail(one, error)
+    failLog(one, error)
   }
 }
 
@@ -100,12 +100,12 @@ async function withError (one, work) {
   try {
     await work()
   } catch (error) {
-    fail(one, error)
+    failLog(one, error)
   }
 }
 
 /** @param {One} one @param {any} error */
-function fail (one, error) {
+function failLog (one, error) {
   one.isDone = true
   one.error = String(error.message)
 }
@@ -116,7 +116,7 @@ function openLive (log) {
 }
 
 /** Frees what others have copied, and finds where the live file now begins. @param {One} one @param {number} fd */
-function begin (one, fd) {
+function findStart (one, fd) {
   // In this order: a part never ends behind what the file has by then.
   const parts = listParts(folder, one)
   const { size } = fstatSync(fd)
@@ -129,7 +129,7 @@ function begin (one, fd) {
 }
 
 /** Removes what is beyond the bound. @param {One} one @param {number} fd */
-function trim (one, fd) {
+function trimToBound (one, fd) {
   const { size } = fstatSync(fd)
   const parts = listParts(folder, one)
   let excess = size - one.start - bound + parts.reduce((sum, { from, to }) => sum + to - from, 0)
@@ -142,17 +142,17 @@ function trim (one, fd) {
   if (one.hasHoles) {
     const end = nextLine(fd, size - trimmed)
     posix?.punchHole(fd, 0, end)
-    drop(one, end - one.start)
+    countDropped(one, end - one.start)
     one.start = end
   } else if (excess > bound) {
     // Without holes all goes, or nothing.
     ftruncateSync(fd, 0)
-    drop(one, size)
+    countDropped(one, size)
   }
 }
 
 /** @param {One} one @param {number} bytes */
-function drop (one, bytes) {
+function countDropped (one, bytes) {
   one.dropped += bytes
   one.droppedAt = performance.now()
 }
@@ -165,13 +165,13 @@ async function moveOut (one) {
     const { start } = one
     const end = lineEnd(fd, start, start + maxBytes, start + maxBytes * MAX_LINE_FILES)
     if (end === null) one.isDone = true
-    else if (maxFiles === 1 || await keep(one, fd, end)) {
+    else if (maxFiles === 1 || await storePart(one, fd, end)) {
       posix?.punchHole(fd, 0, end)
       for (const { file } of listParts(folder, one).slice(0, -(maxFiles - 1) || undefined)) rmSync(file, { force: true })
       one.start = Math.max(end, one.start)
     } else {
       // Another archiver was faster.
-      if (one.start === start) begin(one, fd)
+      if (one.start === start) findStart(one, fd)
       one.isDone = one.start === start
     }
   } finally {
@@ -180,12 +180,12 @@ async function moveOut (one) {
 }
 
 /** @param {One} one @param {number} fd @param {number} end @returns {Promise<boolean>} false: it was removed meanwhile, or another archiver has it */
-async function keep (one, fd, end) {
+async function storePart (one, fd, end) {
   const { start } = one
   const file = partFile(folder, one, start)
   const unfinished = `${file}.${process.pid}.new`
   try {
-    await copy(fd, unfinished, start, end, () => one.start === start)
+    await copyRange(fd, unfinished, start, end, () => one.start === start)
     // A hole could have come under the copying hand only from one that has finished this part before, or has trimmed the log.
     const isWhole = !over.signal.aborted && one.start === start && firstData(fd) <= start
     // Not renamed: what is there already is whole, and must not be replaced.
@@ -209,20 +209,20 @@ async function copyAndTruncate (one, fd) {
   const file = previousFile(folder, one)
   const unfinished = `${file}.${process.pid}.new`
   try {
-    const to = await copy(fd, unfinished, from, Infinity, () => one.dropped === 0)
+    const to = await copyRange(fd, unfinished, from, Infinity, () => one.dropped === 0)
     // Somebody else has emptied it.
     if (over.signal.aborted || fstatSync(fd).size < to) return
     // In this order: an archiver that ends in between loses nothing.
     renameSync(unfinished, file)
     ftruncateSync(fd, 0)
-    if (from > 0) drop(one, from)
+    if (from > 0) countDropped(one, from)
   } finally {
     rmSync(unfinished, { force: true })
   }
 }
 
 /** @param {number} fd @param {string} file @param {number} position @param {number} end @param {() => boolean} isWanted @returns {Promise<number>} where it has ended */
-async function copy (fd, file, position, end, isWanted) {
+async function copyRange (fd, file, position, end, isWanted) {
   const target = await open(file, 'w', 0o600)
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
   try {

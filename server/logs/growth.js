@@ -31,7 +31,7 @@ export function createGrowth ({ folder, onAwake, now = () => performance.now(), 
     },
 
     /** @returns {Log[]} those that may have grown a moment ago */
-    awake: () => [...awake].map(look),
+    awake: () => [...awake].map(checkLog),
 
     stop () {
       for (const watcher of asleep.values()) watcher.close()
@@ -41,28 +41,28 @@ export function createGrowth ({ folder, onAwake, now = () => performance.now(), 
   }
 
   /** @param {One} one @returns {Log} */
-  function look (one) {
+  function checkLog (one) {
     const size = sizeOf(one.file)
     if (size !== one.size) Object.assign(one, { size, quietSince: now() })
-    else if (now() - one.quietSince > QUIET_MS) sleep(one)
+    else if (now() - one.quietSince > QUIET_MS) watchSleeping(one)
     return one.log
   }
 
   /** @param {One} one */
-  function sleep (one) {
+  function watchSleeping (one) {
     try {
-      const watcher = watchFile(one.file, { persistent: false }, wake)
-      watcher.on('error', wake)
+      const watcher = watchFile(one.file, { persistent: false }, wakeLog)
+      watcher.on('error', wakeLog)
       asleep.set(one, watcher)
       awake.delete(one)
       // Written while it fell asleep.
-      if (sizeOf(one.file) !== one.size) wake()
+      if (sizeOf(one.file) !== one.size) wakeLog()
     } catch {
       // ENOENT; ENOSPC: the user may not watch as many files.
       one.quietSince = now() + UNWATCHED_MS
     }
 
-    function wake () {
+    function wakeLog () {
       asleep.get(one)?.close()
       if (!asleep.delete(one)) return
       one.quietSince = now()

@@ -83,7 +83,7 @@ export function sizeOf (file) {
  * @param {string} folder @param {Log} log @param {{ from: number, to: number }} range
  * @returns {(Part & { start: number })[]} of these bytes; `start`: where the file itself begins
  */
-export function locate (folder, log, { from, to }) {
+export function locateRange (folder, log, { from, to }) {
   const file = liveFile(folder, log)
   // In this order: a part never ends behind what the file has by then.
   const listed = listParts(folder, log)

@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, fchmodSync, fstatSync, mkdirSync, ope
 import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
 import { createGrowth } from './growth.js'
 import { createMirror } from './mirror.js'
-import { createCursor, tail, tailSync } from './reader.js'
+import { createCursor, readTail, tailSync } from './reader.js'
 import { createRotation } from './rotation.js'
 import { createSearch } from './search.js'
 import { createStamps } from './stamps.js'
@@ -34,7 +34,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   const stamps = createStamps({ folder, logs: growth.awake })
   const search = createSearch({ folder })
   const isMirrored = options.mirror === 'on' || (options.mirror === 'auto' && Boolean(streams.stdout.isTTY))
-  const mirror = isMirrored ? createMirror({ folder, streams, cursor, slots: () => slots }) : null
+  const mirror = isMirrored ? createMirror({ folder, streams, cursor: cursorOf, slots: () => slots }) : null
 
   return {
     /**
@@ -52,7 +52,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
       const from = { stdout: fstatSync(stdout).size, stderr: fstatSync(stderr).size }
       marks.set(worker, { slot, from, to: null })
       if (marks.size > MAX_MARKS) forgetOne()
-      begin(slot, from)
+      beginSlot(slot, from)
       STREAMS.forEach((stream) => stamps.look({ slot, stream }))
       return {
         stdout,
@@ -75,7 +75,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
 
     /** From now on this master has the folder: it rotates, and mirrors. */
     start () {
-      for (const { slot } of listLogs(folder)) begin(slot, endOf(slot))
+      for (const { slot } of listLogs(folder)) beginSlot(slot, endOf(slot))
       rotation.start()
       stamps.start()
       mirror?.start()
@@ -120,7 +120,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
      *   cursor goes on; `hasOpenLine`: the last one has no end yet, and will be read again by it
      */
     async page ({ slot, stream, lines, maxBytes }) {
-      const { ends, start, ...page } = await tail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
+      const { ends, start, ...page } = await readTail(folder, { slot, stream }, { lines, from: 0, to: endOf(slot)[stream], maxBytes })
       const times = await stamps.times({ slot, stream }, start)
       return { ...page, arrivedAt: ends.map(times.at), starts: [start, ...ends].slice(0, ends.length) }
     },
@@ -149,21 +149,21 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     /** @param {number} pid @returns {boolean} a child of this process that node waits for */
     isArchiver: rotation.isArchiver,
 
-    cursor,
+    cursor: cursorOf,
 
     /** @param {number} slot @returns {Record<Stream, number>} where its output of this master begins */
     begin: (slot) => slots.get(slot) ?? endOf(slot)
   }
 
   /** @param {number} slot @param {Record<Stream, number>} from */
-  function begin (slot, from) {
+  function beginSlot (slot, from) {
     if (slots.has(slot)) return
     slots.set(slot, from)
     for (const stream of STREAMS) growth.add({ slot, stream })
   }
 
   /** @param {number} slot @param {Stream} stream @param {number} position */
-  function cursor (slot, stream, position) {
+  function cursorOf (slot, stream, position) {
     return createCursor(folder, { slot, stream }, position)
   }
 

@@ -39,7 +39,7 @@ export function createMirror ({ folder, streams, cursor, slots }) {
   return {
     start () {
       left = takePositions()
-      running = run()
+      running = runMirror()
     },
 
     /** Repeats what is there, and ends. @param {{ handsOver: boolean }} how the next master goes on where this one ends */
@@ -49,29 +49,29 @@ export function createMirror ({ folder, streams, cursor, slots }) {
       wake?.()
       await running
       if (handsOver) writeFileSync(positionsFile, JSON.stringify(Object.fromEntries([...cursors].map(([key, { shown }]) => [key, shown]))), { mode: 0o600 })
-      else for (const one of cursors.values()) await write(one, one.cursor.flush())
+      else for (const one of cursors.values()) await writeLines(one, one.cursor.flush())
     }
   }
 
-  async function run () {
+  async function runMirror () {
     for (;;) {
       const isLast = isStopped
-      const outcome = await round()
+      const outcome = await mirrorRound()
       // What the next master finds, it repeats.
       if (outcome === 'stuck' || (isStopped && handsOver) || (isLast && outcome === 'nothing')) return
-      if (outcome === 'nothing') await pause()
+      if (outcome === 'nothing') await pauseMirror()
     }
   }
 
   /** @returns {Promise<'nothing' | 'some' | 'stuck'>} stuck: it is to end, and nobody takes what it has */
-  async function round () {
+  async function mirrorRound () {
     /** @type {'nothing' | 'some'} */
     let outcome = 'nothing'
-    for (const one of all()) {
+    for (const one of allLogs()) {
       if (isStopped && handsOver) break
       if (one.cursor.lag() === 0) continue
       outcome = 'some'
-      if (!await write(one, await readFrom(one))) return 'stuck'
+      if (!await writeLines(one, await readFrom(one))) return 'stuck'
       one.shown = one.cursor.position
     }
     return outcome
@@ -88,7 +88,7 @@ export function createMirror ({ folder, streams, cursor, slots }) {
     }
   }
 
-  function all () {
+  function allLogs () {
     for (const [slot, from] of slots()) {
       for (const stream of STREAMS) {
         const key = `${slot}.${stream}`
@@ -104,34 +104,34 @@ export function createMirror ({ folder, streams, cursor, slots }) {
    * @returns {Promise<boolean>} once it has left this process, so that no other one writes into the middle of it; false
    *   where that takes too long at the end
    */
-  function write ({ slot, stream }, lines) {
+  function writeLines ({ slot, stream }, lines) {
     if (lines.length === 0) return Promise.resolve(true)
     const target = streams[stream]
-    const text = lines.map((line) => `${isTerminal ? decorate(slot, stream, line) : line}\n`).join('')
+    const text = lines.map((line) => `${isTerminal ? decorateLine(slot, stream, line) : line}\n`).join('')
     return new Promise((resolve) => {
       /** @type {NodeJS.Timeout | undefined} */
       let timer
-      const end = (/** @type {boolean} */ isOut) => {
+      const endRest = (/** @type {boolean} */ isOut) => {
         clearTimeout(timer)
         wake = null
         resolve(isOut)
       }
-      wake = () => { timer = setTimeout(end, END_PATIENCE_MS, false) }
+      wake = () => { timer = setTimeout(endRest, END_PATIENCE_MS, false) }
       if (isStopped) wake()
       // With an error where nobody reads any more, which is as good as read.
-      target.write(text, () => end(true))
+      target.write(text, () => endRest(true))
     })
   }
 
-  function pause () {
+  function pauseMirror () {
     return new Promise((resolve) => {
-      const done = () => {
+      const endPause = () => {
         clearTimeout(timer)
         wake = null
         resolve(undefined)
       }
-      const timer = setTimeout(done, POLL_MS)
-      wake = done
+      const timer = setTimeout(endPause, POLL_MS)
+      wake = endPause
     })
   }
 
@@ -148,7 +148,7 @@ export function createMirror ({ folder, streams, cursor, slots }) {
 }
 
 /** @param {number} slot @param {Stream} stream @param {string} line */
-function decorate (slot, stream, line) {
+function decorateLine (slot, stream, line) {
   const bar = stream === 'stderr' ? styleText('red', '┃') : '│'
   return `${styleText(COLOURS[(slot + COLOURS.length - 1) % COLOURS.length], String(slot))} ${bar} ${oneLine(line.replaceAll('\t', '  '))}`
 }

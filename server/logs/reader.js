@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { liveFile, locate, sizeOf } from './log-files.js'
+import { liveFile, locateRange, sizeOf } from './log-files.js'
 
 const LINE_END = 10
 /** A read that falls into a hole that has just come is repeated, from the file that holds the bytes now. */
@@ -26,7 +26,7 @@ export function tailSync (folder, log, { lines, from, to, maxBytes }) {
  * @returns {Promise<{ lines: string[], ends: number[], hasOpenLine: boolean, start: number, end: number }>} `ends`: of each
  *   line; `start`: where the first one begins
  */
-export async function tail (folder, log, { lines, from, to, maxBytes }) {
+export async function readTail (folder, log, { lines, from, to, maxBytes }) {
   const start = Math.max(from, to - maxBytes)
   const bytes = await readRange(folder, log, Math.max(0, start - 1), to)
   const found = lastLines(bytes, { lines, isCut: start > from && start > 0, hasOneMore: start > 0 })
@@ -84,7 +84,7 @@ export function createCursor (folder, log, position) {
       position = to
       const whole = fromLineOn(bytes, lost > 0)
       const all = rest.length === 0 ? whole : Buffer.concat([rest, whole])
-      const lines = split(all)
+      const lines = splitLines(all)
       return { lines, ends: () => lineEnds(all, to - all.length).slice(0, lines.length), lost: lost + bytes.length - whole.length }
     },
 
@@ -117,7 +117,7 @@ export function createCursor (folder, log, position) {
   }
 
   /** @param {Buffer} all @returns {string[]} */
-  function split (all) {
+  function splitLines (all) {
     const end = all.lastIndexOf(LINE_END)
     const isTooLong = end < 0 && all.length >= MAX_LINE_BYTES
     rest = isTooLong ? Buffer.alloc(0) : Buffer.from(all.subarray(end + 1))
@@ -160,7 +160,7 @@ function lastLines (bytes, { lines, isCut, hasOneMore }) {
 /** @param {string} folder @param {import('./log-files.js').Log} log @param {number} from @param {number} to */
 export function readRangeSync (folder, log, from, to) {
   for (let tries = 1; ; tries++) {
-    const pieces = locate(folder, log, { from, to }).map((part) => {
+    const pieces = locateRange(folder, log, { from, to }).map((part) => {
       try {
         const fd = openSync(part.file, 'r')
         try {
@@ -173,14 +173,14 @@ export function readRangeSync (folder, log, from, to) {
         return passOver(error)
       }
     })
-    if (tries === MAX_TRIES || !pieces.some(isHole)) return join(pieces)
+    if (tries === MAX_TRIES || !pieces.some(isHole)) return joinPieces(pieces)
   }
 }
 
 /** @param {string} folder @param {import('./log-files.js').Log} log @param {number} from @param {number} to */
 async function readRange (folder, log, from, to) {
   for (let tries = 1; ; tries++) {
-    const pieces = await Promise.all(locate(folder, log, { from, to }).map(async (part) => {
+    const pieces = await Promise.all(locateRange(folder, log, { from, to }).map(async (part) => {
       try {
         const handle = await open(part.file, 'r')
         try {
@@ -194,7 +194,7 @@ async function readRange (folder, log, from, to) {
         return passOver(error)
       }
     }))
-    if (tries === MAX_TRIES || !pieces.some(isHole)) return join(pieces)
+    if (tries === MAX_TRIES || !pieces.some(isHole)) return joinPieces(pieces)
   }
 }
 
@@ -211,7 +211,7 @@ function isHole (piece) {
 }
 
 /** @param {Buffer[]} pieces */
-function join (pieces) {
+function joinPieces (pieces) {
   return Buffer.concat(pieces.map((piece) => {
     if (!isHole(piece)) return piece
     const start = piece.findIndex((byte) => byte !== 0)

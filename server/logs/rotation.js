@@ -30,15 +30,15 @@ export function createRotation ({ folder, options, logs, onError }) {
 
   return {
     start () {
-      if (listLogs(folder).length > 0) run()
-      timer = setInterval(look, POLL_MS).unref()
+      if (listLogs(folder).length > 0) runArchiver()
+      timer = setInterval(checkSize, POLL_MS).unref()
     },
 
     /** @param {{ maxBytes: number, maxFiles: number }} wanted  from the next file that is moved on */
     configure (wanted) {
       if (wanted.maxBytes === maxBytes && wanted.maxFiles === maxFiles) return
       ;({ maxBytes, maxFiles } = wanted)
-      end()
+      endRotation()
     },
 
     /** @param {number} pid */
@@ -48,18 +48,18 @@ export function createRotation ({ folder, options, logs, onError }) {
     stop () {
       isStopped = true
       clearInterval(timer)
-      end()
+      endRotation()
     }
   }
 
-  function look () {
+  function checkSize () {
     if (archiver) return
     // Also after a failure no log grows beyond what all its files may take.
     const limit = isPaused ? maxBytes * Math.max(2, maxFiles) : maxBytes
-    if (logs().some((log) => (sizeOf(liveFile(folder, log)) ?? 0) - startOf(log) >= limit)) run()
+    if (logs().some((log) => (sizeOf(liveFile(folder, log)) ?? 0) - startOf(log) >= limit)) runArchiver()
   }
 
-  function end () {
+  function endRotation () {
     archiver?.kill('SIGKILL')
   }
 
@@ -70,33 +70,33 @@ export function createRotation ({ folder, options, logs, onError }) {
     return start > (sizeOf(liveFile(folder, log)) ?? 0) ? 0 : start
   }
 
-  function run () {
+  function runArchiver () {
     const child = startArchiver({ folder, maxBytes, maxFiles })
     archiver = child
     // A process that waits for the disk does not end before the disk has answered.
-    unref(child)
-    readLines(child, take)
+    unrefChild(child)
+    readLines(child, takeLine)
     child.on('error', (error) => {
       archiver = null
-      fail(error.message)
+      failRotation(error.message)
     })
     child.on('close', (code, signal) => {
       archiver = null
-      if (code !== 0 && !child.killed) fail(`the archiver of the logs ended with ${signal ?? `exit code ${code}`}`)
+      if (code !== 0 && !child.killed) failRotation(`the archiver of the logs ended with ${signal ?? `exit code ${code}`}`)
     })
   }
 
   /** @param {string} line */
-  function take (line) {
+  function takeLine (line) {
     for (const { slot, stream, start, dropped, error } of /** @type {import('./archiver.js').Report[]} */ (JSON.parse(line))) {
       starts.set(liveFile(folder, { slot, stream }), start)
       if (dropped > 0 && !isStopped) onError(`slot ${slot}, ${stream}: ${dropped} bytes were removed before they could be moved into a file of their own: the app writes faster than that, and logs.maxBytes (${maxBytes}) × logs.maxFiles (${maxFiles}) is the bound`)
-      if (error !== null) fail(`slot ${slot}, ${stream}: ${error}`)
+      if (error !== null) failRotation(`slot ${slot}, ${stream}: ${error}`)
     }
   }
 
   /** @param {string} reason */
-  function fail (reason) {
+  function failRotation (reason) {
     if (isPaused || isStopped) return
     isPaused = true
     setTimeout(() => { isPaused = false }, RETRY_MS).unref()
@@ -111,7 +111,7 @@ function startArchiver (order) {
 }
 
 /** @param {import('node:child_process').ChildProcess} child */
-function unref (child) {
+function unrefChild (child) {
   child.unref()
   for (const pipe of [child.stdin, child.stdout]) /** @type {import('node:net').Socket | null} */ (pipe)?.unref()
 }

@@ -1,6 +1,6 @@
 import os from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { liveFile, locate, sizeOf } from './log-files.js'
+import { liveFile, locateRange, sizeOf } from './log-files.js'
 import { lineEnds, lineStartSync, readRangeSync, toLines, withoutLastEnd } from './reader.js'
 import { readTimesSync } from './stamps.js'
 
@@ -30,24 +30,24 @@ const MAX_FOUND_CHARS = 4 * 1024 * 1024
 /** @type {Wanted & { folder: string, budgetMs: number }} */
 const wanted = workerData
 const { folder, lines, budgetMs } = wanted
-const isWanted = matcher(wanted.q ?? '')
+const isWanted = createMatcher(wanted.q ?? '')
 const deadline = performance.now() + budgetMs
 let foundChars = 0
 
 // On Linux that is this thread's alone: whoever searches is not to slow the app down.
 if (process.platform === 'linux') os.setPriority(os.constants.priority.PRIORITY_LOW)
-parentPort?.postMessage(wanted.around === undefined ? search(wanted, lines) : around(wanted.around))
+parentPort?.postMessage(wanted.around === undefined ? searchLogs(wanted, lines) : readAround(wanted.around))
 
 /** @param {number} time @returns {import('./search.js').Found} */
-function around (time) {
-  const before = search({ ...wanted, until: time }, Math.ceil(lines / 2))
+function readAround (time) {
+  const before = searchLogs({ ...wanted, until: time }, Math.ceil(lines / 2))
   const after = wanted.logs.flatMap((log) => linesFrom(log, time, Math.floor(lines / 2)))
   const next = after.sort((a, b) => a.key - b.key).slice(0, Math.floor(lines / 2))
   return { items: [...before.items, ...next.map(({ line }) => line)], next: before.next }
 }
 
 /** @param {Wanted} limits @param {number} count @returns {import('./search.js').Found} */
-function search (limits, count) {
+function searchLogs (limits, count) {
   const places = limits.logs.map((log) => placeIn(log, limits))
   while (!isSpent()) {
     const open = places.filter(({ from, to, found }) => to > from && found.length < count)
@@ -68,7 +68,7 @@ function isSpent () {
 function placeIn (log, { since, until, before }) {
   const times = readTimesSync(folder, log)
   const size = sizeOf(liveFile(folder, log)) ?? 0
-  const first = locate(folder, log, { from: 0, to: size })[0]?.from ?? 0
+  const first = locateRange(folder, log, { from: 0, to: size })[0]?.from ?? 0
   // A place in a log that was emptied since is behind its end.
   const end = Math.min(size, before?.find((place) => place.log.slot === log.slot && place.log.stream === log.stream)?.position ?? (before ? first : size))
   const to = until === undefined ? end : Math.min(end, lineStartSync(folder, log, times.sizeBefore(until)))
@@ -99,7 +99,7 @@ function readBack (place, count) {
   for (let index = all.length - 1; index >= 0; index--) {
     const at = isWanted(all[index])
     if (at < 0) continue
-    take(place, all[index], at, ends[index] ?? before)
+    takeMatch(place, all[index], at, ends[index] ?? before)
     if (place.found.length < count) continue
     place.to = ends[index - 1] ?? start
     return
@@ -107,8 +107,8 @@ function readBack (place, count) {
 }
 
 /** @param {Place} place @param {string} text @param {number} at where the match is @param {number} end */
-function take (place, text, at, end) {
-  const line = { ...place.log, text: excerpt(text, at), arrivedAt: place.times.at(end) }
+function takeMatch (place, text, at, end) {
+  const line = { ...place.log, text: excerptOf(text, at), arrivedAt: place.times.at(end) }
   foundChars += line.text.length
   place.found.push({ line, end, key: keyAt(place, end) })
 }
@@ -133,18 +133,18 @@ function linesFrom (log, time, count) {
   let key = 0
   return toLines(withoutLastEnd(bytes)).slice(0, count).map((text, index) => {
     key = Math.max(key, times.orderOf(ends[index]))
-    return { line: { ...log, text: excerpt(text, 0), arrivedAt: times.at(ends[index]) }, end: ends[index], key }
+    return { line: { ...log, text: excerptOf(text, 0), arrivedAt: times.at(ends[index]) }, end: ends[index], key }
   })
 }
 
 /** @param {string} text @param {number} at */
-function excerpt (text, at) {
+function excerptOf (text, at) {
   const from = at < MAX_LINE_CHARS ? 0 : at - CONTEXT_CHARS
   return text.slice(from, from + MAX_LINE_CHARS)
 }
 
 /** @param {string} q @returns {(text: string) => number} where it is in there; -1: nowhere */
-function matcher (q) {
+function createMatcher (q) {
   const folded = q.toLowerCase()
   return (text) => text.toLowerCase().indexOf(folded)
 }

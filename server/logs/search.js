@@ -40,7 +40,7 @@ export function createSearch ({ folder }) {
     async find (wanted) {
       if (waiting === MAX_WAITING) throw new DeckError('rate-limited', `The logs are searched already, and ${MAX_WAITING - 1} more wait for their turn; try again in some seconds`)
       waiting++
-      const found = last.then(() => run(wanted))
+      const found = last.then(() => runSearch(wanted))
       last = found.catch(() => {})
       try {
         return await found
@@ -56,7 +56,7 @@ export function createSearch ({ folder }) {
   }
 
   /** @param {Wanted} wanted @returns {Promise<Found>} */
-  async function run (wanted) {
+  async function runSearch (wanted) {
     if (isStopped) throw new DeckError('stopping', 'The master is stopping')
     // Without the options of this process: they may be such as no thread takes.
     const one = thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: { budgetMs: BUDGET_MS, ...wanted, folder }, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })

@@ -55,25 +55,25 @@ export function createStamps ({ folder, logs, maxRecords = MAX_RECORDS }) {
   function look (log) {
     try {
       const live = statSync(liveFile(folder, log), { throwIfNoEntry: false })
-      if (live) note(log, live)
+      if (live) noteGrowth(log, live)
     } catch {
       // ENOSPC, EACCES: a log without times is better than none, and the next look makes up for this one.
     }
   }
 
   /** @param {Log} log @param {{ size: number, mtimeMs: number }} live */
-  function note (log, { size, mtimeMs }) {
+  function noteGrowth (log, { size, mtimeMs }) {
     const file = stampsFile(folder, log)
     let known = all.get(file)
-    if (!known) all.set(file, known = open(file, size))
+    if (!known) all.set(file, known = openFile(file, size))
     if (size === known.size) return
-    if (size < known.size) all.set(file, known = create(file))
-    append(file, known, mtimeMs, size)
-    if (known.count > maxRecords) known.count = thin(file, listParts(folder, log)[0]?.from ?? 0)
+    if (size < known.size) all.set(file, known = createFile(file))
+    appendStamp(file, known, mtimeMs, size)
+    if (known.count > maxRecords) known.count = thinStamps(file, listParts(folder, log)[0]?.from ?? 0)
   }
 
   /** @param {string} file @param {Known} known @param {number} ms @param {number} size */
-  function append (file, known, ms, size) {
+  function appendStamp (file, known, ms, size) {
     appendFileSync(file, toBytes([ms, size]), { mode: 0o600 })
     known.size = size
     known.count++
@@ -85,7 +85,7 @@ export function createStamps ({ folder, logs, maxRecords = MAX_RECORDS }) {
   }
 
   /** What earlier masters have noted. @param {string} file @param {number} size of the log @returns {Known} */
-  function open (file, size) {
+  function openFile (file, size) {
     const records = readRecords(file)
     if (records) {
       const count = records.length / 2
@@ -94,14 +94,14 @@ export function createStamps ({ folder, logs, maxRecords = MAX_RECORDS }) {
       truncateSync(file, count * RECORD_BYTES)
       return { size: noted, count, recent: [], before: noted }
     }
-    const known = create(file)
-    if (size > 0) append(file, known, 0, size)
+    const known = createFile(file)
+    if (size > 0) appendStamp(file, known, 0, size)
     return known
   }
 }
 
 /** @param {string} file @returns {Known} */
-function create (file) {
+function createFile (file) {
   writeFileSync(file, '', { mode: 0o600 })
   return { size: 0, count: 0, recent: [], before: 0 }
 }
@@ -111,7 +111,7 @@ function create (file) {
  * and of older lines the time need not be as exact.
  * @param {string} file @param {number} firstByte @returns {number} how many are left
  */
-function thin (file, firstByte) {
+function thinStamps (file, firstByte) {
   const records = readRecords(file) ?? []
   const pairs = Array.from({ length: records.length / 2 }, (_, index) => [records[2 * index], records[2 * index + 1]])
   const kept = pairs.filter(([, size], index) => size > firstByte && (index % 2 === 1 || index >= pairs.length / 2))

@@ -16,16 +16,16 @@ export function encodeStep (entries) {
   buffer[0] = VERSION
   buffer[1] = COLUMNS.length
   let at = 2
-  const write = (/** @type {number} */ value) => {
+  const writeVarint = (/** @type {number} */ value) => {
     // Not by shifting: bytes of memory have more than 32 bits.
     for (; value >= 128; value = Math.floor(value / 128)) buffer[at++] = value % 128 + 128
     buffer[at++] = value
   }
   for (const [slot, row] of entries) {
-    write(slot)
+    writeVarint(slot)
     COLUMNS.forEach(({ perUnit }, index) => {
       const value = row[index]
-      write(Number.isNaN(value) ? 0 : Math.round(value * perUnit) + 1)
+      writeVarint(Number.isNaN(value) ? 0 : Math.round(value * perUnit) + 1)
     })
   }
   return Buffer.from(buffer.subarray(0, at))
@@ -40,7 +40,7 @@ export function decodeStep (body, take) {
   const width = body[1]
   const row = new Float64Array(COLUMNS.length)
   let at = 2
-  const read = () => {
+  const readVarint = () => {
     let value = 0
     for (let factor = 1; at < body.length; factor *= 128) {
       const byte = body[at++]
@@ -50,10 +50,10 @@ export function decodeStep (body, take) {
     return value
   }
   while (at < body.length) {
-    const slot = read()
+    const slot = readVarint()
     row.fill(NaN)
     for (let index = 0; index < width; index++) {
-      const value = read()
+      const value = readVarint()
       // Columns are only ever added, at the end: those of a newer version are left out, older rows lack some.
       if (index < COLUMNS.length && value > 0) row[index] = (value - 1) / COLUMNS[index].perUnit
     }

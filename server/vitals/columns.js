@@ -66,7 +66,7 @@ export function requestsOf (row, offset = 0) {
 }
 
 /** @param {number} index of a column @param {number} value @returns {number | null} as it is shown: rounded, and null where it is not known */
-export function shown (index, value) {
+export function shownValue (index, value) {
   if (Number.isNaN(value)) return null
   const { perUnit } = COLUMNS[index]
   return Math.round(value * perUnit) / perUnit
@@ -74,5 +74,5 @@ export function shown (index, value) {
 
 /** @param {ArrayLike<number>} row @param {number} [offset] @returns {Record<string, number | null>} by name */
 export function toObject (row, offset = 0) {
-  return Object.fromEntries(COLUMNS.map(({ name }, index) => [name, shown(index, row[offset + index])]))
+  return Object.fromEntries(COLUMNS.map(({ name }, index) => [name, shownValue(index, row[offset + index])]))
 }

@@ -60,19 +60,19 @@ export function readReport (body) {
 /** @param {number} limit @param {unknown} value @param {string} name @returns {number} */
 function numberUpTo (limit, value, name) {
   if (typeof value === 'number' && value >= 0 && value <= limit) return value
-  throw unexpected(name, `a number from 0 to ${limit}`)
+  throw unexpectedError(name, `a number from 0 to ${limit}`)
 }
 
 /** @param {unknown} value @returns {number[]} */
 function countsOf (value) {
   if (Array.isArray(value) && value.length === STATUS_CLASSES.length && value.every(isCount)) return value
-  throw unexpected('statuses', `${STATUS_CLASSES.length} counts`)
+  throw unexpectedError('statuses', `${STATUS_CLASSES.length} counts`)
 }
 
 /** @param {unknown} value @returns {number[]} */
 function histogramOf (value) {
   if (Array.isArray(value) && value.length % 2 === 0 && value.length <= 2 * BUCKETS && isSparse(value)) return value
-  throw unexpected('latency', 'pairs of an ascending bucket and a count')
+  throw unexpectedError('latency', 'pairs of an ascending bucket and a count')
 }
 
 /** @param {unknown[]} pairs */
@@ -92,6 +92,6 @@ function isCount (value) {
 }
 
 /** @param {string} name @param {string} expected */
-function unexpected (name, expected) {
+function unexpectedError (name, expected) {
   return new TypeError(`vitals: ${name}: expected ${expected}`)
 }

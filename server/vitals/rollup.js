@@ -21,7 +21,7 @@ export function createRollup (stepS) {
     turnTo (second) {
       const start = Math.floor(second / stepS) * stepS
       if (start === at) return null
-      const done = finish()
+      const done = finishStep()
       at = start
       return done
     },
@@ -36,11 +36,11 @@ export function createRollup (stepS) {
       blend.add(row, source)
     },
 
-    finish
+    finish: finishStep
   }
 
   /** @returns {StoredStep | null} what there is so far; the next step begins with nothing */
-  function finish () {
+  function finishStep () {
     if (cluster.isEmpty) return null
     /** @type {import('./codec.js').Entry[]} */
     const entries = [[0, cluster.row()]]

@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { didYouMean } from '../config/nearest.js'
 import { decodeStep } from './codec.js'
-import { COLUMN_NAMES, COLUMNS, indexOf, requestsOf, shown } from './columns.js'
+import { COLUMN_NAMES, COLUMNS, indexOf, requestsOf, shownValue } from './columns.js'
 
 /**
  * Vitals over time as columns, all of one length, ready for uPlot: `time` in seconds since the epoch (where each step
@@ -24,7 +24,7 @@ const READERS = new Map([
   ['requests', requestsIn],
   ['requestsPerSecond', perSecond],
   ['requests5xxPerSecond', errorsPerSecond],
-  ...COLUMNS.map(({ name }, index) => /** @type {const} */ ([name, (/** @type {ArrayLike<number>} */ row, /** @type {number} */ offset) => shown(index, row[offset + index])]))
+  ...COLUMNS.map(({ name }, index) => /** @type {const} */ ([name, (/** @type {ArrayLike<number>} */ row, /** @type {number} */ offset) => shownValue(index, row[offset + index])]))
 ])
 
 /**
@@ -113,11 +113,11 @@ function createTable (names, stepS, maxValues) {
     add (slot, row, offset) {
       const columns = columnsOf(slot)
       const last = time.length - 1
-      for (let index = 0; index < columns.length; index++) put(columns[index], last, readers[index](row, offset, stepS))
+      for (let index = 0; index < columns.length; index++) putValue(columns[index], last, readers[index](row, offset, stepS))
     },
 
     read () {
-      for (const columns of groups.values()) for (const column of columns) put(column, time.length, undefined)
+      for (const columns of groups.values()) for (const column of columns) putValue(column, time.length, undefined)
       const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => ({ slot, columns: Object.fromEntries(names.map((name, index) => [name, columns[index]])) }))
       return { time, cluster: cluster.columns, slots }
     }
@@ -131,7 +131,7 @@ function createTable (names, stepS, maxValues) {
 }
 
 /** Fills what was left out before with null. @param {(number | null)[]} column @param {number} index @param {number | null | undefined} value  undefined: nothing more */
-function put (column, index, value) {
+function putValue (column, index, value) {
   while (column.length < index) column.push(null)
   if (value !== undefined) column.push(value)
 }
@@ -149,7 +149,7 @@ function perSecond (row, offset, stepS) {
 
 /** @param {ArrayLike<number>} row @param {number} offset @param {number} stepS */
 function errorsPerSecond (row, offset, stepS) {
-  return rateOf(shown(ERRORS, row[offset + ERRORS]), stepS)
+  return rateOf(shownValue(ERRORS, row[offset + ERRORS]), stepS)
 }
 
 /** @param {number | null} count @param {number} stepS */

@@ -65,7 +65,7 @@ export function createTotals () {
         endedConnections,
         restarts: [...restarts].sort(([a], [b]) => a - b).map(([slot, value]) => ({ slot, value })),
         rollouts: [...rollouts].map(([type, value]) => ({ result: type.slice('rollout.'.length), value })),
-        duration: { ...cumulative(latency), sumSeconds: latencySumMs / 1000 }
+        duration: { ...cumulativeCounts(latency), sumSeconds: latencySumMs / 1000 }
       }
     }
   }
@@ -77,7 +77,7 @@ function countUp (counts, key) {
 }
 
 /** @param {Float64Array} counts */
-function cumulative (counts) {
+function cumulativeCounts (counts) {
   const buckets = []
   let count = 0
   let shown = 0

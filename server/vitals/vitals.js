@@ -51,7 +51,7 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
 
   return {
     /** Begins to put together what comes. */
-    start: schedule,
+    start: scheduleTurn,
 
     /**
      * From now on there is a database to keep it in.
@@ -66,7 +66,7 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
     stop () {
       clearTimer(timer)
       timer = null
-      for (const rollup of rollups) keep(rollup.finish())
+      for (const rollup of rollups) keepStep(rollup.finish())
     },
 
     /**
@@ -100,7 +100,7 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
     },
 
     /** Puts together the reports that have come, as those of this second. @param {number} second since the epoch */
-    turn,
+    turn: turnSecond,
 
     /** @param {number} worker @returns {(Sample & { requestsPerSecond: number }) | null} its newest report */
     latest: (worker) => workers.get(worker)?.latest() ?? null,
@@ -120,18 +120,18 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
     metrics: () => ({ ...totals.read(), slots: newestBySlot() })
   }
 
-  function schedule () {
+  function scheduleTurn () {
     const ms = SECOND_MS - (now() + SECOND_MS / 2) % SECOND_MS
     timer = setTimer(() => {
-      schedule()
+      scheduleTurn()
       // What has come by now was sent at the turn before it, about the second before that.
-      turn(Math.floor((now() - LEEWAY_MS) / SECOND_MS) - 1)
+      turnSecond(Math.floor((now() - LEEWAY_MS) / SECOND_MS) - 1)
     }, ms > LEEWAY_MS ? ms : ms + SECOND_MS)
   }
 
   /** @param {number} second */
-  function turn (second) {
-    for (const rollup of rollups) keep(rollup.turnTo(second))
+  function turnSecond (second) {
+    for (const rollup of rollups) keepStep(rollup.turnTo(second))
     for (const member of workers.values()) {
       const row = member.turn(second)
       if (!row) continue
@@ -166,7 +166,7 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
   }
 
   /** @param {import('./rollup.js').StoredStep | null} step */
-  function keep (step) {
+  function keepStep (step) {
     if (step) writer?.add(step)
   }
 
@@ -220,12 +220,12 @@ class Member {
       this.#ring.write(second, row)
       return row
     }
-    return this.isAlive && this.newest ? held(this.newest) : null
+    return this.isAlive && this.newest ? heldOnly(this.newest) : null
   }
 
   /** @returns {(Sample & { requestsPerSecond: number }) | null} */
   latest () {
-    return this.newest && { ...sample(this.#newestAt, this.newest), requestsPerSecond: this.#requestsPerSecond }
+    return this.newest && { ...toSample(this.#newestAt, this.newest), requestsPerSecond: this.#requestsPerSecond }
   }
 
   /** @returns {Sample[]} */
@@ -233,21 +233,21 @@ class Member {
     const rows = []
     for (let second = this.#ring.newest - WORKER_MEMORY_S + 1; second <= this.#ring.newest; second++) {
       const offset = this.#ring.find(second)
-      if (offset >= 0) rows.push(sample(second * SECOND_MS, this.#ring.values, offset))
+      if (offset >= 0) rows.push(toSample(second * SECOND_MS, this.#ring.values, offset))
     }
     // It died before its last report was put together with those of the others.
-    if (!this.report.isEmpty) rows.push(sample(this.#newestAt, this.report.row()))
+    if (!this.report.isEmpty) rows.push(toSample(this.#newestAt, this.report.row()))
     return rows
   }
 }
 
 /** @param {number} atMs @param {ArrayLike<number>} row @param {number} [offset] @returns {Sample} */
-function sample (atMs, row, offset = 0) {
+function toSample (atMs, row, offset = 0) {
   return /** @type {any} */ ({ at: new Date(atMs).toISOString(), ...toObject(row, offset) })
 }
 
 /** @param {Row} row */
-function held (row) {
+function heldOnly (row) {
   const rest = new Float64Array(row.length).fill(NaN)
   for (const index of HELD) rest[index] = row[index]
   return rest

@@ -22,13 +22,13 @@ export function createWriter ({ store, onFailure }) {
     add (step) {
       waiting.push(step)
       if (waiting.length > MAX_WAITING) waiting.shift()
-      write()
+      writeRows()
     },
 
     get waiting () { return waiting.length }
   }
 
-  function write () {
+  function writeRows () {
     try {
       store(waiting.slice(0, WRITES_PER_TURN))
       waiting = waiting.slice(WRITES_PER_TURN)

@@ -26,20 +26,20 @@ export function createDeliveries ({ time }) {
     find: (id) => kept.find(({ delivery }) => delivery.id === id) ?? null,
 
     /** It waits for a try, perhaps for another one. @param {Message} message @returns {Delivery} */
-    open: (message) => change(message, { state: 'pending' }),
+    open: (message) => changeDelivery(message, { state: 'pending' }),
 
     /** @param {Message} message */
     begin (message) {
       const { attempt } = entryOf(message).delivery
-      change(message, { state: 'pending', attempt: attempt + 1, nextAttemptAt: null })
+      changeDelivery(message, { state: 'pending', attempt: attempt + 1, nextAttemptAt: null })
     },
 
     /** @param {Message} message @param {Outcome} outcome @returns {Delivery} */
-    end: (message, outcome) => change(message, outcome)
+    end: (message, outcome) => changeDelivery(message, outcome)
   }
 
   /** @param {Message} message @param {Partial<Delivery>} changes */
-  function change (message, changes) {
+  function changeDelivery (message, changes) {
     const entry = entryOf(message)
     entry.delivery = { ...entry.delivery, ...changes }
     return entry.delivery

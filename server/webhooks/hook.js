@@ -1,4 +1,4 @@
-import { sign } from './signature.js'
+import { signMessage } from './signature.js'
 
 /** @typedef {ReturnType<typeof createHook>} Hook */
 /** @typedef {{ id: string, body: string, event: { id: number, type: string } }} Message */
@@ -39,7 +39,7 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
   let working = null
   let isClosing = false
   const closing = new AbortController()
-  let wake = () => {}
+  let wakeUp = () => {}
 
   return {
     /** How many are still to be delivered, the one that is under way included. */
@@ -51,23 +51,23 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
       queue.push(message)
       // The one that is under way stays; what came right after it is the oldest that can go.
       if (queue.length > maxQueued) onOutcome(queue.splice(1, 1)[0], { ...FAILED, error: `dropped, ${maxQueued} others wait` })
-      working ??= work()
+      working ??= deliverQueue()
     },
 
     /** One more try for what waits, but no longer than that. @param {number} ms */
     async close (ms) {
       isClosing = true
-      wake()
+      wakeUp()
       const timer = setTimeout(() => closing.abort(), ms)
       await working
       clearTimeout(timer)
     }
   }
 
-  async function work () {
+  async function deliverQueue () {
     while (queue.length > 0) {
       const [message] = queue
-      const outcome = await deliver(message)
+      const outcome = await deliverMessage(message)
       queue.shift()
       onOutcome(message, outcome)
     }
@@ -75,15 +75,15 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
   }
 
   /** @param {Message} message @returns {Promise<Outcome>} the last one */
-  async function deliver (message) {
+  async function deliverMessage (message) {
     for (let tries = 1; ; tries++) {
       onTry(message)
-      const { canRetry, ...tried } = await attempt(message)
+      const { canRetry, ...tried } = await attemptDelivery(message)
       if (tried.error === null) return { ...tried, state: 'delivered', nextAttemptAt: null }
       if (!canRetry || tries >= maxTries || isClosing) return { ...tried, state: 'failed', nextAttemptAt: null }
       const delayMs = delayOf(tries)
       onOutcome(message, { ...tried, state: 'pending', nextAttemptAt: new Date(time() + delayMs).toISOString() })
-      await pause(delayMs)
+      await waitFor(delayMs)
     }
   }
 
@@ -93,11 +93,11 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
   }
 
   /** @param {number} ms cut short by `close` */
-  function pause (ms) {
+  function waitFor (ms) {
     return /** @type {Promise<void>} */ (new Promise((resolve) => {
       if (isClosing) return resolve()
       const timer = setTimeout(resolve, ms).unref()
-      wake = () => {
+      wakeUp = () => {
         clearTimeout(timer)
         resolve()
       }
@@ -105,20 +105,20 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
   }
 
   /** @param {Message} message @returns {Promise<Pick<Outcome, 'status' | 'durationMs' | 'error'> & { canRetry: boolean }>} */
-  async function attempt (message) {
+  async function attemptDelivery (message) {
     const startTime = performance.now()
-    const answer = await post(message)
+    const answer = await postMessage(message)
     return { ...answer, durationMs: Math.round(performance.now() - startTime) }
   }
 
   /** @param {Message} message @returns {Promise<Pick<Outcome, 'status' | 'error'> & { canRetry: boolean }>} */
-  async function post ({ id, body }) {
+  async function postMessage ({ id, body }) {
     try {
       const response = await fetch(url, {
         method: 'POST',
         // Where an answer points to was not configured.
         redirect: 'manual',
-        headers: { 'content-type': 'application/json', 'user-agent': 'clusterdeck', ...sign({ id, time: time(), body }, secret) },
+        headers: { 'content-type': 'application/json', 'user-agent': 'clusterdeck', ...signMessage({ id, time: time(), body }, secret) },
         body,
         signal: AbortSignal.any([AbortSignal.timeout(patienceMs), closing.signal])
       })

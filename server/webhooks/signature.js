@@ -11,7 +11,7 @@ const PREFIX = 'whsec_'
  * @param {string} secret `whsec_` and base64, or any text
  * @returns {Record<string, string>}
  */
-export function sign ({ id, time, body }, secret) {
+export function signMessage ({ id, time, body }, secret) {
   const timestamp = String(Math.floor(time / 1000))
   const digest = createHmac('sha256', keyOf(secret)).update(`${id}.${timestamp}.${body}`).digest('base64')
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${digest}` }

@@ -26,7 +26,7 @@ const MAX_ASKED = 10
  */
 export function createWebhook (target, { id, deck, onDelivered, onFailed }, options) {
   const wanted = target.events ?? ALERTS
-  const matches = matcher(wanted)
+  const matches = createMatcher(wanted)
   const deliveries = createDeliveries({ time: options.time ?? Date.now })
   const told = createHook(target, { ...options, onTry: deliveries.begin, onOutcome })
   const asked = createHook(target, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_ASKED })
@@ -46,7 +46,7 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
     /** @param {() => DeckEvent} publish the event, which is sent whatever this target wants @returns {Delivery} @throws {DeckError} stopping */
     test (publish) {
       checkOpen()
-      return ask(messageOf(publish(), deck))
+      return openDelivery(messageOf(publish(), deck))
     },
 
     /** @param {number} n @param {() => void} publish that it is sent again @returns {Delivery} @throws {DeckError} stopping, not-found, delivery-not-failed */
@@ -57,7 +57,7 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
       const { message, delivery: { state } } = known
       if (state !== 'failed') throw new DeckError('delivery-not-failed', `delivery ${n} of webhook ${id}: expected one that has failed, received one that is ${state}`)
       publish()
-      return ask(message)
+      return openDelivery(message)
     },
 
     /** @param {number} ms */
@@ -72,7 +72,7 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
   }
 
   /** @param {import('./hook.js').Message} message */
-  function ask (message) {
+  function openDelivery (message) {
     const delivery = deliveries.open(message)
     asked.push(message)
     return delivery
@@ -90,7 +90,7 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
  * Piece by piece, each as early as it can be: a regular expression would try all ways in which many `*` may share a text.
  * @param {string} pattern `*` stands for any text, also none @param {string} text
  */
-export function matches (pattern, text) {
+export function matchesPattern (pattern, text) {
   const [first, ...others] = pattern.split('*')
   const last = others.pop()
   if (last === undefined) return text === pattern
@@ -105,8 +105,8 @@ export function matches (pattern, text) {
 }
 
 /** @param {readonly string[]} patterns `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
-function matcher (patterns) {
-  return (/** @type {DeckEvent} */ { type, cause }) => patterns.some((pattern) => matches(pattern, type) || (cause !== null && matches(pattern, `${type}:${cause}`)))
+function createMatcher (patterns) {
+  return (/** @type {DeckEvent} */ { type, cause }) => patterns.some((pattern) => matchesPattern(pattern, type) || (cause !== null && matchesPattern(pattern, `${type}:${cause}`)))
 }
 
 /** @param {DeckEvent} event @param {Record<string, unknown>} deck */

@@ -35,7 +35,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
     configure (wanted) {
       const before = [...webhooks]
       webhooks = wanted.map((target) => takeFrom(before, target) ?? toWebhook(target))
-      for (const webhook of before) leave(webhook)
+      for (const webhook of before) closeHook(webhook)
     },
 
     /**
@@ -44,8 +44,8 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
      * @throws {DeckError} not-found, stopping
      */
     test ({ id, actor }) {
-      const { target, test } = find(id)
-      return test(() => tell('webhook.test', { id, actor }, `test of webhook ${id} (${originOf(target)})`))
+      const { target, test } = findHook(id)
+      return test(() => publishEvent('webhook.test', { id, actor }, `test of webhook ${id} (${originOf(target)})`))
     },
 
     /**
@@ -54,8 +54,8 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
      * @throws {DeckError} not-found, delivery-not-failed, stopping
      */
     retry ({ id, delivery, actor }) {
-      const { target, retry } = find(id)
-      return retry(delivery, () => tell('webhook.retried', { id, actor, delivery }, `delivery ${delivery} of webhook ${id} (${originOf(target)}) is sent again`))
+      const { target, retry } = findHook(id)
+      return retry(delivery, () => publishEvent('webhook.retried', { id, actor, delivery }, `delivery ${delivery} of webhook ${id} (${originOf(target)}) is sent again`))
     },
 
     /** Nothing is told from now on; what waits is tried once more. */
@@ -84,7 +84,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   }
 
   /** @param {ReturnType<typeof toWebhook>} webhook */
-  async function leave ({ close }) {
+  async function closeHook ({ close }) {
     const closed = close(DRAIN_MS)
     leaving.add(closed)
     await closed
@@ -92,14 +92,14 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   }
 
   /** @param {number} id */
-  function find (id) {
+  function findHook (id) {
     const webhook = webhooks.find((each) => each.id === id)
     if (!webhook) throw new DeckError('not-found', `Webhook ${id} does not exist: ${webhooks.length === 0 ? 'none is configured' : `expected ${webhooks.map((each) => each.id).join(' or ')}`}`)
     return webhook
   }
 
   /** @param {'webhook.test' | 'webhook.retried'} type @param {{ id: number, actor: string, delivery?: number }} order @param {string} message */
-  function tell (type, { id, actor, ...detail }, message) {
+  function publishEvent (type, { id, actor, ...detail }, message) {
     return events.publish({ type, actor, message, detail: { webhook: id, ...detail } })
   }
 }

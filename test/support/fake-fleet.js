@@ -1,6 +1,6 @@
 import { batchesOf } from '../../server/fleet/plan.js'
 import { refusalOf } from '../../server/fleet/refusal.js'
-import { begin, finish, steer, take } from '../../server/fleet/rollout.js'
+import { startRollout, finishTurn as finish, steerRollout, takeTurn } from '../../server/fleet/rollout.js'
 
 /**
  * A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real document.
@@ -41,22 +41,22 @@ export function aMember ({ member, ...fields }) {
   }
 }
 
-/** @param {string[]} members @param {Partial<Parameters<typeof begin>[1]>} [fields] @returns {FleetRollout} in which nobody has begun */
+/** @param {string[]} members @param {Partial<Parameters<typeof startRollout>[1]>} [fields] @returns {FleetRollout} in which nobody has begun */
 export function aRollout (members, fields = {}) {
-  return begin(null, { id: 7, uid: 'seven', kind: 'deploy', source: {}, batches: members.map((member) => [member]), pauseMs: 0, deadlineMs: 3_600_000, onFailure: 'hold', absent: [], note: null, actor: 'ada', at: AT, ...fields })
+  return startRollout(null, { id: 7, uid: 'seven', kind: 'deploy', source: {}, batches: members.map((member) => [member]), pauseMs: 0, deadlineMs: 3_600_000, onFailure: 'hold', absent: [], note: null, actor: 'ada', at: AT, ...fields })
 }
 
 /** @param {FleetRollout} rollout @param {...string} members  whose turns begin and end well */
 export function afterTurnsOf (rollout, ...members) {
   return members.reduce((document, member, index) => {
     const at = (/** @type {number} */ ms) => new Date(Date.parse(rollout.startedAt) + index * 5000 + ms).toISOString()
-    return finish(take(document, member, { at: at(0), boot: 'boot', from: 'r3' }), member, { at: at(4200), state: 'succeeded', rollout: 3, to: 'r4' })
+    return finish(takeTurn(document, member, { at: at(0), boot: 'boot', from: 'r3' }), member, { at: at(4200), state: 'succeeded', rollout: 3, to: 'r4' })
   }, rollout)
 }
 
 /** @param {FleetRollout} rollout @param {string} member whose turn begins @param {string} [at] */
 export function inTurnOf (rollout, member, at = AT) {
-  return take(rollout, member, { at, boot: 'boot', from: 'r3' })
+  return takeTurn(rollout, member, { at, boot: 'boot', from: 'r3' })
 }
 
 /** @param {FleetRollout} rollout @param {string} member whose turn ends well @param {string} [at] */
@@ -101,13 +101,13 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     push: async () => { throw new Error('expected no push') },
     async begin (wanted, actor) {
       const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'hold' } = wanted
-      const document = begin(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })
+      const document = startRollout(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })
       asked.push({ order: 'begin', wanted, actor })
       set({ rollout: document })
       return document
     },
     async steer (order, actor) {
-      const document = steer(/** @type {FleetRollout} */ (state.rollout), order, by(actor))
+      const document = steerRollout(/** @type {FleetRollout} */ (state.rollout), order, by(actor))
       asked.push({ order, actor })
       set({ rollout: document })
       return document

@@ -1,5 +1,5 @@
-import { createMember, NO_MEMORY, reduce } from '../../server/fleet/member.js'
-import { begin, giveUp, steer, take } from '../../server/fleet/rollout.js'
+import { createMember, NO_MEMORY, reduceMember } from '../../server/fleet/member.js'
+import { startRollout, giveUp, steerRollout, takeTurn } from '../../server/fleet/rollout.js'
 
 /**
  * Members of a fleet and a NATS server, without processes, network or time of their own: each step is one thing that happens to
@@ -60,7 +60,7 @@ export function createFleet ({ members, loses = () => false }) {
     take (member) {
       const host = get(member)
       const { document } = /** @type {{ document: FleetRollout }} */ (stored.at(-1))
-      store(take(document, member, { at: iso(), boot: host.state.boot, from: host.release }))
+      store(takeTurn(document, member, { at: iso(), boot: host.state.boot, from: host.release }))
     },
 
     /** Its own rollout ends. @param {string} member @param {boolean} isGood */
@@ -137,11 +137,11 @@ export function createFleet ({ members, loses = () => false }) {
         if (order !== 'pause' && Array.from(hosts.values()).some((host) => host.running && host.running.fleet !== now?.document.uid && !isSilent(host))) return false
         if (order === 'begin') {
           const batches = Array.from({ length: Math.ceil(members.length / batch) }, (_, index) => members.slice(index * batch, (index + 1) * batch))
-          store(begin(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
+          store(startRollout(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
           giveUpOn(silent)
         } else if (now) {
           const isGivingUp = order === 'resume' || now.document.state === 'held'
-          store(giveUp(steer(now.document, order, by), isGivingUp ? silent : [], by))
+          store(giveUp(steerRollout(now.document, order, by), isGivingUp ? silent : [], by))
           if (isGivingUp) giveUpOn(silent)
         }
         return true
@@ -205,7 +205,7 @@ export function createFleet ({ members, loses = () => false }) {
   /** @param {ReturnType<typeof createHost>} host @param {import('../../server/fleet/member.js').Input} input */
   function give (host, input) {
     if (input.type === 'seen') host.heard = input.revision
-    const { state, commands } = reduce(host.state, input, { at, iso: iso(), release: host.release })
+    const { state, commands } = reduceMember(host.state, input, { at, iso: iso(), release: host.release })
     host.state = state
     for (const command of commands) DO[command.type](host, /** @type {any} */ (command))
   }

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { createWriteStream } from 'node:fs'
 import { test } from 'node:test'
 import { packFolder } from '../../../server/cli/archive.js'
-import { unpack } from '../../../server/fleet/unpack.js'
+import { unpackArchive } from '../../../server/fleet/unpack.js'
 import { ARCHIVE } from '../../../server/system/archive.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -27,7 +27,7 @@ async function unpacked (archive) {
   const file = path.join(tempFolder(), 'a.tgz')
   await pipeline(archive.read(), createWriteStream(file))
   const folder = tempFolder()
-  await unpack(file, folder)
+  await unpackArchive(file, folder)
   return folder
 }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fleetCommand } from '../../../server/cli/fleet.js'
-import { hold, undo } from '../../../server/fleet/rollout.js'
+import { holdRollout, undoTurn } from '../../../server/fleet/rollout.js'
 import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fleet.js'
 
 test('a wait ends, with the reason, where a rollout was held for a host that says nothing any more', async () => {
   const begun = inTurnOf(aRollout(['web-1', 'web-2']), 'web-1')
-  const held = hold(begun, { at: begun.startedAt, reason: 'web-1 has been in its turn for more than 3.0 s: nobody takes it over', member: 'web-1' })
+  const held = holdRollout(begun, { at: begun.startedAt, reason: 'web-1 has been in its turn for more than 3.0 s: nobody takes it over', member: 'web-1' })
   /** @type {boolean[]} whether it is silent, look by look: at first it may still say what became of it */
   const looks = [false, true]
   const api = {
@@ -43,7 +43,7 @@ test('a pause has come to its end once nobody is in a turn', async () => {
 })
 
 test('whose turn did not last is told of a rollout that has succeeded', async () => {
-  const rollout = { ...undo({ ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1', 'web-2'), state: 'succeeded' }, 'web-2', { at: '2026-01-01T00:00:00.000Z', reason: 'r2 crashes again and again' }) }
+  const rollout = { ...undoTurn({ ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1', 'web-2'), state: 'succeeded' }, 'web-2', { at: '2026-01-01T00:00:00.000Z', reason: 'r2 crashes again and again' }) }
   /** @type {string[]} */
   const lines = []
   const api = { get: async () => ({ name: 'prod', member: 'web-1', nats: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null }, members: [], rollout }) }

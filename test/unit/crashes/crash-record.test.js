@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { fingerprintOf, normalise } from '../../../server/crashes/fingerprint.js'
+import { fingerprintOf, normaliseMessage } from '../../../server/crashes/fingerprint.js'
 import { takeCrashNote } from '../../../server/crashes/note.js'
 import { culpritOf } from '../../../server/crashes/record.js'
 import { createCrashRecorder } from '../../../server/crashes/recorder.js'
@@ -46,7 +46,7 @@ test('the fingerprint ignores lines, releases, packages and what varies in messa
   const text = (/** @type {string} */ errorMessage) => crash('', { errorMessage })
   assert.equal(text('order 17 of "Ann" at /srv/a/b.js:3 not found'), text('order 182 of "Bob" at /srv/c/d.js:77 not found'))
   assert.notEqual(text('order 17 not found'), text('user 17 not found'))
-  assert.equal(normalise('id 123e4567-e89b-12d3-a456-426614174000 hash deadbeef01 0xFF in 1.5s'), 'id <uuid> hash <hex> <hex> in <n>s')
+  assert.equal(normaliseMessage('id 123e4567-e89b-12d3-a456-426614174000 hash deadbeef01 0xFF in 1.5s'), 'id <uuid> hash <hex> <hex> in <n>s')
   const bare = (/** @type {any} */ changes) => fingerprintOf({ kind: 'signal', errorName: null, errorMessage: 'worker 5 was ended', code: null, signal: 'SIGSEGV', frames: [], ...changes })
   assert.equal(bare({ errorMessage: 'worker 6' }), bare({}))
   assert.notEqual(bare({ signal: 'SIGBUS' }), bare({}))

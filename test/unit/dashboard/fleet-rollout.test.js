@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ROLLOUT_STATES, toFleetRollout, TURN_STATES, versionOf } from '../../../server/dashboard/fleet-rollout.js'
-import { next, STATES } from '../../../server/fleet/states.js'
-import { steer, take, finish } from '../../../server/fleet/rollout.js'
+import { nextState, STATES } from '../../../server/fleet/states.js'
+import { steerRollout, takeTurn, finishTurn } from '../../../server/fleet/rollout.js'
 import { afterTurnsOf, aMember, aRollout, failedTurnOf, inTurnOf } from '../../support/fake-fleet.js'
 
 const AT = '2026-01-01T12:30:00.000Z'
@@ -13,7 +13,7 @@ const rows = (rollout) => Object.fromEntries(toFleetRollout(rollout).rows.map(({
 
 test('offers what the rollout takes in each state, and nothing else', () => {
   for (const state of /** @type {(keyof typeof STATES)[]} */ (Object.keys(STATES))) {
-    const taken = /** @type {const} */ (['pause', 'resume', 'abort']).filter((order) => next(state, order))
+    const taken = /** @type {const} */ (['pause', 'resume', 'abort']).filter((order) => nextState(state, order))
     assert.deepEqual(ROLLOUT_STATES[state].orders.toSorted(), taken.toSorted(), state)
     assert.equal(ROLLOUT_STATES[state].isOver, Object.keys(STATES[state].moves).length === 0, state)
   }
@@ -27,9 +27,9 @@ test('a host goes through the matrix from the left to the right, forward and bac
   assert.deepEqual(rows(half), { a: 'waiting, running, done: done', b: 'waiting, running: running', c: 'waiting: next', d: 'waiting: waiting' })
   const failed = failedTurnOf(half, 'c', 'it does not start')
   assert.deepEqual(rows(failed), { a: 'waiting, running, done: done', b: 'waiting, running: running', c: 'waiting, running, done: failed', d: 'waiting: waiting' })
-  const back = steer(finish(failed, 'b', { at: AT, state: 'reverted' }), 'abort', BY)
+  const back = steerRollout(finishTurn(failed, 'b', { at: AT, state: 'reverted' }), 'abort', BY)
   assert.equal(rows(back).b, 'waiting, running, back: rolled back')
-  const backed = finish(take(back, 'a', { at: AT, boot: 'boot' }), 'a', { at: AT, state: 'reverted' })
+  const backed = finishTurn(takeTurn(back, 'a', { at: AT, boot: 'boot' }), 'a', { at: AT, state: 'reverted' })
   assert.deepEqual(rows(backed), { a: 'waiting, running, done, rolling-back, back: rolled back', b: 'waiting, running, back: rolled back', c: 'waiting, running, done: failed', d: 'waiting: not reached' })
   assert.deepEqual(toFleetRollout(half).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done'])
   assert.deepEqual(toFleetRollout(backed).columns.map(({ label }) => label), ['Waiting', 'Running', 'Done', 'Rolling back', 'Rolled back'])
@@ -55,6 +55,6 @@ test('of hundreds of hosts those are shown that matter now, in their order', () 
 
 test('each change of the document is another version', () => {
   const started = aRollout(['a', 'b'])
-  const documents = [null, started, inTurnOf(started, 'a'), afterTurnsOf(started, 'a'), steer(started, 'pause', BY)]
+  const documents = [null, started, inTurnOf(started, 'a'), afterTurnsOf(started, 'a'), steerRollout(started, 'pause', BY)]
   assert.equal(new Set(documents.map(versionOf)).size, documents.length)
 })

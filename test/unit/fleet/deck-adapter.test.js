@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { begin } from '../../../server/fleet/rollout.js'
+import { startRollout } from '../../../server/fleet/rollout.js'
 import { createDeckAdapter } from '../../../server/fleet/deck-adapter.js'
 
-const ROLLOUT = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const ROLLOUT = startRollout(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
 /** @param {'nothing' | 'read' | 'operate'} accept */
 function open (accept) {

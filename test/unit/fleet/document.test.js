@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { documentOf, MAX_MEMBERS } from '../../../server/fleet/document.js'
-import { begin, MAX_ID } from '../../../server/fleet/rollout.js'
+import { startRollout, MAX_ID } from '../../../server/fleet/rollout.js'
 
-const GOOD = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a'], ['b']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const GOOD = startRollout(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a'], ['b']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
 /** @param {unknown} value @param {string} [operation] */
 function read (value, operation = 'PUT') {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMemberRuntime } from '../../../server/fleet/member-runtime.js'
-import { begin } from '../../../server/fleet/rollout.js'
+import { startRollout } from '../../../server/fleet/rollout.js'
 
 const TIMERS = { setTimeout () {}, clearTimeout () {}, setInterval () {}, clearInterval () {} }
 
 /** @typedef {{ is: 'written', revision: number } | { is: 'refused' }} Told */
 
-const rollout = (/** @type {number} */ id) => begin(null, { id, uid: `uid-${id}`, kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const rollout = (/** @type {number} */ id) => startRollout(null, { id, uid: `uid-${id}`, kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
 /**
  * NATS answers what it is told to, when it is told to.

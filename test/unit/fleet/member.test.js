@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from '../../support/fast-check.js'
-import { createMember, reduce } from '../../../server/fleet/member.js'
-import { begin, take } from '../../../server/fleet/rollout.js'
+import { createMember, reduceMember } from '../../../server/fleet/member.js'
+import { startRollout, takeTurn } from '../../../server/fleet/rollout.js'
 import { STATES } from '../../../server/fleet/states.js'
 import { createFleet } from '../../support/fleet-simulation.js'
 
@@ -202,13 +202,13 @@ test('an abort of what was held goes on without a host that is silent in its tur
 })
 
 test('who is in no turn gives up a host that is late all the same, so that a person can go on', () => {
-  const alone = begin(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
-  const document = take(alone, 'a', { at: alone.startedAt, boot: 'boot' })
+  const alone = startRollout(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+  const document = takeTurn(alone, 'a', { at: alone.startedAt, boot: 'boot' })
   const now = (/** @type {number} */ at) => ({ at, iso: alone.startedAt, release: 'old' })
-  const seen = reduce(createMember({ member: 'b', boot: 'boot' }), { type: 'seen', document, revision: 5 }, now(0))
+  const seen = reduceMember(createMember({ member: 'b', boot: 'boot' }), { type: 'seen', document, revision: 5 }, now(0))
   const [wake] = seen.commands.filter(({ type }) => type !== 'remember')
   assert.deepEqual(wake, { type: 'wake', ms: 60_000 })
-  const [write] = reduce(seen.state, { type: 'look' }, now(60_000)).commands
+  const [write] = reduceMember(seen.state, { type: 'look' }, now(60_000)).commands
   assert.equal(write.type === 'write' && write.document.state, 'held')
 })
 
@@ -240,9 +240,9 @@ test('a host whose new release did not last has failed after all, and the rest d
 test('whoever has the name of another deck takes no turn that is meant for that one, until the name is its own', () => {
   const { document, revision } = open()
   const now = (/** @type {number} */ at) => ({ at, iso: '2026-01-01T12:10:00.000Z', release: 'r1' })
-  const seen = reduce(createMember({ member: 'a', boot: 'b' }), { type: 'seen', document, revision }, now(0)).state
-  const other = reduce(seen, { type: 'named', isOwn: false }, now(1)).state
-  assert.deepEqual(reduce(other, { type: 'look' }, now(60_000)).commands, [])
-  const own = reduce(other, { type: 'named', isOwn: true }, now(60_001))
+  const seen = reduceMember(createMember({ member: 'a', boot: 'b' }), { type: 'seen', document, revision }, now(0)).state
+  const other = reduceMember(seen, { type: 'named', isOwn: false }, now(1)).state
+  assert.deepEqual(reduceMember(other, { type: 'look' }, now(60_000)).commands, [])
+  const own = reduceMember(other, { type: 'named', isOwn: true }, now(60_001))
   assert.ok(own.commands.some(({ type }) => type === 'write'), 'it takes its turn')
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { batchesOf, matches } from '../../../server/fleet/plan.js'
+import { batchesOf, matchesLabels } from '../../../server/fleet/plan.js'
 
 const MEMBERS = ['web-10', 'web-2', 'web-1', 'db'].map((member, index) => ({ member, labels: /** @type {Record<string, string>} */ (member === 'db' ? {} : { zone: index === 0 ? 'a' : 'b' }) }))
 
@@ -28,5 +28,5 @@ test('a label puts them in order, those without it last', () => {
 })
 
 test('labels pick members: all that are wanted have to be there', () => {
-  assert.deepEqual([matches({ zone: 'a', disk: 'ssd' }, { zone: 'a' }), matches({ zone: 'a' }, { zone: 'a', disk: 'ssd' }), matches({}, {}), matches({}, { zone: '' })], [true, false, true, false])
+  assert.deepEqual([matchesLabels({ zone: 'a', disk: 'ssd' }, { zone: 'a' }), matchesLabels({ zone: 'a' }, { zone: 'a', disk: 'ssd' }), matchesLabels({}, {}), matchesLabels({}, { zone: '' })], [true, false, true, false])
 })

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { gzipSync } from 'node:zlib'
-import { unpack } from '../../../server/fleet/unpack.js'
+import { unpackArchive } from '../../../server/fleet/unpack.js'
 import { ARCHIVE } from '../../../server/system/archive.js'
 import { archiveOf, entryOf, fileOf, paxOf, tarOf } from '../../support/archives.js'
 import { tempFolder } from '../../support/folder.js'
@@ -31,7 +31,7 @@ function look (root) {
 
 test('unpacks files, folders and links, with the modes that they may have', async () => {
   const { folder } = site()
-  await unpack(fileOf(archiveOf(
+  await unpackArchive(fileOf(archiveOf(
     { name: './', type: '5', mode: 0o777 },
     { name: './bin/', type: '5', mode: 0o2777 },
     { name: './bin/run', mode: 0o6777, body: '#!/bin/sh\n' },
@@ -98,7 +98,7 @@ for (const [what, bytes, reason] of REFUSED) {
   test(`refuses ${what}`, async () => {
     const { root, folder } = site()
     const before = look(root)
-    await assert.rejects(unpack(fileOf(typeof bytes === 'function' ? bytes(root) : bytes), folder, SMALL), reason)
+    await assert.rejects(unpackArchive(fileOf(typeof bytes === 'function' ? bytes(root) : bytes), folder, SMALL), reason)
     assert.deepEqual(look(root), before, 'nothing outside has changed')
     for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
       const file = path.join(folder, name)
@@ -111,7 +111,7 @@ test('goes through no link that is in the folder already', async () => {
   const { root, folder } = site()
   symlinkSync('../outside', path.join(folder, 'out'))
   const before = look(root)
-  await assert.rejects(unpack(fileOf(archiveOf({ name: 'out/secret', body: 'x' })), folder), /TAR_SYMLINK_ERROR|symlink/i)
+  await assert.rejects(unpackArchive(fileOf(archiveOf({ name: 'out/secret', body: 'x' })), folder), /TAR_SYMLINK_ERROR|symlink/i)
   assert.deepEqual(look(root), before)
   assert.equal(realpathSync(path.join(folder, 'out')), realpathSync(path.join(root, 'outside')))
 })

@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { ESLint } from 'eslint'
 import fc from '../../support/fast-check.js'
 import { configText } from '../../../server/import/config-text.js'
-import { convert } from '../../../server/import/convert.js'
+import { convertEcosystem } from '../../../server/import/convert.js'
 import { readEcosystem } from '../../../server/import/ecosystem-file.js'
 import { KEYS } from '../../../server/import/keys.js'
-import { look } from '../../../server/import/look.js'
+import { lookUpScript } from '../../../server/import/look.js'
 import { loadGenerated } from '../../support/generated-config.js'
 import { PM2_KEYS } from './pm2-keys.js'
 
@@ -109,7 +109,7 @@ test('a program that Node does not run is left out, with a unit for systemd or w
 
 test('no text ends the comment that it stands in', async () => {
   const apps = [{ script: 'a.js' }, ...['\u2028', '\u2029', '\n', '\ud800'].map((end) => ({ name: end, script: 'b.py', args: [`${end}process.exit(1)`], env: { A: `${end}process.exit(1)` }, [`${end}process.exit(1)`]: 1 }))]
-  const conversion = convert(apps, { folder: '/srv', target: '/srv', look: nothing })
+  const conversion = convertEcosystem(apps, { folder: '/srv', target: '/srv', look: nothing })
   assert.deepEqual(await loadGenerated(configText(conversion, { source: '\u2028process.exit(1)' })), { entry: 'a.js', workers: 1 })
 })
 
@@ -168,17 +168,17 @@ for (const [given, expected] of /** @type {[object, Record<string, unknown>][]} 
 test('filter_env with a list takes each variable of the shell that has a part of it', async (t) => {
   process.env.CLUSTERDECK_TEST_HIDDEN = 'x'
   t.after(() => { delete process.env.CLUSTERDECK_TEST_HIDDEN })
-  const { env } = await loadGenerated(configText(convert({ script: 'a.js', filter_env: ['TEST_HID'], env: { A: 1 } }, { folder: '/srv', target: '/srv', look: nothing }), { source: 'x' }))
+  const { env } = await loadGenerated(configText(convertEcosystem({ script: 'a.js', filter_env: ['TEST_HID'], env: { A: 1 } }, { folder: '/srv', target: '/srv', look: nothing }), { source: 'x' }))
   assert.deepEqual(env, { CLUSTERDECK_TEST_HIDDEN: null, A: '1' })
 })
 
 test('apps get names that a config file can have, each once', () => {
   const names = ['shop', 'shop', '__proto__', 'my app!', '@scope/web', '', 7].map((name) => ({ name, script: 'server.js' }))
-  assert.deepEqual(convert(names, { folder: '/srv', target: '/srv', look: nothing }).apps.map(({ name }) => name), ['shop', 'shop-2', 'proto__', 'my-app', 'scope-web', 'server', '7'])
+  assert.deepEqual(convertEcosystem(names, { folder: '/srv', target: '/srv', look: nothing }).apps.map(({ name }) => name), ['shop', 'shop-2', 'proto__', 'my-app', 'scope-web', 'server', '7'])
 })
 
 test('a config file elsewhere has paths from there, and says the working folder', () => {
-  const { apps: [{ settings }] } = convert({ script: 'a.js' }, { folder: '/srv/app', target: '/srv/conf', look: nothing })
+  const { apps: [{ settings }] } = convertEcosystem({ script: 'a.js' }, { folder: '/srv/app', target: '/srv/conf', look: nothing })
   assert.deepEqual(Object.fromEntries(settings), { entry: '../app/a.js', cwd: '../app', workers: 1 })
 })
 
@@ -206,7 +206,7 @@ for (const [what, given, message] of /** @type {[string, any, RegExp][]} */ ([
   ['a list with a text', { apps: [{ script: 'a.js' }, 'b.js'] }, /apps\[1\]: expected an object, received a string/]
 ])) {
   test(`${what} is refused`, () => {
-    assert.throws(() => convert(given, { folder: '/srv', target: '/srv', look: nothing }), { code: 'invalid-config', message })
+    assert.throws(() => convertEcosystem(given, { folder: '/srv', target: '/srv', look: nothing }), { code: 'invalid-config', message })
   })
 }
 
@@ -217,7 +217,7 @@ test('whatever stands in whatever key, the config loads', async () => {
   const key = fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...Object.keys(KEYS), 'env_x') }, { weight: 1, arbitrary: text })
   const app = fc.record({ script: fc.oneof(fc.constantFrom('a.js', 'b.py'), text), rest: fc.dictionary(key, value, { maxKeys: 12 }) }).map(({ script, rest }) => ({ script, ...rest }))
   await fc.assert(fc.asyncProperty(fc.array(app, { minLength: 1, maxLength: 3 }), text, async (apps, source) => {
-    const conversion = convert({ apps }, { folder: '/srv', target: '/srv', look: nothing })
+    const conversion = convertEcosystem({ apps }, { folder: '/srv', target: '/srv', look: nothing })
     if (conversion.apps.length > 0) await loadGenerated(configText(conversion, { source, remarks: [source] }))
   }), { numRuns: 150 })
 })
@@ -227,13 +227,13 @@ async function imported (file, { envName } = {}) {
   const full = path.join(FOLDER, file)
   const folder = path.dirname(full)
   const { value, dropped } = await readEcosystem(full, { env: process.env })
-  const conversion = convert(value, { folder, target: folder, look, envName })
+  const conversion = convertEcosystem(value, { folder, target: folder, look: lookUpScript, envName })
   return { conversion, text: configText(conversion, { source: file, remarks: dropped }) }
 }
 
 /** @param {object} app */
 function one (app) {
-  const { apps: [converted] } = convert(app, { folder: '/srv', target: '/srv', look: nothing })
+  const { apps: [converted] } = convertEcosystem(app, { folder: '/srv', target: '/srv', look: nothing })
   return converted
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { configText } from '../../../server/import/config-text.js'
-import { convert } from '../../../server/import/convert.js'
+import { convertEcosystem } from '../../../server/import/convert.js'
 import { appsOfList } from '../../../server/import/process-list.js'
 import { loadGenerated } from '../../support/generated-config.js'
 
@@ -52,7 +52,7 @@ test('processes of one name are one app, with what PM2 was told and nothing of w
   assert.deepEqual(apps, [{
     name: 'shop', script: '/srv/shop/server.js', cwd: '/srv/shop', instances: 2, exec_interpreter: 'node', env: { PORT: '3000' }, max_memory_restart: 300 * 1024 ** 2, exec_mode: 'cluster_mode', watch: false
   }])
-  const conversion = convert(apps, { folder: '/srv/shop', target: '/srv/shop', look: (file) => ({ file, runs: 'node' }) })
+  const conversion = convertEcosystem(apps, { folder: '/srv/shop', target: '/srv/shop', look: (file) => ({ file, runs: 'node' }) })
   assert.deepEqual(await loadGenerated(configText(conversion, { source: 'pm2 jlist' })), { name: 'shop', entry: 'server.js', cwd: '.', env: { PORT: '3000' }, workers: 2, recycle: { maxRssBytes: 300 * 1024 ** 2 } })
 })
 

@@ -5,7 +5,7 @@ import http from 'node:http'
 import { describe, test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
 import { shownUrl } from '../../../server/webhooks/shown-url.js'
-import { matches } from '../../../server/webhooks/webhook.js'
+import { matchesPattern } from '../../../server/webhooks/webhook.js'
 import { createWebhooks } from '../../../server/webhooks/webhooks.js'
 import { until } from '../../support/until.js'
 
@@ -72,9 +72,9 @@ async function setUp (t, { answers = [], target = {}, others = [], options = {} 
 test('a star stands for any text, and many of them are no more work', () => {
   const table = { 'worker.*': ['worker.exited', 'worker.', '!worker', '!a worker.exited'], 'worker.exited:*': ['worker.exited:hung', '!worker.exited'], '*.failed': ['rollout.failed', '!rollout.failed:x'], 'a*a': ['aa', 'aba', '!a'], '*b*b': ['bb', 'abab', '!ab'], '*': ['', 'x'], x: ['x', '!xx'], 'a.c': ['a.c', '!abc'] }
   for (const [pattern, texts] of Object.entries(table)) {
-    for (const text of texts) assert.equal(matches(pattern, text.replace('!', '')), !text.startsWith('!'), `${pattern} ${text}`)
+    for (const text of texts) assert.equal(matchesPattern(pattern, text.replace('!', '')), !text.startsWith('!'), `${pattern} ${text}`)
   }
-  assert.equal(matches(`${'*a'.repeat(5000)}*b`, 'a'.repeat(10_000)), false)
+  assert.equal(matchesPattern(`${'*a'.repeat(5000)}*b`, 'a'.repeat(10_000)), false)
 })
 
 describe('webhooks', () => {
