@@ -122,7 +122,7 @@ export function statusClass (code) {
  * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
  * `slotNames`: the variables that follow the slot, as the user has not said them.
  * `nodeOptions`: NODE_OPTIONS as the app is to see it, null: it is not set; `hasImports`: whether modules of the user's are loaded by `--import` before the app.
- * @typedef {{ nodeOptions: string | null, hasImports: boolean, slotNames: SlotName[], worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'auto' | 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
+ * @typedef {{ nodeOptions: string | null, hasImports: boolean, slotNames: string[], worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'auto' | 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
  *
  * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
  * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings
@@ -154,18 +154,15 @@ export function parseOrderText (text) {
 /** Set for the worker alone: boot.js removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
 
-/** What tells an app its slot: by our name, and by the one that PM2 has for it. */
-export const SLOT_NAMES = Object.freeze(/** @type {const} */ (['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE']))
-
-/** @typedef {typeof SLOT_NAMES[number]} SlotName */
+export const SLOT_VARIABLE = 'CLUSTERDECK_SLOT'
 
 /**
- * @param {number | null} slot null: none yet @param {SlotName[]} names  of which variables
- * @returns {Partial<Record<SlotName, string | undefined>>}
+ * What tells an app its slot: our variable counts from 1, every other one from 0, as that of PM2 does.
+ * @param {number | null} slot null: none yet @param {string[]} names  of the variables
+ * @returns {Record<string, string | undefined>}
  */
 export function slotVariables (slot, names) {
-  const values = { CLUSTERDECK_SLOT: slot, NODE_APP_INSTANCE: slot === null ? null : slot - 1 }
-  return Object.fromEntries(names.map((name) => [name, values[name]?.toString()]))
+  return Object.fromEntries(names.map((name) => [name, slot === null ? undefined : String(name === SLOT_VARIABLE ? slot : slot - 1)]))
 }
 
 export const COMMAND = 'NODE_CLUSTERDECK'

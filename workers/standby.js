@@ -8,7 +8,7 @@ const LOADING_MS = 1000
  * A worker without a slot: its app loads, and waits where it listens. It gets the variables of its slot when it gets the
  * slot; an app that asks for them before would take itself for another one than it will be, so the master is told.
  * @param {Pick<import('./channel.js').Channel, 'send' | 'on'>} channel
- * @param {import('./protocol.js').SlotName[]} names  of what tells the app its slot
+ * @param {string[]} names  of what tells the app its slot
  */
 export function standBy (channel, names) {
   const { env } = process

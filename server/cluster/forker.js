@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import { BOOT_VARIABLE, SLOT_NAMES, slotVariables } from '../../workers/protocol.js'
+import { BOOT_VARIABLE, SLOT_VARIABLE, slotVariables } from '../../workers/protocol.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
@@ -16,7 +16,7 @@ import { createWorkerHandle } from './worker-handle.js'
 
 /**
  * Starts workers through node:cluster.
- * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'> }} settings
+ * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'> }} settings
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
@@ -41,7 +41,7 @@ export function createForker (settings, {
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
-    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, instanceVariable, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
@@ -50,7 +50,7 @@ export function createForker (settings, {
     const own = environment(release.id)
     const variables = withoutOwnVariables({ ...process.env, ...own })
     const { NODE_OPTIONS: nodeOptions } = variables
-    const slotNames = slotNamesOf(own)
+    const slotNames = slotNamesOf(instanceVariable, own)
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(id, [...execArgv, nodeOptions ?? ''])
     const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
@@ -132,12 +132,12 @@ function probeOf (ready) {
 
 /**
  * The variables that tell an app its slot, without those of which the user has the last word.
+ * @param {string} instance  the variable that counts from 0
  * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} [inherited]
- * @returns {import('../../workers/protocol.js').SlotName[]}
+ * @returns {string[]}
  */
-export function slotNamesOf (own, inherited = process.env) {
-  const isSaid = { CLUSTERDECK_SLOT: isLeftOut(own, 'CLUSTERDECK_SLOT'), NODE_APP_INSTANCE: isInstanceSaid(own, inherited) }
-  return SLOT_NAMES.filter((name) => !isSaid[name])
+export function slotNamesOf (instance, own, inherited = process.env) {
+  return [...isLeftOut(own, SLOT_VARIABLE) ? [] : [SLOT_VARIABLE], ...isInstanceSaid(instance, own, inherited) ? [] : [instance]]
 }
 
 /** @param {Record<string, string | undefined>} own @param {string} name @returns {boolean} whether the configuration has null there */
@@ -146,11 +146,11 @@ function isLeftOut (own, name) {
 }
 
 /**
- * A configured NODE_APP_INSTANCE counts, null too: node-config chooses its file by it. One that is inherited along with the
- * number of another cluster's worker belongs to that cluster.
- * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} inherited
+ * A configured value counts, null too: node-config chooses its file by NODE_APP_INSTANCE. One that is inherited along with
+ * the number of another cluster's worker belongs to that cluster.
+ * @param {string} name @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} inherited
  */
-function isInstanceSaid (own, inherited) {
-  if (Object.hasOwn(own, 'NODE_APP_INSTANCE')) return true
-  return inherited.NODE_APP_INSTANCE !== undefined && inherited.CLUSTERDECK_SLOT === undefined && inherited.pm_id === undefined
+function isInstanceSaid (name, own, inherited) {
+  if (Object.hasOwn(own, name)) return true
+  return inherited[name] !== undefined && inherited.CLUSTERDECK_SLOT === undefined && inherited.pm_id === undefined
 }

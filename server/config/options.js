@@ -61,6 +61,7 @@ export const SCHEMA = z.strictObject({
   sticky: groupOf({
     failoverMs: millisecondsOption('how long a slot may be without a worker that is ready before its clients go to the other slots').default(2000)
   }),
+  instanceVariable: variableName('the variable that tells a worker its number, from 0 on; a value of its own in `env` counts').default('NODE_APP_INSTANCE'),
   portPerSlot: integerOption(0, 65535 - MAX_WORKERS, 'each slot has a port of its own besides: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none').default(0),
   dataDir: pathOption('where the history, the admin token and the logs are kept').default('.clusterdeck'),
   admin: groupOf({
@@ -293,6 +294,11 @@ function onOrOff (description) {
 /** @param {string} description */
 function textOption (description) {
   return z.string().min(1).meta({ kind: 'text', hint: 'text', expected: 'a text that is not empty', description })
+}
+
+/** @param {string} description */
+function variableName (description) {
+  return z.string().regex(/^(?!CLUSTERDECK_)[A-Za-z_][A-Za-z0-9_]*$/).meta({ kind: 'text', hint: 'name', expected: 'the name of a variable that is not one of CLUSTERDECK_', description })
 }
 
 /** @param {string} description */

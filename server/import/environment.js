@@ -31,12 +31,8 @@ export function environmentOf (app, { envName, deploy }) {
   const kept = given.filter(([name, value]) => /^[^=\0]+$/.test(name) && name !== '__proto__' && value !== undefined && !textOf(value).includes('\0'))
   const { filter_env: filter } = app
   const hidden = typeof filter === 'string' && /^[^=\0]+$/.test(filter) && filter !== '__proto__' ? { [filter]: null } : {}
-  const { instance_var: instance } = app
-  // PM2 gives the number that name instead.
-  /** @type {Variables} */
-  const unnumbered = typeof instance === 'string' && instance !== '' && instance !== 'NODE_APP_INSTANCE' ? { NODE_APP_INSTANCE: null } : {}
   return {
-    variables: { ...hidden, ...unnumbered, ...Object.fromEntries(kept.map(([name, value]) => [name, textOf(value)])) },
+    variables: { ...hidden, ...Object.fromEntries(kept.map(([name, value]) => [name, textOf(value)])) },
     unset: Array.isArray(filter) && filter.length > 0 ? unsetAll(filter.map(String)) : null,
     dropped: given.map(([name]) => name).filter((name) => !kept.some(([each]) => each === name))
   }

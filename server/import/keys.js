@@ -131,11 +131,11 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   },
   instance_var: {
     also: ['instanceVar'],
-    fate: 'replaced',
-    becomes: '`CLUSTERDECK_SLOT`; `env.NODE_APP_INSTANCE: null`',
-    about: 'PM2 sets no `NODE_APP_INSTANCE` then, nor does the config. No option gives the number another name: have the app read `CLUSTERDECK_SLOT` (1, 2, …), less one, or set its own variable from that in a file for `--require`.',
+    fate: 'carried over',
+    becomes: '`instanceVariable`',
+    about: 'It counts the workers of one app from 0 on.',
     usual: ['NODE_APP_INSTANCE'],
-    read: (value, { env }) => isText(value) ? { set: { env }, note: `No option gives the number of a worker the name ${value}: have the app read CLUSTERDECK_SLOT (1, 2, …), less one.` } : notRead('the name of a variable')
+    read: (value) => isText(value) && /^(?!CLUSTERDECK_)[A-Za-z_][A-Za-z0-9_]*$/.test(value) ? { set: { instanceVariable: value } } : notRead('the name of a variable')
   },
   name: {
     fate: 'carried over',

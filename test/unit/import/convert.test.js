@@ -120,14 +120,13 @@ test('a port for each instance keeps the shared one too', () => {
   assert.deepEqual(one({ script: 'a.js', increment_var: 'SHARD', env: { SHARD: 0 } }).settings.get('portPerSlot'), undefined)
 })
 
-test('where PM2 gives the number of an instance another name, NODE_APP_INSTANCE is left out as it is there, and the note says what to read', () => {
+test('the name that PM2 gives the number of an instance is carried over', () => {
   for (const key of ['instance_var', 'instanceVar']) {
-    const { settings, items } = one({ script: 'a.js', env: { A: 1 }, [key]: 'INSTANCE_ID' })
-    assert.deepEqual(settings.get('env'), { NODE_APP_INSTANCE: null, A: '1' })
-    assert.match(String(items.at(-1)?.note), /the name INSTANCE_ID: have the app read CLUSTERDECK_SLOT/)
+    const { settings } = one({ script: 'a.js', env: { A: 1 }, [key]: 'INSTANCE_ID' })
+    assert.deepEqual([settings.get('instanceVariable'), settings.get('env')], ['INSTANCE_ID', { A: '1' }])
   }
-  assert.equal(one({ script: 'a.js', instance_var: 'NODE_APP_INSTANCE' }).settings.get('env'), undefined)
-  assert.deepEqual(one({ script: 'a.js', instance_var: 'I', env: { NODE_APP_INSTANCE: 'emea' } }).settings.get('env'), { NODE_APP_INSTANCE: 'emea' })
+  assert.equal(one({ script: 'a.js', instance_var: 'NODE_APP_INSTANCE' }).settings.get('instanceVariable'), undefined)
+  for (const bad of ['no name', 'CLUSTERDECK_SLOT', 7]) assert.equal(one({ script: 'a.js', instance_var: bad }).settings.get('instanceVariable'), undefined)
 })
 
 for (const [given, expected] of /** @type {[object, Record<string, unknown>][]} */ ([
