@@ -139,7 +139,7 @@ test('a test is sent by a click, its failure appears by itself and is sent again
   await page.locator('html[data-live=on]').waitFor()
   const isSamePage = await markPage(page)
   const webhook = page.getByRole('region', { name: '2 · https://example.com/…/…' })
-  await webhook.getByText('Nothing has been sent').waitFor()
+  await webhook.getByText('Nothing sent since').waitFor()
 
   dashboard.deck.webhooks.status = 404
   await webhook.getByRole('button', { name: 'Send a test' }).click()
@@ -220,7 +220,7 @@ test('the page shows live what is in flight and what the slot writes, as text, a
   const dashboard = await startDashboard(t, browser)
   const { deck } = dashboard
   const page = await dashboard.visit('/workers/1')
-  await page.getByText('None at the moment.').waitFor()
+  await page.getByText('No requests in flight.').waitFor()
   deck.requests.push({ method: 'GET', path: '/<b>slow</b>\u202e', ageMs: 12_300 })
   await page.locator('#worker-requests-rows tr').waitFor()
   assert.deepEqual(await page.locator('#worker-requests-rows td').allInnerTexts(), ['GET', '/<b>slow</b><U+202E>', '12 s'])

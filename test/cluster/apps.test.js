@@ -73,9 +73,9 @@ describe('several apps', { concurrency: 3 }, () => {
     await until(() => apps.deck('stuck') !== undefined, 'the deck that goes on')
     assert.deepEqual(apps.decks().filter(({ name }) => name !== 'stuck'), before)
 
-    assert.equal((await apps.run('down mail')).stdout, 'NAME  IS\nmail  stopped\n')
+    assert.equal((await apps.run('down mail')).stdout, 'NAME  STATE\nmail  stopped\n')
     assert.deepEqual(apps.decks().map(({ name }) => name), ['shop', 'stuck'])
-    assert.equal((await apps.run('down')).stdout, 'NAME    IS\nbroken  not running\nstuck   stopped\nafter   not running\nshop    stopped\nmail    not running\n')
+    assert.equal((await apps.run('down')).stdout, 'NAME    STATE\nbroken  not running\nstuck   stopped\nafter   not running\nshop    stopped\nmail    not running\n')
     assert.deepEqual(readdirSync(String(apps.env.CLUSTERDECK_RUNTIME_DIR)), [], 'each has taken itself off the list')
     assert.deepEqual(apps.decks(), [])
     const nothing = await apps.run('status')

@@ -61,7 +61,7 @@ function commandsOfFirstPage () {
   }
   const [install, ...more] = commandsOf('Install')
   const [start] = commandsOf('Start your app')
-  const act = commandsOf('Look and act')
+  const act = commandsOf('See and control it')
   assert.deepEqual([more, act.at(-1)], [[], 'clusterdeck stop'])
   return { install, start, act }
 }
