@@ -97,9 +97,8 @@ if (isMain()) {
   standOn(folder.named)
   const hadTerminal = hasControllingTerminal()
   const { stdout, stderr, env } = process
-  const exitCode = isKeeper
-    ? await beKeeper(args, folder)
-    : await runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real }).catch(tellNotLoaded)
+  const work = isKeeper ? beKeeper(args, folder) : runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real })
+  const exitCode = await work.catch(tellNotLoaded)
   // Where the terminal has gone, Node aborts at its exit. So this ends by SIGHUP, as without a handler.
   if (hadTerminal && !hasControllingTerminal()) {
     process.removeAllListeners('SIGHUP')

@@ -196,7 +196,7 @@ test('batches, a canary, an order by label, and hosts that are left out', { skip
   assert.match((await cli(members[0], 'restart --pause soon')).stderr, /--pause: expected/)
   assert.equal((await cli(members[0], 'explode')).code, 2)
   for (const words of ['restart web-1', 'deploy v2', 'pause web-1', 'restart --path app', 'restart --order zoen']) assert.equal((await cli(members[0], words)).code, 2, words)
-  assert.match((await cli(members[0], 'restart web-1')).stderr, /^clusterdeck: fleet restart: expected nothing more, received "web-1", which is about all members/)
+  assert.match((await cli(members[0], 'restart web-1')).stderr, /^clusterdeck: fleet restart: expected nothing more, received "web-1"; for one member: clusterdeck restart --member web-1\n$/)
 })
 
 test('who does not let others operate it is not rolled out over, and says so', { skip }, async (t) => {

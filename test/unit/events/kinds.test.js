@@ -24,7 +24,7 @@ test('every type that the code publishes is in the table', () => {
 test('every type of the table is published by the code', () => {
   const text = sources.join('\n')
   const ofFleet = [...Object.keys(STATES).filter((state) => state !== 'running'), 'started', 'resumed', 'aborted'].map((moment) => `fleet.rollout-${moment}`)
-  assert.match(text, /tell\(`fleet\.rollout-\$\{type\}`/)
+  assert.match(text, /publishEvent\(`fleet\.rollout-\$\{type\}`/)
   const outcomes = ['succeeded', 'failed', 'rolled-back'].map((outcome) => `rollout.${outcome}`).concat(ofFleet)
   assert.match(text, /tellRollout\(transition, `rollout\.\$\{.+\}`\)/)
   assert.deepEqual(EVENT_TYPES.filter((type) => !outcomes.includes(type) && !text.includes(`'${type}'`)), [])
