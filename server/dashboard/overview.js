@@ -133,7 +133,10 @@ function wayBackOf ({ kind, state, from, to }, { deck, snapshot }) {
 export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'upgrade'>} */ { state, rollout, upgrade }) {
   if (state === 'stopping') return 'The master is stopping.'
   if (upgrade) return 'An upgrade is running.'
-  if (rollout) return `Rollout ${rollout.id} is ${rollout.state.replace('-', ' ')}. Only one can run at a time.`
+  if (rollout) {
+    const state = ['paused', 'held', 'rolling-back'].includes(rollout.state) ? rollout.state.replace('-', ' ') : 'running'
+    return `Rollout ${rollout.id} is ${state}. Only one can run at a time.`
+  }
   return null
 }
 
