@@ -20,7 +20,7 @@ const VERDICT = z.strictObject({
   isFinal: z.boolean(),
   message: z.string(),
   canary: FIGURES.describe('of the new workers'),
-  old: FIGURES.describe('of those that they are compared with')
+  baseline: FIGURES.describe('of the old workers that they are compared with')
 })
 
 const STEP = z.strictObject({
