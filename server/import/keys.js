@@ -135,7 +135,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     becomes: '`instanceVariable`',
     about: 'It counts the workers of one app from 0 on.',
     usual: ['NODE_APP_INSTANCE'],
-    read: (value) => isText(value) && /^(?!CLUSTERDECK_)[A-Za-z_][A-Za-z0-9_]*$/.test(value) ? { set: { instanceVariable: value } } : notRead('the name of a variable')
+    read: (value) => ({ set: { instanceVariable: value } })
   },
   name: {
     fate: 'carried over',

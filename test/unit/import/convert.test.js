@@ -126,7 +126,11 @@ test('the name that PM2 gives the number of an instance is carried over', () => 
     assert.deepEqual([settings.get('instanceVariable'), settings.get('env')], ['INSTANCE_ID', { A: '1' }])
   }
   assert.equal(one({ script: 'a.js', instance_var: 'NODE_APP_INSTANCE' }).settings.get('instanceVariable'), undefined)
-  for (const bad of ['no name', 'CLUSTERDECK_SLOT', 7]) assert.equal(one({ script: 'a.js', instance_var: bad }).settings.get('instanceVariable'), undefined)
+  for (const bad of ['', 'no name', 'CLUSTERDECK_SLOT', 7]) {
+    const { settings, items } = one({ script: 'a.js', instance_var: bad })
+    assert.equal(settings.get('instanceVariable'), undefined)
+    assert.deepEqual([items[1].fate, items[1].note], ['left out', 'expected the name of a variable that is not one of CLUSTERDECK_'])
+  }
 })
 
 for (const [given, expected] of /** @type {[object, Record<string, unknown>][]} */ ([
