@@ -2,10 +2,10 @@ import { startBudget } from './budget.js'
 import { COLUMNS, toEvent } from './events.js'
 
 /**
- * What of the history is told to others, and how far that has come.
+ * The events that are published to the fleet, and how far that has come.
  * @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent
  * @typedef {ReturnType<typeof createOutbox>} Outbox
- * @typedef {{ source: string, since: number, published: number, place: number | null }} OutboxRow  see 010-outbox.sql
+ * @typedef {{ source: string, since: number, published: number, place: number | null }} OutboxRow  see the table in 001-schema.sql
  */
 
 /**

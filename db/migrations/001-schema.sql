@@ -42,7 +42,8 @@ CREATE TABLE span_counts (
   PRIMARY KEY (span, type, cause)
 ) STRICT, WITHOUT ROWID;
 
--- How many events of each type are kept, so that what an app makes as often as it likes is forgotten among itself.
+-- How many events of each type are kept. The types that an app can publish as often as it likes have a limit of their own
+-- (db/retention.js), so that they displace no other events.
 CREATE TABLE event_totals (
   type TEXT PRIMARY KEY,
   count INTEGER NOT NULL
@@ -71,7 +72,7 @@ CREATE TABLE high_water (
   value INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row per kind of crash, for ever counted; the crashes themselves are thinned to a few samples.
+-- One row per kind of crash, which counts every one of them; of the crashes themselves only a few samples are kept.
 -- AUTOINCREMENT: events name groups and crashes by id, so none is ever used twice.
 CREATE TABLE crash_groups (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -115,10 +116,10 @@ CREATE TABLE crashes (
 ) STRICT;
 CREATE UNIQUE INDEX crashes_by_place ON crashes (crash_group, place);
 
--- Message and stack of each sample. Its rowid tells the group: crash_group * 256 + place.
+-- Message and stack of each sample. The rowid is crash_group * 256 + place.
 CREATE VIRTUAL TABLE crash_texts USING fts5 (message, stack, tokenize = "unicode61 remove_diacritics 2 tokenchars '_$'");
 
--- What people say of a group.
+-- Notes of people about a group.
 CREATE TABLE crash_notes (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   crash_group INTEGER NOT NULL REFERENCES crash_groups (id) ON DELETE CASCADE,
@@ -128,7 +129,7 @@ CREATE TABLE crash_notes (
 ) STRICT;
 CREATE INDEX crash_notes_by_group ON crash_notes (crash_group);
 
--- How often a group came in each hour; `hour` counts from the epoch.
+-- How many crashes a group had in each hour; `hour` is the number of hours since the epoch.
 CREATE TABLE crash_hours (
   crash_group INTEGER NOT NULL REFERENCES crash_groups (id) ON DELETE CASCADE,
   hour INTEGER NOT NULL,
@@ -136,8 +137,9 @@ CREATE TABLE crash_hours (
   PRIMARY KEY (crash_group, hour)
 ) STRICT, WITHOUT ROWID;
 
--- How the workers felt, one row per step for the cluster and all its slots together: a chart of a day is 1440 rows, not
--- 1440 for each slot. `body` is packed, see server/vitals/codec.js; `seconds` is how much of the step it covers.
+-- Vitals of the workers, one row per step for the cluster and all its slots together: with steps of a minute, a chart of a
+-- day is 1440 rows, not 1440 for each slot. `body` is packed, see server/vitals/codec.js; `seconds` is how much of the step
+-- it covers.
 CREATE TABLE vitals (
   step_s INTEGER NOT NULL,
   at_s INTEGER NOT NULL,
@@ -146,8 +148,8 @@ CREATE TABLE vitals (
   PRIMARY KEY (step_s, at_s)
 ) STRICT, WITHOUT ROWID;
 
--- What has been deployed. `body` is what may be shown; `arguments` is what its workers are started with; `marks` says of
--- each variable of their environment whether it is another one now, without telling its value.
+-- The releases that are kept. `body` is what may be shown; `arguments` is what the workers are started with; `marks` has a
+-- keyed digest of each variable of their environment, which shows a change of its value without telling the value.
 CREATE TABLE releases (
   number INTEGER PRIMARY KEY,
   outcome TEXT,
@@ -157,8 +159,8 @@ CREATE TABLE releases (
   marks TEXT NOT NULL
 ) STRICT;
 
--- Who has signed in. `name`: null for somebody with the admin token or its link; `token`: the session ends with that one;
--- `owner`: the user of this machine whose browser it is, null where it came from another machine.
+-- Who is signed in. `name`: null for somebody with the admin token or its link; `token`: the token with which the session
+-- ends; `owner`: the user of this machine whose browser it is, null where it came from another machine.
 CREATE TABLE sessions (
   hash TEXT PRIMARY KEY,
   created_ms INTEGER NOT NULL,
@@ -170,8 +172,9 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_expiry ON sessions (expires_ms);
 
--- Tokens with a name. Of a token only the hash is kept. A number is never given out twice: the history names it.
--- `made_with`: the token that has made it, with which it ends; null: the admin token. `root`: a mark of the admin token, with which all end.
+-- Tokens with a name. Of a token only the hash is kept. A number is never given out twice, as events name tokens by it.
+-- `made_with`: the token that has made it, with which it ends; null: the admin token. `root`: a hash made of the admin token;
+-- where that is replaced, all tokens end.
 CREATE TABLE tokens (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   hash TEXT NOT NULL UNIQUE,
@@ -194,9 +197,10 @@ CREATE TABLE answers (
 
 CREATE INDEX answers_by_time ON answers (at_ms);
 
--- What of this history others have been told: one row, or none before the first time. `source` names these events to them;
--- `since`: those up to there were told under another name; `published`: all up to there are told, and at times some more;
--- `place`: where the newest of these is with the others, null: nowhere yet.
+-- How far the events are published to the fleet: one row, or none before the first time. `source` names this history there;
+-- `since`: events up to this id were published under an earlier source; `published`: no event up to this id is still to be
+-- published, and some after it may be published already; `place`: the sequence number of the newest one in the stream of the
+-- fleet, null: none is there yet.
 CREATE TABLE outbox (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   source TEXT NOT NULL,
