@@ -6,7 +6,7 @@ export function endUnfinished ({ history, events }) {
   for (const rollout of history.unfinishedRollouts()) {
     const at = new Date().toISOString()
     const reason = rollout.reason ?? 'its master ended'
-    const timeline = rollout.timeline && [...rollout.timeline, { at, type: 'rollout.failed', actor: null, message: reason }]
+    const timeline = rollout.timeline && [...rollout.timeline, { at, type: 'rollout.failed', actor: null, message: reason, passed: null }]
     const hook = rollout.hook?.finishedAt === null ? { ...rollout.hook, state: 'ended', finishedAt: at } : rollout.hook
     const detail = { ...rollout, state: 'failed', done: true, finishedAt: at, reason, ...(hook && { hook }), ...(timeline && { timeline }) }
     const { id, to: release, actor } = rollout
