@@ -199,7 +199,7 @@ function branchValues ({ values }) {
 export function toConditions (query, filters, { since, until } = NO_TIMES) {
   /** @type {Record<string, any>} */
   const values = {}
-  const isAmong = (/** @type {string} */ column, /** @type {string} */ prefix, /** @type {(string | number)[]} */ wanted) => {
+  const conditionIn = (/** @type {string} */ column, /** @type {string} */ prefix, /** @type {(string | number)[]} */ wanted) => {
     const names = wanted.map((value, index) => {
       const name = `${prefix}${index}`
       values[name] = value
@@ -209,8 +209,8 @@ export function toConditions (query, filters, { since, until } = NO_TIMES) {
   }
   const parts = filters.map(({ column, values: wanted, causes = new Map() }) => {
     const prefix = column.slice(1, -1)
-    const plain = isAmong(column, prefix, wanted.filter((value) => !causes.has(value)))
-    const withCause = [...causes].map(([type, names], index) => `(${isAmong(column, `${prefix}_${index}_`, [type])} AND ${isAmong('cause', `${prefix}_cause_${index}_`, names)})`)
+    const plain = conditionIn(column, prefix, wanted.filter((value) => !causes.has(value)))
+    const withCause = [...causes].map(([type, names], index) => `(${conditionIn(column, `${prefix}_${index}_`, [type])} AND ${conditionIn('cause', `${prefix}_cause_${index}_`, names)})`)
     return withCause.length === 0 ? plain : `(${[plain, ...withCause].join(' OR ')})`
   })
   if (since !== null) parts.push('at_ms >= @since')

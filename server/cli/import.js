@@ -33,9 +33,11 @@ export function addImportCommand (program, terminal) {
  */
 async function importEcosystem (file, options, terminal) {
   const output = checkedOutput(options, terminal.cwd)
-  const [{ convertEcosystem: convert }, { configText, foreignText }, { lookUpScript: look }] = await Promise.all([import('../import/convert.js'), import('../import/config-text.js'), import('../import/look.js')])
+  const [{ convertEcosystem }, { configText, foreignText }, { lookUpScript }] =
+    await Promise.all([import('../import/convert.js'), import('../import/config-text.js'), import('../import/look.js')])
   const { ecosystem, folder, source, remarks, mode } = options.pm2 ? await ofPm2(file, options, terminal) : await ofFile(file, terminal)
-  const conversion = convert(ecosystem, { folder, target: path.dirname(output), look: (script, cwd) => look(script, cwd, terminal.env.PATH), envName: options.env })
+  const look = (/** @type {string} */ script, /** @type {string} */ cwd) => lookUpScript(script, cwd, terminal.env.PATH)
+  const conversion = convertEcosystem(ecosystem, { folder, target: path.dirname(output), look, envName: options.env })
   const text = configText(conversion, { source, remarks })
   const { stdout, stderr } = terminal
   const report = options.print ? stderr : stdout

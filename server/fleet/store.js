@@ -50,7 +50,7 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
   const bucket = `clusterdeck_${fleet}_releases`
   const stream = `OBJ_${bucket}`
   const piecesSubject = (/** @type {string} */ id) => `$O.${bucket}.C.${id}`
-  const objectSubject = (/** @type {string} */ digest) => `$O.${bucket}.M.${toBase64Url(Buffer.from(digest))}`
+  const objectSubject = (/** @type {string} */ digest) => `$O.${bucket}.M.${paddedBase64Url(Buffer.from(digest))}`
   /** Digests of uploads from here that have come to nothing while NATS was away, by what their pieces are called. @type {Map<string, string>} */
   const owed = new Map()
   nats.use(async (open) => {
@@ -79,7 +79,7 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
       try {
         const { bytes, count } = await putPieces(id, verifyDigest(source, digest))
         const pushedAt = new Date().toISOString()
-        await putAbout(digest, { name: digest, bucket, nuid: id, size: bytes, chunks: count, digest: `SHA-256=${toBase64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt, options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
+        await putAbout(digest, { name: digest, bucket, nuid: id, size: bytes, chunks: count, digest: `SHA-256=${paddedBase64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt, options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
         await callOrThrow((open) => removeOld(open, new Set([digest, ...named]))).catch(() => {})
         return { digest, bytes, pushedAt, actor, isNew: true }
       } catch (error) {
@@ -250,7 +250,7 @@ async function * piecesOf (source, sizeOf) {
 }
 
 /** @param {Buffer} bytes  of a length that leaves two over where it is divided by three */
-function toBase64Url (bytes) {
+function paddedBase64Url (bytes) {
   return `${bytes.toString('base64url')}=`
 }
 

@@ -22,14 +22,14 @@ export function lookUpScript (script, cwd, searched = process.env.PATH ?? '') {
 
 /** @param {string} name @param {string} cwd @param {string} searched */
 function commandFile (name, cwd, searched) {
-  const folders = [...foldersAbove(cwd).map((folder) => path.join(folder, 'node_modules', '.bin')), ...searched.split(path.delimiter).filter(Boolean)]
+  const folders = [...foldersUpwards(cwd).map((folder) => path.join(folder, 'node_modules', '.bin')), ...searched.split(path.delimiter).filter(Boolean)]
   return folders.map((folder) => path.join(folder, name)).find((file) => isFile(file) && isExecutable(file))
 }
 
 /** @param {string} folder @returns {string[]} it and those that it lies in */
-function foldersAbove (folder) {
+function foldersUpwards (folder) {
   const parent = path.dirname(folder)
-  return parent === folder ? [folder] : [folder, ...foldersAbove(parent)]
+  return parent === folder ? [folder] : [folder, ...foldersUpwards(parent)]
 }
 
 /** @param {string} file @returns {'node' | 'other'} */

@@ -55,12 +55,12 @@ function unwrapStep (command, inherited) {
   if (isKnown && Object.hasOwn(WRAPPERS, name)) return WRAPPERS[name](rest, name)
   if (isKnown && isPackageManager(name)) return runManager(rest, name, inherited)
   const substitute = isKnown && Object.hasOwn(SUBSTITUTES, name) ? SUBSTITUTES[name](words, command.cwd) : null
-  if (substitute) return startSubstitute(command, substitute)
+  if (substitute) return withSubstitute(command, substitute)
   return runFile(rest, word, inherited)
 }
 
 /** @param {Command} command @param {import('./substitutes.js').Substitute} substitute @returns {Command} */
-function startSubstitute (command, substitute) {
+function withSubstitute (command, substitute) {
   if ('reason' in substitute) throw launchRefusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
   const next = { ...command, words: substitute.words }
   return substitute.note ? withNote(next, substitute.note) : next

@@ -111,15 +111,15 @@ export function createMirror ({ folder, streams, cursor, slots }) {
     return new Promise((resolve) => {
       /** @type {NodeJS.Timeout | undefined} */
       let timer
-      const endRest = (/** @type {boolean} */ isOut) => {
+      const endWrite = (/** @type {boolean} */ isOut) => {
         clearTimeout(timer)
         wake = null
         resolve(isOut)
       }
-      wake = () => { timer = setTimeout(endRest, END_PATIENCE_MS, false) }
+      wake = () => { timer = setTimeout(endWrite, END_PATIENCE_MS, false) }
       if (isStopped) wake()
-      // With an error where nobody reads any more, which is as good as read.
-      target.write(text, () => endRest(true))
+      // An error means that nobody reads any more; the lines are dropped then.
+      target.write(text, () => endWrite(true))
     })
   }
 

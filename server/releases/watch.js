@@ -115,10 +115,10 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
 
   function rollSoon () {
     clearTimeout(timer)
-    timer = setTimeout(restartWorkers, DEBOUNCE_MS)
+    timer = setTimeout(deployChange, DEBOUNCE_MS)
   }
 
-  async function restartWorkers () {
+  async function deployChange () {
     hasChanged = false
     try {
       await deploy()

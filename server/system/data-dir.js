@@ -95,7 +95,7 @@ export function openDataDir (wanted) {
         // Whoever looks for this master looks there too.
         withdrawAnnouncement(own)
         for (const other of others) {
-          if (succeeds(() => { makePrivate(path.dirname(other), SECRETS); writeJson(other, master) })) return
+          if (tryTo(() => { makePrivate(path.dirname(other), SECRETS); writeJson(other, master) })) return
         }
         throw error
       }
@@ -121,10 +121,10 @@ export function openDataDir (wanted) {
   /** Of a master that is gone, or was told of somewhere else. @param {string} announcement */
   function withdrawAnnouncement (announcement) {
     // Anybody can make a folder of that name in a place for all, or a link.
-    if (!succeeds(() => refuseFolder(whyPathDistrusted(announcement)))) return
-    succeeds(() => rmSync(announcement, { force: true }))
+    if (!tryTo(() => checkTrusted(whyPathDistrusted(announcement)))) return
+    tryTo(() => rmSync(announcement, { force: true }))
     // ENOTEMPTY: more than that is kept there.
-    if (path.dirname(announcement) !== folder) succeeds(() => rmdirSync(path.dirname(announcement)))
+    if (path.dirname(announcement) !== folder) tryTo(() => rmdirSync(path.dirname(announcement)))
   }
 
   /** @param {string} name @returns {string} made when there is none */
@@ -149,7 +149,7 @@ function placeFolder (wanted) {
   } catch (/** @type {any} */ error) {
     if (error instanceof DeckError) throw error
     if (!isOutOfReach(error, wanted)) throw unusableFolder(wanted, error)
-    const folder = fallbackFolders(wanted).find((each) => succeeds(() => makeFolder(each)))
+    const folder = fallbackFolders(wanted).find((each) => tryTo(() => makeFolder(each)))
     if (folder === undefined) throw unusableFolder(wanted, error)
     return { folder, away: `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and the history of before is not shown` }
   }
@@ -163,7 +163,7 @@ function isOutOfReach ({ code = '' }, folder) {
 /** @param {string} folder */
 function makeFolder (folder) {
   const isOurs = makePrivate(folder, SECRETS) || path.basename(folder) === DEFAULT_NAME
-  if (isOurs) succeeds(() => keepOutOfRepositories(folder))
+  if (isOurs) tryTo(() => keepOutOfRepositories(folder))
   for (const name of ['logs', 'crashes', 'orders']) makePrivate(path.join(folder, name), [])
   const token = path.join(folder, 'admin.token')
   if (readToken(token) === null) makeToken(token)
@@ -184,15 +184,15 @@ function keepOutOfRepositories (folder) {
  */
 function makePrivate (folder, secrets) {
   // Nothing is made where it is theirs to move, and nothing was put there meanwhile.
-  refuseFolder(whyPathDistrusted(folder))
+  checkTrusted(whyPathDistrusted(folder))
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  refuseFolder(whyFolderDistrusted(folder, secrets))
+  checkTrusted(whyFolderDistrusted(folder, secrets))
   accessSync(folder, constants.W_OK)
   return readdirSync(folder).length === 0
 }
 
-/** @param {string | null} reason @throws {DeckError} data-dir-unusable */
-function refuseFolder (reason) {
+/** @param {string | null} reason why a folder cannot be trusted; null: it can be @throws {DeckError} data-dir-unusable */
+function checkTrusted (reason) {
   if (reason !== null) throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}; correct that, or choose another folder (--data-dir)`)
 }
 
@@ -202,8 +202,8 @@ function newestOf (...files) {
   return files.reduce((best, file) => writtenAt(file) > writtenAt(best) ? file : best)
 }
 
-/** @param {() => void} work @returns {boolean} */
-function succeeds (work) {
+/** @param {() => void} work @returns {boolean} whether it was done */
+function tryTo (work) {
   try {
     work()
     return true

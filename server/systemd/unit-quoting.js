@@ -9,12 +9,12 @@ const SIMPLE_WORD = /^[\w@%+=:,./-]+$/
 
 /** The program of an ExecStart=. No variable is looked for in it. @param {string} file */
 export function quotedProgram (file) {
-  return quoteWord(escapedSpecifiers(mustBePrintable('node', file)))
+  return quoteIfNeeded(escapedSpecifiers(mustBePrintable('node', file)))
 }
 
 /** One word of an ExecStart= after the first. @param {string} what for the error @param {string} text */
 export function quotedWord (what, text) {
-  return quoteWord(escapedSpecifiers(mustBePrintable(what, text)).replaceAll('$', '$$$$'))
+  return quoteIfNeeded(escapedSpecifiers(mustBePrintable(what, text)).replaceAll('$', '$$$$'))
 }
 
 /** A setting that takes all of its line, as it stands. @param {string} what @param {string} text */
@@ -32,7 +32,7 @@ export function listedPath (what, file) {
 }
 
 /** @param {string} text */
-function quoteWord (text) {
+function quoteIfNeeded (text) {
   return SIMPLE_WORD.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 

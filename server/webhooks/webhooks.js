@@ -35,7 +35,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
     configure (wanted) {
       const before = [...webhooks]
       webhooks = wanted.map((target) => takeFrom(before, target) ?? toWebhook(target))
-      for (const webhook of before) closeHook(webhook)
+      for (const webhook of before) closeWebhook(webhook)
     },
 
     /**
@@ -44,7 +44,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
      * @throws {DeckError} not-found, stopping
      */
     test ({ id, actor }) {
-      const { target, test } = findHook(id)
+      const { target, test } = findWebhook(id)
       return test(() => publishEvent('webhook.test', { id, actor }, `test of webhook ${id} (${originOf(target)})`))
     },
 
@@ -54,7 +54,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
      * @throws {DeckError} not-found, delivery-not-failed, stopping
      */
     retry ({ id, delivery, actor }) {
-      const { target, retry } = findHook(id)
+      const { target, retry } = findWebhook(id)
       return retry(delivery, () => publishEvent('webhook.retried', { id, actor, delivery }, `delivery ${delivery} of webhook ${id} (${originOf(target)}) is sent again`))
     },
 
@@ -84,7 +84,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   }
 
   /** @param {ReturnType<typeof toWebhook>} webhook */
-  async function closeHook ({ close }) {
+  async function closeWebhook ({ close }) {
     const closed = close(DRAIN_MS)
     leaving.add(closed)
     await closed
@@ -92,7 +92,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   }
 
   /** @param {number} id */
-  function findHook (id) {
+  function findWebhook (id) {
     const webhook = webhooks.find((each) => each.id === id)
     if (!webhook) throw new DeckError('not-found', `Webhook ${id} does not exist: ${webhooks.length === 0 ? 'none is configured' : `expected ${webhooks.map((each) => each.id).join(' or ')}`}`)
     return webhook
