@@ -4,7 +4,7 @@ import { unpackChromium } from './chromium.js'
 import './no-hang.js'
 
 const require = createRequire(import.meta.url)
-// Imported, its megabytes would be searched for what they export before they run.
+// An import would search its megabytes for the names that they export, before it runs them.
 const { chromium } = /** @type {typeof import('playwright-core')} */ (require('playwright-core'))
 /** Of a busy machine, too. */
 const PATIENCE_MS = 40_000

@@ -77,10 +77,10 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
   await client.meetNext()
   return deck
 
-  function kill (/** @type {NodeJS.Signals} */ signal) {
-    const pid = pidOf(child)
+  function kill (/** @type {NodeJS.Signals} */ signal, pid = pidOf(child)) {
     try {
-      return pid !== undefined && process.kill(pid, signal)
+      // To the kernel 0, which a master has that was never met, is this process and all beside it.
+      return Boolean(pid) && process.kill(Number(pid), signal)
     } catch (/** @type {any} */ error) {
       // It has ended in between.
       if (error.code !== 'ESRCH') throw error
@@ -98,11 +98,12 @@ export async function startDeck (t, app, { workers = 2, flags = [], args = [], e
     if (isStuck) throw new Error(`the deck had not stopped ${PATIENCE_MS} ms after SIGTERM; output: ${output.stdout}${output.stderr}`)
     return result
 
-    /** A master outlives its keeper, and a worker both. */
+    /** A master outlives its keeper, and a worker both: told twice, the master ends all. Of two signals of a kind it may see one. */
     function killAll () {
       isStuck = true
       kill('SIGKILL')
-      for (const signal of ['SIGTERM', 'SIGTERM']) process.kill(client.masterPid, signal)
+      kill('SIGTERM', client.masterPid)
+      kill('SIGINT', client.masterPid)
     }
   }
 }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { marked } from 'marked'
-import { commandsOf as allCommandsOf } from '../../server/cli/help.js'
+import { commandsOf } from '../../server/cli/help.js'
 import { createProgram } from '../../server/cli/program.js'
 
 const ROOT = path.resolve(import.meta.dirname, '../..')
@@ -17,13 +17,13 @@ const PROGRAM = await createProgram(['help'], /** @type {any} */ ({}), { exitCod
  */
 export function examples () {
   const pages = ['README.md', ...readdirSync(path.join(ROOT, 'views/docs')).map((name) => path.join('views/docs', name))]
-  const ofPages = pages.flatMap((page) => commandsOf(readFileSync(path.join(ROOT, page), 'utf8')).map((line) => ({ from: page, line })))
-  const ofHelp = allCommandsOf(PROGRAM).flatMap((command) => command.examples.map(([, line]) => ({ from: `${command.name()} --help`, line })))
+  const ofPages = pages.flatMap((page) => linesOf(readFileSync(path.join(ROOT, page), 'utf8')).map((line) => ({ from: page, line })))
+  const ofHelp = commandsOf(PROGRAM).flatMap((command) => command.examples.map(([, line]) => ({ from: `${command.name()} --help`, line })))
   return [...new Map([...ofHelp, ...ofPages].map((example) => [example.line, example])).values()]
 }
 
 /** @param {string} markdown @returns {string[]} */
-function commandsOf (markdown) {
+function linesOf (markdown) {
   /** @type {string[]} */
   const blocks = []
   marked.walkTokens(marked.lexer(markdown), (token) => { if (token.type === 'code') blocks.push(token.text) })

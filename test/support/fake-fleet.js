@@ -1,6 +1,6 @@
 import { batchesOf } from '../../server/fleet/plan.js'
 import { refusalOf } from '../../server/fleet/refusal.js'
-import { startRollout, finishTurn as finish, steerRollout, takeTurn } from '../../server/fleet/rollout.js'
+import { finishTurn, startRollout, steerRollout, takeTurn } from '../../server/fleet/rollout.js'
 
 /**
  * A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real document.
@@ -50,7 +50,7 @@ export function aRollout (members, fields = {}) {
 export function afterTurnsOf (rollout, ...members) {
   return members.reduce((document, member, index) => {
     const at = (/** @type {number} */ ms) => new Date(Date.parse(rollout.startedAt) + index * 5000 + ms).toISOString()
-    return finish(takeTurn(document, member, { at: at(0), boot: 'boot', from: 'r3' }), member, { at: at(4200), state: 'succeeded', rollout: 3, to: 'r4' })
+    return finishTurn(takeTurn(document, member, { at: at(0), boot: 'boot', from: 'r3' }), member, { at: at(4200), state: 'succeeded', rollout: 3, to: 'r4' })
   }, rollout)
 }
 
@@ -59,14 +59,9 @@ export function inTurnOf (rollout, member, at = AT) {
   return takeTurn(rollout, member, { at, boot: 'boot', from: 'r3' })
 }
 
-/** @param {FleetRollout} rollout @param {string} member whose turn ends well @param {string} [at] */
-export function finishTurn (rollout, member, at = AT) {
-  return finish(rollout, member, { at, state: 'succeeded', rollout: 3, to: 'r4' })
-}
-
 /** @param {FleetRollout} rollout @param {string} member whose turn begins, and fails @param {string} reason */
 export function failedTurnOf (rollout, member, reason) {
-  return finish(inTurnOf(rollout, member), member, { at: AT, state: 'failed', rollout: 3, reason })
+  return finishTurn(inTurnOf(rollout, member), member, { at: AT, state: 'failed', rollout: 3, reason })
 }
 
 /**

@@ -1,5 +1,5 @@
 import { createMember, NO_MEMORY, reduceMember } from '../../server/fleet/member.js'
-import { startRollout, giveUp, steerRollout, takeTurn } from '../../server/fleet/rollout.js'
+import { giveUp, startRollout, steerRollout, takeTurn } from '../../server/fleet/rollout.js'
 
 /**
  * Members of a fleet and a NATS server, without processes, network or time of their own: each step is one thing that happens to
