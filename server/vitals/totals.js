@@ -1,3 +1,4 @@
+import { CAUSES } from '../causes.js'
 import { addSparse, BOUNDS_MS, BUCKETS } from '../../workers/histogram.js'
 import { STATUS_CLASSES } from '../../workers/protocol.js'
 
@@ -8,12 +9,8 @@ import { STATUS_CLASSES } from '../../workers/protocol.js'
 const SHOWN_BOUNDS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000, 30_000, 60_000]
 const SHOWN_BUCKETS = SHOWN_BOUNDS_MS.map((ms) => BOUNDS_MS.indexOf(ms))
 
-/** Why workers end. Known beforehand, so that each is told from zero on, and the labels are bounded. */
+/** Counts the ends of any other cause, so that the labels are bounded. */
 const OTHER_CAUSE = 'other'
-const CAUSES = [
-  'crash', 'boot-failure', 'hung', 'out-of-memory', 'killed', 'memory-limit', 'max-age', 'max-requests', 'app-request', 'finished', 'deploy', 'rollback', 'restart',
-  'scale-down', 'operator', 'shutdown', 'upgrade', 'master-lost', OTHER_CAUSE
-]
 const ROLLOUT_ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']
 
 /** What has been counted since this master began. Keyed by slot, so that it only grows when a slot's worker changes. */
@@ -23,7 +20,7 @@ export function createTotals () {
   const latency = new Float64Array(BUCKETS)
   let latencySumMs = 0
   /** @type {Map<string, number>} */
-  const exits = new Map(CAUSES.map((cause) => [cause, 0]))
+  const exits = new Map([...CAUSES, OTHER_CAUSE].map((cause) => [cause, 0]))
   let endedRequests = 0
   let endedConnections = 0
   /** @type {Map<number, number>} */
