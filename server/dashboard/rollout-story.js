@@ -56,7 +56,7 @@ export function momentsOf (rollout, still) {
       icon,
       tone: type === 'rollout.judged' ? toneOfVerdict(passed) : tone,
       // A step of the whole rollout has no label of its own.
-      label: type === 'rollout.step' && message ? capitalize(withDurations(message)) : label,
+      label: type === 'rollout.step' && message ? capitalize(message) : label,
       message: type === 'rollout.step' || SAID_BY_LABEL.includes(type) ? null : message,
       actor,
       pausedMs: pause ? pause.endMs - pause.startMs : null
@@ -144,11 +144,6 @@ function msBetween (from, to) {
 /** @param {number} value @param {number} least @param {number} most */
 function clamp (value, least, most) {
   return Math.min(Math.max(value, least), Math.max(least, most))
-}
-
-/** @param {string} message of the lifecycle, which writes all durations in ms */
-function withDurations (message) {
-  return message.replace(/\b(\d{1,12}) ms\b/g, (_, ms) => formatExactDuration(Number(ms)))
 }
 
 /** @param {string} text */
