@@ -23,7 +23,7 @@ document.addEventListener('click', async ({ target }) => {
   const id = /** @type {HTMLElement} */ (target).closest('[data-revoke]')?.getAttribute('data-revoke')
   const ended = id && await sendRequest('DELETE', `/api/v1/tokens/${id}`)
   if (!ended) return
-  const others = ended.alsoEnded.length > 0 ? ` So are the tokens that it created: ${ended.alsoEnded.join(', ')}.` : ''
+  const others = ended.alsoEnded.length > 0 ? ` The tokens that it created are revoked, too: ${ended.alsoEnded.join(', ')}.` : ''
   keepNotice(`Token ${id} is revoked; its sessions are closed.${others}`)
   location.reload()
 })

@@ -67,7 +67,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     get secondsPerPx () { return (scale.max - scale.min) / Math.max(1, plot.over.clientWidth) },
 
     /** @param {number} second */
-    at: (second) => markAt(second),
+    at: (second) => clustersAt(second),
 
     /** Call it after a change of colours or of the time zone. */
     redraw () {
@@ -117,7 +117,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
           show: true,
           size: 3,
           fill: colour(tone),
-          filter: isAlone
+          filter: lonePoints
         },
         ...(isFilled && { fill: `color-mix(in srgb, ${colour(tone)} 12%, transparent)` })
       }))],
@@ -125,7 +125,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     }, data, place)
     made.over.append(flag)
     made.over.addEventListener('click', () => {
-      const [cluster] = markAt(made.posToVal(Number(made.cursor.left), 'x'))
+      const [cluster] = clustersAt(made.posToVal(Number(made.cursor.left), 'x'))
       if (cluster) onOpen(cluster)
     })
     return made
@@ -144,7 +144,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     flag.hidden = !isSomewhere
     if (!isSomewhere) return
     flag.style.left = `${Math.min(Math.max(0, left - flag.offsetWidth / 2), Math.max(0, over.clientWidth - flag.offsetWidth))}px`
-    over.style.cursor = markAt(second).length > 0 ? 'pointer' : ''
+    over.style.cursor = clustersAt(second).length > 0 ? 'pointer' : ''
   }
 
   /** @param {UPlot} u */
@@ -157,7 +157,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   }
 
   /** @param {number} second @returns {Cluster[]} what happened there */
-  function markAt (second) {
+  function clustersAt (second) {
     const reachS = REACH_PX * (scale.max - scale.min) / Math.max(1, plot.over.clientWidth)
     return clusters.filter(({ firstS, lastS }) => second >= firstS - reachS && second <= lastS + reachS)
   }
@@ -211,8 +211,8 @@ function drawBar (ctx, { left, right, px }, { top, height }) {
   ctx.globalAlpha = 1
 }
 
-/** A single value between two gaps gets a dot, as it has no line. @param {UPlot} u @param {number} index */
-function isAlone ({ data }, index) {
+/** A single value between two gaps gets a dot, as it has no line. @param {UPlot} u @param {number} index @returns {number[]} indices */
+function lonePoints ({ data }, index) {
   const values = data[index]
   const isNothing = (/** @type {number} */ at) => values[at] === null || values[at] === undefined
   return /** @type {number[]} */ ([...values.keys()]).filter((at) => !isNothing(at) && isNothing(at - 1) && isNothing(at + 1))

@@ -108,7 +108,7 @@ function followNow () {
   choice.value = isLive(chosen) ? chosen.name : 'part'
   byId('charts-part').hidden = isLive(chosen)
   if (isLive(chosen)) return
-  byId('charts-span').textContent = spanText(chosen.sinceMs / 1000, chosen.untilMs / 1000, currentUrl())
+  byId('charts-span').textContent = spanText(chosen.sinceMs / 1000, chosen.untilMs / 1000, viewerTime())
   for (const page of ['history', 'logs']) byId(`charts-${page}`).setAttribute('href', urlOf(page, spanParams(chosen)))
 }
 
@@ -154,7 +154,7 @@ function listClusters (clusters) {
     link.dataset.key = `${each.lane} ${each.firstS}`
     const when = document.createElement('span')
     when.className = 'fine'
-    when.textContent = spanText(each.firstS, each.lastS, currentUrl())
+    when.textContent = spanText(each.firstS, each.lastS, viewerTime())
     link.append(when, ` ${clusterText(each)}`)
     const item = document.createElement('li')
     item.className = `tone-${each.tone} is-${each.lane}`
@@ -187,7 +187,7 @@ function readAt ({ lines, format }, figure, index, second) {
   }
   if (index === null) return ''
   const happened = figure.querySelector('.chart-place:is(:hover, :focus)') ? reference.plot.at(second).map(clusterText) : []
-  return [momentText(measuredAt(index, second), { stepS: shown.stepS, ...currentUrl() }), ...happened].join('\n')
+  return [momentText(measuredAt(index, second), { stepS: shown.stepS, ...viewerTime() }), ...happened].join('\n')
 }
 
 /** @param {string} column @param {number | null} index */
@@ -237,7 +237,7 @@ function movePoint (chart, second) {
 /** Describes a chart for screen readers. @param {DrawnChart} chart */
 function describeChart ({ place, figure, plot }) {
   const values = Array.from(figure.querySelectorAll('.chart-value'), (value) => String(value.textContent).trim().replace(/\s+/g, ' '))
-  const at = moment === null ? ['now'] : [momentText(moment, { stepS: shown.stepS, ...currentUrl() }), ...plot.at(moment).map(clusterText)]
+  const at = moment === null ? ['now'] : [momentText(moment, { stepS: shown.stepS, ...viewerTime() }), ...plot.at(moment).map(clusterText)]
   const part = moment === null ? 1 : (moment - shown.fromS) / (shown.toS - shown.fromS)
   place.setAttribute('aria-valuenow', String(Math.round(part * 100)))
   place.setAttribute('aria-valuetext', [...at, ...values].join(', '))
@@ -260,7 +260,7 @@ function urlOf (page, filters, isOfSlot = true) {
   return `${BASE}/${page}?${new URLSearchParams({ ...filters, ...(slot !== null && isOfSlot && { slot: String(slot) }) })}`
 }
 
-function currentUrl () {
+function viewerTime () {
   return { nowS: serverTime() / 1000, timeZone: timeZone() }
 }
 

@@ -33,7 +33,7 @@ async function startFlame () {
 
   byId('flame-functions').replaceChildren(...functions.slice(0, MAX_FUNCTIONS).map((each) => toRow(each, () => pickFunction(each.key))))
   search.addEventListener('input', () => {
-    onKey(null)
+    pressButton(null)
     const wanted = search.value.trim().toLowerCase()
     markRows((frame) => wanted !== '' && `${frame.name} ${frame.place}`.toLowerCase().includes(wanted))
     if (wanted === '') setText('flame-status', summary)
@@ -50,7 +50,7 @@ async function startFlame () {
 
   /** @param {string} key of the function that was clicked in the table */
   function pickFunction (key) {
-    const isChosen = onKey(key)
+    const isChosen = pressButton(key)
     search.value = ''
     markRows((frame) => isChosen && frame.key === key)
     if (!isChosen) setText('flame-status', summary)
@@ -125,7 +125,7 @@ function lineOf (className, text) {
 }
 
 /** @param {string | null} key @returns {boolean} whether its function is chosen now */
-function onKey (key) {
+function pressButton (key) {
   let isChosen = false
   for (const button of byId('flame-functions').querySelectorAll('button')) {
     const isOn = button.dataset.key === key && button.getAttribute('aria-pressed') !== 'true'

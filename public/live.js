@@ -43,7 +43,7 @@ const socket = io({
 /** When the master was heard last, by its own clock. */
 let heardAt = serverTime()
 socket.on('connect', watchPage)
-socket.io.on('ping', onConnection)
+socket.io.on('ping', noteHeard)
 socket.on('fragments', showUpdate)
 socket.on('signed-out', toSignIn)
 // Who signs out here is led on by the form.
@@ -53,8 +53,8 @@ socket.on('connect_error', async () => {
   setLive(false)
   if (await isSignedOut()) toSignIn()
 })
-if (choicesOf('notify').length > 0) notifyListeners()
-document.addEventListener('clusterdeck:notifications', notifyListeners)
+if (choicesOf('notify').length > 0) followNotifications()
+document.addEventListener('clusterdeck:notifications', followNotifications)
 // The filters of the history change the address without a new page.
 document.addEventListener('htmx:after:swap', () => {
   updateTicks()
@@ -77,7 +77,7 @@ let shown = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('toas
 /** After a connection was lost, too: the server answers with everything on this page that has changed. */
 function watchPage () {
   watched = location.href
-  socket.emit('watch', onVisible(), shown, (/** @type {{ version: string, software: string }} */ { version, software }) => {
+  socket.emit('watch', watchedPath(), shown, (/** @type {{ version: string, software: string }} */ { version, software }) => {
     setLive(true)
     const { assets, software: known } = document.documentElement.dataset
     const notice = software === known ? null : `The master was upgraded to ${software}.`
@@ -88,18 +88,18 @@ function watchPage () {
   })
 }
 
-/** Whoever wants no notifications gets nothing for them. */
-async function notifyListeners () {
+/** Loads the script of the notifications, which a browser that wants none does not need. */
+async function followNotifications () {
   const { startNotifications } = await import('./notifications.js')
   startNotifications(socket)
 }
 
-function onConnection () {
+function noteHeard () {
   heardAt = serverTime()
 }
 
 function setLive (/** @type {boolean} */ isLive) {
-  if (isLive) onConnection()
+  if (isLive) noteHeard()
   else if (offline.hidden) sayLost()
   for (const element of document.querySelectorAll(ORDERS)) element.toggleAttribute('inert', !isLive)
   offline.hidden = isLive
@@ -113,22 +113,22 @@ function sayLost () {
   localiseTimes(offline)
 }
 
-/** Nobody looks at a hidden page but for its title and its icon, which the server sends with an address that is no page, too. */
-function onVisible () {
-  return document.hidden ? '/hidden' : currentUrl()
+/** What the server is asked to watch. A hidden page shows its title and its icon alone, which come with a path that is no page, too. */
+function watchedPath () {
+  return document.hidden ? '/hidden' : currentPath()
 }
 
 /** What the server calls this page. */
-function currentUrl () {
+function currentPath () {
   return location.pathname + location.search
 }
 
 /** @param {Update} update */
 function showUpdate ({ now, url, fragments, figures, vitals }) {
   setServerTime(now)
-  onConnection()
+  noteHeard()
   // It was sent before the filters of this page had changed.
-  if (url !== onVisible()) return
+  if (url !== watchedPath()) return
   for (const fragment of fragments) showFragment(fragment)
   showFigures(figures)
   if (vitals) document.dispatchEvent(new CustomEvent('vitals', { detail: vitals }))

@@ -64,7 +64,7 @@ export function shownLine (text) {
   // Cut before it is looked at: what it costs to show a line must not depend on who wrote it.
   const part = text.length > MAX_SHOWN_CHARS ? wholeCharacters(text.slice(0, MAX_SHOWN_CHARS)) : text
   const cutChars = text.length - part.length
-  const { parts, tone } = (cutChars === 0 && openLinks(part)) || { parts: toColoured(part), tone: '' }
+  const { parts, tone } = (cutChars === 0 && jsonParts(part)) || { parts: toColoured(part), tone: '' }
   return { text: parts.map(({ text: each }) => each).join(''), parts, tone, cutChars }
 }
 
@@ -84,7 +84,7 @@ export function formatCount (n) {
 }
 
 /** @param {string} text a line @returns {Pick<ShownLine, 'parts' | 'tone'> | null} null: it is no JSON object that says something */
-function openLinks (text) {
+function jsonParts (text) {
   const fields = objectOf(text)
   if (!fields) return null
   const levelField = LEVEL_FIELDS.find((name) => ['string', 'number'].includes(typeof fields[name]))

@@ -85,8 +85,8 @@ export function createView (list, onChange, { mark = null } = {}) {
     const fragment = document.createDocumentFragment()
     if (leftOut > 0) fragment.append(noteElement(`… ${formatCount(leftOut)} lines left out; the page keeps the last ${formatCount(MAX_LINES)}`))
     for (const item of items) fragment.append(toElement(item, wanted))
-    for (let surplus = list.childElementCount + fragment.childElementCount - MAX_LINES; surplus > 0 &&
-      list.firstChild; surplus--) list.firstElementChild?.remove()
+    const surplus = list.childElementCount + fragment.childElementCount - MAX_LINES
+    for (let left = surplus; left > 0 && list.firstChild; left--) list.firstElementChild?.remove()
     list.append(fragment)
     toEnd()
     reportCount()
@@ -136,9 +136,8 @@ function toElement (item, wanted) {
   const line = elementOf('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
   const body = elementOf('span', 'line-text')
   body.append(...shown.parts.map((part) => part.style === '' ? part.text : elementOf('span', part.style, part.text)))
-  line.append(timeElement(arrivedAt), elementOf('span', 'line-slot', String(Number(slot))), elementOf('span', 'line-stream', stream === 'stderr'
-    ? 'err'
-    : ''), body)
+  const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
+  line.append(timeElement(arrivedAt), elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
   if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
   line.hidden = !isMatch(shown.text, wanted)
   return line

@@ -68,11 +68,9 @@ function openPanel (panel) {
     ? createTail({ url: BASE + String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
     : null
 
-  const listenTo = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => target.addEventListener(
-    type,
-    handler,
-    { signal: stopped.signal }
-  )
+  const listenTo = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => {
+    target.addEventListener(type, handler, { signal: stopped.signal })
+  }
   if (isLive) {
     listenTo(follow, 'click', () => view.follow(!isPressed(follow)))
     listenTo(jump, 'click', () => {

@@ -49,15 +49,14 @@ export function createSeries (columns) {
       for (const point of points) {
         if (point.second >= toS) break
         const isAfterGap = point.second - knownUntil >= point.stepS / 2
-        if (isAfterGap) rows.push(...emptySeries(knownUntil, point.second - point.stepS / 2))
+        if (isAfterGap) rows.push(...emptyRows(knownUntil, point.second - point.stepS / 2))
         const last = rows.at(-1)
-        if (!isAfterGap &&
-          last &&
-          Math.floor(last.second / groupS) === Math.floor(point.second / groupS)) last.row = last.row.map((value, index) => highestOf(value, point.row[index]))
+        const isOfGroup = !isAfterGap && last && Math.floor(last.second / groupS) === Math.floor(point.second / groupS)
+        if (isOfGroup) last.row = last.row.map((value, index) => highestOf(value, point.row[index]))
         else rows.push({ second: point.second, row: point.row })
         knownUntil = point.second + point.stepS
       }
-      if (toS - knownUntil > freshS(stepS)) rows.push(...emptySeries(knownUntil, toS))
+      if (toS - knownUntil > freshS(stepS)) rows.push(...emptyRows(knownUntil, toS))
       return /** @type {any} */ ({
         time: rows.map(({ second }) => second),
         ...Object.fromEntries(columns.map((name, index) => [name, rows.map(({ row }) => row[index])]))
@@ -66,7 +65,7 @@ export function createSeries (columns) {
   }
 
   /** @param {number} from @param {number} to */
-  function emptySeries (from, to) {
+  function emptyRows (from, to) {
     const row = columns.map(() => null)
     return to > from ? [{ second: from, row }, { second: to, row }] : [{ second: from, row }]
   }

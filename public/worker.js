@@ -23,18 +23,18 @@ async function askWorker () {
     const response = await fetch(BASE + requests.dataset.url, { headers: { Accept: 'application/json, application/problem+json' } })
     const body = await response.json()
     if (response.ok) showRequests(body)
-    else tellProblem(response.status === 404 ? 'The worker has ended.' : body.detail)
+    else showReason(response.status === 404 ? 'The worker has ended.' : body.detail)
     if (response.status === 404) return
   } catch {
     // The master is away: the page says so elsewhere.
-    tellProblem('Not known: the master did not answer.')
+    showReason('Not known: the master did not answer.')
   }
   if (!document.hidden) timer = setTimeout(askWorker, ASK_EVERY_MS)
 }
 
 /** @param {{ items: { method: string, path: string, ageMs: number }[], total: number }} open */
 function showRequests ({ items, total }) {
-  if (items.length === 0) return tellProblem('No requests in flight.')
+  if (items.length === 0) return showReason('No requests in flight.')
   byId('worker-requests-rows').replaceChildren(...items.map(({ method, path, ageMs }) => {
     const row = document.createElement('tr')
     row.append(cellOf('mono', method), cellOf('mono request-path', path), cellOf('num', formatExactDuration(ageMs)))
@@ -46,7 +46,7 @@ function showRequests ({ items, total }) {
 }
 
 /** @param {string} text why there is no list */
-function tellProblem (text) {
+function showReason (text) {
   setText('worker-requests-empty', text)
   setText('worker-requests-count', '')
   byId('worker-requests-empty').hidden = false
