@@ -1,5 +1,5 @@
 /**
- * Answers what sockets ask for. Of what one asks for faster than it is to be answered, only the last counts.
+ * Answers the requests of sockets. If a socket asks more often than it is answered, only its last request counts.
  * @typedef {import('socket.io').Socket} Socket
  * @typedef {ReturnType<typeof throttleLatest>} LatestThrottle
  */
@@ -20,7 +20,7 @@ export function throttleLatest (answer) {
       const earlier = waiting.get(socket)
       if (earlier) return Object.assign(earlier, { wish })
       const waitMs = (answeredAt.get(socket) ?? -Infinity) + MIN_GAP_MS - performance.now()
-      waiting.set(socket, { wish, timer: setTimeout(grantSocket, Math.max(0, waitMs), socket) })
+      waiting.set(socket, { wish, timer: setTimeout(answerWish, Math.max(0, waitMs), socket) })
     },
 
     forget: forgetSocket,
@@ -30,7 +30,7 @@ export function throttleLatest (answer) {
     }
   }
 
-  function grantSocket (/** @type {Socket} */ socket) {
+  function answerWish (/** @type {Socket} */ socket) {
     const wish = waiting.get(socket)?.wish
     forgetSocket(socket)
     answer(socket, wish)

@@ -50,7 +50,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
 
     /** @returns {KnownToken[]} newest first, also those that have expired @throws {DeckError} history-unavailable */
     list () {
-      return /** @type {KnownToken[]} */ (writeOrThrow(() => store.list()).filter(({ id }) => !revoked.has(id)))
+      return /** @type {KnownToken[]} */ (useStore(() => store.list()).filter(({ id }) => !revoked.has(id)))
     },
 
     /**
@@ -59,7 +59,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
      * @throws {DeckError} not-possible, history-unavailable
      */
     create ({ name, role, ttlMs, createdBy, createdWith }) {
-      return writeOrThrow(() => {
+      return useStore(() => {
         if (store.list().length >= MAX_TOKENS) throw new DeckError('not-possible', `there are ${MAX_TOKENS} tokens already: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
         const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs }
@@ -79,7 +79,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
       const made = madeWith(id, all)
       for (const each of [token, ...made]) revoked.add(each.id)
       for (const listener of listeners) listener()
-      writeOrThrow(() => store.remove(id))
+      useStore(() => store.remove(id))
       return /** @type {{ token: KnownToken, made: KnownToken[] }} */ ({ token, made })
     },
 
@@ -118,7 +118,7 @@ function readOrNull (read) {
 }
 
 /** @template T @param {() => T} work @returns {T} @throws {DeckError} history-unavailable */
-function writeOrThrow (work) {
+function useStore (work) {
   try {
     return work()
   } catch (error) {

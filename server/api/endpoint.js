@@ -156,7 +156,7 @@ function negotiateType (req, produces) {
 /** @param {Operation} operation @param {Request} req @param {Response} res */
 async function bodyOf (operation, req, res) {
   if (req.method === 'GET' || req.method === 'HEAD') return {}
-  if (operation.takes !== undefined) return isStreamed(operation.takes, req)
+  if (operation.takes !== undefined) return acceptStream(operation.takes, req)
   if (!hasBody(req)) return parseBody(operation.body ?? NO_BODY, {})
   checkType(req, JSON_TYPE)
   await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
@@ -165,8 +165,8 @@ async function bodyOf (operation, req, res) {
   return parseBody(operation.body ?? NO_BODY, req.body)
 }
 
-/** @param {string} type @param {Request} req */
-function isStreamed (type, req) {
+/** Leaves the body to `handle`, which reads it as it comes. @param {string} type @param {Request} req */
+function acceptStream (type, req) {
   checkType(req, type)
   takeTime(req)
   return {}

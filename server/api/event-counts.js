@@ -119,9 +119,9 @@ function addTo (counts, more) {
 
 /** @param {{ since: number, until: number, step?: keyof typeof STEPS_MS }} query @throws {DeckError} `invalid-query` */
 function stepOf ({ since, until, step }) {
-  const isFineEnough = (/** @type {keyof typeof STEPS_MS} */ name) => (until - since) / STEPS_MS[name] <= MAX_STEPS
-  const chosen = step ?? STEP_NAMES.find(isFineEnough)
-  if (chosen !== undefined && isFineEnough(chosen)) return STEPS_MS[chosen]
+  const hasFewSteps = (/** @type {keyof typeof STEPS_MS} */ name) => (until - since) / STEPS_MS[name] <= MAX_STEPS
+  const chosen = step ?? STEP_NAMES.find(hasFewSteps)
+  if (chosen !== undefined && hasFewSteps(chosen)) return STEPS_MS[chosen]
   throw new DeckError(
     'invalid-query',
     `${step ? 'step' : 'since'}: expected at most ${MAX_STEPS} steps from since to until, received ${Math.ceil((until - since) / STEPS_MS[step ?? '1d'])}`

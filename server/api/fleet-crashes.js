@@ -94,14 +94,14 @@ export function fleetCrashResources ({ deck, now }) {
         path: { fingerprint: NAME },
         problems: ['no-fleet', 'not-found'],
         answer: SETTLED,
-        handle: async ({ req, auth }) => ({ body: await fleetOf(deck).settleCrash(parseId(String(req.params.fingerprint)), action, auth) })
+        handle: async ({ req, auth }) => ({ body: await fleetOf(deck).settleCrash(parseFingerprint(String(req.params.fingerprint)), action, auth) })
       })
     }]))
   }
 }
 
 /** @param {string} text @throws {DeckError} invalid-id */
-function parseId (text) {
+function parseFingerprint (text) {
   if (FINGERPRINT.test(text)) return text
   throw new DeckError('invalid-id', `fingerprint: expected one such as v1:0123456789abcdef0123456789abcdef, received ${JSON.stringify(text.slice(0, 80))}`)
 }

@@ -13,7 +13,7 @@ import { IDEMPOTENCY_KEY } from './idempotency.js'
 const ANSWER_WITHIN_MS = 10_000
 /** The longest time that a member may wait before it answers. */
 const MAX_WITHIN_MS = 75_000
-/** A path of the member, which this deck need not know. */
+/** Bodies and answers of the member, whose API this deck need not know. */
 const ANY_JSON = z.looseObject({})
 const ANY_TEXT = { 'application/json': ANY_JSON, 'application/x-ndjson': z.string(), 'text/csv': z.string(), 'text/plain': z.string() }
 const PATH = {

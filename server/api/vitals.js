@@ -78,12 +78,12 @@ export function vitalsResources ({ deck, now }) {
     if (sinceMs >= until) {
       throw new DeckError('invalid-query', `since: expected a time before until (${toIso(until)}), received ${toIso(sinceMs)}`)
     }
-    const { name, stepMs } = STEPS.find((each) => step === undefined ? isFineEnough(each, sinceMs, until) : each.name === step) ?? STEPS[2]
+    const { name, stepMs } = STEPS.find((each) => step === undefined ? suitsRange(each, sinceMs, until) : each.name === step) ?? STEPS[2]
     const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, slots })
     return { step: name, since: toIso(sinceMs), until: toIso(until), ...series, next: nextMs === null ? null : toIso(nextMs) }
   }
 
-  function isFineEnough (/** @type {typeof STEPS[number]} */ { keptMs, rangeMs }, /** @type {number} */ sinceMs, /** @type {number} */ untilMs) {
+  function suitsRange (/** @type {typeof STEPS[number]} */ { keptMs, rangeMs }, /** @type {number} */ sinceMs, /** @type {number} */ untilMs) {
     return untilMs - sinceMs <= rangeMs + TOLERANCE_MS && now() - sinceMs <= keptMs + TOLERANCE_MS
   }
 }
