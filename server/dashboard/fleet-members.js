@@ -114,11 +114,12 @@ export function healthOf (members, { nats, rollout }) {
   const countOf = (/** @type {Health} */ health) => members.filter(HEALTHS[health].isOf).length
   const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
   const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`].filter(Boolean)
-  const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || rollout?.state === 'held'
+  const held = rollout?.state === 'held' ? `; rollout ${rollout.id} is held` : ''
+  const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || held !== ''
   const isUnderWay = rollout !== null && ['running', 'paused', 'rolling-back'].includes(rollout.state)
   if (silent + ill === 0) {
     const well = members.length === 1 ? 'The one member is well' : `All ${members.length} members are well`
-    return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok', text: behind > 0 ? `${well}, ${behind} behind` : well }
+    return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok', text: `${well}${behind > 0 ? `, ${behind} behind` : ''}${held}` }
   }
-  return { tone: isBad ? 'bad' : 'warn', text: `${all}: ${parts.join(', ')}` }
+  return { tone: isBad ? 'bad' : 'warn', text: `${all}: ${parts.join(', ')}${held}` }
 }
