@@ -28,13 +28,13 @@ const STEP = z.strictObject({
   state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
   oldWorker: NUMBER.nullable(),
   newWorker: NUMBER.nullable(),
-  from: RELEASE_NAME.describe('to which this slot goes back'),
+  from: RELEASE_NAME.describe('to which this slot rolls back'),
   isCanary: z.boolean(),
   startedAt: TIME.nullable(),
   readyAt: TIME.nullable().describe('its new worker was ready').optional(),
   promotedAt: TIME.nullable().describe('its new worker took the slot over, and the old one began to drain').optional(),
   drainedAt: TIME.nullable().describe('the old worker was gone').optional(),
-  revertingAt: TIME.nullable().describe('since when the slot goes back').optional(),
+  revertingAt: TIME.nullable().describe('since when the slot rolls back').optional(),
   finishedAt: TIME.nullable()
 })
 
@@ -79,7 +79,7 @@ export const ROLLOUT = z.strictObject({
   startedAt: TIME,
   finishedAt: TIME.nullable(),
   reason: z.string().nullable().describe('why it has not succeeded'),
-  abortedBy: ACTOR.nullable().describe('who has called it off; null: nobody'),
+  abortedBy: ACTOR.nullable().describe('who has aborted it; null: nobody'),
   warnings: z.array(z.string()),
   hook: z.strictObject({
     name: z.enum(['beforeDeploy']),
