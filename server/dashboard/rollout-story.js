@@ -18,9 +18,6 @@ const MIN_WIDTH = 4
 /** A shorter wait is not mentioned. */
 const NOTABLE_MS = 100
 
-/** Its label and its actor already say this. */
-const SAID_BY_LABEL = Object.freeze(['rollout.paused', 'rollout.resumed'])
-
 const STOPS = Object.freeze(['rollout.paused', 'rollout.held'])
 const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed', 'rollout.succeeded'])
 
@@ -57,11 +54,16 @@ export function momentsOf (rollout, still) {
       tone: type === 'rollout.judged' ? toneOfVerdict(passed) : tone,
       // A step of the whole rollout has no label of its own.
       label: type === 'rollout.step' && message ? capitalize(message) : label,
-      message: type === 'rollout.step' || SAID_BY_LABEL.includes(type) ? null : message,
+      message: type === 'rollout.step' || message === labelAndActor(type, actor) ? null : message,
       actor,
       pausedMs: pause ? pause.endMs - pause.startMs : null
     }
   })
+}
+
+/** @param {string} type @param {string | null} actor @returns {string} what both already say: `paused by ada` */
+function labelAndActor (type, actor) {
+  return `${type.slice('rollout.'.length)} by ${actor}`
 }
 
 /** @param {RolloutView} rollout @returns {import('../lifecycle/state.js').Moment[]} */
