@@ -4,9 +4,9 @@
 
 /**
  * Where a worker listens: `url` such as `http://localhost:3000`; `isFixed`: by the app's choice and with the other workers,
- * so that a successor can be expected to have it too. `isVacant`: nobody listens there any more. `hasPid`: a path that is named
- * after its process, as that of Watt's own API, so that no successor has it.
- * @typedef {{ url: string, isFixed: boolean, isVacant?: boolean, hasPid?: boolean }} Address
+ * so that a successor can be expected to have it too. `isVacant`: nobody listens there any more. `isOfProcess`: its path
+ * has the pid of the process in it, as that of Watt's own API has, so that no successor can have it.
+ * @typedef {{ url: string, isFixed: boolean, isVacant?: boolean, isOfProcess?: boolean }} Address
  */
 
 // An app may open listeners without end, as FTP servers do for every transfer.
@@ -18,7 +18,7 @@ const GRACE_MS = 3000
 export function addAddress (transition, worker, { url, isFixed }) {
   const known = worker.addresses
   if (known.length >= MAX_PER_WORKER || known.some((each) => each.url === url)) return
-  known.push({ url, isFixed, ...(isNamedAfter(url, worker.pid) && { hasPid: true }) })
+  known.push({ url, isFixed, ...(isNamedAfter(url, worker.pid) && { isOfProcess: true }) })
   transition.emitForWorker('worker.listening', worker, { message: url })
 }
 
@@ -36,15 +36,16 @@ export function removeAddress (worker, url) {
 export function missingAddresses ({ state }, worker) {
   if (state.options.ready.addresses === 'any') return []
   const has = new Set(worker.addresses.map(({ url }) => placeOf(url)))
-  return (state.addresses[slotOf(worker)] ?? []).filter(({ url, isFixed, hasPid }) => isFixed && !has.has(placeOf(url)) && !(hasPid && isLeft(state, url))).map(({ url }) => url)
+  const expected = (state.addresses[slotOf(worker)] ?? []).filter(({ url, isFixed, isOfProcess }) => isFixed && !(isOfProcess && isUnserved(state, url)))
+  return expected.map(({ url }) => url).filter((url) => !has.has(placeOf(url)))
 }
 
 /**
- * While a worker serves that has such a path, the next one is not taken for its equal: what else it listens on, as in a
- * thread, may be busy. Without it there is nobody to protect, and nothing to wait for.
- * @param {PoolState} state @param {string} url
+ * While a ready worker listens at the path of its process, its successor is held back: what their threads listen on cannot
+ * be seen, and the app may have moved to another port without a word. Without such a worker there is nobody to protect.
+ * @param {PoolState} state @param {string} url @returns {boolean} whether no ready worker listens there
  */
-function isLeft ({ workers }, url) {
+function isUnserved ({ workers }, url) {
   return !Object.values(workers).some(({ state, addresses }) => state === 'ready' && addresses.some((each) => each.url === url))
 }
 
@@ -72,8 +73,8 @@ export function listensElsewhere (transition, worker) {
   const missing = missingAddresses(transition, worker)
   const own = worker.addresses.map(({ url }) => url)
   const where = own.join(', ') || 'no address'
-  const isOfProcess = (transition.state.addresses[slotOf(worker)] ?? []).some(({ url, hasPid }) => hasPid && missing.includes(url))
-  const advice = isOfProcess ? '; a path with the number of a process is of that one alone: set rollout.order: stop-first, or, where the app serves nothing from threads, ready.addresses: any' : ''
+  const hasProcessPath = (transition.state.addresses[slotOf(worker)] ?? []).some(({ url, isOfProcess }) => isOfProcess && missing.includes(url))
+  const advice = hasProcessPath ? '; a path with the pid of a worker is out of reach for the next one: set rollout.order: stop-first, or, where the app serves nothing from threads, ready.addresses: any' : ''
   return `worker ${worker.id} (slot ${worker.slot}) listens on ${where}, but the worker before it on ${missing.join(', ')} (option ready.addresses: same)${advice}`
 }
 
