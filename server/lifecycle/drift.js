@@ -37,7 +37,7 @@ export function holdSlot (transition, slot) {
 }
 
 /** @param {Transition} transition @param {Slot} slot gets a worker now */
-export function releaseSlot (transition, slot) {
+export function resumeSlot (transition, slot) {
   if (slot.blocked === null) return
   slot.blocked = null
   transition.emit('slot.resumed', {

@@ -20,7 +20,7 @@ import {
   advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone,
   releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout
 } from './rollout/rollout.js'
-import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, neverHeld, readSlot, retryStandby } from './standby.js'
+import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, standbyTooSlow, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { noteProgress } from './rollout/record.js'
 import { phaseOf } from './rollout/stages.js'
@@ -272,9 +272,7 @@ const HANDLERS = {
   }
 }
 
-/** @typedef {'ready' | 'alive' | 'addresses' | 'drain' | 'term' | 'steady' | 'stack' | 'soak' | 'age'} WorkerDeadline */
-
-/** @type {Record<WorkerDeadline, (transition: Transition, worker: Worker, starvedMs: number) => void>} */
+/** @type {Record<import('./worker.js').WorkerDeadline, (transition: Transition, worker: Worker, starvedMs: number) => void>} */
 const DEADLINES = {
   ready (transition, worker, starvedMs) {
     if (worker.state !== 'starting') return
@@ -282,7 +280,7 @@ const DEADLINES = {
       if (roleOf(transition, worker) === 'candidate' && transition.state.rollout) noteProgress(transition)
       return
     }
-    if (worker.slot === null) return neverHeld(transition, worker)
+    if (worker.slot === null) return standbyTooSlow(transition, worker)
     if (worker.report) return DEADLINES.addresses(transition, worker, 0)
     if (isNoServer(transition.state, worker)) takeUpNoServer(transition, worker)
     else failBoot(transition, worker, notReadyInTime(worker, transition.state.options.ready))

@@ -87,15 +87,15 @@ export function beNoServer (transition, worker) {
   transition.command({ type: 'count-as-ready', worker: worker.id })
   if (!isFirst) return
   const afterMs = Math.round(transition.at - worker.forkedAt)
-  const threads = worker.resources?.includes(THREAD) ? `. ${OF_THREADS}` : ''
+  const threads = worker.resources?.includes(THREAD) ? `. ${THREAD_NOTE}` : ''
   transition.emitForWorker('worker.no-server', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${durationText(afterMs)} and counts as ready. ${WAYS_OUT}${threads}`
+    message: `worker ${worker.id} (slot ${worker.slot}) does not listen after ${durationText(afterMs)} and counts as ready. ${NO_SERVER_ADVICE}${threads}`
   })
 }
 
-const WAYS_OUT = 'Without a server, set ready.signal: online (--ready-signal online) to skip this wait; with a slow one, set ready.signal: listening'
-const OF_THREADS = 'It runs threads: the socket of a thread is its own, and no second worker can listen there'
+const NO_SERVER_ADVICE = 'Without a server, set ready.signal: online (--ready-signal online) to skip this wait; with a slow one, set ready.signal: listening'
+const THREAD_NOTE = 'It runs threads: the socket of a thread is its own, and no second worker can listen there'
 
 /** @param {Transition} transition @param {Worker} worker has a thread that could not listen @param {{ message: string }} seen */
 export function tellThreadPort (transition, worker, { message }) {
@@ -105,6 +105,8 @@ export function tellThreadPort (transition, worker, { message }) {
     message: `${what}: the socket of a thread is its own, and workers cannot share it. ${THREAD_ADVICE}`
   })
 }
+
+const THREAD_ADVICE = 'Listen in the main thread, or run one worker with rollout.order: stop-first'
 
 /** @param {Transition} transition @param {Worker} worker listens after all, so its successors have to listen too */
 export function listenLate (transition, worker) {
@@ -118,7 +120,6 @@ export function listenLate (transition, worker) {
   })
 }
 
-const THREAD_ADVICE = 'Listen in the main thread, or run one worker with rollout.order: stop-first'
 const LATE_ADVICE = 'From now on its slot waits until it listens; set ready.signal: listening to wait on first start'
 
 /**

@@ -102,18 +102,18 @@ function countSoon (transition, worker) {
 /** @param {import('./state.js').LifecycleOptions} options @param {Worker} worker @returns {string} which limit it is, what the app needs, and what to set */
 function tooLow ({ recycle }, { due }) {
   const { servedMs = 0, rssBytes = 0 } = due?.soon ?? {}
-  const orNone = 'or more, or to 0 for no limit; until then a worker is recycled only every few minutes'
+  const orMore = 'or more, or to 0 for no limit; until then a worker is recycled only every few minutes'
   if (due?.cause === 'memory-limit') {
     const enough = Math.ceil(rssBytes * 1.5 / MB)
     const [limit, held] = [recycle?.maxRssBytes ?? 0, rssBytes].map(inMB)
-    return `the limit recycle.maxRssBytes is ${limit}, but the app holds ${held} soon after its start: set it to ${enough * MB} (${enough} MB) ${orNone}`
+    return `the limit recycle.maxRssBytes is ${limit}, but the app holds ${held} soon after its start: set it to ${enough * MB} (${enough} MB) ${orMore}`
   }
   if (due?.cause === 'max-age') {
-    return `the limit recycle.maxAgeMs is ${recycle?.maxAgeMs}, so workers are replaced almost as soon as they serve: set it to 600000 (10 minutes) ${orNone}`
+    return `the limit recycle.maxAgeMs is ${recycle?.maxAgeMs}, so workers are replaced almost as soon as they serve: set it to 600000 (10 minutes) ${orMore}`
   }
   const enough = Math.ceil((recycle?.maxRequests ?? 0) * LONGEST_DELAY_MS / Math.max(1000, servedMs))
   const withinS = Math.ceil(servedMs / 1000)
-  return `the limit recycle.maxRequests is ${recycle?.maxRequests}, and a worker begins that many within ${withinS} s: set it to ${enough} ${orNone}`
+  return `the limit recycle.maxRequests is ${recycle?.maxRequests}, and a worker begins that many within ${withinS} s: set it to ${enough} ${orMore}`
 }
 
 const MB = 1024 ** 2

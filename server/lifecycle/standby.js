@@ -91,7 +91,7 @@ export function killHungStandby (transition, worker, message) {
 }
 
 /** @param {Transition} transition @param {Worker} worker has not come to listen within ready.timeoutMs */
-export function neverHeld (transition, worker) {
+export function standbyTooSlow (transition, worker) {
   const limit = durationText(worker.readyTimeoutMs)
   giveUpStandbys(transition, worker, `standby worker ${worker.id} did not listen within ${limit} (option ready.timeoutMs), and standby workers need an app that does`)
 }

@@ -153,7 +153,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} startedAt
  * @property {string | null} finishedAt
  * @property {string | null} reason
- * @property {string | null} abortedBy  the operator who has called it off
+ * @property {string | null} abortedBy  the operator who has aborted it
  * @property {string[]} warnings  what went wrong without making it fail, the first 20
  * @property {import('./rollout/hook.js').RolloutHook | null} [hook]  what it runs before anything is replaced; null: nothing
  * @property {{ total: number, replaced: number }} progress

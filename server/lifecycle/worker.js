@@ -1,5 +1,5 @@
 import { mayStart } from './boot-room.js'
-import { holdSlot, isBlocked, tellDrift, releaseSlot } from './drift.js'
+import { holdSlot, isBlocked, tellDrift, resumeSlot } from './drift.js'
 import { isAsked } from './readiness.js'
 import { takeStandby } from './promotion.js'
 import { lossOf, toEndDetail, unfinishedOf, warnOfLoss } from './loss.js'
@@ -59,7 +59,7 @@ export function forkServing (transition, slot) {
   const standby = takeStandby(transition, slot)
   if (standby === null && isBlocked(transition, slot.release)) return holdSlot(transition, slot)
   if (standby === null && !mayStart(transition.state, slot)) return cancelRetry(transition, slot)
-  if (standby === null) releaseSlot(transition, slot)
+  if (standby === null) resumeSlot(transition, slot)
   slot.blocked = null
   slot.retryAt = null
   slot.serving = standby ?? forkWorker(transition, slot, slot.release)
@@ -130,11 +130,12 @@ export function killLate (transition, worker) {
   transition.command({ type: 'kill', worker: worker.id })
 }
 
-/** @param {Transition} transition @param {number} id of a worker @param {readonly import('./state.js').DeadlineKind[]} [kinds] all of a worker, unless said otherwise */
+/** @param {Transition} transition @param {number} id of a worker @param {readonly import('./state.js').DeadlineKind[]} [kinds] all of a worker by default */
 export function clearDeadlines (transition, id, kinds = WORKER_DEADLINES) {
   for (const deadline of kinds) transition.command({ type: 'clear-deadline', deadline, id })
 }
 
+/** @typedef {typeof WORKER_DEADLINES[number]} WorkerDeadline */
 const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
 
 /**

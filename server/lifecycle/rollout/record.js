@@ -1,7 +1,7 @@
 import { renewStandbys } from '../standby.js'
 import { guardDeploy, liftGuard } from './guard.js'
 import { leaveHook } from './hook.js'
-import { isPausedOrHeld, moveTo, phaseOf, shownStage } from './stages.js'
+import { isPausedOrHeld, makeMove, phaseOf, shownStage } from './stages.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
@@ -101,7 +101,7 @@ export function describeRollout (rollout) {
 /** @param {Transition} transition @param {'succeed' | 'fail' | 'roll-back'} how */
 export function finishRollout (transition, how) {
   const rollout = runningRollout(transition)
-  moveTo(rollout, how)
+  makeMove(rollout, how)
   rollout.finishedAt = transition.isoTime()
   clearClocks(transition)
   leaveHook(transition, rollout)

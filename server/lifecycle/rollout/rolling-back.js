@@ -4,7 +4,7 @@ import { isVacant } from '../vacancy.js'
 import { endHook, isHookRunning } from './hook.js'
 import { clearClocks, countReplaced, finishRollout, noteProgress, runningRollout, tellRollout } from './record.js'
 import { askFigures } from './sides.js'
-import { canMove, moveTo } from './stages.js'
+import { canMove, makeMove } from './stages.js'
 import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
@@ -31,7 +31,7 @@ export function giveUpIfBlocked (transition, { to }) {
 /** @param {Transition} transition @param {Rollout} rollout @param {string} reason */
 function holdRollout (transition, rollout, reason) {
   clearClocks(transition)
-  moveTo(rollout, 'hold')
+  makeMove(rollout, 'hold')
   rollout.reason = reason
   rollout.pausedAt = transition.isoTime()
   askFigures(transition, rollout)
@@ -48,7 +48,7 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
   const rollout = runningRollout(transition)
   clearClocks(transition)
   endHook(transition, rollout)
-  moveTo(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
+  makeMove(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
   rollout.reason = reason
   rollout.abortedBy = actor ?? null
   rollout.pausedAt = null

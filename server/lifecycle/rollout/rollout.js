@@ -4,7 +4,7 @@ import { isBlocked } from '../drift.js'
 import { giveUp, giveUpIfBlocked, rollBackSteps } from './rolling-back.js'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
 import { countReplaced, findStepOf, finishRollout, mustFind, noteProgress, tellRollout, addWarning } from './record.js'
-import { isHeld, isPausedOrHeld, moveTo, phaseOf, shownStage } from './stages.js'
+import { isHeld, isPausedOrHeld, makeMove, phaseOf, shownStage } from './stages.js'
 import {
   becomeReadyOrSoak, beginStep, endStep, isReplaced, keepWhatServes, leaveStep, markFinished, promoteStep, replaceGone,
   startCandidate, stepIsReady, toSteps, UNDER_WAY
@@ -24,7 +24,7 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
  * Begins a rollout: restart (same release), deploy (a new one, which has to be prepared first where it is not given) or
  * rollback (one that was deployed before).
  * @param {Transition} transition
- * @param {Omit<Extract<import('../state.js').Input, { type: 'rollout' }>, 'type' | keyof import('../state.js').Stamp>} input
+ * @param {Omit<Extract<import('../state.js').PlainInput, { type: 'rollout' }>, 'type'>} input
  *   `slots`: only these; `source`: what is to be prepared
  */
 export function startRollout (transition, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null }) {
@@ -102,7 +102,7 @@ function goAhead (transition, rollout, message) {
 function setOut (transition, rollout, { to, slots }) {
   rollout.to = to
   rollout.steps = toSteps(transition, slots, rollout.strategy)
-  moveTo(rollout, rollout.strategy.canary ? 'try' : 'roll')
+  makeMove(rollout, rollout.strategy.canary ? 'try' : 'roll')
   // Its first step may have to wait before it can start.
   noteProgress(transition)
 }
@@ -194,7 +194,7 @@ export function candidateLost (transition, worker, cause, reason) {
     return endStep(transition, step, 'failed')
   }
   // If its files have changed meanwhile and nothing may start on them, it cannot be tried again.
-  if (!isBlamed(rollout, cause) && !isBlocked(transition, mustFind(rollout.to))) {
+  if (!exceedsCrashLimit(rollout, cause) && !isBlocked(transition, mustFind(rollout.to))) {
     step.state = 'pending'
     return tellRollout(transition, 'rollout.step', { step })
   }
@@ -210,7 +210,7 @@ export function servingLost (transition, worker, cause, reason) {
   const rollout = transition.state.rollout
   if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'rolling-back' || worker.release !== rollout.to) return
   const step = rollout.steps.find((each) => each.slot === worker.slot && isReplaced(each))
-  if (!step || isHeld(rollout) || !isBlamed(rollout, cause)) return
+  if (!step || isHeld(rollout) || !exceedsCrashLimit(rollout, cause)) return
   if (rollout.strategy.onFailure === 'rollback') {
     const slot = transition.slot(step.slot)
     if (slot) slot.release = step.from
@@ -262,8 +262,8 @@ export function noProgress (transition) {
   } else if (!isPausedOrHeld(rollout)) giveUp(transition, reason)
 }
 
-/** @param {Rollout} rollout @param {string} cause @returns {boolean} whether the release had one crash too many */
-function isBlamed (rollout, cause) {
+/** Counts a crash of the new release. @param {Rollout} rollout @param {string} cause @returns {boolean} whether it is one too many */
+function exceedsCrashLimit (rollout, cause) {
   if (!isOneOf(BLAMED_CAUSES, cause)) return false
   rollout.crashes++
   return rollout.crashes > rollout.strategy.limits.crashes

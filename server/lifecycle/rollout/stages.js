@@ -6,7 +6,7 @@
  * @typedef {{ state: RolloutState, pausedIn: 'preparing' | 'canary' | 'rolling' | null, done: boolean }} Shown
  */
 
-/** From wherever it still goes forward. `roll-back`: something was put into service; `withdraw`: nothing came so far. */
+/** The moves that end a rollout early. `roll-back`: a new worker has served already; `withdraw`: none has. */
 const BACK = Object.freeze({ abort: 'rolling-back', 'roll-back': 'rolling-back', withdraw: 'withdrawing', fail: 'failed' })
 const HELD = Object.freeze({ ...BACK, hold: 'rolling-held' })
 
@@ -61,7 +61,7 @@ export function canMove ({ stage }, move) {
 }
 
 /** @param {{ stage: Stage }} rollout @param {Move} move one of its stage's row */
-export function moveTo (rollout, move) {
+export function makeMove (rollout, move) {
   const { moves } = /** @type {{ moves: Partial<Record<Move, Stage>> }} */ (STAGES[rollout.stage])
   const next = moves[move]
   if (!next) throw new Error(`a rollout that is ${rollout.stage} cannot ${move}: the reducer is broken`)

@@ -1,6 +1,6 @@
 import { goBack } from './rolling-back.js'
 import { countDown, noteProgress, runningRollout, tellRollout } from './record.js'
-import { canMove, isHeld, moveTo, phaseOf, shownStage } from './stages.js'
+import { canMove, isHeld, makeMove, phaseOf, shownStage } from './stages.js'
 import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
@@ -13,7 +13,7 @@ import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 export const STEERING = {
   pause (transition, /** @type {Steer} */ { actor }) {
     const rollout = runningRollout(transition)
-    moveTo(rollout, 'pause')
+    makeMove(rollout, 'pause')
     rollout.pausedAt = transition.isoTime()
     rollout.progressLeftMs = rollout.progressDueAt === null ? null : Math.max(1, rollout.progressDueAt - transition.at)
     transition.command({ type: 'clear-deadline', deadline: 'progress', id: 0 })
@@ -47,7 +47,7 @@ function goOn (transition, verb, by) {
     rollout.comparison = null
     for (const step of rollout.steps) if (step.state === 'failed') step.state = 'pending'
   }
-  moveTo(rollout, verb)
+  makeMove(rollout, verb)
   rollout.reason = null
   rollout.pausedAt = null
   tellRollout(transition, 'rollout.resumed', by)

@@ -1,7 +1,7 @@
 import { bootRoom } from '../boot-room.js'
 import { giveUp, giveUpIfBlocked } from './rolling-back.js'
 import { addComparison, addVerdict, clearClocks, mustFind, noteProgress, runningRollout, tellRollout, addWarning } from './record.js'
-import { isHeld, isPausedOrHeld, moveTo, phaseOf } from './stages.js'
+import { isHeld, isPausedOrHeld, makeMove, phaseOf } from './stages.js'
 import { sidesOf } from './sides.js'
 import { beginStep, beginSoak } from './step.js'
 import { durationText } from '../duration.js'
@@ -91,7 +91,7 @@ export function endTrial (transition) {
   transition.command({ type: 'clear-deadline', deadline: 'canary', id: 0 })
   rollout.canaryEndsAt = null
   for (const step of rollout.steps) if (step.state === 'ready') soakOn(transition, rollout, step)
-  moveTo(rollout, 'promote')
+  makeMove(rollout, 'promote')
   noteProgress(transition)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { canMove, moveTo, phaseOf, shownStage, STAGES } from '../../../server/lifecycle/rollout/stages.js'
+import { canMove, makeMove, phaseOf, shownStage, STAGES } from '../../../server/lifecycle/rollout/stages.js'
 
 /** @typedef {import('../../../server/lifecycle/rollout/stages.js').Stage} Stage */
 const names = /** @type {Stage[]} */ (Object.keys(STAGES))
@@ -36,9 +36,9 @@ describe('the stages of a rollout', () => {
   test('come back from a pause to where they were', () => {
     for (const stage of names.filter((name) => canMove({ stage: name }, 'pause'))) {
       const rollout = { stage }
-      moveTo(rollout, 'pause')
+      makeMove(rollout, 'pause')
       assert.deepEqual([shownStage(rollout).state, shownStage(rollout).pausedIn, phaseOf(rollout)], ['paused', stage, stage])
-      moveTo(rollout, 'resume')
+      makeMove(rollout, 'resume')
       assert.equal(rollout.stage, stage)
     }
   })
@@ -49,6 +49,6 @@ describe('the stages of a rollout', () => {
   })
 
   test('know no other moves', () => {
-    assert.throws(() => moveTo({ stage: 'succeeded' }, 'pause'), /a rollout that is succeeded cannot pause/)
+    assert.throws(() => makeMove({ stage: 'succeeded' }, 'pause'), /a rollout that is succeeded cannot pause/)
   })
 })
