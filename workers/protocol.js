@@ -120,9 +120,9 @@ export function statusClass (code) {
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind. `standsBy`: it has no slot yet. `maxRequests`: after which it is to be recycled, 0: never.
  * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
- * `slotNames`: the variables that follow the slot, as the user has not said them.
+ * `slotVariableNames`: of the variables that follow the slot, as the user has not said them.
  * `nodeOptions`: NODE_OPTIONS as the app is to see it, null: it is not set; `hasImports`: whether modules of the user's are loaded by `--import` before the app.
- * @typedef {{ nodeOptions: string | null, hasImports: boolean, slotNames: string[], worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'auto' | 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
+ * @typedef {{ nodeOptions: string | null, hasImports: boolean, slotVariableNames: string[], worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'auto' | 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
  *
  * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
  * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings

@@ -30,9 +30,9 @@ const WAITS_FOR_LISTEN = ['auto', 'listening']
  * Everything that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, standsBy, slotNames, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
+export function startWorker ({ worker, standsBy, slotVariableNames, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
   const channel = openChannel()
-  const standby = standsBy ? standBy(channel, slotNames) : null
+  const standby = standsBy ? standBy(channel, slotVariableNames) : null
   const requests = watchRequests()
   const drain = createDrain({
     requests,

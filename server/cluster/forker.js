@@ -50,7 +50,7 @@ export function createForker (settings, {
     const own = environment(release.id)
     const variables = withoutOwnVariables({ ...process.env, ...own })
     const { NODE_OPTIONS: nodeOptions } = variables
-    const slotNames = slotNamesOf(instanceVariable, own)
+    const slotVariableNames = slotVariableNamesOf(instanceVariable, own)
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(id, [...execArgv, nodeOptions ?? ''])
     const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
@@ -71,14 +71,14 @@ export function createForker (settings, {
       crash,
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
-      slotNames,
+      slotVariableNames,
       calledAs: release.calledAs ?? null,
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, { id, args }, {
       ...variables,
       NODE_OPTIONS: preloaded.nodeOptions,
-      ...slotVariables(slot, slotNames),
+      ...slotVariables(slot, slotVariableNames),
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
@@ -131,12 +131,12 @@ function probeOf (ready) {
 }
 
 /**
- * The variables that tell an app its slot, without those of which the user has the last word.
+ * Names the variables that tell an app its slot, without those of which the user has the last word.
  * @param {string} instance  the variable that counts from 0
  * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} [inherited]
  * @returns {string[]}
  */
-export function slotNamesOf (instance, own, inherited = process.env) {
+export function slotVariableNamesOf (instance, own, inherited = process.env) {
   return [...isLeftOut(own, SLOT_VARIABLE) ? [] : [SLOT_VARIABLE], ...isInstanceSaid(instance, own, inherited) ? [] : [instance]]
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { slotNamesOf } from '../../../server/cluster/forker.js'
+import { slotVariableNamesOf } from '../../../server/cluster/forker.js'
 import { slotVariables } from '../../../workers/protocol.js'
 
 for (const [what, own, inherited, isSaid] of /** @type {[string, Record<string, string | undefined>, Record<string, string>, boolean][]} */ ([
@@ -11,17 +11,17 @@ for (const [what, own, inherited, isSaid] of /** @type {[string, Record<string, 
   ['PM2 has numbered the command', {}, { NODE_APP_INSTANCE: '0', pm_id: '0' }, false],
   ['a worker has started the command', {}, { NODE_APP_INSTANCE: '1', CLUSTERDECK_SLOT: '2' }, false]
 ])) {
-  test(`NODE_APP_INSTANCE: ${what}`, () => assert.deepEqual(slotNamesOf('NODE_APP_INSTANCE', own, inherited), isSaid ? ['CLUSTERDECK_SLOT'] : ['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE']))
+  test(`NODE_APP_INSTANCE: ${what}`, () => assert.deepEqual(slotVariableNamesOf('NODE_APP_INSTANCE', own, inherited), isSaid ? ['CLUSTERDECK_SLOT'] : ['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE']))
 }
 
 test('CLUSTERDECK_SLOT is left out by null alone: the slot is ours to say', () => {
-  assert.deepEqual(slotNamesOf('NODE_APP_INSTANCE', { CLUSTERDECK_SLOT: undefined }, {}), ['NODE_APP_INSTANCE'])
-  assert.deepEqual(slotNamesOf('NODE_APP_INSTANCE', { CLUSTERDECK_SLOT: '9' }, { CLUSTERDECK_SLOT: '9' }), ['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE'])
+  assert.deepEqual(slotVariableNamesOf('NODE_APP_INSTANCE', { CLUSTERDECK_SLOT: undefined }, {}), ['NODE_APP_INSTANCE'])
+  assert.deepEqual(slotVariableNamesOf('NODE_APP_INSTANCE', { CLUSTERDECK_SLOT: '9' }, { CLUSTERDECK_SLOT: '9' }), ['CLUSTERDECK_SLOT', 'NODE_APP_INSTANCE'])
 })
 
 test('the variable that the configuration names counts from 0 in place of NODE_APP_INSTANCE, which is as it was inherited', () => {
-  const names = slotNamesOf('INSTANCE_ID', {}, { NODE_APP_INSTANCE: 'emea' })
+  const names = slotVariableNamesOf('INSTANCE_ID', {}, { NODE_APP_INSTANCE: 'emea' })
   assert.deepEqual(slotVariables(2, names), { CLUSTERDECK_SLOT: '2', INSTANCE_ID: '1' })
   assert.deepEqual(slotVariables(null, names), { CLUSTERDECK_SLOT: undefined, INSTANCE_ID: undefined })
-  assert.deepEqual(slotNamesOf('INSTANCE_ID', { INSTANCE_ID: 'mine' }, {}), ['CLUSTERDECK_SLOT'])
+  assert.deepEqual(slotVariableNamesOf('INSTANCE_ID', { INSTANCE_ID: 'mine' }, {}), ['CLUSTERDECK_SLOT'])
 })
