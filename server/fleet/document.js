@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isSomebody } from '../config/actor-names.js'
 import { MEMBER_NAME } from '../config/member-name.js'
-import { parseUntrusted } from './untrusted-json.js'
+import { parseUntrusted, textUpTo } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
 import { DIGEST } from './store.js'
 
@@ -12,27 +12,26 @@ import { DIGEST } from './store.js'
 const MAX_BYTES = 900 * 1024
 export const MAX_MEMBERS = 2000
 
-const textOf = (/** @type {number} */ chars) => z.string().max(chars)
-const time = textOf(40)
+const time = textUpTo(40)
 const member = z.string().regex(MEMBER_NAME)
 
 const TURN = z.object({
   state: z.enum(['pending', 'running', 'succeeded', 'failed', 'reverting', 'reverted', 'skipped']),
-  boot: textOf(64).nullable(),
+  boot: textUpTo(64).nullable(),
   rollout: z.int().min(1).nullable(),
-  from: textOf(50).nullable(),
-  to: textOf(50).nullable(),
+  from: textUpTo(50).nullable(),
+  to: textUpTo(50).nullable(),
   startedAt: time.nullable(),
   finishedAt: time.nullable(),
-  reason: textOf(500).nullable(),
+  reason: textUpTo(500).nullable(),
   isLate: z.boolean()
 })
 
 const DOCUMENT = z.object({
   id: z.int().min(1).max(MAX_ID),
-  uid: textOf(64),
+  uid: textUpTo(64),
   kind: z.enum(['restart', 'deploy', 'rollback']),
-  source: z.object({ path: textOf(4096).optional(), digest: z.string().regex(DIGEST).optional(), release: textOf(50).optional() }),
+  source: z.object({ path: textUpTo(4096).optional(), digest: z.string().regex(DIGEST).optional(), release: textUpTo(50).optional() }),
   batches: z.array(z.array(member).min(1)).min(1).max(MAX_MEMBERS),
   pauseMs: z.int().min(0),
   deadlineMs: z.int().min(1000),
@@ -41,11 +40,11 @@ const DOCUMENT = z.object({
   turns: z.record(member, TURN),
   absent: z.array(member),
   actor: z.string().refine(isSomebody),
-  note: textOf(1000).nullable(),
-  reason: textOf(500).nullable(),
+  note: textUpTo(1000).nullable(),
+  reason: textUpTo(500).nullable(),
   startedAt: time,
   finishedAt: time.nullable(),
-  timeline: z.array(z.object({ at: time, type: z.string().regex(/^[a-z-]{1,50}$/), member: member.nullable(), actor: textOf(200).nullable(), message: textOf(500).nullable() })).min(1).max(200)
+  timeline: z.array(z.object({ at: time, type: z.string().regex(/^[a-z-]{1,50}$/), member: member.nullable(), actor: textUpTo(200).nullable(), message: textUpTo(500).nullable() })).min(1).max(200)
 }).refine(({ batches, turns }) => {
   const members = batches.flat()
   return members.length <= MAX_MEMBERS && members.length === Object.keys(turns).length && members.every((each) => Object.hasOwn(turns, each))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
-import { parseUntrusted, isShallow } from './untrusted-json.js'
+import { isShallow, parseUntrusted, textUpTo } from './untrusted-json.js'
 import { streamExists } from './streams.js'
 
 /**
@@ -24,32 +24,31 @@ const NO_ROOM = [10047, 10005]
 
 export const TYPE = /^[a-z]{1,30}(\.[a-z-]{1,60})?$/
 const SOURCE = /^[\da-f]{1,64}$/
-const textOf = (/** @type {number} */ chars) => z.string().max(chars)
 const number = z.int().nullable()
 
 const EVENT = z.object({
   id: z.int().min(1),
   at: z.iso.datetime().max(40),
   type: z.string().regex(TYPE),
-  cause: textOf(200).nullable(),
+  cause: textUpTo(200).nullable(),
   slot: number,
   worker: number,
   pid: number,
-  release: textOf(200).nullable(),
+  release: textUpTo(200).nullable(),
   rollout: number,
-  actor: textOf(200).nullable(),
+  actor: textUpTo(200).nullable(),
   code: number,
-  signal: textOf(200).nullable(),
+  signal: textUpTo(200).nullable(),
   uptimeMs: number,
-  message: textOf(2000).nullable(),
+  message: textUpTo(2000).nullable(),
   detail: z.record(z.string(), z.unknown()).nullable().refine(isShallow)
 })
 
 const MESSAGE = z.object({
   source: z.string().regex(SOURCE).describe('of the history in which the event has this id'),
   member: z.string().regex(MEMBER_NAME),
-  app: textOf(200),
-  host: textOf(255),
+  app: textUpTo(200),
+  host: textUpTo(255),
   event: EVENT
 })
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LABEL_NAME, MEMBER_NAME } from '../config/member-name.js'
-import { parseUntrusted } from './untrusted-json.js'
+import { parseUntrusted, textUpTo } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
 
 /**
@@ -10,28 +10,27 @@ import { MAX_ID } from './rollout.js'
 
 const MAX_BYTES = 16 * 1024
 
-const text = (/** @type {number} */ chars) => z.string().max(chars)
 const count = z.int().min(0)
 const figure = z.number().nullable()
 
 export const MEMBER_STATUS = z.object({
   member: z.string().regex(MEMBER_NAME),
-  home: text(64).describe('of its data folder: two with one name are told apart by it'),
-  boot: text(64).describe('of its master'),
-  host: text(255),
-  app: text(200),
-  version: text(50).describe('of clusterdeck'),
-  labels: z.record(z.string().regex(LABEL_NAME), text(200)),
-  release: text(50).nullable(),
+  home: textUpTo(64).describe('of its data folder: two with one name are told apart by it'),
+  boot: textUpTo(64).describe('of its master'),
+  host: textUpTo(255),
+  app: textUpTo(200),
+  version: textUpTo(50).describe('of clusterdeck'),
+  labels: z.record(z.string().regex(LABEL_NAME), textUpTo(200)),
+  release: textUpTo(50).nullable(),
   // Members of an earlier version do not say it.
-  code: z.object({ version: text(100).nullable(), commit: text(50).nullable() }).nullable().default(null).describe('what it runs: each deck numbers its releases for itself'),
+  code: z.object({ version: textUpTo(100).nullable(), commit: textUpTo(50).nullable() }).nullable().default(null).describe('what it runs: each deck numbers its releases for itself'),
   workers: z.object({ ready: count, desired: count }),
-  health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: text(500) }),
+  health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: textUpTo(500) }),
   vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),
   openCrashes: count.nullable(),
-  rollout: z.object({ id: count, kind: text(20), state: text(20), replaced: count, total: count }).nullable().describe('its own'),
-  turnOf: text(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),
-  url: text(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people'),
+  rollout: z.object({ id: count, kind: textUpTo(20), state: textUpTo(20), replaced: count, total: count }).nullable().describe('its own'),
+  turnOf: textUpTo(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),
+  url: textUpTo(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people'),
   accept: z.enum(['nothing', 'read', 'operate']).describe('what others may do to it'),
   seen: z.object({ rollout: count.max(MAX_ID), revision: count }).describe('the newest rollout of the fleet that it knows')
 })

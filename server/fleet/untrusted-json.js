@@ -1,7 +1,9 @@
+import { z } from 'zod'
+
 /**
  * What has come from elsewhere, where it looks as it should.
- * @template {import('zod').ZodType} S @param {S} schema @param {() => unknown} read  JSON
- * @returns {import('zod').infer<S> | null} null: it is none of these
+ * @template {z.ZodType} S @param {S} schema @param {() => unknown} read  JSON
+ * @returns {z.infer<S> | null} null: it is none of these
  */
 export function parseUntrusted (schema, read) {
   try {
@@ -10,6 +12,11 @@ export function parseUntrusted (schema, read) {
     // No text, no JSON, or so deep that the stack does not reach.
     return null
   }
+}
+
+/** @param {number} chars */
+export function textUpTo (chars) {
+  return z.string().max(chars)
 }
 
 /** What is deeper can be read, but not written again: the stack does not reach. */
