@@ -80,7 +80,7 @@ export function createCrashService ({ store, events, release, releases = () => [
       const group = mustFind(id)
       if (group.assignee !== assignee) {
         writeOrUnavailable(() => store.setAssignee(id, assignee))
-        const message = `crash group ${id} (${group.errorName ?? group.kind}) ${assignee === null ? 'is nobody\'s now' : `is for ${assignee}`}`
+        const message = `crash group ${id} (${group.errorName ?? group.kind}) is ${assignee === null ? 'unassigned' : `assigned to ${assignee}`}`
         events.publish({ type: 'crash.group-assigned', actor, message, detail: { crashGroup: id, from: group.assignee, to: assignee } })
       }
       return this.group(id)
