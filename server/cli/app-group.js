@@ -9,7 +9,7 @@ import { isReady } from './deck-status.js'
  * @typedef {object} Progress
  * @property {State} state
  * @property {string | null} reason
- * @property {import('./deck-status.js').DeckStatus | null} look  its status when it was last asked
+ * @property {import('./deck-status.js').DeckStatus | null} answer  what its deck said when it was last asked
  * @property {import('./app-process.js').AppProcess | null} process
  * @property {Promise<boolean>} isReady
  * @property {Promise<void>} [isOver]  resolves once the process that was started here is gone
@@ -26,18 +26,18 @@ const EXPLAIN_AFTER_MS = 5000
  * @param {readonly import('./apps.js').App[]} apps each after those that it depends on
  * @param {object} parts
  * @param {(name: string) => import('./app-process.js').AppProcess} parts.start
- * @param {(dataDir: string) => Promise<import('./deck-status.js').DeckStatus>} parts.look
+ * @param {(dataDir: string) => Promise<import('./deck-status.js').DeckStatus>} parts.readStatus
  * @param {(dataDir: string) => Promise<boolean>} parts.isRunning
  * @param {(dataDir: string) => Promise<unknown>} parts.stop  stops a deck whose process is no child of this one
  * @param {(name: string, text: string) => void} parts.tell
  */
-export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
+export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell }) {
   const waiting = new AbortController()
   let isStopping = false
   /** @type {Map<string, Member>} */
   const members = new Map()
   for (const app of apps) {
-    const member = /** @type {Member} */ ({ ...app, state: 'waiting', reason: null, look: null, process: null })
+    const member = /** @type {Member} */ ({ ...app, state: 'waiting', reason: null, answer: null, process: null })
     members.set(app.name, member)
     member.isReady = bringUp(member)
   }
@@ -127,8 +127,8 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
   /** @param {Member} member @returns {Promise<boolean>} */
   async function untilReady (member) {
     while (!waiting.signal.aborted && member.state === 'starting') {
-      const seen = await look(member.dataDir)
-      member.look = seen
+      const seen = await readStatus(member.dataDir)
+      member.answer = seen
       if (seen.status !== null && isReady(seen.status) && member.state === 'starting') {
         member.state = 'ready'
         if (!isStopping) tell(member.name, 'is ready')
@@ -163,18 +163,18 @@ export function createAppGroup (apps, { start, look, isRunning, stop, tell }) {
 }
 
 /** @param {Member} member that another one depends on */
-function whyMissing ({ name, state, reason, look }) {
+function whyMissing ({ name, state, reason, answer }) {
   if (state === 'failed' || state === 'stopped') return `it depends on ${name}, which ${state === 'failed' ? 'failed' : 'was stopped'}${reason === null ? '' : ` (${reason})`}`
   if (state === 'not started') return `it depends on ${name}, which was not started`
-  return `it depends on ${name}, which is not ready (${textOf(look)})`
+  return `it depends on ${name}, which is not ready (${textOf(answer)})`
 }
 
 /** @param {Member} member */
-function howItIs ({ state, look }) {
-  return state === 'starting' ? textOf(look) : state
+function howItIs ({ state, answer }) {
+  return state === 'starting' ? textOf(answer) : state
 }
 
-/** @param {import('./deck-status.js').DeckStatus | null} look */
-export function textOf (look) {
-  return look?.status?.health ? `${look.status.health.text}. ${look.status.health.hint}`.replace(/[.\s]+$/, '') : 'its master does not answer yet'
+/** @param {import('./deck-status.js').DeckStatus | null} answer */
+export function textOf (answer) {
+  return answer?.status?.health ? `${answer.status.health.text}. ${answer.status.health.hint}`.replace(/[.\s]+$/, '') : 'its master does not answer yet'
 }

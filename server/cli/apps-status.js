@@ -16,7 +16,7 @@ export async function appsStatus ({ file, apps }, { json }, { stdout, env, cwd }
   const rows = await rowsOf([...apps.values()], { env, cwd })
   const items = rows.map((row) => ({ ...deckView(row), dependsOn: row.dependsOn }))
   stdout.write(`${json ? jsonText(items) : decksTable(rows, { now: Date.now() })}\n`)
-  if (rows.every(({ look }) => look === null)) throw new DeckError('no-master', `none of the apps of ${file} runs`)
+  if (rows.every(({ answer }) => answer === null)) throw new DeckError('no-master', `none of the apps of ${file} runs`)
 }
 
 /**
@@ -27,6 +27,6 @@ export async function rowsOf (apps, place) {
   return await Promise.all(apps.map(async (app) => ({
     ...app,
     adminUrl: runningDeckAt(app.dataDir, place.env)?.adminUrl ?? null,
-    look: await isRunning(app.dataDir, place) ? await readDeckStatus(app.dataDir, place) : null
+    answer: await isRunning(app.dataDir, place) ? await readDeckStatus(app.dataDir, place) : null
   })))
 }

@@ -9,7 +9,7 @@ import { formatTable } from './output.js'
  * @property {string} name
  * @property {string} dataDir
  * @property {string | null} adminUrl
- * @property {import('./deck-status.js').DeckStatus | null} look  null: it does not run
+ * @property {import('./deck-status.js').DeckStatus | null} answer  null: it does not run
  * @property {string} [state]  why it does not run
  * @property {string | null} [reason]  more about that
  *
@@ -19,7 +19,7 @@ import { formatTable } from './output.js'
 /** The columns, by heading. @type {Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>>} */
 const COLUMNS = Object.freeze({
   NAME: [false, ({ name }) => name],
-  HEALTH: [false, ({ look, state = 'not running' }, status) => look ? status?.health.text ?? 'does not answer' : state],
+  HEALTH: [false, ({ answer, state = 'not running' }, status) => answer ? status?.health.text ?? 'does not answer' : state],
   WORKERS: [true, (_, status) => status && `${Number(status.readyWorkers)}/${Number(status.desiredWorkers)}`],
   UPTIME: [false, (_, status, { now }) => status && formatDuration(now - Date.parse(status.master.startedAt))],
   APP: [false, (_, status) => status?.app.addresses.join(', ')],
@@ -34,7 +34,7 @@ const COLUMNS = Object.freeze({
  */
 export function decksTable (rows, { now, home = homeFolder(process.env), hasFolders = false }) {
   const columns = Object.keys(COLUMNS).filter((column) => (column !== 'FOLDER' || hasFolders) && (column !== 'WHY' || rows.some(({ reason }) => reason)))
-  const cells = rows.map((row) => columns.map((column) => COLUMNS[column][1](row, row.look?.status, { now, home })))
+  const cells = rows.map((row) => columns.map((column) => COLUMNS[column][1](row, row.answer?.status, { now, home })))
   return formatTable(columns, cells, { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) })
 }
 
@@ -45,6 +45,6 @@ function belowHome (folder, home) {
 }
 
 /** The same for scripts. @param {Row} row */
-export function deckView ({ name, dataDir, adminUrl, look }) {
-  return { name, dataDir, adminUrl, isRunning: look !== null, problem: look?.problem ?? null, status: look?.status ?? null }
+export function deckView ({ name, dataDir, adminUrl, answer }) {
+  return { name, dataDir, adminUrl, isRunning: answer !== null, problem: answer?.problem ?? null, status: answer?.status ?? null }
 }

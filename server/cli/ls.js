@@ -9,7 +9,7 @@ import { jsonText } from './output.js'
  * @throws {import('../errors.js').DeckError} runtime-dir-unusable
  */
 export async function lsCommand ({ json }, { stdout, env, cwd }) {
-  const rows = await Promise.all(runningDecks(env).map(async (deck) => ({ ...deck, look: await readDeckStatus(deck.dataDir, { env, cwd }) })))
+  const rows = await Promise.all(runningDecks(env).map(async (deck) => ({ ...deck, answer: await readDeckStatus(deck.dataDir, { env, cwd }) })))
   if (json) {
     const items = rows.map((row) => {
       const { entry, cwd, configFile, version, startedAt, master, keeper } = row

@@ -44,7 +44,7 @@ export async function upCommand (names, options, terminal) {
       output.of(name, process)
       return process
     },
-    look: (dataDir) => readDeckStatus(dataDir, place),
+    readStatus: (dataDir) => readDeckStatus(dataDir, place),
     isRunning: (dataDir) => isRunning(dataDir, place),
     stop: (dataDir) => stopDeck(dataDir, place, AbortSignal.timeout(timeoutMs)),
     tell: prefixed.say
@@ -83,7 +83,7 @@ async function startDetached (group, { terminal: { stdout, env, cwd }, timeoutMs
   clearTimeout(timer)
   const missing = group.members.filter(({ state }) => state !== 'ready')
   for (const member of missing) {
-    if (member.state === 'starting') member.reason = textOf(member.look)
+    if (member.state === 'starting') member.reason = textOf(member.answer)
     output.show(member.name)
   }
   for (const member of group.members) member.process?.release()

@@ -22,7 +22,7 @@ function open (dependencies, { running = [] } = {}) {
       const ended = new Promise((resolve) => { ends.set(name, resolve) })
       return /** @type {any} */ ({ ended, drained: ended, signal: (/** @type {string[]} */ ...signals) => story.push(`${signals.join(' ')} ${name}`) })
     },
-    look: async (name) => ({ status: statuses.get(name) ?? null, problem: null }),
+    readStatus: async (name) => ({ status: statuses.get(name) ?? null, problem: null }),
     isRunning: async (name) => statuses.has(name),
     stop: async (name) => { story.push(`stop ${name}`); statuses.delete(name) },
     tell: (name, text) => story.push(`${name} ${text}`)
@@ -113,7 +113,7 @@ test('one whose keeper is gone is waited for, and stopped by itself', async () =
 test('nobody waits any longer for those that are left, which go on', async () => {
   const { group, says, states, story } = open({ stuck: [], after: ['stuck'] })
   await says('start stuck')
-  await until(() => group.members[0].look !== null, 'a look')
+  await until(() => group.members[0].answer !== null, 'an answer')
   group.leave()
   await group.settled
   assert.deepEqual(states(), { stuck: 'starting', after: 'not started' })
