@@ -1,7 +1,7 @@
 import { formatTime } from './format.js'
 
 /**
- * Moments as the charts say them. `timeZone`: as Intl has it; undefined: the viewer's.
+ * Texts for the times of the charts. `timeZone`: as Intl has it; undefined: the viewer's.
  * @typedef {{ timeZone?: string }} Zone
  */
 

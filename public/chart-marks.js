@@ -4,12 +4,12 @@ import { DEPLOY_TYPES, exitTypes } from './mark-clusters.js'
 import { serverTime } from './ticks.js'
 
 /**
- * What happened while the vitals were as they were: deploys, and workers that ended without being asked to. They are
- * counted by the server, so that a storm is as long as it was.
+ * Marks the deploys on the charts, and the workers that ended without being asked to. The server counts them, so that an
+ * answer stays short however many there were.
  * @typedef {import('./mark-clusters.js').Mark} Mark
  */
 
-/** A storm tells of itself many times a second. */
+/** Marks are loaded this often at most, as a crash loop causes many events a second. */
 const PAUSE_MS = 3000
 const MAX_PARTS = 50
 
@@ -28,7 +28,7 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
   let range = liveRange('')
   /** @type {any[]} as the API has them */
   let counts = []
-  /** Since when it has to be looked again. */
+  /** Counts from this time on are loaded again. */
   let staleMs = 0
   let isStale = false
   let lookedAt = -Infinity
@@ -72,11 +72,11 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
       if (mine !== generation) return
       const stepMs = parts[0].stepMs
       counts = [...counts.filter(({ at }) => Date.parse(at) < staleMs), ...parts.flatMap(({ items }) => items)]
-      // Of the step under way there is more to come, and what is written late is of the one before.
+      // The current step is not complete, and events that are written late belong to the step before it.
       if (isLive(range)) staleMs = (Math.floor(serverTime() / stepMs) - 1) * stepMs
       onChange(counts.map(toMark).sort((a, b) => a.firstS - b.firstS))
     } catch {
-      // The master is away: once it is back it tells of what has happened.
+      // The master is away: try again after a pause.
       if (mine === generation) onNews()
     }
   }

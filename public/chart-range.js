@@ -1,11 +1,11 @@
 /**
- * Which time the charts show, as the address of the page has it: one that goes on, or one that is over.
+ * The range of time that the charts show, as in the URL of the page: one that ends now, or a fixed one.
  * @typedef {{ name: string, ms: number, step: string, marksStep: string }} LiveRange
  * @typedef {{ sinceMs: number, untilMs: number }} FixedRange
  * @typedef {LiveRange | FixedRange} ChosenRange
  */
 
-/** How far back, in which steps, as GET /api/v1/vitals and /events/counts have them. @type {Readonly<Record<string, LiveRange>>} */
+/** Ranges that end now, with the steps that GET /api/v1/vitals and /events/counts use for them. @type {Readonly<Record<string, LiveRange>>} */
 const RANGES = Object.freeze(Object.fromEntries([
   { name: '15m', ms: 15 * 60_000, step: '1s', marksStep: '5s' },
   { name: '3h', ms: 3 * 3_600_000, step: '10s', marksStep: '1m' },
@@ -14,7 +14,7 @@ const RANGES = Object.freeze(Object.fromEntries([
 ].map((range) => [range.name, range])))
 const DEFAULT = RANGES['15m']
 
-/** Narrower there is nothing to see. */
+/** A narrower range would show nothing. */
 const MIN_MS = 30_000
 const MAX_MS = RANGES['30d'].ms
 
@@ -29,7 +29,7 @@ export function liveRange (name) {
 }
 
 /**
- * At least so long that there is something to see, of what is over.
+ * Widens a range that is too narrow to show anything, and ends it by now.
  * @param {number} sinceMs
  * @param {number} untilMs
  * @param {number} now

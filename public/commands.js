@@ -17,7 +17,7 @@ export function showCommands (dialog) {
     const code = /** @type {HTMLElement} */ (place.querySelector(`[data-command=${name}]`))
     const block = /** @type {HTMLElement} */ (code.closest('.command'))
     block.hidden = text === null
-    // Untouched when nothing changes, so that a selection of the text survives.
+    // An equal text is not set again, so that a selection in it survives.
     if (code.textContent !== text) code.textContent = text
   }
 }

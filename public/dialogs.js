@@ -32,14 +32,14 @@ export function startDialogs () {
   })
 }
 
-/** Refused buttons stay focusable, so that the reason can be read; here it is said. */
+/** Shows the reason of a disabled button, which stays focusable for that. */
 function openFor (/** @type {HTMLElement} */ opener) {
   if (opener.getAttribute('aria-disabled') !== 'true') return openDialog(opener.dataset.dialog ?? '', opener)
   const reason = document.getElementById(opener.getAttribute('aria-describedby') ?? '')
   showToast(reason?.textContent ?? 'This is not possible now.')
 }
 
-/** @param {string} id @param {HTMLElement} [opener] what it says of the dialog is filled in */
+/** @param {string} id @param {HTMLElement} [opener] its data attributes fill the dialog */
 export async function openDialog (id, opener) {
   const dialog = await dialogOf(id).catch(() => null)
   if (!dialog) return showToast('The master did not answer. Nothing was changed.')
@@ -48,7 +48,7 @@ export async function openDialog (id, opener) {
   if (opener) fillDialog(dialog, opener)
   showPreferences(dialog)
   const template = dialog.querySelector('template')
-  // What it asked for last time may be about something else.
+  // The content of the last time may be about something else.
   if (template) dialog.querySelector('[data-load-here]')?.replaceChildren(template.content.cloneNode(true))
   showCommands(dialog)
   dialog.showModal()
@@ -64,7 +64,7 @@ function fillDialog (dialog, opener) {
   for (const place of dialog.querySelectorAll('[data-subject-here]')) place.textContent = opener.dataset.subject ?? ''
 }
 
-/** What goes on in a dialog beside its form is loaded with the first that has it. */
+/** Loads the scripts of a dialog when the first dialog needs them. */
 async function showCommands (/** @type {Element} */ dialog) {
   if (dialog.querySelector('[data-calls]')) (await import('./commands.js')).showCommands(dialog)
   if (dialog.matches('[data-notifications]')) document.dispatchEvent(new Event('clusterdeck:notifications'))

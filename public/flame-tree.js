@@ -21,7 +21,7 @@ import { readable } from './readable-text.js'
  * @property {number} leftOut  frames that were too short to see
  */
 
-/** Of the busy time; narrower than a pixel of a wide screen. */
+/** A frame with a smaller share of the busy time is narrower than a pixel of a wide screen. */
 const MIN_SHARE = 1 / 2000
 /** V8 itself records no deeper stacks. */
 const MAX_DEPTH = 300
@@ -51,7 +51,7 @@ export function toFlameTree (profile, { folder = '', minShare = MIN_SHARE } = {}
     frame.selfMs += (selfUs.get(id) ?? 0) / 1000
     for (const child of nodes.get(id)?.children ?? []) {
       const node = nodes.get(child)
-      // Each once: a loop of nodes has no end.
+      // Each node counts once, as nodes may form a loop.
       if (!node || seen.has(child)) continue
       seen.add(child)
       if (node.callFrame.functionName === IDLE) idleUs += selfUs.get(child) ?? 0
@@ -171,7 +171,7 @@ function functionsOf (frames) {
   for (const { key, name, place, owner, selfMs, totalMs, parent } of frames.slice(1)) {
     const known = functions.get(key) ?? { key, name, place, owner, selfMs: 0, totalMs: 0 }
     known.selfMs += selfMs
-    // What calls itself has that time once.
+    // The time of a recursive call counts once.
     if (!isBelow(parent, key)) known.totalMs += totalMs
     functions.set(key, known)
   }

@@ -1,6 +1,6 @@
-/** What has to be done to a part of the page beside morphing it in. */
+/** Steps around the morphing of a part of the page: its rows, its figures and the focus. */
 
-/** @param {string} html @returns {string | null} with the rows that are only named, because they are here already; null: one of them is not */
+/** @param {string} html @returns {string | null} with the rows that the server left out, as this page has them; null: a row is missing here */
 export function completeRows (html) {
   if (!html.includes(' data-kept>')) return html
   const template = document.createElement('template')
@@ -20,13 +20,13 @@ export function showFigures (figures) {
     if (figure === undefined) continue
     const attribute = ['width', 'points'].find((name) => element.hasAttribute(name))
     if (attribute) element.setAttribute(attribute, figure)
-    // Untouched when nothing changes, so that a selection of the text survives.
+    // An equal text is not set again, so that a selection in it survives.
     else if (element.textContent !== figure) element.textContent = figure
   }
 }
 
 /**
- * A button that does its work goes, and another one is in its place: the focus goes there, and not to the top of the page.
+ * Moves the focus to the button that replaces the focused one, so that it does not go to the top of the page.
  * @param {Element} target what is about to change
  * @returns {() => void} for afterwards
  */

@@ -35,7 +35,7 @@ function attachTimeline () {
     searchParams.set('zone', zone)
     link.setAttribute('href', `${pathname}?${searchParams}`)
   }
-  // A range that somebody has typed, or a link from elsewhere.
+  // A range of days without a zone, such as of a typed URL, gets the zone of this browser.
   const daily = /** @type {HTMLAnchorElement | null} */ (document.querySelector('a[data-daily][aria-current]'))
   if (daily && fieldOf('filter-zone').value === '' && zone !== 'UTC') return location.replace(daily.href)
   ends.hidden = false
@@ -43,7 +43,7 @@ function attachTimeline () {
   showSavedFilters()
 }
 
-/** What is chosen, else what the graph shows. */
+/** Shows the chosen start and end, or those of the graph. */
 function showEnds () {
   const graph = readGraph()
   showEnd('since', graph?.from)
@@ -55,7 +55,7 @@ function showEnd (name, shown) {
   const input = fieldOf(`time-${name}`)
   const given = Date.parse(fieldOf(`filter-${name}`).value)
   input.classList.toggle('is-open', !Number.isFinite(given))
-  // Somebody is about to say it.
+  // The viewer is typing here.
   if (document.activeElement === input) return
   const at = Number.isFinite(given) ? given : shown
   input.value = at === undefined ? '' : localOf(at)
@@ -68,7 +68,7 @@ function startSelection (event) {
   const step = stepAt(event)
   dragged = { first: step, last: step }
   plot.setPointerCapture(event.pointerId)
-  // No text is to be selected.
+  // Dragging would otherwise select text.
   event.preventDefault()
   showSelection()
 }
@@ -87,7 +87,7 @@ function finishSelection () {
   if (!dragged) return
   const { since, until, isToEnd } = /** @type {{ since: number, until: number, isToEnd: boolean }} */ (timesOf(dragged))
   dropSelection()
-  // What comes is in a part that goes on to the end, as it was before.
+  // A part that reaches to the end of the graph keeps its open end, so that new events are in it.
   chooseRange({ since: new Date(since).toISOString(), until: isToEnd ? fieldOf('filter-until').value : new Date(until).toISOString() })
 }
 

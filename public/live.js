@@ -17,9 +17,9 @@ import { showTrouble } from './trouble.js'
 
 const { htmx, io } = /** @type {any} */ (window)
 const offline = /** @type {HTMLElement} */ (document.getElementById('offline'))
-/** What asks the master for something, here or in a dialog that is open. */
+/** Elements that send a request to the master, on the page or in an open dialog. */
 const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], #decks-open, #decks form, dialog [hx-post] [type=submit]'
-/** At once. */
+/** If more rows are new at once, none flashes. */
 const MAX_FLASHES = 12
 const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')
 
@@ -30,7 +30,7 @@ startCopying()
 startShortcuts()
 showTrouble(false)
 showKeptNotice()
-// htmx begins in a turn of its own.
+// htmx starts in a later turn, so this waits for it.
 setTimeout(searchForEarlyWords)
 
 const socket = io({
@@ -46,7 +46,7 @@ socket.on('connect', watchPage)
 socket.io.on('ping', noteHeard)
 socket.on('fragments', showUpdate)
 socket.on('signed-out', toSignIn)
-// Who signs out here is led on by the form.
+// When the viewer signs out here, the form already leads to the next page.
 document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
 socket.on('disconnect', () => setLive(false))
 socket.on('connect_error', async () => {
@@ -71,10 +71,10 @@ document.addEventListener('clusterdeck:address', () => { if (location.href !== w
 /** @type {string | undefined} the address that the server knows of */
 let watched
 
-/** Of each part of this page what the server knows it by. @type {Record<string, string>} */
+/** Hashes of the parts of this page, by id. @type {Record<string, string>} */
 let shown = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('toasts')).dataset.shown ?? '{}')
 
-/** After a connection was lost, too: the server answers with everything on this page that has changed. */
+/** Asks the server for the changes of this page, also after a lost connection: it answers with all that differs. */
 function watchPage () {
   watched = location.href
   socket.emit('watch', watchedPath(), shown, (/** @type {{ version: string, software: string }} */ { version, software }) => {
@@ -118,7 +118,7 @@ function watchedPath () {
   return document.hidden ? '/hidden' : currentPath()
 }
 
-/** What the server calls this page. */
+/** The path of this page with its query. */
 function currentPath () {
   return location.pathname + location.search
 }
@@ -127,7 +127,7 @@ function currentPath () {
 function showUpdate ({ now, url, fragments, figures, vitals }) {
   setServerTime(now)
   noteHeard()
-  // It was sent before the filters of this page had changed.
+  // This update was sent before the filters of the page changed.
   if (url !== watchedPath()) return
   for (const fragment of fragments) showFragment(fragment)
   showFigures(figures)
@@ -142,7 +142,7 @@ function showFragment (/** @type {Fragment} */ { id, html, hash }) {
   const target = document.getElementById(id)
   if (!target) return
   const text = completeRows(html)
-  // This page is not what the server takes it for: it sends all of that part.
+  // This page lacks a row that the server left out, so it asks for the whole part.
   if (text === null) {
     delete shown[id]
     return watchPage()
@@ -155,21 +155,21 @@ function showFragment (/** @type {Fragment} */ { id, html, hash }) {
   flashRows(Array.from(document.querySelectorAll(`#${id} [data-flash]`)).filter((element) => !known.has(element.id)))
 }
 
-/** Draws the eye to what is new; where much is, it has nowhere to go. */
+/** Highlights new rows, unless there are too many. */
 function flashRows (/** @type {Element[]} */ elements) {
   if (hasCalmMotion.matches || elements.length > MAX_FLASHES) return
   const colour = getComputedStyle(document.documentElement).getPropertyValue('--flash')
   for (const element of elements) element.animate([{ backgroundColor: colour }, { backgroundColor: 'transparent' }], { duration: 1600, easing: 'ease-out' })
 }
 
-/** Those that were typed before anything here listened. */
+/** Searches for words that were typed before htmx listened. */
 function searchForEarlyWords () {
   for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('form[role=search] input[type=search]'))) {
     if (field.value !== field.defaultValue) field.dispatchEvent(new Event('input', { bubbles: true }))
   }
 }
 
-/** A refused WebSocket does not say why, so ask. */
+/** Asks, as a refused WebSocket does not say why. */
 async function isSignedOut () {
   const response = await fetch(`${BASE}/api/v1/status`, { method: 'HEAD' }).catch(() => null)
   return response?.status === 401

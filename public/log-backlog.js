@@ -1,6 +1,5 @@
 /**
- * What waits to be shown, the newest only: however fast lines come and however long nobody shows them, it holds no more
- * than a page can take.
+ * Keeps the newest items until they are shown, and no more than a page can take, however fast they come.
  * @template T
  * @param {number} max
  */
@@ -17,7 +16,7 @@ export function createBacklog (max) {
     push (more) {
       count += more.length
       items.push(...more.slice(-max))
-      // Now and then, not for each one.
+      // Cut only now and then, as a cut copies the array.
       if (items.length > 2 * max) items = items.slice(-max)
     },
 

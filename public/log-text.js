@@ -8,9 +8,9 @@
  *   the line were left out at its end
  */
 
-/** A line may be as long as a worker likes; what a page holds of it has an end. */
+/** A worker may write lines of any length; a page shows no more of one. */
 export const MAX_SHOWN_CHARS = 4000
-/** And so has what it is made of. */
+/** The parts of a line are limited, too. */
 const MAX_PARTS = 200
 
 // ECMA-48: control sequences (colours among them), strings such as titles and links that have an end, and escapes of a
@@ -27,7 +27,7 @@ const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta
 /** @type {Readonly<Record<number, 'bold' | 'dim' | 'italic' | 'underline'>>} */
 const ATTRIBUTES = Object.freeze({ 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' })
 
-/** What loggers call their levels: pino and bunyan by numbers, others by names. */
+/** Levels of loggers: pino and bunyan write numbers, others names. */
 const LEVELS = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
 /** @type {Readonly<Record<string, string>>} */
 const TONES = Object.freeze({

@@ -3,8 +3,8 @@ import { formatTime } from './format.js'
 import { formatCount, isMatch, shownLine } from './log-text.js'
 
 /**
- * The lines on the page. However fast they come they are put in once a frame, and no more than MAX_LINES are kept. While
- * somebody reads further up nothing moves: what comes waits, the newest MAX_LINES of it.
+ * The lines on the page. New lines are added once a frame, and no more than MAX_LINES are kept. While the viewer reads
+ * further up nothing moves: the newest MAX_LINES wait.
  * @typedef {import('./log-tail.js').Entry | { note: string }} Item
  * @typedef {{ isFollowing: boolean, waiting: number, shown: number, matching: number }} ViewState
  *   `waiting`: lines that came since somebody scrolled up; `matching`: of those shown
@@ -25,9 +25,9 @@ export function createView (list, onChange, { mark = null } = {}) {
   let isFollowing = mark === null
   let wanted = ''
   let frame = 0
-  /** where the list is scrolled to by a change of what is in it, and not by somebody */
+  /** The scroll position that a change of the lines has set, not the viewer. */
   let movedTo = -1
-  // A line that has no end yet comes again, with its end.
+  // A line without an end is sent again with its end.
   for (const line of list.querySelectorAll('[data-open]')) line.remove()
   list.addEventListener('scroll', onScroll)
   const resizes = new ResizeObserver(settleScroll)
@@ -92,7 +92,7 @@ export function createView (list, onChange, { mark = null } = {}) {
     reportCount()
   }
 
-  /** After something has changed how high the lines are. */
+  /** Keeps the scroll position after the height of the lines has changed. */
   function settleScroll () {
     if (isFollowing) toEnd()
     else movedTo = list.scrollTop

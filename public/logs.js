@@ -14,7 +14,7 @@ let current = null
 
 attachLogs()
 beginJump()
-// Another selection, or the way back to one.
+// The filters have changed, or the browser went back.
 document.addEventListener('htmx:after:swap', attachLogs)
 document.addEventListener('visibilitychange', toggleTail)
 addEventListener('pagehide', () => current?.stop())
@@ -25,7 +25,7 @@ function attachLogs () {
   if (current && panel === current.panel) return
   current?.end()
   current = panel && document.getElementById('log-lines') ? openPanel(panel) : null
-  // Where there are no lines, or none that come, they would do nothing.
+  // Hides tools that do nothing without lines, or without live lines.
   const isLive = Boolean(panel?.dataset.stream)
   for (const [id, isOf] of /** @type {const} */ ([['log-tools', current !== null], ['log-follow', isLive], ['log-clear', isLive]])) {
     const tool = document.getElementById(id)
@@ -34,7 +34,7 @@ function attachLogs () {
   toggleTail()
 }
 
-/** A time as the clock of whoever looks says it, for a form that asks by that of everybody. */
+/** Takes a time in the viewer's time zone for a form that sends UTC. */
 function beginJump () {
   const [time, around, search] = ['log-time', 'log-around', 'log-search'].map((id) => /** @type {HTMLInputElement | null} */ (document.getElementById(id)))
   if (!time || !around || !search) return
@@ -48,7 +48,7 @@ function beginJump () {
   search.addEventListener('input', () => { around.value = time.value = '' })
 }
 
-/** Nobody looks at a page that is hidden; it goes on where it was once somebody does. */
+/** Stops the tail while the page is hidden; it continues from the same place. */
 function toggleTail () {
   if (document.hidden) current?.stop()
   else current?.start()
@@ -159,7 +159,7 @@ function setPressed (/** @type {HTMLElement} */ button, /** @type {boolean} */ i
   button.setAttribute('aria-pressed', String(isOn))
 }
 
-/** Untouched when nothing changes, so that nothing is read out again. */
+/** Does not set an equal text again, so that a screen reader does not repeat it. */
 function setText (/** @type {HTMLElement} */ element, /** @type {string} */ text) {
   if (element.textContent !== text) element.textContent = text
 }

@@ -1,5 +1,5 @@
 /**
- * Marks that are too near to each other for the eye, as one with its count.
+ * Joins marks that are too close to each other into one with a count.
  * @typedef {{ lane: 'deploys' | 'exits', tone: string, label: string, count: number, firstS: number, lastS: number, lastId: number }} Mark
  * @typedef {{
  *   lane: Mark['lane'],
@@ -13,7 +13,7 @@
  * }} Cluster `kinds`: the most frequent first; `spans`: where in it something happened
  */
 
-/** Of which deploys are made. */
+/** Events that are marked as deploys. */
 export const DEPLOY_TYPES = Object.freeze(['rollout.started', 'rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
 
 /** @param {readonly string[]} causes of exits @returns {string[]} as the API has them in its filter by type */
@@ -21,12 +21,12 @@ export function exitTypes (causes) {
   return causes.map((cause) => `worker.exited:${cause}`)
 }
 
-/** What hurts is not hidden by what does not. */
+/** A cluster has the worst tone of its marks, which comes last here. */
 const TONES = Object.freeze(['ok', 'info', 'bad'])
 
 /**
- * Deploys stay apart from crashes, which would bury them. The cells do not move while time goes on, so that no cluster
- * falls apart and comes together again.
+ * Deploys stay apart from crashes, as a crash loop would hide them. The cells are fixed in time, so that a cluster does
+ * not fall apart while the chart moves.
  * @param {readonly Mark[]} marks ascending @param {number} cellS how much of the time is too near
  * @returns {Cluster[]} ascending, exits before deploys: so they are drawn
  */

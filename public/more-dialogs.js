@@ -1,6 +1,6 @@
 import { BASE } from './base.js'
 
-/** Dialogs that a page has not brought along: they come, all at once, when somebody wants the first of them. */
+/** Dialogs that are not part of a page: all are loaded when the first of them is opened. */
 
 const { htmx } = /** @type {any} */ (window)
 /** @type {Promise<void> | null} */
@@ -30,7 +30,7 @@ async function loadDialogs () {
 
 /** @param {string} path @returns {Promise<string>} @throws {Error} */
 export async function fetchHtml (path) {
-  // As htmx asks: whoever is signed in no longer is told so, and not sent to a page.
+  // As htmx asks, so that an ended session gets an error and not the sign-in page.
   const response = await fetch(BASE + path, { headers: { 'hx-request': 'true', accept: 'text/html' } })
   if (!response.ok) throw new Error(`status ${response.status}`)
   return response.text()

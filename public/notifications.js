@@ -6,22 +6,22 @@ import { timeZone } from './times.js'
 import { showToast } from './toasts.js'
 
 /**
- * Tells whoever looks at something else what goes wrong: by the browser, of the kinds that they have chosen, from what
- * comes over the socket of this page.
+ * Shows notifications of the browser while the page is in the background, of the kinds that the viewer has chosen. The
+ * alarms come over the socket of this page.
  * @typedef {{ id: number, kind: string, title: string, text: string, url: string }} Alarm
  * @typedef {{ connected: boolean, on: (event: string, listener: (...values: any[]) => void) => void, emit: (event: string, ...values: any[]) => void }} Socket
  */
 
-/** Of a kind there is one at once, and what comes soon after it makes one more. */
+/** The first alarm of a kind is shown at once; those within this time after it are shown as one. */
 const GAP_MS = 5000
-/** A network that blinks, and a master that follows another one, are no news. */
+/** A shorter loss of the connection is not notified: the network may blink, and the next master may start. */
 const SILENCE_MS = 15_000
 
 /** @type {Socket | null} */
 let socket = null
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let silence
-/** By kind, for as long as the gap goes on: what came since the first. @type {Map<string, { newest: Alarm | null, count: number }>} */
+/** Alarms since the first one of the gap, by kind. @type {Map<string, { newest: Alarm | null, count: number }>} */
 const waiting = new Map()
 
 /** @param {Socket} connection of this page */
@@ -36,7 +36,7 @@ export function startNotifications (connection) {
     silence = setTimeout(saySilence, SILENCE_MS, since)
   })
   document.addEventListener('clusterdeck:preference', (event) => {
-    // What was there before somebody wanted to hear of it is no news.
+    // Alarms from before the choice are not shown.
     if (/** @type {CustomEvent} */ (event).detail === 'notify') askForAlarms(null)
   })
   document.addEventListener('change', onChoice)
@@ -83,7 +83,7 @@ function saySilence (since) {
   }
 }
 
-/** Whoever looks at the page reads it there. @param {Alarm} alarm */
+/** Shows nothing while the page has the focus, as the page itself shows the problem. @param {Alarm} alarm */
 function showAlarm (alarm) {
   if (!document.hasFocus()) showNotification(alarm)
 }

@@ -24,7 +24,7 @@ const MOVES = Object.freeze(/** @type {Record<string, (place: number, count: num
 
 query.addEventListener('input', findItems)
 query.addEventListener('keydown', onKey)
-// Before the click reaches what opens dialogs: two of them at once would be in each other's way.
+// Closes the palette before the click opens another dialog, as two open ones would conflict.
 list.addEventListener('click', ({ target }) => {
   const item = /** @type {Element} */ (target).closest('[role=option]')
   if (item && item.getAttribute('aria-disabled') !== 'true') palette.close()
@@ -33,7 +33,7 @@ list.addEventListener('click', ({ target }) => {
 export async function togglePalette () {
   if (palette.open) return palette.close()
   if (document.querySelector('dialog[open]')) return
-  // Nothing of the last time: what could be done then may be refused now.
+  // The list is loaded each time, as an action of the last time may be refused now.
   items = []
   list.replaceChildren()
   query.value = ''
@@ -67,7 +67,7 @@ function rankItems (words) {
     .map(({ item }) => item)
 }
 
-/** What a thing is called counts more than what is said of it. @param {string} words @param {HTMLElement} item */
+/** A match in the label counts more than one in the hint. @param {string} words @param {HTMLElement} item */
 function scoreOf (words, item) {
   const label = fuzzyScore(words, item.querySelector('.palette-label')?.textContent ?? '')
   return label === null ? fuzzyScore(words, item.textContent ?? '') : label + 20

@@ -1,6 +1,6 @@
 /**
- * Rows that are chosen for one action: how many they are, and all of them at once. The form is told by `data-picks`; rows
- * have a checkbox of it.
+ * Selects rows for one action: counts them, and selects all at once. The form has `data-picks`; each row has a checkbox of
+ * that form.
  */
 
 const form = /** @type {HTMLFormElement} */ (document.querySelector('[data-picks]'))
@@ -11,7 +11,7 @@ document.addEventListener('change', ({ target }) => {
   if (target === all) for (const pick of pickBoxes()) pick.checked = all.checked
   showCount()
 })
-// Rows come and go: what is gone is chosen no more.
+// Rows come and go; a row that is gone is no longer selected.
 document.addEventListener('htmx:after:swap', showCount)
 document.addEventListener('htmx:after:request', (event) => {
   const { sourceElement, response } = /** @type {CustomEvent} */ (event).detail.ctx ?? {}

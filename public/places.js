@@ -7,7 +7,7 @@
  *   hint: string,
  *   key?: string,
  *   needs?: 'administer' | 'fleet'
- * }} Place  `hint`: is searched, too; `needs`: who has that alone may go there
+ * }} Place  `hint`: is searched, too; `needs`: the place is shown only to viewers with this power
  */
 
 /** @type {readonly Place[]} */

@@ -1,5 +1,5 @@
 /**
- * What this browser remembers for whoever uses it, on all pages of this address.
+ * Preferences that this browser keeps for all pages of this address.
  *
  *     <input type="checkbox" data-preference="keys">                   on or off
  *     <input type="checkbox" data-preference="notify" value="crash">   one of several
@@ -9,13 +9,13 @@
 
 const DEFAULTS = Object.freeze({ keys: 'on', times: 'local', notify: 'off', notified: '' })
 const PREFIX = 'clusterdeck-'
-/** For as long as the page where nothing can be stored. @type {Partial<Record<Preference, string>>} */
+/** Preferences of this page alone, if the browser stores nothing. @type {Partial<Record<Preference, string>>} */
 const kept = {}
 
 document.addEventListener('change', ({ target }) => {
   if (target instanceof HTMLInputElement && target.dataset.preference) choosePreference(target)
 })
-// Somebody has chosen in another tab.
+// A preference was changed in another tab.
 window.addEventListener('storage', ({ key }) => {
   if (key?.startsWith(PREFIX)) announceChange(/** @type {Preference} */ (key.slice(PREFIX.length)))
 })

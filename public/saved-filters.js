@@ -1,5 +1,5 @@
 /**
- * Filters with a name, kept in this browser: each is what stands in the address behind the question mark.
+ * Filters with a name, kept in this browser as the query of a URL.
  * @typedef {{ name: string, query: string }} Saved
  */
 
@@ -7,7 +7,7 @@ const KEY = 'clusterdeck-history-filters'
 const MAX_SAVED = 30
 const MAX_NAME_CHARS = 40
 const MAX_QUERY_CHARS = 2000
-/** Where in a list somebody looks, which is no filter. */
+/** Parameters for the place in a list, which are no filters. */
 const PLACES = ['cursor', 'trail']
 
 document.addEventListener('click', ({ target }) => {
@@ -25,10 +25,10 @@ document.addEventListener('submit', (event) => {
   openForm(false)
 })
 document.addEventListener('keydown', ({ key, target }) => { if (key === 'Escape' && target === nameField()) openForm(false) })
-// Another window of this browser.
+// Another tab has changed the saved filters.
 addEventListener('storage', ({ key }) => { if (key === KEY) showSavedFilters() })
 
-/** Each as a link, and what saves the ones that are set. */
+/** Shows a link for each saved filter, and the button that saves the current ones. */
 export function showSavedFilters () {
   const list = document.getElementById('saved-list')
   if (!list) return
@@ -46,7 +46,7 @@ function toItem ({ name, query }, isCurrent) {
   const item = /** @type {DocumentFragment} */ (/** @type {HTMLTemplateElement} */ (byId('saved-item')).content.cloneNode(true))
   const link = /** @type {HTMLAnchorElement} */ (item.querySelector('a'))
   link.textContent = name
-  // Below this page, whatever the storage holds.
+  // The link stays on this page, whatever the storage holds.
   link.href = `${location.pathname}?${new URLSearchParams(query)}`
   if (isCurrent) link.setAttribute('aria-current', 'true')
   const button = /** @type {HTMLButtonElement} */ (item.querySelector('button'))
@@ -81,7 +81,7 @@ function readSaved () {
       .filter((/** @type {any} */ { name, query }) => typeof name === 'string' && typeof query === 'string' && query.length <= MAX_QUERY_CHARS)
       .slice(-MAX_SAVED)
   } catch {
-    // Storage may be forbidden, or hold what another page of this address has written.
+    // Storage may be forbidden, or hold data of another page of this address.
     return []
   }
 }

@@ -5,11 +5,11 @@ import { PLACES } from './places.js'
 import { preference } from './preferences.js'
 import { showToast } from './toasts.js'
 
-/** Keys that do something wherever nobody types. */
+/** Keyboard shortcuts, which do nothing while the viewer types in a field. */
 
 const SEQUENCE_MS = 1500
 const FIELDS = 'input, textarea, select, [contenteditable], [role=application]'
-/** What `j` and `k` go through, in the order of the page. */
+/** Elements that `j` and `k` go through, in the order of the page. */
 const ROWS = 'main :is(.row-link, .feed-text, .rollout-row > summary, .release-what a, .setting-action button, .webhook-table a, .access-list button)'
 
 /** @type {Readonly<Record<string, () => unknown>>} */
@@ -20,7 +20,7 @@ const KEYS = Object.freeze({
   k: () => goOn(-1)
 })
 
-/** When `g` was pressed. */
+/** The time at which `g` was pressed. */
 let leaderAt = -Infinity
 
 export function startShortcuts () {
@@ -57,7 +57,7 @@ function wayTo (key) {
   return place && (() => location.assign(BASE + place.href))
 }
 
-/** Most pages never show it. */
+/** Loads the palette first, as most pages never show it. */
 async function openPalette () {
   try {
     await dialogOf('palette')
@@ -68,7 +68,7 @@ async function openPalette () {
   }
 }
 
-/** A page without a field of its own is searched by what finds everything. */
+/** Focuses the search field of the page, or opens the palette if there is none. */
 function focusSearch () {
   const field = /** @type {HTMLInputElement | undefined} */ (Array
     .from(document.querySelectorAll('main input[type=search]'))

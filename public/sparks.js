@@ -8,7 +8,7 @@
 const WIDTH = 120
 const HEIGHT = 32
 const PADDING = 2
-/** Narrower than a pixel nobody sees more. */
+/** More points would be narrower than a pixel. */
 const POINTS = 60
 
 /** @param {Vitals} vitals @param {Range} range */

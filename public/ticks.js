@@ -1,7 +1,7 @@
 import { formatAgo, formatDuration, formatTime } from './format.js'
 import { timeZone } from './times.js'
 
-/** What goes on by itself between two messages of the server: uptimes, countdowns, and clocks in the viewer's time zone. */
+/** Updates times between two messages of the server: uptimes, countdowns, and clocks in the viewer's time zone. */
 
 /** @type {Readonly<Record<string, (ms: number) => string>>} `ms` since the moment, negative before it */
 const TEXTS = Object.freeze({
@@ -40,7 +40,7 @@ export function localiseTimes (root = document) {
   }
 }
 
-/** From now on, once a second, for as long as the page is live: what nobody hears of may have ended. */
+/** Updates times each second while the page is live. Without a connection they stop, as they may no longer be true. */
 export function startTicking () {
   setServerTime(Number(document.documentElement.dataset.now) || Date.now())
   updateTicks()
@@ -54,7 +54,7 @@ function goOn () {
   if (!document.hidden && document.documentElement.dataset.live !== 'off') updateTicks()
 }
 
-/** Untouched when nothing changes, so that a selection of the text survives. */
+/** Does not set an equal text again, so that a selection in it survives. */
 function setText (/** @type {Element} */ element, /** @type {string} */ text) {
   if (element.textContent !== text) element.textContent = text
 }

@@ -1,6 +1,6 @@
 import { BASE } from './base.js'
 
-/** What the tab says while nobody looks at the page: how much is wrong, or that nobody can tell. */
+/** The title and the icon of the tab: the number of problems, or that the connection is lost. */
 
 const ownTitle = document.title
 

@@ -4,24 +4,24 @@ import { serverTime } from './ticks.js'
 import { createSeries } from './vitals-series.js'
 
 /**
- * The vitals of the cluster, or of one of its slots, over a range of time, kept up to date for as long as somebody looks.
+ * The vitals of the cluster, or of one of its slots, over a range of time, kept up to date while the page is visible.
  * @typedef {import('./vitals-series.js').Vitals} Vitals
  * @typedef {import('./vitals-series.js').Range} Range
  * @typedef {{ since: string, until?: string, step?: string }} Query
  * @typedef {{ time: number[], columns: (number | null)[][] }} Pushed  as the live page gets it: a column for each that the charts show
  */
 
-/** What comes by itself is asked for once it has not come for so long. */
+/** Values that the server pushes are requested if none came for this long. */
 const SILENCE_MS = 5000
 const MIN_POLL_MS = 2000
-/** Of each step so many looks: it is shown soon after it is over. */
+/** Several polls a step, so that a step is shown soon after its end. */
 const POLLS_PER_STEP = 5
 
 /**
  * @param {object} parts
  * @param {readonly string[]} parts.columns
  * @param {number | null} [parts.slot] null: the cluster
- * @param {(vitals: Vitals, range: Range) => void} parts.onChange  also while nothing comes: time goes on
+ * @param {(vitals: Vitals, range: Range) => void} parts.onChange  also without new values, as the range moves with time
  */
 export function createFeed ({ columns, slot = null, onChange }) {
   /** @type {import('./chart-range.js').ChosenRange} */
@@ -32,7 +32,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
   let generation = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
-  /** Asks are under way for what came before. */
+  /** How many requests are running. */
   let asking = 0
   document.addEventListener('visibilitychange', pollVitals)
   document.addEventListener('vitals', (event) => takeValues(/** @type {CustomEvent<Pushed>} */ (event).detail))
@@ -56,7 +56,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
     try {
       await loadRange(mine)
     } catch {
-      // The master is away, or the session is over: the page says so elsewhere, and this goes on when they are back.
+      // The master is away, or the session has ended: the page shows that elsewhere, and polling continues.
     }
     asking--
     if (mine !== generation) return
@@ -69,7 +69,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
     timer = setTimeout(pollVitals, isPushed() ? SILENCE_MS : Math.max(MIN_POLL_MS, stepMs / POLLS_PER_STEP))
   }
 
-  /** Seconds come over the live connection, longer steps do not. */
+  /** Only steps of a second come over the live connection. */
   function isPushed () {
     return isLive(range) && range.step === '1s'
   }
@@ -77,7 +77,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
   /** @param {Pushed} pushed */
   function takeValues ({ time, columns: values }) {
     if (!isPushed() || asking > 0) return
-    // Some did not come, as while the tab was hidden.
+    // Values are missing, for instance after the tab was hidden.
     if (series.newest === null || time[0] > series.newest + 1) {
       pollVitals()
       return
@@ -101,7 +101,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
   }
 
   /**
-   * Seconds are kept by a master for as long as it lives; what was before it is on disk, in longer steps.
+   * Loads what is older than the master: it has steps of a second only since its start, and the disk has longer ones.
    * @param {import('./vitals-series.js').Steps[]} steps @param {{ since: string, until?: string }} query
    */
   async function loadBefore (steps, { since, until = toIso(serverTime()) }) {
@@ -121,7 +121,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
       /** @type {any} */
       const body = await askForVitals({ ...query, since: next, ...(step && { step }) })
       steps.push({ time: body.time, stepMs: body.stepMs, values: slot === null ? body.cluster : body.slots[0]?.columns ?? {} })
-      // A part of the range might have suited a shorter step.
+      // All parts use the step of the first one.
       step = body.step
       next = body.next
     }

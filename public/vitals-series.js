@@ -1,14 +1,14 @@
 /**
- * What was measured over time. Steps may be of different lengths: what is in memory no longer comes in longer ones.
+ * Values over time. Steps may differ in length, as older values come in longer ones.
  * @typedef {{ fromS: number, toS: number, stepS: number }} Range
  * @typedef {{ time: number[] } & Record<string, (number | null)[]>} Vitals
  *   `time`: seconds since the epoch, ascending; columns are null where nothing was measured
  * @typedef {{ time: number[], stepMs: number, values: Record<string, (number | null)[]> }} Steps
  */
 
-/** A chart has no room for more. */
+/** A chart cannot show more points. */
 const MAX_POINTS = 3000
-/** How old the newest value may be, in seconds and in steps: what is older says nothing of now. */
+/** How old the newest value may be to count as current, in seconds and in steps. */
 const FRESH_S = 5
 const FRESH_STEPS = 3
 
@@ -21,7 +21,7 @@ export function createSeries (columns) {
     /** The newest second that is known of; null without any. */
     get newest () { return points.at(-1)?.second ?? null },
 
-    /** What is older than the newest is left out. @param {Steps} steps */
+    /** Adds only values that are newer than the newest. @param {Steps} steps */
     append ({ time, stepMs, values }) {
       for (const [index, second] of time.entries()) {
         if (second > (points.at(-1)?.second ?? -Infinity)) {
@@ -30,15 +30,15 @@ export function createSeries (columns) {
       }
     },
 
-    /** @param {number} second whatever ended before it is forgotten */
+    /** @param {number} second earlier points are removed */
     trim (second) {
       const kept = points.findIndex((point) => point.second >= second)
       points = kept < 0 ? [] : points.slice(kept)
     },
 
     /**
-     * With nulls around each gap, so that no line crosses it and whoever points into it reads that nothing is known. Of
-     * neighbours without room the highest stands for all: it is the peak that hurts.
+     * Puts nulls around each gap, so that no line crosses it and the flag shows no value there. Points that are too close
+     * become one with the highest value, as peaks matter most.
      * @param {Range} range @returns {Vitals}
      */
     within ({ fromS, toS, stepS }) {

@@ -4,7 +4,7 @@ import { createTail } from './log-tail.js'
 import { createView } from './log-view.js'
 import { readable } from './readable-text.js'
 
-/** The page of a worker that lives: what it has in flight, and what its slot writes. */
+/** The page of a live worker: its requests in flight, and the output of its slot. */
 
 const ASK_EVERY_MS = 2000
 
@@ -16,7 +16,7 @@ askWorker()
 document.addEventListener('visibilitychange', () => { if (!document.hidden) askWorker() })
 followLog()
 
-/** For as long as somebody looks. */
+/** Asks again and again while the page is visible. */
 async function askWorker () {
   clearTimeout(timer)
   try {
@@ -79,7 +79,7 @@ function byId (/** @type {string} */ id) {
   return /** @type {HTMLElement} */ (document.getElementById(id))
 }
 
-/** Untouched when nothing changes, so that a selection of the text survives. */
+/** Does not set an equal text again, so that a selection in it survives. */
 function setText (/** @type {string} */ id, /** @type {string} */ text) {
   const element = byId(id)
   if (element.textContent !== text) element.textContent = text
