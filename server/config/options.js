@@ -61,7 +61,7 @@ export const SCHEMA = z.strictObject({
   sticky: groupOf({
     failoverMs: millisecondsOption('how long a slot may be without a worker that is ready before its clients go to the other slots').default(2000)
   }),
-  instanceVariable: variableName('the variable that tells a worker its number, from 0 on; a value of its own in `env` counts').default('NODE_APP_INSTANCE'),
+  instanceVariable: variableName('the variable that tells a worker its number, from 0 on; where the shell, `env` or `envFile` sets it, that value stays').default('NODE_APP_INSTANCE'),
   portPerSlot: integerOption(0, 65535 - MAX_WORKERS, 'each slot has a port of its own besides: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none').default(0),
   dataDir: pathOption('where the history, the admin token and the logs are kept').default('.clusterdeck'),
   admin: groupOf({

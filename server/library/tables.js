@@ -18,7 +18,7 @@
  * @property {'shared' | 'sticky' | 'round-robin'} [dispatch]  how connections reach workers; shared: each worker accepts by itself, the one that has been idle longest, sticky: the kernel keeps all connections of one client address with one slot, round-robin: the master hands them out in turn; default: `shared`
  * @property {object} [sticky]
  * @property {number} [sticky.failoverMs]  how long a slot may be without a worker that is ready before its clients go to the other slots; default: `2000`
- * @property {string} [instanceVariable]  the variable that tells a worker its number, from 0 on; a value of its own in `env` counts; default: `NODE_APP_INSTANCE`
+ * @property {string} [instanceVariable]  the variable that tells a worker its number, from 0 on; where the shell, `env` or `envFile` sets it, that value stays; default: `NODE_APP_INSTANCE`
  * @property {number} [portPerSlot]  each slot has a port of its own besides: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none; default: `0`
  * @property {string} [dataDir]  where the history, the admin token and the logs are kept; default: `.clusterdeck`
  * @property {object} [admin]
