@@ -43,9 +43,9 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     /** Why the history cannot be written at the moment; null: it can. @type {string | null} */
     get degraded () { return isDegraded ? reason : null },
 
-    /** Tries once more to write all that still waits, however soon the next try would be, and stops listening. The history stays open. */
+    /** Writes what still waits at once, if the history can be written again, and stops listening. The history stays open. */
     async close () {
-      if (isDegraded) tryForTheLastTime()
+      if (isDegraded) flushBuffer()
       unsubscribe()
       clearTimer(retryTimer)
       clearTimer(sweepTimer)
@@ -119,7 +119,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
   }
 
   function retry () {
-    const error = write(WRITES_PER_TURN)
+    const error = writeToFile(WRITES_PER_TURN)
     if (error !== null) {
       reason = reasonOf(error)
       repair(error)
@@ -131,17 +131,20 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     }
   }
 
-  function tryForTheLastTime () {
-    // The second try is for a file that had to be opened anew.
+  function flushBuffer () {
+    // The first try may find a file that has to be opened again; the second one writes into it.
     for (let tries = 0; tries < 2; tries++) {
-      const error = write(buffer.length)
+      const error = writeToFile(buffer.length)
       if (error === null) return recover()
       repair(error)
     }
   }
 
-  /** As `tryToWrite`, into the file itself. @param {number} count @returns {unknown} */
-  function write (count) {
+  /**
+   * Never writes into the copy that stands in for a file out of reach.
+   * @param {number} count @returns {unknown} the error that ended it, null if there was none
+   */
+  function writeToFile (count) {
     if (history.away !== null) reopen()
     return history.away ?? tryToWrite(count)
   }
