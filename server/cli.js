@@ -21,8 +21,8 @@ export async function runCommandLine (argv, terminal) {
 
 /** The keeper's code is loaded here only: masters and other commands start faster without it. @param {string[]} args @param {import('./system/working-folder.js').WorkingFolder} folder */
 async function beKeeper (args, folder) {
-  const { runKeeper: keep } = await import('./keeper/keeper.js')
-  return await keep({ script: process.argv[1], args, folder })
+  const { runKeeper } = await import('./keeper/keeper.js')
+  return await runKeeper({ script: process.argv[1], args, folder })
 }
 
 /** @returns {import('./system/working-folder.js').WorkingFolder} that of this process, or of the keeper that has started it */

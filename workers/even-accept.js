@@ -63,8 +63,8 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
       handle.listen = function () {
         handle.listen = listen
         const errno = listen.apply(handle, arguments)
-        if (!errno && calls === undefined) loading = setTimeout(lookAfter, LOAD_AFTER_MS, MAX_TURNS).unref()
-        else if (!errno) lookAfter(MAX_TURNS)
+        if (!errno && calls === undefined) loading = setTimeout(lookForEpoll, LOAD_AFTER_MS, MAX_TURNS).unref()
+        else if (!errno) lookForEpoll(MAX_TURNS)
         return errno
       }
       handle.close = function () {
@@ -75,29 +75,29 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
         return close.apply(handle, arguments)
       }
 
-      function lookAfter (/** @type {number} */ turns) {
+      function lookForEpoll (/** @type {number} */ turns) {
         looking = setImmediate(() => {
           if (!(handle.fd >= 0)) return
           if (calls === undefined) calls = load()
           const epoll = calls && findEpoll(handle.fd)
           if (calls && epoll !== null) takeTurns(server, handle, epoll, calls)
-          else if (calls && turns > 0) lookAfter(turns - 1)
+          else if (calls && turns > 0) lookForEpoll(turns - 1)
           else tellEven(false)
         })
       }
     },
 
-    /** Loads the native calls early, as that would keep the first connections waiting. */
+    /** Loads the native calls before the first connections come, which would have to wait for that. */
     prepare () { if (calls === undefined) calls = load() },
 
-    again: reconsider
+    again: waitAgain
   }
 
   /**
    * Another worker may have been woken for a connection that it does not take.
    * @param {{ others?: number }} [now] how many other workers wait in turn
    */
-  function reconsider (now = {}) {
+  function waitAgain (now = {}) {
     others = now.others ?? others
     for (const wait of waits.values()) wait()
   }
@@ -106,7 +106,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     if (isKnown) return
     isKnown = true
     onKnown(isEven)
-    if (isEven) setInterval(() => reconsider(), AGAIN_EVERY_MS).unref()
+    if (isEven) setInterval(() => waitAgain(), AGAIN_EVERY_MS).unref()
   }
 
   /** @param {any} server @param {any} handle @param {number} epoll @param {Calls} calls */

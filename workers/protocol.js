@@ -120,7 +120,7 @@ export function statusClass (code) {
  * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
  * counting where a dead master has left its workers behind. `standsBy`: it has no slot yet. `maxRequests`: after which it is to be recycled, 0: never.
  * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
- * `slotVariableNames`: of the variables that follow the slot, as the user has not said them.
+ * `slotVariableNames`: of the variables that follow the slot, without those that the user has set or left out.
  * `nodeOptions`: NODE_OPTIONS as the app is to see it, null: it is not set; `hasImports`: whether modules of the user's are loaded by `--import` before the app.
  * @typedef {{ nodeOptions: string | null, hasImports: boolean, slotVariableNames: string[], worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'auto' | 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
  *

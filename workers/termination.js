@@ -30,7 +30,7 @@ export function createTermination ({ channel, drain, orphan }) {
   })
 
   return {
-    /** The drain begins: whose listeners are there may have changed when it is over. */
+    /** Called as the drain begins: by its end the app may have removed its listeners. */
     prepare () {
       hearsMessages = messageListeners() > ownMessageListeners
       listenForTerm()

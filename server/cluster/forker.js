@@ -131,16 +131,16 @@ function probeOf (ready) {
 }
 
 /**
- * Names the variables that tell an app its slot, without those of which the user has the last word.
+ * Names the variables that tell an app its slot. By null the user leaves ours out; the other one the user may also set.
  * @param {string} instance  the variable that counts from 0
  * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} [inherited]
  * @returns {string[]}
  */
 export function slotVariableNamesOf (instance, own, inherited = process.env) {
-  return [...isLeftOut(own, SLOT_VARIABLE) ? [] : [SLOT_VARIABLE], ...isInstanceSaid(instance, own, inherited) ? [] : [instance]]
+  return [...isLeftOut(own, SLOT_VARIABLE) ? [] : [SLOT_VARIABLE], ...isInstanceSet(instance, own, inherited) ? [] : [instance]]
 }
 
-/** @param {Record<string, string | undefined>} own @param {string} name @returns {boolean} whether the configuration has null there */
+/** @param {Record<string, string | undefined>} own @param {string} name @returns {boolean} whether the configuration sets it to null */
 function isLeftOut (own, name) {
   return Object.hasOwn(own, name) && own[name] === undefined
 }
@@ -150,7 +150,7 @@ function isLeftOut (own, name) {
  * the number of another cluster's worker belongs to that cluster.
  * @param {string} name @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} inherited
  */
-function isInstanceSaid (name, own, inherited) {
+function isInstanceSet (name, own, inherited) {
   if (Object.hasOwn(own, name)) return true
-  return inherited[name] !== undefined && inherited.CLUSTERDECK_SLOT === undefined && inherited.pm_id === undefined
+  return inherited[name] !== undefined && inherited[SLOT_VARIABLE] === undefined && inherited.pm_id === undefined
 }

@@ -3,7 +3,7 @@ import { mayChange } from '../releases/resolve.js'
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
 const EMFILE = -constants.errno.EMFILE
-/** Retried more often than orphans look for orders: connections are refused until the address is bound. */
+/** A request for a blocked address is tried again this often: connections are refused until the address is bound. */
 const BLOCKED_RETRY_MS = 20
 /** A worker waits this long for an address that another starting worker holds. */
 const CONTENTION_MS = 2000

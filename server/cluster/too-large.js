@@ -13,12 +13,12 @@ export function tooLarge (error, args, env) {
   const total = all.reduce((sum, { bytes }) => sum + bytes, 0)
   const largest = all.reduce((a, b) => b.bytes > a.bytes ? b : a)
   const reason = largest.bytes > MAX_STRING_BYTES
-    ? `${largest.what} has ${formatBytes(largest.bytes)} bytes, and the system gives a program ${formatBytes(MAX_STRING_BYTES)} at most in one`
-    : `its arguments and variables have ${formatBytes(total)} bytes together, more than the system gives a program (a fourth of ulimit -s); the largest is ${largest.what}`
+    ? `${largest.what} has ${formatCount(largest.bytes)} bytes, and the system gives a program ${formatCount(MAX_STRING_BYTES)} at most in one`
+    : `its arguments and variables have ${formatCount(total)} bytes together, more than the system gives a program (a fourth of ulimit -s); the largest is ${largest.what}`
   return Object.assign(new Error(`${reason}: put it into a file that the app reads`, { cause: error }), { code: 'E2BIG' })
 }
 
-/** @param {number} bytes */
-function formatBytes (bytes) {
-  return bytes.toLocaleString('en-US')
+/** @param {number} count */
+function formatCount (count) {
+  return count.toLocaleString('en-US')
 }

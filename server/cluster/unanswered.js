@@ -6,9 +6,9 @@ const MAX_NAME_CHARS = 60
 const MAX_INNER = 10
 /** Where libraries and apps say what a message is about. */
 const NAMES = ['topic', 'channel', 'source', 'from', 'cmd', 'command', 'action', 'event', 'eventName']
-/** Those of them that say whose message it is. What an app says to an operator has `type` and `data`, and none of these. */
+/** Those of `NAMES` that name a sender. A message to an operator has `type` and `data`, and none of these. */
 const SENDERS = ['topic', 'channel', 'source', 'from']
-/** What the libraries of PM2 report by themselves. What the app has them say (`human:event`, `process:exception`) is its own word. */
+/** Types of the messages that PM2's libraries send by themselves. `human:event` and `process:exception` are the app's own, sent through them. */
 const PM2_REPORT = /^(axm:|http:transaction$|application:dependencies$|profilings$)/
 
 /**

@@ -153,9 +153,9 @@ function openSocket (file, isIt) {
   const fd = DESCRIPTORS ? openSync(file, SOCKET) : null
   const stat = fd === null ? lstatSync(file) : fstatSync(fd)
   const { dev, ino } = stat
-  const closePlace = () => { if (fd !== null) closeSync(fd) }
-  if (stat.isSocket() && isIt(stat)) return { dev, ino, place: fd === null ? file : `${DESCRIPTORS}/${fd}`, close: closePlace }
-  closePlace()
+  const close = () => { if (fd !== null) closeSync(fd) }
+  if (stat.isSocket() && isIt(stat)) return { dev, ino, place: fd === null ? file : `${DESCRIPTORS}/${fd}`, close }
+  close()
   throw Object.assign(new Error('something else is there'), { errno: EACCES })
 }
 

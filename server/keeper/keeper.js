@@ -114,7 +114,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
   return ended.reached
 
-  /** Of an upgrade: who has asked for something else than there is wants to know why not. @param {string} node */
+  /** Begins an upgrade, or tells the current master why the programs that it asked for are not trusted. @param {string} node */
   function startNext (node) {
     const { programs, distrust } = trustedPrograms({ node, script }, own)
     if (distrust === null) next = startMaster(programs)
