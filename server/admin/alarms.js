@@ -2,7 +2,7 @@ import { alarmKindsIn, missedAlarms, toAlarm } from '../dashboard/alarms.js'
 import { throttleLatest } from './throttle-latest.js'
 
 /**
- * Tells browsers what goes wrong, whatever page they show, of the kinds that each has asked for.
+ * Sends alarms to browsers, whatever page they show: to each the kinds that it has asked for.
  * @param {object} parts
  * @param {import('socket.io').Server} parts.io
  * @param {Pick<import('../deck.js').Deck, 'events' | 'notices'>} parts.deck
@@ -27,7 +27,7 @@ export function attachAlarms ({ io, deck }) {
     latest.close()
   }
 
-  /** Its wish takes the place of the one before. */
+  /** Replaces the kinds that this browser asked for before. */
   function listenForAlarms (/** @type {import('socket.io').Socket} */ socket, /** @type {unknown} */ wish) {
     const kinds = alarmKindsIn(wish)
     for (const room of socket.rooms) if (room.startsWith(ROOMS)) socket.leave(room)

@@ -35,13 +35,13 @@ import { vitalsResources } from '../api/vitals.js'
 import { webhookResources } from '../api/webhooks.js'
 
 /**
- * How much one may ask for in a window of time.
+ * How many requests are answered in a window of time.
  * @typedef {object} Limits
  * @property {number} windowMs
- * @property {number} signInAttempts  wrong tokens of one address
- * @property {number} requests  calls of the API by whoever is signed in
- * @property {number} switches  to other decks, by whoever is signed in: each makes a link there
- * @property {number} strangerRequests  of anybody else, by address, for what is not public
+ * @property {number} signInAttempts  with a wrong token, from one address
+ * @property {number} requests  of one holder who is signed in
+ * @property {number} switches  to other decks, of one holder who is signed in: each makes a link there
+ * @property {number} strangerRequests  without a sign-in, from one address, for paths that are not public
  */
 
 /** @type {Readonly<Limits>} */
@@ -55,7 +55,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {import('./sessions.js').Sessions} sessions
  * @property {import('./tokens.js').Tokens} tokens
  * @property {import('./sign-in-links.js').Links} links
- * @property {(req: import('node:http').IncomingMessage) => string} urlFor  where who asks reaches this site
+ * @property {(req: import('node:http').IncomingMessage) => string} urlFor  the URL of this site for the sender
  * @property {string} basePath
  * @property {import('../dashboard/views.js').Views} views
  * @property {AbortSignal} closing
@@ -66,7 +66,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  */
 
 /**
- * Expects that the guard has admitted the request and set `req.auth`; without that, nobody is signed in.
+ * Expects that the guard has admitted the request and set `req.auth`; without it the sender is not signed in.
  * @param {AppParts} parts
  */
 export function createApp (parts) {
@@ -79,7 +79,7 @@ export function createApp (parts) {
   const { windowMs, requests, switches } = parts.limits
   app.use('/api', limitRequests({ windowMs, limit: requests }))
   app.use('/actions/switch', limitRequests({ windowMs, limit: switches }))
-  app.use(denyStrangers)
+  app.use(sendToSignIn)
   app.use(assetsRouter())
   app.use(compressResponse)
   /** @type {ReturnType<typeof describeApi> | null} made at the first request, as most masters get none */
@@ -100,8 +100,8 @@ export function createApp (parts) {
 }
 
 /**
- * All operations, in the order in which somebody reads of them.
- * @param {AppParts} parts @param {() => object} describe  the document of them
+ * All operations, in the order of the document.
+ * @param {AppParts} parts @param {() => object} describe  returns the document
  * @returns {import('../api/openapi.js').Mount[]}
  */
 export function operationsOf (parts, describe) {
@@ -110,9 +110,9 @@ export function operationsOf (parts, describe) {
     {
       base: '/api/v1',
       groups: {
-        Cluster: { about: 'The cluster as it is, and as it should be.', resources: clusterResources(parts) },
-        Notices: { about: 'What has gone wrong while nobody looked.', resources: noticeResources(parts) },
-        Configuration: { about: 'What the master runs with.', resources: configResources(parts) },
+        Cluster: { about: 'The state of the cluster, and its size.', resources: clusterResources(parts) },
+        Notices: { about: 'Problems that nobody has acknowledged.', resources: noticeResources(parts) },
+        Configuration: { about: 'The settings of the master.', resources: configResources(parts) },
         Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
         Fleet: {
           about: 'Decks on other machines, and rollouts over all of them.',
@@ -120,16 +120,16 @@ export function operationsOf (parts, describe) {
         },
         Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
         History: {
-          about: 'What happened, and what happens now.',
+          about: 'Events, past and live.',
           resources: { ...eventFeedResources(parts, stream), ...eventCountResources(parts), ...histogramResources(parts), ...eventResources(parts) }
         },
-        Crashes: { about: 'What workers have died of.', resources: crashResources(parts) },
-        Messages: { about: 'What operators say to the app.', resources: messageResources(parts) },
-        Vitals: { about: 'How the workers are.', resources: vitalsResources(parts) },
-        Logs: { about: 'What the workers write to stdout and stderr.', resources: logResources(parts, stream) },
-        Diagnostics: { about: 'A look into one worker.', resources: diagnosticsResources(parts) },
-        Webhooks: { about: 'Who is told of events, and what became of it.', resources: webhookResources(parts) },
-        Access: { about: 'Who may come in.', resources: { ...tokenResources(parts), ...signInLinkResources(parts) } },
+        Crashes: { about: 'Crashes of workers, in groups.', resources: crashResources(parts) },
+        Messages: { about: 'Messages of operators to the app.', resources: messageResources(parts) },
+        Vitals: { about: 'Memory, CPU, event loop and requests of the workers.', resources: vitalsResources(parts) },
+        Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
+        Diagnostics: { about: 'Profiles and snapshots of one worker.', resources: diagnosticsResources(parts) },
+        Webhooks: { about: 'Webhooks and their deliveries.', resources: webhookResources(parts) },
+        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources(parts), ...signInLinkResources(parts) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }
     },
@@ -138,16 +138,16 @@ export function operationsOf (parts, describe) {
 }
 
 /**
- * Whoever visits a page is sent to the sign-in page; all else is refused before it comes here.
+ * Sends a visit of a page to the sign-in page; other requests without a sign-in are refused earlier.
  * @type {express.RequestHandler}
  */
-function denyStrangers (req, res, next) {
+function sendToSignIn (req, res, next) {
   if (req.auth || isPublic(req.path)) return next()
   res.redirect(303, `/sign-in?next=${encodeURIComponent(req.originalUrl.slice(0, 1000))}`)
 }
 
 /**
- * Of those who are signed in: strangers, who are counted before they come here, cannot use up what these have.
+ * Limits requests with a sign-in. Those without one are counted earlier and apart, so that they cannot use up this limit.
  * @param {{ windowMs: number, limit: number }} limits
  */
 function limitRequests ({ windowMs, limit }) {

@@ -2,7 +2,7 @@ import type { Auth } from './guard.js'
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Who asks, as the guard found out; null is somebody unknown. */
+    /** The sender, as the guard has identified them; null: not signed in. */
     auth?: Auth | null
   }
 }

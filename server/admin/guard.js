@@ -10,14 +10,14 @@ import { DeckError } from '../errors.js'
  *   role: import('../api/roles.js').Role,
  *   token: number | null,
  *   until: number | null
- * }} Person `name`: null for whoever holds the admin token; `token`: the one that they hold; `until`: when they are nobody any more, ms since the epoch
+ * }} Person `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch
  * @typedef {Person & {
  *   actor: string,
  *   via: 'session' | 'token' | 'fleet',
  *   client: 'dashboard' | 'cli' | 'api',
  *   from?: string,
  *   bound?: string
- * }} Auth `actor`: as the history names them; `client`: what they ask by; `from`: the member of the fleet by which they ask; `bound`: why their role is no more
+ * }} Auth `actor`: their name in the history; `client`: the program that they use; `from`: the member of the fleet that asks for them; `bound`: why their role is no higher
  */
 
 /** Where socket.io answers; nothing below it is reached without being signed in. */
@@ -84,14 +84,14 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
   return {
     /**
      * @param {IncomingMessage} req
-     * @returns {Auth | null} who asks; null is somebody unknown, who may see what is public
+     * @returns {Auth | null} the sender; null: not signed in, only public paths are allowed
      * @throws {DeckError} `forbidden`, `bad-request`; below the live path also `unauthenticated`
      */
     admitRequest (req) {
       checkTarget(req)
       if (!isProbe(req)) checkHost(req, hosts)
       checkOrigin(req, origins)
-      // Whoever probes is nobody, whatever comes along.
+      // A probe is never signed in, even with a token or a cookie.
       const auth = isProbe(req) ? null : authenticate(req)
       if (auth?.via === 'session') checkSameOrigin(req, SAFE_METHODS.has(String(req.method)))
       if (!auth && isLive(req)) throw new DeckError('unauthenticated', 'Sign in to follow the live page')
@@ -118,10 +118,10 @@ export function createGuard ({ authenticate, host, port, allowedHosts = [], publ
 }
 
 /**
- * For what changes something by cookie: the browser must vouch that our own page asks. A page of the app on another
+ * Protects changes by cookie: the browser must confirm that our own page sends the request. A page of the app on another
  * port of this host is `same-site`, so SameSite cookies do not help.
  * @param {IncomingMessage} req
- * @param {boolean} isRead  reading also refuses a stranger's page, except that it may link to us
+ * @param {boolean} isRead  a foreign page may not read either, but it may link to us
  */
 export function checkSameOrigin (req, isRead) {
   const site = req.headers['sec-fetch-site']
@@ -164,7 +164,7 @@ function isLive (/** @type {IncomingMessage} */ req) {
 
 const IMPLIED_PORTS = Object.freeze({ http: 80, https: 443 })
 
-/** Every Host header that means us. Exact: a rebound name never is one of them. */
+/** Every Host header that means this site, compared as a whole, so that a rebound DNS name is refused. */
 function allowedHostHeaders (/** @type {Site} */ { host, port, allowedHosts, publicUrl, scheme }) {
   const own = ownNames(host).flatMap((name) => withPort(name, port, IMPLIED_PORTS[scheme]))
   // A name without a port also stands for a reverse proxy on the usual ports.

@@ -13,7 +13,7 @@ import { createLinks } from './sign-in-links.js'
 const PACKAGES = ['express', 'socket.io', 'helmet', 'express-rate-limit', 'eta']
 
 /**
- * Nobody holds a connection of this port by sending slowly, or by sending nothing.
+ * Ends connections that send slowly or nothing.
  * @type {Readonly<http.ServerOptions>}
  */
 const SERVER_OPTIONS = Object.freeze({

@@ -14,13 +14,13 @@ const LINK_TTL_MS = 15 * 60_000
  * @param {(size: number) => Buffer} [parts.randomBytes]
  */
 export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes } = {}) {
-  // By hash: how long a lookup takes says nothing about the codes.
+  // Keyed by hash, so that the time of a lookup reveals nothing about the codes.
   /** @type {Map<string, { expiresAt: number, isUsed: boolean, person: import('./guard.js').Person | undefined, from: string | null }>} */
   const links = new Map()
 
   return {
     /**
-     * @param {import('./guard.js').Person} [person] whom it signs in; default: whoever holds the admin token
+     * @param {import('./guard.js').Person} [person] whom it signs in; default: the holder of the admin token
      * @param {string | null} [from] the deck whose dashboard they come from
      * @returns {{ code: string, expiresAt: number }}
      */
@@ -33,13 +33,13 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
     },
 
     /**
-     * Uses the link up. Once only.
+     * Uses the link, which works only once.
      * @param {string} code
      * @returns {{
      *   outcome: 'valid' | 'used' | 'unknown',
      *   person?: import('./guard.js').Person,
      *   from?: string | null
-     * }} a link that has expired is as unknown as one that never was
+     * }} an expired link is `unknown`, too
      */
     redeem (code) {
       const link = links.get(hashOf(code))

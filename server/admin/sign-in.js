@@ -11,7 +11,7 @@ import { checkSameOrigin } from './guard.js'
  */
 
 const FIELD_LIMIT_BYTES = 4096
-/** `cdk_` and a little of what is random. */
+/** `cdk_` and a few random characters. */
 const PREFIX_CHARS = 8
 const MAX_BEGINNINGS = 1024
 const readFields = express.urlencoded({ extended: false, limit: FIELD_LIMIT_BYTES, inflate: false, parameterLimit: 10 })
@@ -78,7 +78,7 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
 
   /** @returns {ReturnType<typeof links.redeem>} */
   function redeemCode (/** @type {express.Request} */ req, /** @type {string} */ code) {
-    // Browsers fetch ahead what may be clicked, chat programs what was pasted, and pages what they like: only a visit counts.
+    // Browsers prefetch links, chat programs preview them and pages may load them, so only a visit counts.
     if (!isVisit(req)) throw new DeckError('forbidden', 'A sign-in link has to be visited: it cannot be fetched in advance, or by another page')
     const link = CODE_SHAPE.test(code) ? links.redeem(code) : /** @type {const} */ ({ outcome: 'unknown' })
     return link.outcome === 'valid' && !sessions.isStill(link.person) ? { outcome: 'unknown' } : link
@@ -109,8 +109,8 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
 }
 
 /**
- * Behind a proxy everybody has one address: who tries one token there keeps nobody out who has another one. Counted are
- * the tries of the tokens that begin alike, of at most so many beginnings.
+ * Groups attempts for the limit. Behind a proxy all clients have one address, so attempts also count by the beginning of
+ * the token: tries with one token do not lock out another. The number of beginnings is limited.
  * @param {express.Request} req
  */
 function attemptOf ({ ip, body }) {
@@ -119,7 +119,7 @@ function attemptOf ({ ip, body }) {
 }
 
 /**
- * Signing somebody in without their knowledge (login CSRF) is an attack too.
+ * Refuses other pages, as signing a person in without their knowledge (login CSRF) is an attack, too.
  * @param {express.Request} req @param {express.Response} _res @param {express.NextFunction} next
  */
 function requireOwnPage (req, _res, next) {

@@ -83,7 +83,7 @@ export function createSite ({
   inner.on('request', createApp({ deck, history, sessions, tokens, links, urlFor, basePath, views, closing, now, timers, limits, log }))
   const live = attachLive({ httpServer: inner, deck, history, views, software, basePath, authenticate, now, log })
   const guard = createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' })
-  const strangers = createAnonymousLimiter({ windowMs: limits.windowMs, limit: limits.strangerRequests, basePath, now })
+  const anonymousLimiter = createAnonymousLimiter({ windowMs: limits.windowMs, limit: limits.strangerRequests, basePath, now })
   const audit = createAudit({ events: deck.events, timers })
   const nextTurn = createTurns()
   const inside = createInProcessTransport((auth, req, res) => {
@@ -91,7 +91,7 @@ export function createSite ({
     beginRequest(req, res)
     inner.emit('request', req, res)
   })
-  /** What is being answered to those who are signed in. @type {Map<http.IncomingMessage, http.ServerResponse>} */
+  /** Requests of signed-in senders that are not answered yet. @type {Map<http.IncomingMessage, http.ServerResponse>} */
   const answering = new Map()
   tokens.onRevoked(endOutsiders)
 
@@ -99,14 +99,14 @@ export function createSite ({
     /** Signs everybody out, on this port and in the history. */
     revokeSessions: sessions.revokeAll,
 
-    /** Ends what is pushed. */
+    /** Ends streams and live pages. */
     close () {
       inside.close()
       audit.close()
       live.close()
     },
 
-    /** What somebody asks who has come over no port, and is known to another deck. */
+    /** Answers a request of another deck, for a person who is signed in there. */
     ask: inside.ask,
 
     /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
@@ -115,7 +115,7 @@ export function createSite ({
       addBaseToHeaders(basePath, res)
       try {
         req.auth = guard.admitRequest(req)
-        const refusal = req.auth ? null : strangers.refuse(req)
+        const refusal = req.auth ? null : anonymousLimiter.refuse(req)
         if (refusal) return refuseRequest(req, res, refusal)
         beginRequest(req, res)
         inner.emit('request', req, res)
@@ -142,7 +142,7 @@ export function createSite ({
   /** @param {http.IncomingMessage} req @param {http.ServerResponse} res @param {import('./anonymous-limiter.js').Refusal} refusal */
   async function refuseRequest (req, res, { status, headers, body }) {
     audit.watch(req, res)
-    // The system lets one new connection in with each turn of the loop: many refusals in one would keep others waiting.
+    // Each turn of the event loop accepts one new connection, so many refusals in one turn would delay others.
     await nextTurn()
     res.writeHead(status, headers).end(body)
   }
@@ -151,7 +151,7 @@ export function createSite ({
   function beginRequest (req, res) {
     res.setHeaders(SECURITY_HEADERS)
     audit.watch(req, res)
-    // Who asks by another deck is signed in there.
+    // A sender from another deck is signed in there, not here.
     if (req.auth && req.auth.via !== 'fleet') followRequest(req, res)
   }
 
@@ -161,7 +161,7 @@ export function createSite ({
     res.once('close', () => answering.delete(req))
   }
 
-  /** Whoever is signed in no longer gets nothing more: no stream, no page that is live, no call that waits. */
+  /** Cuts streams, live pages and waiting calls of senders who are no longer signed in. */
   function endOutsiders () {
     for (const [req, res] of answering) if (!authenticate(req)) res.destroy()
     live.endOutsiders()

@@ -7,7 +7,7 @@
 /** Between two answers to one socket. */
 const MIN_GAP_MS = 200
 
-/** @param {(socket: Socket, wish: any) => void} answer  what is wished comes from a browser */
+/** @param {(socket: Socket, wish: any) => void} answer  the wish comes from a browser and is not checked */
 export function throttleLatest (answer) {
   /** @type {Map<Socket, { wish: any, timer: NodeJS.Timeout }>} */
   const waiting = new Map()

@@ -2,8 +2,8 @@ import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
 import { DeckError } from '../errors.js'
 
 /**
- * Tokens with a name, a role and an end, beside the one of the data folder. Each ends with the one that has made it, and all
- * with that of the data folder.
+ * Tokens with a name, a role and an end, beside the one of the data folder. A token ends with the one that made it, and all
+ * end with that of the data folder.
  * @typedef {import('../../db/tokens.js').Token} Token
  * @typedef {Token & { role: import('../api/roles.js').Role }} KnownToken
  * @typedef {ReturnType<typeof createTokens>} Tokens
@@ -21,7 +21,7 @@ const MAX_TOKENS = 200
  * @param {(size: number) => Buffer} [parts.randomBytes]
  */
 export function createTokens ({ store, owner, now, randomBytes = cryptoRandomBytes }) {
-  // They keep working while the database fails, and what was revoked then stays revoked.
+  // Known tokens work while the database fails, and a token that is revoked then stays revoked.
   /** @type {Map<number, Token>} by id */
   const remembered = new Map()
   /** @type {Map<string, number>} by hash */
@@ -112,7 +112,7 @@ function readOrNull (read) {
   try {
     return read()
   } catch {
-    // The database is away: whoever is not remembered is a stranger until it is back.
+    // The database is away: a token that is not remembered is unknown until it is back.
     return null
   }
 }
