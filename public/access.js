@@ -1,27 +1,31 @@
 // Makes and revokes tokens. The secret of a new one is in this answer alone.
 import { BASE } from './base.js'
+import { findElement } from './elements.js'
 import { keepNotice, showKeptNotice, showToast } from './toasts.js'
 
 showKeptNotice()
 
-document.getElementById('new-token')?.addEventListener('submit', async (event) => {
+/** @type {HTMLFormElement | null} */
+const form = document.querySelector('form#new-token')
+form?.addEventListener('submit', async (event) => {
   event.preventDefault()
-  const fields = new FormData(/** @type {HTMLFormElement} */ (event.target))
+  const fields = new FormData(form)
+  /** @type {{ token: string } | null} */
   const made = await sendRequest('POST', '/api/v1/tokens', {
     name: fields.get('name'),
     role: fields.get('role'),
     ttl: `${fields.get('days')}d`
   }, String(fields.get('token')).trim())
   if (!made) return
-  const place = /** @type {HTMLElement} */ (document.getElementById('made-token'))
-  const code = place.querySelector('code')
-  if (code) code.textContent = made.token
-  place.hidden = false
+  findElement('#made-token code', HTMLElement).textContent = made.token
+  findElement('#made-token', HTMLElement).hidden = false
 })
 
 document.addEventListener('click', async ({ target }) => {
-  const id = /** @type {HTMLElement} */ (target).closest('[data-revoke]')?.getAttribute('data-revoke')
-  const ended = id && await sendRequest('DELETE', `/api/v1/tokens/${id}`)
+  const id = target instanceof Element && target.closest('[data-revoke]')?.getAttribute('data-revoke')
+  if (!id) return
+  /** @type {{ alsoEnded: number[] } | null} */
+  const ended = await sendRequest('DELETE', `/api/v1/tokens/${id}`)
   if (!ended) return
   const others = ended.alsoEnded.length > 0 ? ` The tokens that it created are revoked, too: ${ended.alsoEnded.join(', ')}.` : ''
   keepNotice(`Token ${id} is revoked; its sessions are closed.${others}`)
@@ -29,11 +33,12 @@ document.addEventListener('click', async ({ target }) => {
 })
 
 /**
+ * @template Answer
  * @param {string} method
  * @param {string} path
  * @param {object} [body]
  * @param {string} [token] instead of the session
- * @returns {Promise<any>} null: refused; the page shows why
+ * @returns {Promise<Answer | null>} null: refused; the page shows why
  */
 async function sendRequest (method, path, body, token) {
   const response = await fetch(BASE + path, {

@@ -7,6 +7,7 @@ import { serverTime } from './ticks.js'
  * Marks the deploys on the charts, and the workers that ended without being asked to. The server counts them, so that an
  * answer stays short however many there were.
  * @typedef {import('./mark-clusters.js').Mark} Mark
+ * @typedef {import('../server/api/event-counts.js').EventCount} EventCount
  */
 
 /** Marks are loaded this often at most, as a crash loop causes many events a second. */
@@ -26,7 +27,7 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
   const queries = slot === null ? [{ type: [...exits, ...DEPLOY_TYPES].join() }] : [{ type: exits.join(), slot: String(slot) }, { type: DEPLOY_TYPES.join() }]
   /** @type {import('./chart-range.js').ChosenRange} */
   let range = liveRange('')
-  /** @type {any[]} as the API has them */
+  /** @type {EventCount[]} */
   let counts = []
   /** Counts from this time on are loaded again. */
   let staleMs = 0
@@ -81,8 +82,9 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
     }
   }
 
-  /** @param {Record<string, string>} query @returns {Promise<{ stepMs: number, items: any[] }>} several items may be of the same step */
+  /** @param {Record<string, string>} query @returns {Promise<{ stepMs: number, items: EventCount[] }>} several items may be of the same step */
   async function readEvents (query) {
+    /** @type {EventCount[]} */
     const items = []
     /** @type {string | null} */
     let cursor = null
@@ -92,7 +94,7 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
         { headers: { Accept: 'application/json' } }
       )
       if (!response.ok) throw new Error(String(response.status))
-      /** @type {any} */
+      /** @type {import('../server/api/event-counts.js').EventCounts} */
       const body = await response.json()
       items.push(...body.items)
       cursor = body.next
@@ -102,10 +104,10 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
   }
 }
 
-/** @param {any} count @returns {Mark} */
+/** @param {EventCount} count @returns {Mark} */
 function toMark ({ type, cause, count, firstAt, lastAt, lastId }) {
   const times = { count, lastId, firstS: Date.parse(firstAt) / 1000, lastS: Date.parse(lastAt) / 1000 }
-  if (type === 'worker.exited') return { lane: 'exits', tone: 'bad', label: cause, ...times }
+  if (type === 'worker.exited') return { lane: 'exits', tone: 'bad', label: String(cause), ...times }
   const outcome = type.slice('rollout.'.length)
   return {
     lane: 'deploys',

@@ -31,7 +31,7 @@ const REACH_PX = 6
 export function createChart ({ place, lines, format, increments, timeZone, onPoint, onSelect, onOpen }) {
   /** @type {readonly Cluster[]} */
   let clusters = []
-  /** @type {UPlot.AlignedData} */
+  /** @type {import('uplot').AlignedData} */
   let data = [[], ...lines.map(() => [])]
   let scale = { min: 0, max: 1 }
   const flag = document.createElement('div')
@@ -42,7 +42,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   return {
     /** @param {import('./vitals-series.js').Vitals} vitals @param {{ fromS: number, toS: number }} range */
     show (vitals, { fromS, toS }) {
-      data = /** @type {any} */ ([vitals.time, ...lines.map(({ column }) => vitals[column])])
+      data = [vitals.time, ...lines.map(({ column }) => vitals[column])]
       scale = { min: fromS, max: toS }
       plot.setData(data, false)
       plot.setScale('x', scale)
@@ -56,8 +56,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
 
     /** Here and on the other charts. @param {number | null} second */
     point (second) {
-      // The third argument, which the types lack, moves the cursor of the other charts, too.
-      /** @type {any} */ (plot).setCursor(second === null ? NOWHERE : { left: plot.valToPos(second, 'x'), top: 0 }, true, true)
+      plot.setCursor(second === null ? NOWHERE : { left: plot.valToPos(second, 'x'), top: 0 }, true, true)
     },
 
     /** Shows the newest values while there is no pointer. */
@@ -135,7 +134,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     return { width: Math.max(120, place.clientWidth), height: HEIGHT }
   }
 
-  /** @param {UPlot} u */
+  /** @param {import('uplot')} u */
   function followCursor ({ cursor, over, posToVal }) {
     const left = cursor.left ?? -1
     const isSomewhere = left >= 0 && typeof cursor.idx === 'number'
@@ -147,7 +146,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     over.style.cursor = clustersAt(second).length > 0 ? 'pointer' : ''
   }
 
-  /** @param {UPlot} u */
+  /** @param {import('uplot')} u */
   function selectRange (u) {
     const { left, width } = u.select
     const isOurs = Boolean(u.cursor.event)
@@ -162,7 +161,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     return clusters.filter(({ firstS, lastS }) => second >= firstS - reachS && second <= lastS + reachS)
   }
 
-  /** @param {UPlot} u */
+  /** @param {import('uplot')} u */
   function drawMarks ({ ctx, bbox, scales, valToPos }) {
     const colour = coloursOf(place)
     const px = devicePixelRatio
@@ -195,7 +194,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   }
 }
 
-/** @param {CanvasRenderingContext2D} ctx @param {number} x @param {UPlot.BBox} box */
+/** @param {CanvasRenderingContext2D} ctx @param {number} x @param {import('uplot').BBox} box */
 function drawLine (ctx, x, { top, height }) {
   ctx.beginPath()
   ctx.moveTo(x, top)
@@ -203,7 +202,7 @@ function drawLine (ctx, x, { top, height }) {
   ctx.stroke()
 }
 
-/** @param {CanvasRenderingContext2D} ctx @param {{ left: number, right: number, px: number }} span @param {UPlot.BBox} box */
+/** @param {CanvasRenderingContext2D} ctx @param {{ left: number, right: number, px: number }} span @param {import('uplot').BBox} box */
 function drawBar (ctx, { left, right, px }, { top, height }) {
   ctx.fillRect(left - px, top - CAP_PX * px, right - left + 3 * px, CAP_PX * px)
   ctx.globalAlpha = 0.1
@@ -211,11 +210,11 @@ function drawBar (ctx, { left, right, px }, { top, height }) {
   ctx.globalAlpha = 1
 }
 
-/** A single value between two gaps gets a dot, as it has no line. @param {UPlot} u @param {number} index @returns {number[]} indices */
+/** A single value between two gaps gets a dot, as it has no line. @param {import('uplot')} u @param {number} index @returns {number[]} indices */
 function lonePoints ({ data }, index) {
   const values = data[index]
   const isNothing = (/** @type {number} */ at) => values[at] === null || values[at] === undefined
-  return /** @type {number[]} */ ([...values.keys()]).filter((at) => !isNothing(at) && isNothing(at - 1) && isNothing(at + 1))
+  return Array.from(values, (_value, at) => at).filter((at) => !isNothing(at) && isNothing(at - 1) && isNothing(at + 1))
 }
 
 /**

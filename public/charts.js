@@ -4,6 +4,7 @@ import { momentText, spanText } from './chart-clock.js'
 import { CHART_COLUMNS } from './chart-columns.js'
 import { createMarks } from './chart-marks.js'
 import { fixedRange, isLive, liveRange, readRange, spanParams, writeRange } from './chart-range.js'
+import { byId, findElement, setText } from './elements.js'
 import { formatBytes, formatLatency, formatPercent, formatRate } from './format.js'
 import { clustersOf, clusterText, DEPLOY_TYPES, exitTypes } from './mark-clusters.js'
 import { drawSparks } from './sparks.js'
@@ -21,9 +22,10 @@ import { newestOf } from './vitals-series.js'
 const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 10_240, 51_200, 102_400].map((megabytes) => megabytes * 1024 ** 2)
 /** Marks that are closer than this become one with a count. */
 const CLUSTER_PX = 26
-/** How far a key moves, as a part of the range. */
-const STRIDES = Object.freeze(/** @type {Record<string, number>} */ ({ ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 }))
-const ZOOMS = Object.freeze(/** @type {Record<string, number>} */ ({ '+': 0.5, '=': 0.5, '-': 2 }))
+/** How far a key moves, as a part of the range. @type {Readonly<Record<string, number>>} */
+const STRIDES = Object.freeze({ ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0.1, PageUp: 0.1, Home: -1, End: 1 })
+/** @type {Readonly<Record<string, number>>} */
+const ZOOMS = Object.freeze({ '+': 0.5, '=': 0.5, '-': 2 })
 
 /** @type {readonly Chart[]} */
 const CHARTS = [
@@ -44,7 +46,7 @@ const CHARTS = [
 
 const section = byId('charts')
 const list = byId('charts-marks')
-const choice = /** @type {HTMLSelectElement} */ (byId('charts-range'))
+const choice = findElement('#charts-range', HTMLSelectElement)
 const slot = section.dataset.slot === undefined ? null : Number(section.dataset.slot)
 const faults = String(section.dataset.faults).split(' ')
 
@@ -61,7 +63,7 @@ let listed = ''
 
 const charts = CHARTS.map((chart) => {
   const figure = byId(`chart-${chart.id}`)
-  const place = /** @type {HTMLElement} */ (figure.querySelector('.chart-place'))
+  const place = findElement('.chart-place', HTMLElement, figure)
   const plot = createChart({
     place,
     lines: chart.lines,
@@ -181,9 +183,7 @@ function redrawCharts () {
  */
 function readAt ({ lines, format }, figure, index, second) {
   for (const { column } of lines) {
-    const place = figure.querySelector(`[data-column="${column}"]`)
-    const text = format(valueAt(column, index))
-    if (place && place.textContent !== text) place.textContent = text
+    setText(figure.querySelector(`[data-column="${column}"]`), format(valueAt(column, index)))
   }
   if (index === null) return ''
   const happened = figure.querySelector('.chart-place:is(:hover, :focus)') ? reference.plot.at(second).map(clusterText) : []
@@ -262,9 +262,4 @@ function urlOf (page, filters, isOfSlot = true) {
 
 function viewerTime () {
   return { nowS: serverTime() / 1000, timeZone: timeZone() }
-}
-
-/** @param {string} id */
-function byId (id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id))
 }

@@ -17,7 +17,7 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
  * @returns {{ curl: string, cli: string | null }} of a field that is no JSON: a comment that says so
  */
 export function commandTexts (calls, values) {
-  const call = /** @type {Call} */ (calls.find(({ path }) => fieldsOf(path).every((name) => values[name])))
+  const [call] = calls.filter(({ path }) => fieldsOf(path).every((name) => values[name]))
   try {
     return { curl: toCurl(requestOf(call, values)), cli: call.cli ? toCli(call.cli, values) : null }
   } catch (error) {

@@ -1,4 +1,5 @@
 import { commandTexts } from './command-text.js'
+import { findElement, setText } from './elements.js'
 
 /** Under the button of a dialog: the same as a command, with what has been typed so far. */
 
@@ -9,15 +10,13 @@ document.addEventListener('input', ({ target }) => {
 
 /** @param {Element} dialog */
 export function showCommands (dialog) {
-  const place = /** @type {HTMLElement | null} */ (dialog.querySelector('[data-calls]'))
+  /** @type {HTMLElement | null} */
+  const place = dialog.querySelector('[data-calls]')
   const form = dialog.querySelector('form')
   if (!place || !form) return
   const values = Object.fromEntries(Array.from(new FormData(form), ([name, value]) => [name, String(value)]))
   for (const [name, text] of Object.entries(commandTexts(JSON.parse(String(place.dataset.calls)), values))) {
-    const code = /** @type {HTMLElement} */ (place.querySelector(`[data-command=${name}]`))
-    const block = /** @type {HTMLElement} */ (code.closest('.command'))
-    block.hidden = text === null
-    // An equal text is not set again, so that a selection in it survives.
-    if (code.textContent !== text) code.textContent = text
+    findElement(`.command:has([data-command=${name}])`, HTMLElement, place).hidden = text === null
+    setText(place.querySelector(`[data-command=${name}]`), text ?? '')
   }
 }

@@ -3,7 +3,7 @@ import { showToast } from './toasts.js'
 /** Buttons copy the text beside them. */
 export function startCopying () {
   document.addEventListener('click', ({ target }) => {
-    const button = /** @type {HTMLElement} */ (target).closest('[data-copy]')
+    const button = target instanceof Element && target.closest('[data-copy]')
     if (button) copyBeside(button)
   })
 }

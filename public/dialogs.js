@@ -12,23 +12,23 @@ import { showToast } from './toasts.js'
 export function startDialogs () {
   document.addEventListener('click', ({ target }) => {
     if (!(target instanceof Element)) return
-    const opener = /** @type {HTMLElement | null} */ (target.closest('[data-dialog]'))
+    /** @type {HTMLElement | null} */
+    const opener = target.closest('[data-dialog]')
     if (opener) openFor(opener)
     if (target.closest('[data-close]')) target.closest('dialog')?.close()
   })
-  document.addEventListener('htmx:after:request', (event) => {
-    const { sourceElement, response } = contextOf(event)
+  document.addEventListener('htmx:after:request', ({ detail: { ctx: { sourceElement, response } } }) => {
     if (!response || response.status >= 400) return
-    closeAround(sourceElement)
-    if (sourceElement.matches('form[data-reset]')) /** @type {HTMLFormElement} */ (sourceElement).reset()
+    sourceElement.closest('dialog')?.close()
+    if (sourceElement instanceof HTMLFormElement && 'reset' in sourceElement.dataset) sourceElement.reset()
   })
   document.addEventListener('htmx:after:swap', () => {
     const dialog = document.querySelector('dialog[open]')
     if (dialog) showCommands(dialog)
   })
-  document.addEventListener('htmx:response:error', (event) => showToast(problemOf(contextOf(event))))
-  document.addEventListener('htmx:error', (event) => {
-    if (!contextOf(event).response) showToast('The master did not answer. Nothing was changed.')
+  document.addEventListener('htmx:response:error', ({ detail }) => showToast(problemOf(detail.ctx)))
+  document.addEventListener('htmx:error', ({ detail }) => {
+    if (!detail.ctx?.response) showToast('The master did not answer. Nothing was changed.')
   })
 }
 
@@ -56,8 +56,9 @@ export async function openDialog (id, opener) {
 
 /** @param {HTMLDialogElement} dialog @param {HTMLElement} opener */
 function fillDialog (dialog, opener) {
-  for (const input of dialog.querySelectorAll('input, output')) {
-    const field = /** @type {HTMLInputElement | HTMLOutputElement} */ (input)
+  /** @type {NodeListOf<HTMLInputElement | HTMLOutputElement>} */
+  const fields = dialog.querySelectorAll('input, output')
+  for (const field of fields) {
     const value = opener.getAttribute(`data-fill-${field.name}`)
     if (value !== null) field.value = value
   }
@@ -68,15 +69,6 @@ function fillDialog (dialog, opener) {
 async function showCommands (/** @type {Element} */ dialog) {
   if (dialog.querySelector('[data-calls]')) (await import('./commands.js')).showCommands(dialog)
   if (dialog.matches('[data-notifications]')) document.dispatchEvent(new Event('clusterdeck:notifications'))
-}
-
-function closeAround (/** @type {Element} */ element) {
-  element.closest('dialog')?.close()
-}
-
-/** @returns {{ sourceElement: Element, response?: { status: number }, text?: string }} what htmx tells about a request */
-function contextOf (/** @type {Event} */ event) {
-  return /** @type {CustomEvent} */ (event).detail.ctx ?? {}
 }
 
 /** @returns {string} the sentence of an RFC 9457 problem */

@@ -31,12 +31,13 @@ const IDLE = '(idle)'
 const PACKAGE = /[\\/]node_modules[\\/]/
 
 /**
- * @param {any} profile as V8 writes it (.cpuprofile)
+ * @param {unknown} profile as V8 writes it (.cpuprofile)
  * @param {{ folder?: string, minShare?: number }} [options] `folder`: of the app, which is left out of the places
  * @returns {FlameTree}
  * @throws {TypeError} it is no CPU profile
  */
 export function toFlameTree (profile, { folder = '', minShare = MIN_SHARE } = {}) {
+  if (!isProfile(profile)) throw new TypeError('This file is no CPU profile.')
   const { nodes, root: start } = readNodes(profile)
   const selfUs = timesOf(profile)
   const root = frameOf('', { name: 'All', place: '', owner: 'engine' }, null)
@@ -87,32 +88,39 @@ export function toFlameTree (profile, { folder = '', minShare = MIN_SHARE } = {}
 }
 
 /** @typedef {{ functionName: string, url: string, lineNumber: number, columnNumber: number }} CallFrame */
-/** @typedef {{ callFrame: CallFrame, children: number[] }} Node */
+/** @typedef {{ callFrame: CallFrame, children: unknown[] }} Node */
+/** @typedef {{ nodes: unknown[], samples: unknown[], timeDeltas?: unknown, startTime?: unknown, endTime?: unknown }} Profile  what of it is checked */
 
-/** @param {any} profile @returns {{ nodes: Map<number, Node>, root: number }} */
-function readNodes (profile) {
-  if (!Array.isArray(profile?.nodes) || profile.nodes.length === 0 || !Array.isArray(profile.samples)) throw new TypeError('This file is no CPU profile.')
-  /** @type {Map<number, Node>} */
-  const nodes = new Map()
-  for (const node of profile.nodes) {
-    const { functionName, url, lineNumber, columnNumber } = Object(node?.callFrame)
-    nodes.set(node?.id, {
-      callFrame: { functionName: String(functionName ?? ''), url: String(url ?? ''), lineNumber: Number(lineNumber), columnNumber: Number(columnNumber) },
-      children: Array.isArray(node?.children) ? node.children : []
-    })
-  }
-  return { nodes, root: profile.nodes[0]?.id }
+/** @param {unknown} profile @returns {profile is Profile} */
+function isProfile (profile) {
+  const { nodes, samples } = Object(profile)
+  return Array.isArray(nodes) && nodes.length > 0 && Array.isArray(samples)
 }
 
-/** A sample holds until the next one. @param {any} profile @returns {Map<number, number>} µs by node */
+/** @param {Profile} profile @returns {{ nodes: Map<unknown, Node>, root: unknown }} by id */
+function readNodes (profile) {
+  /** @type {Map<unknown, Node>} */
+  const nodes = new Map()
+  for (const node of profile.nodes) {
+    const { id, callFrame, children } = Object(node)
+    const { functionName, url, lineNumber, columnNumber } = Object(callFrame)
+    nodes.set(id, {
+      callFrame: { functionName: String(functionName ?? ''), url: String(url ?? ''), lineNumber: Number(lineNumber), columnNumber: Number(columnNumber) },
+      children: Array.isArray(children) ? children : []
+    })
+  }
+  return { nodes, root: Object(profile.nodes[0]).id }
+}
+
+/** A sample holds until the next one. @param {Profile} profile @returns {Map<unknown, number>} µs by node */
 function timesOf ({ samples, timeDeltas, startTime, endTime }) {
   const deltas = Array.isArray(timeDeltas) ? timeDeltas : []
-  /** @type {Map<number, number>} */
+  /** @type {Map<unknown, number>} */
   const times = new Map()
   let elapsed = microseconds(deltas[0])
   for (let index = 0; index < samples.length; index++) {
     const isLast = index === samples.length - 1
-    const lasted = microseconds(isLast ? endTime - startTime - elapsed : deltas[index + 1])
+    const lasted = microseconds(isLast ? Number(endTime) - Number(startTime) - elapsed : deltas[index + 1])
     elapsed += lasted
     times.set(samples[index], (times.get(samples[index]) ?? 0) + lasted)
   }

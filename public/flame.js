@@ -1,4 +1,5 @@
 import { BASE } from './base.js'
+import { byId, findElement, setText } from './elements.js'
 import { createFlameGraph } from './flame-graph.js'
 import { toFlameTree } from './flame-tree.js'
 import { formatExactDuration, formatPercent } from './format.js'
@@ -11,21 +12,21 @@ const MAX_BYTES = 200 * 1024 * 1024
 
 const section = byId('flame')
 
-startFlame().catch((error) => setText('flame-status', error instanceof TypeError || error instanceof SyntaxError
+startFlame().catch((error) => setText(byId('flame-status'), error instanceof TypeError || error instanceof SyntaxError
   ? `The profile cannot be shown: ${error.message}`
   : error.message))
 
 async function startFlame () {
   const tree = toFlameTree(await loadProfile(), { folder: section.dataset.folder })
   const { root, functions, idleMs, leftOut } = tree
-  if (root.totalMs === 0) return setText('flame-status', `Nothing ran: the worker was idle for ${formatExactDuration(idleMs)}.`)
+  if (root.totalMs === 0) return setText(byId('flame-status'), `Nothing ran: the worker was idle for ${formatExactDuration(idleMs)}.`)
   const allMs = root.totalMs + idleMs
   const busy = `Busy for ${milliseconds(root.totalMs)} of ${milliseconds(allMs)} (${formatPercent(100 * root.totalMs / allMs)}).`
   const hidden = leftOut > 0 ? ` ${leftOut} frames too short to see are left out.` : ''
   const summary = `${busy} Width is time, callers are above; click a frame to zoom.${hidden}`
   for (const id of ['flame-bar', 'flame-columns']) byId(id).hidden = false
-  setText('flame-status', summary)
-  const search = /** @type {HTMLInputElement} */ (byId('flame-search'))
+  setText(byId('flame-status'), summary)
+  const search = findElement('#flame-search', HTMLInputElement)
   const reset = byId('flame-reset')
   const graph = createFlameGraph({ place: byId('flame-place'), root, onPoint: (frame) => showDetail(frame ?? shown), onFocus: focusFrame })
   let shown = root
@@ -36,7 +37,7 @@ async function startFlame () {
     pressButton(null)
     const wanted = search.value.trim().toLowerCase()
     markRows((frame) => wanted !== '' && `${frame.name} ${frame.place}`.toLowerCase().includes(wanted))
-    if (wanted === '') setText('flame-status', summary)
+    if (wanted === '') setText(byId('flame-status'), summary)
   })
   reset.addEventListener('click', () => graph.show(root))
   section.scrollIntoView({ block: 'nearest' })
@@ -53,7 +54,7 @@ async function startFlame () {
     const isChosen = pressButton(key)
     search.value = ''
     markRows((frame) => isChosen && frame.key === key)
-    if (!isChosen) setText('flame-status', summary)
+    if (!isChosen) setText(byId('flame-status'), summary)
   }
 
   /** @param {(frame: import('./flame-tree.js').Frame) => boolean} isMarked */
@@ -71,7 +72,7 @@ async function startFlame () {
       for (const frame of next.frame.children) waiting.push({ frame, isCounted: next.isCounted || isHit })
     }
     setText(
-      'flame-status',
+      byId('flame-status'),
       `${count} ${count === 1 ? 'frame' : 'frames'} marked: ${milliseconds(ms)}, ${formatPercent(100 * ms / root.totalMs)} of the busy time.`
     )
   }
@@ -79,7 +80,7 @@ async function startFlame () {
   /** @param {import('./flame-tree.js').Frame} frame */
   function showDetail ({ name, place, selfMs, totalMs }) {
     setText(
-      'flame-detail',
+      byId('flame-detail'),
       `${name}${place && ` ${place}`} · total ${milliseconds(totalMs)} (${formatPercent(100 * totalMs / root.totalMs)}) · self ${milliseconds(selfMs)}`
     )
   }
@@ -138,13 +139,4 @@ function pressButton (key) {
 /** @param {number} ms */
 function milliseconds (ms) {
   return ms < 10 ? `${ms.toFixed(1)} ms` : formatExactDuration(ms)
-}
-
-function byId (/** @type {string} */ id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id))
-}
-
-/** @param {string} id @param {string} text */
-function setText (id, text) {
-  byId(id).textContent = text
 }

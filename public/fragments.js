@@ -1,3 +1,5 @@
+import { setText } from './elements.js'
+
 /** Steps around the morphing of a part of the page: its rows, its figures and the focus. */
 
 /** @param {string} html @returns {string | null} with the rows that the server left out, as this page has them; null: a row is missing here */
@@ -16,12 +18,11 @@ export function completeRows (html) {
 /** @param {Record<string, string>} figures by key: a text, the width of a bar, or the points of a line */
 export function showFigures (figures) {
   for (const element of document.querySelectorAll('[data-figure]')) {
-    const figure = figures[/** @type {HTMLElement} */ (element).dataset.figure ?? '']
+    const figure = figures[element.getAttribute('data-figure') ?? '']
     if (figure === undefined) continue
     const attribute = ['width', 'points'].find((name) => element.hasAttribute(name))
     if (attribute) element.setAttribute(attribute, figure)
-    // An equal text is not set again, so that a selection in it survives.
-    else if (element.textContent !== figure) element.textContent = figure
+    else setText(element, figure)
   }
 }
 
@@ -36,8 +37,7 @@ export function keepFocus (target) {
   const group = focused.closest('[data-keeps-focus]')?.id
   return () => {
     if (document.activeElement !== document.body && document.activeElement !== null) return
-    const next = document.getElementById(focused.id) ?? (group && document.querySelector(`#${group} button`)) ?? document.getElementById('main')
-    const place = /** @type {HTMLElement | null} */ (next || null)
-    place?.focus({ preventScroll: true })
+    const next = document.getElementById(focused.id) ?? (group ? document.querySelector(`#${group} button`) : null) ?? document.getElementById('main')
+    if (next instanceof HTMLElement) next.focus({ preventScroll: true })
   }
 }

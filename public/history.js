@@ -1,3 +1,4 @@
+import { findElement, setText } from './elements.js'
 import { formatTime } from './format.js'
 import { showSavedFilters } from './saved-filters.js'
 import { timeZone } from './times.js'
@@ -20,7 +21,7 @@ document.addEventListener('pointercancel', dropSelection)
 document.addEventListener('pointerout', ({ target }) => { if (!dragged && plotOf(target)) describePart(null) })
 document.addEventListener('keydown', ({ key }) => { if (key === 'Escape' && dragged) dropSelection() })
 document.addEventListener('change', ({ target }) => {
-  if (target === fieldOf('time-since') || target === fieldOf('time-until')) {
+  if (target instanceof HTMLInputElement && ['time-since', 'time-until'].includes(target.id)) {
     chooseRange({ since: instantOf(fieldOf('time-since')), until: instantOf(fieldOf('time-until')) })
   }
 })
@@ -30,13 +31,15 @@ function attachTimeline () {
   const ends = document.getElementById('timeline-ends')
   if (!ends) return
   const zone = timeZone() ?? Intl.DateTimeFormat().resolvedOptions().timeZone
-  for (const link of document.querySelectorAll('a[data-daily]')) {
-    const { pathname, searchParams } = new URL(/** @type {HTMLAnchorElement} */ (link).href)
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const days = document.querySelectorAll('a[data-daily]')
+  for (const link of days) {
+    const { pathname, searchParams } = new URL(link.href)
     searchParams.set('zone', zone)
     link.setAttribute('href', `${pathname}?${searchParams}`)
   }
   // A range of days without a zone, such as of a typed URL, gets the zone of this browser.
-  const daily = /** @type {HTMLAnchorElement | null} */ (document.querySelector('a[data-daily][aria-current]'))
+  const daily = Array.from(days).find((link) => link.hasAttribute('aria-current'))
   if (daily && fieldOf('filter-zone').value === '' && zone !== 'UTC') return location.replace(daily.href)
   ends.hidden = false
   showEnds()
@@ -84,8 +87,9 @@ function moveSelection (event) {
 }
 
 function finishSelection () {
-  if (!dragged) return
-  const { since, until, isToEnd } = /** @type {{ since: number, until: number, isToEnd: boolean }} */ (timesOf(dragged))
+  const times = dragged && timesOf(dragged)
+  if (!times) return
+  const { since, until, isToEnd } = times
   dropSelection()
   // A part that reaches to the end of the graph keeps its open end, so that new events are in it.
   chooseRange({ since: new Date(since).toISOString(), until: isToEnd ? fieldOf('filter-until').value : new Date(until).toISOString() })
@@ -99,8 +103,7 @@ function dropSelection () {
 /** @param {{ since: string, until: string }} times empty: open */
 function chooseRange ({ since, until }) {
   for (const [name, value] of [['since', since], ['until', until], ['range', ''], ['zone', '']]) fieldOf(`filter-${name}`).value = value
-  const form = /** @type {HTMLFormElement} */ (document.getElementById('filters'))
-  form.requestSubmit()
+  findElement('#filters', HTMLFormElement).requestSubmit()
 }
 
 function showSelection () {
@@ -122,8 +125,7 @@ function describePart (part) {
   const isBad = times.problems === times.count && times.count > 0
   const numbers = [...(isBad ? [] : [countText(times.count, 'event')]), ...(times.problems === 0 ? [] : [countText(times.problems, 'problem')])].join(', ')
   const [from, to] = [times.since, times.until].map((ms) => formatTime(new Date(ms).toISOString(), { timeZone: timeZone() }))
-  const text = `${from} – ${to}: ${numbers}`
-  if (output.textContent !== text) output.textContent = text
+  setText(output, `${from} – ${to}: ${numbers}`)
 }
 
 /** @param {{ first: number, last: number }} part */
@@ -152,8 +154,8 @@ function readGraph () {
 
 /** @param {PointerEvent} event */
 function stepAt ({ clientX }) {
-  const { left, width } = /** @type {HTMLElement} */ (document.getElementById('timeline-choice')).getBoundingClientRect()
-  const { length } = /** @type {Graph} */ (readGraph()).counts
+  const { left, width } = findElement('#timeline-choice', SVGElement).getBoundingClientRect()
+  const length = readGraph()?.counts.length ?? 0
   return Math.min(length - 1, Math.max(0, Math.floor((clientX - left) / width * length)))
 }
 
@@ -180,5 +182,5 @@ function countText (number, noun) {
 }
 
 function fieldOf (/** @type {string} */ id) {
-  return /** @type {HTMLInputElement} */ (document.getElementById(id))
+  return findElement(`#${id}`, HTMLInputElement)
 }

@@ -1,6 +1,7 @@
 import { BASE } from './base.js'
 import { startCopying } from './copy.js'
 import { startDialogs } from './dialogs.js'
+import { byId, findElement } from './elements.js'
 import { completeRows, keepFocus, showFigures } from './fragments.js'
 import { choicesOf } from './preferences.js'
 import { startShortcuts } from './shortcuts.js'
@@ -11,12 +12,11 @@ import { showTrouble } from './trouble.js'
 
 /**
  * Keeps the page as it is on the server: fragments come over socket.io and are morphed in by id.
- * @typedef {{ id: string, html: string, hash: string }} Fragment
- * @typedef {{ now: number, url: string, fragments: Fragment[], figures: Record<string, string>, vitals?: import('./vitals-feed.js').Pushed }} Update
+ * @typedef {Parameters<import('../server/admin/live-events.d.ts').ServerEvents['fragments']>[0]} Update
  */
 
-const { htmx, io } = /** @type {any} */ (window)
-const offline = /** @type {HTMLElement} */ (document.getElementById('offline'))
+const { htmx, io } = window
+const offline = byId('offline')
 /** Elements that send a request to the master, on the page or in an open dialog. */
 const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], #decks-open, #decks form, dialog [hx-post] [type=submit]'
 /** If more rows are new at once, none flashes. */
@@ -33,6 +33,7 @@ showKeptNotice()
 // htmx starts in a later turn, so this waits for it.
 setTimeout(searchForEarlyWords)
 
+/** @type {import('./page.d.ts').LiveSocket} */
 const socket = io({
   path: `${BASE}/socket.io/`,
   transports: ['websocket', 'polling'],
@@ -72,12 +73,12 @@ document.addEventListener('clusterdeck:address', () => { if (location.href !== w
 let watched
 
 /** Hashes of the parts of this page, by id. @type {Record<string, string>} */
-let shown = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('toasts')).dataset.shown ?? '{}')
+let shown = JSON.parse(byId('toasts').dataset.shown ?? '{}')
 
 /** Asks the server for the changes of this page, also after a lost connection: it answers with all that differs. */
 function watchPage () {
   watched = location.href
-  socket.emit('watch', watchedPath(), shown, (/** @type {{ version: string, software: string }} */ { version, software }) => {
+  socket.emit('watch', watchedPath(), shown, ({ version, software }) => {
     setLive(true)
     const { assets, software: known } = document.documentElement.dataset
     const notice = software === known ? null : `The master was upgraded to ${software}.`
@@ -108,8 +109,7 @@ function setLive (/** @type {boolean} */ isLive) {
 }
 
 function sayLost () {
-  const since = /** @type {HTMLTimeElement} */ (document.getElementById('offline-since'))
-  since.dateTime = new Date(heardAt).toISOString()
+  findElement('#offline-since', HTMLTimeElement).dateTime = new Date(heardAt).toISOString()
   localiseTimes(offline)
 }
 
@@ -138,7 +138,7 @@ function showUpdate ({ now, url, fragments, figures, vitals }) {
   showTrouble(false)
 }
 
-function showFragment (/** @type {Fragment} */ { id, html, hash }) {
+function showFragment (/** @type {Update['fragments'][number]} */ { id, html, hash }) {
   const target = document.getElementById(id)
   if (!target) return
   const text = completeRows(html)
@@ -164,7 +164,9 @@ function flashRows (/** @type {Element[]} */ elements) {
 
 /** Searches for words that were typed before htmx listened. */
 function searchForEarlyWords () {
-  for (const field of /** @type {NodeListOf<HTMLInputElement>} */ (document.querySelectorAll('form[role=search] input[type=search]'))) {
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const fields = document.querySelectorAll('form[role=search] input[type=search]')
+  for (const field of fields) {
     if (field.value !== field.defaultValue) field.dispatchEvent(new Event('input', { bubbles: true }))
   }
 }

@@ -4,6 +4,7 @@
  * batch counts once its end has come, and what has come of it before a connection breaks will come again.
  * @typedef {{ slot: number, stream: 'stdout' | 'stderr', text?: string, arrivedAt?: string | null, bytes?: number }} Entry  `bytes`: so many were left out
  * @typedef {'live' | 'lost'} State
+ * @typedef {{ readyState: number, close: () => void, addEventListener(type: string, listener: (message: MessageEvent) => void): void }} Source  of an EventSource
  */
 
 const RETRY_MS = 3000
@@ -14,11 +15,11 @@ const RETRY_MS = 3000
  * @param {string} parts.places where to begin, as the server has said; empty: with whatever comes
  * @param {(entries: Entry[]) => void} parts.onEntries
  * @param {(state: State) => void} parts.onState
- * @param {(url: string) => EventSource} [parts.open]
+ * @param {(url: string) => Source} [parts.open]
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
 export function createTail ({ url, places, onEntries, onState, open = (address) => new EventSource(address), timers = globalThis }) {
-  /** @type {EventSource | null} */
+  /** @type {Source | null} */
   let source = null
   /** @type {Entry[]} of a batch whose end is still to come */
   let staged = []
@@ -52,9 +53,8 @@ export function createTail ({ url, places, onEntries, onState, open = (address) 
     staged = []
   }
 
-  /** @param {Event} message */
-  function takeMessage (message) {
-    const { data, lastEventId } = /** @type {MessageEvent} */ (message)
+  /** @param {MessageEvent} message */
+  function takeMessage ({ data, lastEventId }) {
     staged.push(JSON.parse(data))
     if (lastEventId === '' || lastEventId === places) return
     places = lastEventId

@@ -28,6 +28,7 @@ const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta
 const ATTRIBUTES = Object.freeze({ 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' })
 
 /** Levels of loggers: pino and bunyan write numbers, others names. */
+/** @type {Readonly<Record<string, string>>} */
 const LEVELS = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
 /** @type {Readonly<Record<string, string>>} */
 const TONES = Object.freeze({
@@ -90,14 +91,14 @@ function jsonParts (text) {
   const levelField = LEVEL_FIELDS.find((name) => ['string', 'number'].includes(typeof fields[name]))
   const messageField = MESSAGE_FIELDS.find((name) => typeof fields[name] === 'string')
   if (levelField === undefined && messageField === undefined) return null
-  const level = levelField === undefined ? '' : levelName(fields[levelField])
+  const level = levelField === undefined ? '' : levelName(String(fields[levelField]))
   const tone = Object.hasOwn(TONES, level) ? `tone-${TONES[level]}` : ''
   const rest = Object.entries(fields).filter(([name]) => name !== levelField && name !== messageField && !TIME_FIELDS.includes(name))
   return {
     tone,
     parts: [
       { text: level && `${cleanText(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' },
-      { text: messageField === undefined ? '' : cleanText(fields[messageField]), style: 'line-message' },
+      { text: messageField === undefined ? '' : cleanText(String(fields[messageField])), style: 'line-message' },
       ...rest
         .slice(0, MAX_PARTS / 2)
         .flatMap(([name, value]) => [{ text: ` ${cleanText(name)}=`, style: 'line-field' }, { text: cleanText(textOf(value)), style: '' }])
@@ -105,7 +106,7 @@ function jsonParts (text) {
   }
 }
 
-/** @param {string} text @returns {Record<string, any> | null} */
+/** @param {string} text @returns {Record<string, unknown> | null} */
 function objectOf (text) {
   if (!/^\s*\{.*\}\s*$/.test(text)) return null
   try {
@@ -115,9 +116,9 @@ function objectOf (text) {
   }
 }
 
-/** @param {string | number} level */
+/** @param {string} level */
 function levelName (level) {
-  return Object.hasOwn(LEVELS, level) ? LEVELS[/** @type {keyof typeof LEVELS} */ (level)] : String(level).toLowerCase()
+  return Object.hasOwn(LEVELS, level) ? LEVELS[level] : level.toLowerCase()
 }
 
 /** @param {unknown} value */

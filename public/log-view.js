@@ -53,9 +53,9 @@ export function createView (list, onChange, { mark = null } = {}) {
     /** @param {string} text shows only the lines with it */
     filter (text) {
       wanted = text
-      for (const line of list.querySelectorAll('.line')) {
-        /** @type {HTMLElement} */ (line).hidden = !isMatch(textOf(line), wanted)
-      }
+      /** @type {NodeListOf<HTMLElement>} */
+      const lines = list.querySelectorAll('.line')
+      for (const line of lines) line.hidden = !isMatch(textOf(line), wanted)
       settleScroll()
       reportCount()
     },

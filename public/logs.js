@@ -1,4 +1,5 @@
 import { BASE } from './base.js'
+import { byId, findElement, setText } from './elements.js'
 import { createTail } from './log-tail.js'
 import { MAX_LINES, createView } from './log-view.js'
 import { formatCount } from './log-text.js'
@@ -27,7 +28,7 @@ function attachLogs () {
   current = panel && document.getElementById('log-lines') ? openPanel(panel) : null
   // Hides tools that do nothing without lines, or without live lines.
   const isLive = Boolean(panel?.dataset.stream)
-  for (const [id, isOf] of /** @type {const} */ ([['log-tools', current !== null], ['log-follow', isLive], ['log-clear', isLive]])) {
+  for (const [id, isOf] of Object.entries({ 'log-tools': current !== null, 'log-follow': isLive, 'log-clear': isLive })) {
     const tool = document.getElementById(id)
     if (tool) tool.hidden = !isOf
   }
@@ -36,8 +37,7 @@ function attachLogs () {
 
 /** Takes a time in the viewer's time zone for a form that sends UTC. */
 function beginJump () {
-  const [time, around, search] = ['log-time', 'log-around', 'log-search'].map((id) => /** @type {HTMLInputElement | null} */ (document.getElementById(id)))
-  if (!time || !around || !search) return
+  const [time, around, search] = ['log-time', 'log-around', 'log-search'].map((id) => findElement(`#${id}`, HTMLInputElement))
   byId('log-jump-to').hidden = false
   const at = Date.parse(around.value)
   if (Number.isFinite(at)) time.value = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
@@ -58,8 +58,10 @@ function toggleTail () {
 function openPanel (panel) {
   const stopped = new AbortController()
   const isLive = Boolean(panel.dataset.stream)
-  const [list, follow, jump, filter] = ['log-lines', 'log-follow', 'log-jump', 'log-filter'].map(byId)
-  const search = /** @type {HTMLInputElement} */ (filter)
+  const [list, follow] = ['log-lines', 'log-follow'].map(byId)
+  // Only live lines have it.
+  const jump = document.getElementById('log-jump')
+  const search = findElement('#log-filter', HTMLInputElement)
   /** @type {import('./log-tail.js').State | 'connecting'} */
   let connection = 'connecting'
   let isCleared = false
@@ -71,7 +73,7 @@ function openPanel (panel) {
   const listenTo = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => {
     target.addEventListener(type, handler, { signal: stopped.signal })
   }
-  if (isLive) {
+  if (jump) {
     listenTo(follow, 'click', () => view.follow(!isPressed(follow)))
     listenTo(jump, 'click', () => {
       view.follow(true)
@@ -110,7 +112,7 @@ function openPanel (panel) {
   /** @param {import('./log-view.js').ViewState} state */
   function showState ({ isFollowing, waiting, shown, matching }) {
     setPressed(follow, isFollowing)
-    jump.hidden = isFollowing || waiting === 0
+    jump?.toggleAttribute('hidden', isFollowing || waiting === 0)
     setText(byId('log-jump-text'), `${formatCount(waiting)} new ${waiting === 1 ? 'line' : 'lines'}, jump to end`)
     byId('log-empty').hidden = list.childElementCount > 0
     setText(byId('log-empty-title'), isCleared ? 'View cleared' : 'No output yet')
@@ -147,19 +149,10 @@ function writeWrap (/** @type {string} */ value) {
   try { localStorage.setItem(WRAP, value) } catch {}
 }
 
-function byId (/** @type {string} */ id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id))
-}
-
 function isPressed (/** @type {HTMLElement} */ button) {
   return button.getAttribute('aria-pressed') === 'true'
 }
 
 function setPressed (/** @type {HTMLElement} */ button, /** @type {boolean} */ isOn) {
   button.setAttribute('aria-pressed', String(isOn))
-}
-
-/** Does not set an equal text again, so that a screen reader does not repeat it. */
-function setText (/** @type {HTMLElement} */ element, /** @type {string} */ text) {
-  if (element.textContent !== text) element.textContent = text
 }

@@ -1,15 +1,16 @@
 import { BASE } from './base.js'
+import { findElement } from './elements.js'
 
 /** Dialogs that are not part of a page: all are loaded when the first of them is opened. */
 
-const { htmx } = /** @type {any} */ (window)
+const { htmx } = window
 /** @type {Promise<void> | null} */
 let loading = null
 
 /** @param {string} id @returns {Promise<HTMLDialogElement>} @throws {Error} the master does not answer */
 export async function dialogOf (id) {
   if (!document.getElementById(id)) await (loading ??= loadDialogs())
-  return /** @type {HTMLDialogElement} */ (document.getElementById(id))
+  return findElement(`#${id}`, HTMLDialogElement)
 }
 
 async function loadDialogs () {

@@ -8,8 +8,8 @@ import { showToast } from './toasts.js'
 /**
  * Shows notifications of the browser while the page is in the background, of the kinds that the viewer has chosen. The
  * alarms come over the socket of this page.
- * @typedef {{ id: number, kind: string, title: string, text: string, url: string }} Alarm
- * @typedef {{ connected: boolean, on: (event: string, listener: (...values: any[]) => void) => void, emit: (event: string, ...values: any[]) => void }} Socket
+ * @typedef {import('../server/dashboard/alarms.js').Alarm} Alarm
+ * @typedef {import('./page.d.ts').LiveSocket} Socket
  */
 
 /** The first alarm of a kind is shown at once; those within this time after it are shown as one. */
@@ -35,9 +35,9 @@ export function startNotifications (connection) {
     clearTimeout(silence)
     silence = setTimeout(saySilence, SILENCE_MS, since)
   })
-  document.addEventListener('clusterdeck:preference', (event) => {
+  document.addEventListener('clusterdeck:preference', ({ detail }) => {
     // Alarms from before the choice are not shown.
-    if (/** @type {CustomEvent} */ (event).detail === 'notify') askForAlarms(null)
+    if (detail === 'notify') askForAlarms(null)
   })
   document.addEventListener('change', onChoice)
   document.addEventListener('click', ({ target }) => {
@@ -51,7 +51,7 @@ export function startNotifications (connection) {
 function askForAlarms (after) {
   clearTimeout(silence)
   if (!socket?.connected) return
-  socket.emit('notify', { kinds: choicesOf('notify'), after }, (/** @type {{ last: number }} */ { last }) => setPreference('notified', String(last)))
+  socket.emit('notify', { kinds: choicesOf('notify'), after }, ({ last }) => setPreference('notified', String(last)))
 }
 
 function lastHeard () {
@@ -88,7 +88,7 @@ function showAlarm (alarm) {
   if (!document.hasFocus()) showNotification(alarm)
 }
 
-/** @param {Alarm} alarm @throws {TypeError} where only apps may notify, as on phones */
+/** @param {Pick<Alarm, 'title' | 'text' | 'url'> & { kind: string }} alarm @throws {TypeError} where only apps may notify, as on phones */
 function showNotification ({ kind, title, text, url }) {
   if (whyRefused()) return
   const notification = new Notification(`${title} · ${document.getElementById('whose')?.title}`, { body: text, tag: `clusterdeck-${kind}` })
@@ -107,7 +107,8 @@ function whyRefused () {
 }
 
 function showPermission () {
-  const place = /** @type {HTMLElement | null} */ (document.querySelector('#dialog-notifications [data-refused]'))
+  /** @type {HTMLElement | null} */
+  const place = document.querySelector('#dialog-notifications [data-refused]')
   if (!place) return
   const isWaiting = 'Notification' in window && Notification.permission === 'default' && choicesOf('notify').length === 0
   const text = isWaiting ? null : whyRefused()
@@ -131,7 +132,7 @@ async function tryOut () {
   const reason = whyRefused()
   if (reason) return showToast(reason)
   try {
-    showNotification({ id: 0, kind: 'try', title: 'Test notification', text: 'A notification names the problem. Click it to open the page.', url: '' })
+    showNotification({ kind: 'try', title: 'Test notification', text: 'A notification names the problem. Click it to open the page.', url: '' })
   } catch {
     showToast('This browser allows notifications only for installed apps.')
   }

@@ -1,3 +1,4 @@
+import { byId, findElement } from './elements.js'
 import { fuzzyScore } from './fuzzy.js'
 import { fetchHtml } from './more-dialogs.js'
 
@@ -6,27 +7,28 @@ import { fetchHtml } from './more-dialogs.js'
  * Its dialog has to be in the page before this is loaded.
  */
 
-const { htmx } = /** @type {any} */ (window)
-const palette = /** @type {HTMLDialogElement} */ (document.getElementById('palette'))
-const query = /** @type {HTMLInputElement} */ (document.getElementById('palette-query'))
-const list = /** @type {HTMLElement} */ (document.getElementById('palette-items'))
-const state = /** @type {HTMLElement} */ (document.getElementById('palette-state'))
+const { htmx } = window
+const palette = findElement('#palette', HTMLDialogElement)
+const query = findElement('#palette-query', HTMLInputElement)
+const list = byId('palette-items')
+const state = byId('palette-state')
 
 /** @type {HTMLElement[]} as they came */
 let items = []
 
-const MOVES = Object.freeze(/** @type {Record<string, (place: number, count: number) => number>} */ ({
+/** @type {Readonly<Record<string, (place: number, count: number) => number>>} */
+const MOVES = Object.freeze({
   ArrowDown: (place, count) => (place + 1) % count,
   ArrowUp: (place, count) => (place - 1 + count) % count,
   PageDown: (place, count) => Math.min(count - 1, place + 8),
   PageUp: (place) => Math.max(0, place - 8)
-}))
+})
 
 query.addEventListener('input', findItems)
 query.addEventListener('keydown', onKey)
 // Closes the palette before the click opens another dialog, as two open ones would conflict.
 list.addEventListener('click', ({ target }) => {
-  const item = /** @type {Element} */ (target).closest('[role=option]')
+  const item = target instanceof Element && target.closest('[role=option]')
   if (item && item.getAttribute('aria-disabled') !== 'true') palette.close()
 })
 
@@ -42,7 +44,7 @@ export async function togglePalette () {
   try {
     list.innerHTML = await fetchHtml('/palette')
     htmx.process(list)
-    items = /** @type {HTMLElement[]} */ (Array.from(list.querySelectorAll('[role=option]')))
+    items = itemsIn(list)
     findItems()
   } catch {
     state.textContent = 'The master did not answer.'
@@ -56,6 +58,12 @@ function findItems () {
   list.scrollTop = 0
   chooseItem(found[0])
   if (items.length > 0) state.textContent = found.length > 0 ? '' : `No match for “${words}”.`
+}
+
+function itemsIn (/** @type {ParentNode} */ place) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const found = place.querySelectorAll('[role=option]')
+  return Array.from(found)
 }
 
 /** @param {string} words */
@@ -74,7 +82,7 @@ function scoreOf (words, item) {
 }
 
 function onKey (/** @type {KeyboardEvent} */ event) {
-  const found = /** @type {HTMLElement[]} */ (Array.from(list.children))
+  const found = itemsIn(list)
   const chosen = found.findIndex((item) => item.getAttribute('aria-selected') === 'true')
   if (event.key === 'Enter' && !event.isComposing) {
     event.preventDefault()

@@ -1,11 +1,13 @@
+import { findElement } from './elements.js'
+
 /**
  * Selects rows for one action: counts them, and selects all at once. The form has `data-picks`; each row has a checkbox of
  * that form.
  */
 
-const form = /** @type {HTMLFormElement} */ (document.querySelector('[data-picks]'))
-const all = /** @type {HTMLInputElement} */ (form.querySelector('[data-picks-all]'))
-const shown = /** @type {HTMLOutputElement} */ (form.querySelector('[data-picks-count]'))
+const form = findElement('[data-picks]', HTMLFormElement)
+const all = findElement('[data-picks-all]', HTMLInputElement, form)
+const shown = findElement('[data-picks-count]', HTMLOutputElement, form)
 
 document.addEventListener('change', ({ target }) => {
   if (target === all) for (const pick of pickBoxes()) pick.checked = all.checked
@@ -13,8 +15,7 @@ document.addEventListener('change', ({ target }) => {
 })
 // Rows come and go; a row that is gone is no longer selected.
 document.addEventListener('htmx:after:swap', showCount)
-document.addEventListener('htmx:after:request', (event) => {
-  const { sourceElement, response } = /** @type {CustomEvent} */ (event).detail.ctx ?? {}
+document.addEventListener('htmx:after:request', ({ detail: { ctx: { sourceElement, response } } }) => {
   if (sourceElement !== form || !response || response.status >= 400) return
   for (const pick of pickBoxes()) pick.checked = false
   showCount()
@@ -22,9 +23,7 @@ document.addEventListener('htmx:after:request', (event) => {
 showCount()
 
 function pickBoxes () {
-  return Array.from(form.elements)
-    .filter((element) => element instanceof HTMLInputElement && element.name === 'crash')
-    .map((element) => /** @type {HTMLInputElement} */ (element))
+  return Array.from(form.elements).filter((element) => element instanceof HTMLInputElement).filter(({ name }) => name === 'crash')
 }
 
 function showCount () {

@@ -13,11 +13,12 @@ const PREFIX = 'clusterdeck-'
 const kept = {}
 
 document.addEventListener('change', ({ target }) => {
-  if (target instanceof HTMLInputElement && target.dataset.preference) choosePreference(target)
+  if (target instanceof HTMLInputElement) choosePreference(target)
 })
 // A preference was changed in another tab.
 window.addEventListener('storage', ({ key }) => {
-  if (key?.startsWith(PREFIX)) announceChange(/** @type {Preference} */ (key.slice(PREFIX.length)))
+  const name = key?.startsWith(PREFIX) && key.slice(PREFIX.length)
+  if (isPreference(name)) announceChange(name)
 })
 
 /** @param {Preference} name @returns {string} */
@@ -46,17 +47,25 @@ export function choicesOf (name) {
 
 /** @param {Element} element with fields for preferences */
 export function showPreferences (element) {
-  for (const each of element.querySelectorAll('[data-preference]')) {
-    const field = /** @type {HTMLInputElement} */ (each)
-    field.checked = choicesOf(/** @type {Preference} */ (field.dataset.preference)).includes(field.value)
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const fields = element.querySelectorAll('[data-preference]')
+  for (const field of fields) {
+    const { preference: name } = field.dataset
+    if (isPreference(name)) field.checked = choicesOf(name).includes(field.value)
   }
 }
 
 /** @param {HTMLInputElement} field */
 function choosePreference ({ dataset, value, checked }) {
-  const name = /** @type {Preference} */ (dataset.preference)
+  const { preference: name } = dataset
+  if (!isPreference(name)) return
   const others = choicesOf(name).filter((choice) => choice !== value)
   setPreference(name, [...others, ...(checked ? [value] : [])].join(' ') || 'off')
+}
+
+/** @param {unknown} name @returns {name is Preference} */
+function isPreference (name) {
+  return typeof name === 'string' && Object.hasOwn(DEFAULTS, name)
 }
 
 /** @param {Preference} name */

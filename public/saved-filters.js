@@ -1,3 +1,5 @@
+import { byId, findElement } from './elements.js'
+
 /**
  * Filters with a name, kept in this browser as the query of a URL.
  * @typedef {{ name: string, query: string }} Saved
@@ -17,7 +19,7 @@ document.addEventListener('click', ({ target }) => {
   if (button?.dataset.saved !== undefined) removeFilter(button.dataset.saved)
 })
 document.addEventListener('submit', (event) => {
-  if (/** @type {HTMLElement} */ (event.target).id !== 'save-form') return
+  if (!(event.target instanceof Element && event.target.id === 'save-form')) return
   event.preventDefault()
   const name = nameField().value.trim().slice(0, MAX_NAME_CHARS)
   if (name === '') return
@@ -43,13 +45,13 @@ export function showSavedFilters () {
 
 /** @param {Saved} saved @param {boolean} isCurrent */
 function toItem ({ name, query }, isCurrent) {
-  const item = /** @type {DocumentFragment} */ (/** @type {HTMLTemplateElement} */ (byId('saved-item')).content.cloneNode(true))
-  const link = /** @type {HTMLAnchorElement} */ (item.querySelector('a'))
+  const item = document.importNode(findElement('#saved-item', HTMLTemplateElement).content, true)
+  const link = findElement('a', HTMLAnchorElement, item)
   link.textContent = name
   // The link stays on this page, whatever the storage holds.
   link.href = `${location.pathname}?${new URLSearchParams(query)}`
   if (isCurrent) link.setAttribute('aria-current', 'true')
-  const button = /** @type {HTMLButtonElement} */ (item.querySelector('button'))
+  const button = findElement('button', HTMLButtonElement, item)
   button.dataset.saved = name
   button.setAttribute('aria-label', `Remove the saved filters ${name}`)
   return item
@@ -76,14 +78,16 @@ function removeFilter (name) {
 /** @returns {Saved[]} */
 function readSaved () {
   try {
-    const saved = JSON.parse(localStorage.getItem(KEY) ?? '[]')
-    return saved
-      .filter((/** @type {any} */ { name, query }) => typeof name === 'string' && typeof query === 'string' && query.length <= MAX_QUERY_CHARS)
-      .slice(-MAX_SAVED)
+    return JSON.parse(localStorage.getItem(KEY) ?? '[]').filter(isSaved).slice(-MAX_SAVED)
   } catch {
     // Storage may be forbidden, or hold data of another page of this address.
     return []
   }
+}
+
+/** @param {{ name?: unknown, query?: unknown }} saved */
+function isSaved ({ name, query }) {
+  return typeof name === 'string' && typeof query === 'string' && query.length <= MAX_QUERY_CHARS
 }
 
 /** @param {Saved[]} saved */
@@ -99,9 +103,5 @@ function queryOf (search) {
 }
 
 function nameField () {
-  return /** @type {HTMLInputElement} */ (document.getElementById('save-name'))
-}
-
-function byId (/** @type {string} */ id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id))
+  return findElement('#save-name', HTMLInputElement)
 }

@@ -70,9 +70,9 @@ async function openPalette () {
 
 /** Focuses the search field of the page, or opens the palette if there is none. */
 function focusSearch () {
-  const field = /** @type {HTMLInputElement | undefined} */ (Array
-    .from(document.querySelectorAll('main input[type=search]'))
-    .find((each) => each.checkVisibility()))
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const fields = document.querySelectorAll('main input[type=search]')
+  const field = Array.from(fields).find((each) => each.checkVisibility())
   if (!field) return openPalette()
   field.focus()
   field.select()
@@ -80,9 +80,11 @@ function focusSearch () {
 
 /** @param {1 | -1} step */
 function goOn (step) {
-  const rows = /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(ROWS)).filter((each) => each.checkVisibility()))
+  /** @type {NodeListOf<HTMLElement>} */
+  const all = document.querySelectorAll(ROWS)
+  const rows = Array.from(all).filter((each) => each.checkVisibility())
   if (rows.length === 0) return
-  const place = rows.indexOf(/** @type {HTMLElement} */ (document.activeElement))
+  const place = rows.findIndex((each) => each === document.activeElement)
   const next = place === -1 ? (step === 1 ? 0 : rows.length - 1) : place + step
   rows[next]?.focus()
 }

@@ -14,7 +14,7 @@ const POINTS = 60
 /** @param {Vitals} vitals @param {Range} range */
 export function drawSparks (vitals, range) {
   for (const line of document.querySelectorAll('[data-spark]')) {
-    line.setAttribute('points', pointsOf(vitals, String(/** @type {SVGElement} */ (line).dataset.spark), range))
+    line.setAttribute('points', pointsOf(vitals, String(line.getAttribute('data-spark')), range))
   }
 }
 

@@ -3,8 +3,9 @@
 // Runs before the first paint, hence a classic script in the head: no flash of the other theme.
 ;(() => {
   const KEY = 'clusterdeck-theme'
-  const CHOICES = ['system', 'light', 'dark']
+  /** @type {Record<string, string>} */
   const LABELS = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' }
+  const CHOICES = Object.keys(LABELS)
 
   let choice = CHOICES.find((each) => each === readTheme()) ?? 'system'
   applyTheme()
@@ -22,7 +23,7 @@
   }
 
   function labelButton () {
-    const text = LABELS[/** @type {keyof typeof LABELS} */ (choice)]
+    const text = LABELS[choice]
     for (const toggle of document.querySelectorAll('[data-theme-toggle]')) {
       toggle.setAttribute('aria-label', text)
       toggle.setAttribute('title', text)

@@ -1,3 +1,4 @@
+import { setText } from './elements.js'
 import { formatAgo, formatDuration, formatTime } from './format.js'
 import { timeZone } from './times.js'
 
@@ -26,17 +27,19 @@ export function setServerTime (now) {
 /** @param {ParentNode} [root] */
 export function updateTicks (root = document) {
   const now = serverTime()
-  for (const element of root.querySelectorAll('time[data-tick]')) {
-    const { dataset, dateTime } = /** @type {HTMLTimeElement} */ (element)
-    setText(element, TEXTS[dataset.tick ?? 'since'](now - Date.parse(dateTime)))
+  /** @type {NodeListOf<HTMLTimeElement>} */
+  const times = root.querySelectorAll('time[data-tick]')
+  for (const time of times) {
+    setText(time, TEXTS[time.dataset.tick ?? 'since'](now - Date.parse(time.dateTime)))
   }
 }
 
 /** @param {ParentNode} [root] */
 export function localiseTimes (root = document) {
-  for (const element of root.querySelectorAll('time[data-clock]')) {
-    const { dataset, dateTime } = /** @type {HTMLTimeElement} */ (element)
-    setText(element, formatTime(dateTime, { timeZone: timeZone(), isLong: dataset.clock === 'long' }))
+  /** @type {NodeListOf<HTMLTimeElement>} */
+  const times = root.querySelectorAll('time[data-clock]')
+  for (const time of times) {
+    setText(time, formatTime(time.dateTime, { timeZone: timeZone(), isLong: time.dataset.clock === 'long' }))
   }
 }
 
@@ -52,9 +55,4 @@ export function startTicking () {
 
 function goOn () {
   if (!document.hidden && document.documentElement.dataset.live !== 'off') updateTicks()
-}
-
-/** Does not set an equal text again, so that a selection in it survives. */
-function setText (/** @type {Element} */ element, /** @type {string} */ text) {
-  if (element.textContent !== text) element.textContent = text
 }

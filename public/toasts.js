@@ -1,3 +1,5 @@
+import { byId } from './elements.js'
+
 const LIFETIME_MS = 8000
 
 /**
@@ -35,5 +37,5 @@ export function showKeptNotice () {
 
 /** A modal dialog makes everything outside of it inert, so that is where it must be said. */
 function toastRegion () {
-  return document.querySelector('dialog[open]') ?? /** @type {HTMLElement} */ (document.getElementById('toasts'))
+  return document.querySelector('dialog[open]') ?? byId('toasts')
 }

@@ -6,7 +6,7 @@ const ownTitle = document.title
 
 /** @param {boolean} isLost whether the master does not answer */
 export function showTrouble (isLost) {
-  const icon = /** @type {HTMLLinkElement | null} */ (document.getElementById('trouble'))
+  const icon = document.getElementById('trouble')
   if (!icon) return
   const { count, shown, lost } = icon.dataset
   const href = BASE + (isLost ? lost : shown)

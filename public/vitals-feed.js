@@ -35,7 +35,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
   /** How many requests are running. */
   let asking = 0
   document.addEventListener('visibilitychange', pollVitals)
-  document.addEventListener('vitals', (event) => takeValues(/** @type {CustomEvent<Pushed>} */ (event).detail))
+  document.addEventListener('vitals', ({ detail }) => takeValues(detail))
 
   return {
     /** @param {import('./chart-range.js').ChosenRange} chosen */
@@ -118,7 +118,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
     /** @type {string | null} */
     let next = since
     while (next !== null) {
-      /** @type {any} */
+      /** @type {import('../server/api/vitals.js').Series} */
       const body = await askForVitals({ ...query, since: next, ...(step && { step }) })
       steps.push({ time: body.time, stepMs: body.stepMs, values: slot === null ? body.cluster : body.slots[0]?.columns ?? {} })
       // All parts use the step of the first one.

@@ -57,10 +57,8 @@ export function createSeries (columns) {
         knownUntil = point.second + point.stepS
       }
       if (toS - knownUntil > freshS(stepS)) rows.push(...emptyRows(knownUntil, toS))
-      return /** @type {any} */ ({
-        time: rows.map(({ second }) => second),
-        ...Object.fromEntries(columns.map((name, index) => [name, rows.map(({ row }) => row[index])]))
-      })
+      const values = Object.fromEntries(columns.map((name, index) => [name, rows.map(({ row }) => row[index])]))
+      return Object.assign(values, { time: rows.map(({ second }) => second) })
     }
   }
 

@@ -1,4 +1,5 @@
 import { BASE } from './base.js'
+import { byId, setText } from './elements.js'
 import { formatExactDuration } from './format.js'
 import { createTail } from './log-tail.js'
 import { createView } from './log-view.js'
@@ -8,7 +9,7 @@ import { readable } from './readable-text.js'
 
 const ASK_EVERY_MS = 2000
 
-const requests = /** @type {HTMLElement} */ (document.getElementById('worker-requests'))
+const requests = byId('worker-requests')
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer
 
@@ -40,15 +41,15 @@ function showRequests ({ items, total }) {
     row.append(cellOf('mono', method), cellOf('mono request-path', path), cellOf('num', formatExactDuration(ageMs)))
     return row
   }))
-  setText('worker-requests-count', total > items.length ? `the oldest ${items.length} of ${total}` : `${total}, oldest first`)
+  setText(byId('worker-requests-count'), total > items.length ? `the oldest ${items.length} of ${total}` : `${total}, oldest first`)
   byId('worker-requests-empty').hidden = true
   byId('worker-requests-list').hidden = false
 }
 
 /** @param {string} text why there is no list */
 function showReason (text) {
-  setText('worker-requests-empty', text)
-  setText('worker-requests-count', '')
+  setText(byId('worker-requests-empty'), text)
+  setText(byId('worker-requests-count'), '')
   byId('worker-requests-empty').hidden = false
   byId('worker-requests-list').hidden = true
 }
@@ -73,14 +74,4 @@ function followLog () {
   addEventListener('pagehide', tail.stop)
   addEventListener('pageshow', toggleTail)
   toggleTail()
-}
-
-function byId (/** @type {string} */ id) {
-  return /** @type {HTMLElement} */ (document.getElementById(id))
-}
-
-/** Does not set an equal text again, so that a selection in it survives. */
-function setText (/** @type {string} */ id, /** @type {string} */ text) {
-  const element = byId(id)
-  if (element.textContent !== text) element.textContent = text
 }

@@ -11,6 +11,8 @@ import { nextTurn } from './turn.js'
 /**
  * Counts events over time, for charts. The answer has one item a step, however many events there are.
  * @typedef {import('../../db/event-counts.js').CountWithEnds} Count
+ * @typedef {z.infer<typeof EVENT_COUNT>} EventCount
+ * @typedef {z.infer<typeof EVENT_COUNTS>} EventCounts
  */
 
 const SECOND_MS = 1000
@@ -45,6 +47,14 @@ const EVENT_COUNT = z.strictObject({
   lastId: NUMBER.describe('of the newest of them')
 }).meta({ id: 'EventCount' })
 
+const EVENT_COUNTS = z.strictObject({
+  stepMs: NUMBER,
+  since: TIME,
+  until: TIME,
+  items: z.array(EVENT_COUNT).describe('oldest step first'),
+  next: z.string().nullable().describe('a cursor, where there were too many for one answer: what it brings has to be added to the same steps')
+})
+
 /**
  * @param {{ history: Pick<import('../../db/history.js').History, 'countWithEnds'>, now: () => number }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -63,13 +73,7 @@ export function eventCountResources ({ history, now }) {
           step: z.enum(STEP_NAMES).optional().describe(`one of ${STEP_NAMES.join(', ')}; else the shortest that suits the range`),
           cursor: CURSOR
         }),
-        answer: z.strictObject({
-          stepMs: NUMBER,
-          since: TIME,
-          until: TIME,
-          items: z.array(EVENT_COUNT).describe('oldest step first'),
-          next: z.string().nullable().describe('a cursor, where there were too many for one answer: what it brings has to be added to the same steps')
-        }),
+        answer: EVENT_COUNTS,
         handle: async ({ query }) => ({ body: await countEvents(query) })
       })
     }

@@ -25,6 +25,7 @@ const VALUES = z.record(z.string(), z.array(z.number().nullable())).describe('by
 const SLOTS = z.string().regex(/^(?:all|none|[1-9]\d{0,2})$/).transform((text) => text === 'all' || text === 'none' ? text : Number(text)).optional()
   .meta({ description: 'all, none or the number of a slot', as: { type: 'string', pattern: '^(all|none|[1-9][0-9]{0,2})$' } })
 
+/** @typedef {z.infer<typeof SERIES>} Series */
 const SERIES = z.strictObject({
   step: z.enum(['1s', '10s', '1m']),
   stepMs: NUMBER,

@@ -1,0 +1,20 @@
+import type { Htmx } from 'htmx.org'
+import type { io, Socket } from 'socket.io-client'
+import type { BrowserEvents, ServerEvents } from '../server/admin/live-events.d.ts'
+import type { Preference } from './preferences.js'
+import type { Pushed } from './vitals-feed.js'
+
+declare global {
+  /** What libraries.js brings. */
+  interface Window {
+    htmx: Htmx
+    io: typeof io
+  }
+
+  interface DocumentEventMap {
+    'clusterdeck:preference': CustomEvent<Preference>
+    vitals: CustomEvent<Pushed>
+  }
+}
+
+export type LiveSocket = Socket<ServerEvents, BrowserEvents>
