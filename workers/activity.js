@@ -42,6 +42,6 @@ export function tellActivity (channel, threads) {
 }
 
 function holdsServer () {
-  const { moduleLoadList } = /** @type {{ moduleLoadList?: string[] }} */ (/** @type {unknown} */ (process))
+  const { moduleLoadList } = process
   return moduleLoadList === undefined || SERVERS.some((name) => moduleLoadList.includes(name))
 }

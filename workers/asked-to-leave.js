@@ -6,16 +6,23 @@ import cluster from 'node:cluster'
  * @param {{ ask: () => void, isServing: () => boolean }} parts
  */
 export function replaceBeforeLeaving ({ ask, isServing }) {
-  const worker = /** @type {any} */ (cluster.worker)
-  for (const [owner, names] of /** @type {[any, string[]][]} */ ([[worker, ['disconnect', 'kill', 'destroy']], [process, ['disconnect']]])) {
-    for (const name of names) owner[name] = askInstead(owner[name])
-  }
+  const { worker } = cluster
+  if (!worker) return
+  worker.disconnect = askInstead(worker.disconnect, worker)
+  worker.kill = askInstead(worker.kill, worker)
+  worker.destroy = askInstead(worker.destroy, worker)
+  process.disconnect = askInstead(process.disconnect, undefined)
 
-  function askInstead (/** @type {(...args: any[]) => any} */ leave) {
-    return /** @this {any} @param {any[]} args */ function (...args) {
+  /**
+   * @template {unknown[]} Arguments @template Answer @template Instead
+   * @param {(...args: Arguments) => Answer} leave @param {Instead} answer
+   * @returns {(...args: Arguments) => Answer | Instead}
+   */
+  function askInstead (leave, answer) {
+    return /** @this {unknown} */ function (...args) {
       if (!process.connected || !isServing() || !isCalledByApp(new Error())) return leave.apply(this, args)
       ask()
-      return this === worker ? worker : undefined
+      return answer
     }
   }
 }

@@ -7,7 +7,8 @@ const { [BOOT_VARIABLE]: settings } = process.env
 
 if (settings && cluster.isWorker) {
   delete process.env[BOOT_VARIABLE]
-  const boot = /** @type {import('./protocol.js').BootSettings} */ (JSON.parse(settings))
+  /** @type {import('./protocol.js').BootSettings} */
+  const boot = JSON.parse(settings)
   // What the app sees of its own options, and hands on to its children, is what it would be without clusterdeck.
   if (boot.nodeOptions === null) delete process.env.NODE_OPTIONS
   else process.env.NODE_OPTIONS = boot.nodeOptions

@@ -2,14 +2,25 @@ import { wrapMessage, unwrapMessage } from './protocol.js'
 
 /** @typedef {ReturnType<typeof openChannel>} Channel */
 
-/** The worker's channel to its master, beside the app's own messages. */
-export function openChannel () {
-  /** @type {Map<string, (message: any, handle: any) => void>} */
-  const handlers = new Map()
+/** @typedef {import('./node-internals.d.ts').SocketHandle} SocketHandle */
+/** @typedef {import('./node-internals.d.ts').DatagramHandle} DatagramHandle */
 
-  process.on('internalMessage', (message, handle) => {
+/** @typedef {import('./protocol.js').ToWorker} ToWorker */
+
+/**
+ * @typedef {{ [Message in ToWorker as Message['type']]: Message }} Messages  by type
+ * @typedef {{ [Type in keyof Messages]?: (message: Messages[Type], handle: Type extends 'socket' ? SocketHandle | DatagramHandle : SocketHandle) => void }} Handlers
+ *   `handle`: the socket that comes along with `socket` and `accept-also`
+ */
+
+/** Opens the worker's channel to its master, beside the app's own messages. */
+export function openChannel () {
+  /** @type {Handlers} */
+  const handlers = {}
+
+  process.on('internalMessage', (/** @type {import('./protocol.js').Envelope<ToWorker>} */ message, /** @type {SocketHandle & DatagramHandle} */ handle) => {
     const body = unwrapMessage(message)
-    if (body) handlers.get(body.type)?.(body, handle)
+    if (body) deliver(body.type, body, handle)
   })
 
   return {
@@ -20,7 +31,15 @@ export function openChannel () {
       process.send?.(wrapMessage(message), undefined, undefined, () => {})
     },
 
-    /** @param {import('./protocol.js').ToWorker['type']} type @param {(message: any, handle: any) => void} handler */
-    on (type, handler) { handlers.set(type, handler) }
+    /**
+     * @template {keyof Messages} Type
+     * @param {Type} type @param {NonNullable<Handlers[Type]>} handler
+     */
+    on (type, handler) { handlers[type] = handler }
+  }
+
+  /** @template {keyof Messages} Type @param {Type} type @param {Messages[Type]} message @param {SocketHandle & DatagramHandle} handle */
+  function deliver (type, message, handle) {
+    handlers[type]?.(message, handle)
   }
 }

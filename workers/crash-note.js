@@ -67,23 +67,23 @@ function causesOf (error) {
   const seen = new Set([error])
   /** @type {{ error: unknown, depth: number }[]} */
   const waiting = [{ error, depth: 0 }]
-  while (waiting.length > 0 && links.length < MAX_CAUSES) {
-    const { error: one, depth } = /** @type {{ error: unknown, depth: number }} */ (waiting.shift())
+  for (let next; links.length < MAX_CAUSES && (next = waiting.shift());) {
+    const { error: one, depth } = next
     if (depth > 0) links.push({ depth, ...describeError(one, MAX_CAUSE_STACK_CHARS) })
-    for (const next of belowOf(one)) {
-      if (seen.has(next) || waiting.length >= MAX_CAUSES) continue
-      seen.add(next)
-      waiting.push({ error: next, depth: depth + 1 })
+    for (const below of belowOf(one)) {
+      if (seen.has(below) || waiting.length >= MAX_CAUSES) continue
+      seen.add(below)
+      waiting.push({ error: below, depth: depth + 1 })
     }
   }
   return links
 }
 
-/** @param {any} error @returns {unknown[]} */
+/** @param {unknown} error @returns {unknown[]} */
 function belowOf (error) {
   try {
     if (!(error instanceof Error)) return []
-    const errors = /** @type {any} */ (error).errors
+    const errors = 'errors' in error ? error.errors : []
     return [...('cause' in error ? [error.cause] : []), ...(Array.isArray(errors) ? errors.slice(0, MAX_CAUSES) : [])]
   } catch {
     return []

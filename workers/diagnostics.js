@@ -8,20 +8,24 @@ import { setTimeout } from 'node:timers'
  * @param {import('./channel.js').Channel} channel
  */
 export function answerDiagnostics (channel) {
-  channel.on('diagnose', async (/** @type {Order} */ order) => {
+  channel.on('diagnose', async (order) => {
     const { id } = order
     try {
       await WRITERS[order.kind](order)
       channel.send({ type: 'diagnosed', id, error: null })
-    } catch (/** @type {any} */ error) {
-      channel.send({ type: 'diagnosed', id, error: String(error?.message ?? error).slice(0, 500) })
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error)
+      channel.send({ type: 'diagnosed', id, error: text.slice(0, 500) })
     }
   })
 }
 
-/** Each loads what it needs on demand, as most workers are never asked. */
+/**
+ * Each loads what it needs on demand, as most workers are never asked.
+ * @type {Record<Order['kind'], (order: Order) => Promise<void>>}
+ */
 const WRITERS = {
-  async 'cpu-profile' (/** @type {Order} */ { file, durationMs }) {
+  async 'cpu-profile' ({ file, durationMs }) {
     const { Session } = await import('node:inspector/promises')
     const session = new Session()
     session.connect()
@@ -37,13 +41,13 @@ const WRITERS = {
     }
   },
 
-  async 'heap-snapshot' (/** @type {Order} */ { file }) {
+  async 'heap-snapshot' ({ file }) {
     const { writeHeapSnapshot } = await import('node:v8')
     writeHeapSnapshot(file)
     chmodSync(file, 0o600)
   },
 
-  async 'heap-statistics' (/** @type {Order} */ { file }) {
+  async 'heap-statistics' ({ file }) {
     const v8 = await import('node:v8')
     writeJson(file, {
       at: new Date().toISOString(),
@@ -56,13 +60,14 @@ const WRITERS = {
     })
   },
 
-  async report (/** @type {Order} */ { file }) {
-    const report = /** @type {any} */ (process.report)
+  async report ({ file }) {
+    const { report } = process
     const before = report.excludeNetwork
     // Names are looked up for every open connection, which stops the process; Node before 20.13 cannot leave that out.
     if (before !== undefined) report.excludeNetwork = true
     try {
-      const content = /** @type {any} */ (report.getReport())
+      /** @type {{ environmentVariables?: unknown, header?: { networkInterfaces?: unknown } }} */
+      const content = report.getReport()
       delete content.environmentVariables
       delete content.header?.networkInterfaces
       writeJson(file, content)

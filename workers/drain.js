@@ -10,6 +10,12 @@ const CUT_INTERVAL_MS = 100
 const SWEEP_EVERY = 1024
 
 /**
+ * @typedef {import('./node-internals.d.ts').AnyServer} Server
+ * @typedef {import('./node-internals.d.ts').AnySocket} Socket
+ * @typedef {import('./node-internals.d.ts').DatagramHandle} DatagramHandle
+ */
+
+/**
  * Makes this worker a lame duck: it accepts nothing new, answers what it has, says `Connection: close` with every
  * answer and cuts idle connections only after a grace period, because a client may be sending just then.
  * Costs nothing per request until the drain begins.
@@ -19,40 +25,50 @@ const SWEEP_EVERY = 1024
  * @param {() => void} options.onDrained called once, when no connection is left
  */
 export function createDrain ({ requests, onStart, onDrained }) {
-  /** @type {Set<any>} those that listen, or are about to */
+  /** @type {Set<Server>} those that listen, or are about to */
   const servers = new Set()
-  /** @type {WeakSet<any>} a server may listen again after it was closed */
+  /** @type {WeakSet<Server>} a server may listen again after it was closed */
   const watched = new WeakSet()
-  /** @type {Map<any, any>} the server of each open connection */
+  /** @type {Map<Socket, Server>} the server of each open connection */
   const connections = new Map()
   const http2Sessions = createHttp2Sessions()
   const lastAnswers = createLastAnswers({ requests })
-  /** @type {Set<any>} handles of UDP sockets that other workers have too */
+  /** @type {Set<DatagramHandle>} handles of UDP sockets that other workers have too */
   const datagrams = new Set()
+  /** @type {'serving' | 'draining' | 'drained'} */
   let state = 'serving'
   /** @type {NodeJS.Timeout | undefined} */
   let cutting
 
-  return { watch: watchServer, watchDatagrams, start: beginDrain, letGo, servers: () => servers, countConnections, isDraining: () => state !== 'serving', isDrained: () => state === 'drained' }
+  return {
+    watch: watchServer,
+    watchDatagrams,
+    start: beginDrain,
+    letGo,
+    servers: () => servers,
+    countConnections,
+    isDraining: () => state !== 'serving',
+    isDrained: () => state === 'drained'
+  }
 
-  /** @param {any} server */
+  /** @param {Server} server */
   function watchServer (server) {
     servers.add(server)
     if (watched.has(server)) return
     watched.add(server)
-    server.on('connection', (/** @type {any} */ socket) => keepConnection(server, socket))
+    server.on('connection', (socket) => keepConnection(server, socket))
     // The request of a TLS connection is kept at the outer socket.
-    if (typeof server.setSecureContext === 'function') server.on('secureConnection', (/** @type {any} */ socket) => keepConnection(server, socket))
+    if (typeof server.setSecureContext === 'function') server.on('secureConnection', (socket) => keepConnection(server, socket))
     if (typeof server.updateSettings === 'function') http2Sessions.watch(server)
     server.on('close', () => servers.delete(server))
   }
 
-  /** @param {any} handle of a UDP socket */
+  /** @param {DatagramHandle} handle */
   function watchDatagrams (handle) {
     datagrams.add(handle)
   }
 
-  function keepConnection (/** @type {any} */ server, /** @type {any} */ socket) {
+  function keepConnection (/** @type {Server} */ server, /** @type {Socket} */ socket) {
     connections.set(socket, server)
     if (connections.size % SWEEP_EVERY === 0) forgetPassedOn()
     socket.once('close', () => {
@@ -120,7 +136,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
 }
 
 /**
- * @param {any} socket @param {any} server
+ * @param {Socket} socket @param {Server} server
  * @returns {boolean} whether requests are read from it, or would be if it said anything. The one below TLS and one
  *   that was upgraded have no parser, and are never idle
  */
@@ -130,12 +146,17 @@ function isOfHttp (socket, server) {
 
 /**
  * An app's own shutdown closes its servers too, and must not be told that they were not running.
- * @param {any} server
+ * @param {Server} server
  */
 function closeAgainWithoutError (server) {
   const { close } = server
-  server.close = function (/** @type {((error?: Error) => void) | undefined} */ callback) {
+  server.close = function (callback) {
     server.close = close
-    return close.call(server, callback && ((/** @type {any} */ error) => callback(error?.code === 'ERR_SERVER_NOT_RUNNING' ? undefined : error)))
+    return close.call(server, callback && ((error) => callback(isNotRunning(error) ? undefined : error)))
   }
+}
+
+/** @param {(Error & { code?: string }) | undefined} error */
+function isNotRunning (error) {
+  return error?.code === 'ERR_SERVER_NOT_RUNNING'
 }

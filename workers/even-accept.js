@@ -31,6 +31,7 @@ const AGAIN_EVERY_MS = 1000
 
 /** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, option: (fd: number, level: number, name: number, value: Buffer, bytes: Buffer) => number }} Calls */
 /** @typedef {ReturnType<typeof createEvenAccept>} EvenAccept */
+/** @typedef {import('./node-internals.d.ts').SocketHandle} SocketHandle */
 
 /**
  * Spreads the connections of shared sockets evenly over the workers that are idle. Each worker waits by itself; libuv
@@ -45,7 +46,7 @@ const AGAIN_EVERY_MS = 1000
  * @param {() => Calls | null} [parts.load] null: where it cannot be had, everything is as libuv does it
  */
 export function createEvenAccept ({ onKnown, load = loadCalls }) {
-  /** @type {Map<any, () => unknown>} by handle; how to wait for it anew */
+  /** @type {Map<SocketHandle, () => unknown>} by handle; how to wait for it anew */
   const waits = new Map()
   /** @type {Calls | null | undefined} */
   let calls
@@ -53,26 +54,26 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
   let others = 0
 
   return {
-    /** @param {any} server @param {any} handle a listening socket's, before Node listens on it */
+    /** @param {import('node:net').Server} server @param {SocketHandle} handle  a listening socket's, before Node listens on it */
     take (server, handle) {
       const { listen, close } = handle
       /** @type {NodeJS.Immediate | undefined} */
       let looking
       /** @type {NodeJS.Timeout | undefined} */
       let loading
-      handle.listen = function () {
+      handle.listen = function (backlog) {
         handle.listen = listen
-        const errno = listen.apply(handle, arguments)
+        const errno = listen.call(handle, backlog)
         if (!errno && calls === undefined) loading = setTimeout(lookForEpoll, LOAD_AFTER_MS, MAX_TURNS).unref()
         else if (!errno) lookForEpoll(MAX_TURNS)
         return errno
       }
-      handle.close = function () {
+      handle.close = function (callback) {
         handle.close = close
         clearTimeout(loading)
         clearImmediate(looking)
         waits.delete(handle)
-        return close.apply(handle, arguments)
+        return close.call(handle, callback)
       }
 
       function lookForEpoll (/** @type {number} */ turns) {
@@ -109,7 +110,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     if (isEven) setInterval(() => waitAgain(), AGAIN_EVERY_MS).unref()
   }
 
-  /** @param {any} server @param {any} handle @param {number} epoll @param {Calls} calls */
+  /** @param {import('node:net').Server} server @param {SocketHandle} handle @param {number} epoll @param {Calls} calls */
   function takeTurns (server, handle, epoll, { control, option }) {
     const { fd, onconnection } = handle
     const shared = eventOf(fd, EPOLLIN)
@@ -129,7 +130,7 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
       return false
     }
 
-    handle.onconnection = function (/** @type {any} */ error, /** @type {any} */ client) {
+    handle.onconnection = function (error, client) {
       control(epoll, EPOLL_CTL_DEL, fd, alone)
       const pauseMs = isOneOfMany() ? Math.min(MAX_PAUSE_MS, Math.ceil(others * TURN_MS)) : 0
       if (pauseMs > 0) setTimeout(waitAtTheEnd, pauseMs).unref()

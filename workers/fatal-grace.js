@@ -91,7 +91,8 @@ function laterText (error, origin) {
   const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ')
   try {
     if (!types.isNativeError(error) || /unhandled-rejections[= ]strict/.test(flags)) return null
-    const { name, message, stack, code } = /** @type {any} */ (error)
+    const { name, message, stack } = error
+    const code = 'code' in error ? error.code : undefined
     const isOrdinary = [name, message, stack].every((text) => typeof text === 'string') && code !== 'ERR_UNHANDLED_REJECTION'
     return isOrdinary ? fatalText(error, origin) : null
   } catch {
@@ -103,13 +104,13 @@ function laterText (error, origin) {
 /**
  * Written at once: the socket's buffer takes it even where the process ends in this turn. What the app has put around
  * its answers does not run. An answer that has begun is cut in a way that its client can tell from its end.
- * @param {any} response
+ * @param {import('./requests.js').InFlight['response']} response  null: of HTTP/2
  */
 function answer500 (response) {
   try {
-    const { socket } = response
+    const socket = response?.socket
     // A real one; node:http itself is left to the app to load, see activity.js.
-    if (typeof response.assignSocket !== 'function' || !socket || socket.destroyed) return
+    if (!response || typeof response.assignSocket !== 'function' || !socket || socket.destroyed) return
     if (response.headersSent) return socket.resetAndDestroy()
     response.req.resume()
     socket.end('HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
@@ -124,9 +125,9 @@ function writeToStderr (text) {
   for (let tries = 0; rest.length > 0 && tries < 1000; tries++) {
     try {
       rest = rest.subarray(writeSync(2, rest))
-    } catch (/** @type {any} */ error) {
+    } catch (error) {
       // EAGAIN: the reader is slow. EPIPE: there is no reader.
-      if (error.code !== 'EAGAIN') return
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) return
     }
   }
 }

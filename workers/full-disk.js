@@ -11,11 +11,12 @@ const OUTPUTS = new Set([1, 2])
 export function outliveFullDisk () {
   const { writeSync } = fs
   // Loggers such as pino write so.
-  fs.writeSync = /** @type {any} */ function (/** @type {number} */ fd, /** @type {any} */ data) {
+  fs.writeSync = function (/** @type {[number, string | NodeJS.ArrayBufferView, ...unknown[]]} */ ...args) {
     try {
-      return /** @type {any} */ (writeSync).apply(fs, arguments)
-    } catch (/** @type {any} */ error) {
-      if (!OUTPUTS.has(fd) || !FULL.has(error.code)) throw error
+      return Reflect.apply(writeSync, fs, args)
+    } catch (error) {
+      const [fd, data] = args
+      if (!OUTPUTS.has(fd) || !isOfFullDisk(error)) throw error
       return Buffer.byteLength(data)
     }
   }
@@ -24,7 +25,7 @@ export function outliveFullDisk () {
 
 /**
  * Node makes these streams when somebody asks for them, and some programs never do.
- * @param {'stdout' | 'stderr'} name @param {(stream: any) => void} prepare
+ * @param {'stdout' | 'stderr'} name @param {(stream: NodeJS.WriteStream) => void} prepare
  */
 function whenUsed (name, prepare) {
   const descriptor = Object.getOwnPropertyDescriptor(process, name)
@@ -40,11 +41,16 @@ function whenUsed (name, prepare) {
   })
 }
 
-/** @param {any} stream one that writes to a file */
+/** @param {NodeJS.WriteStream & { _type?: string }} stream */
 function dropWhatDoesNotFit (stream) {
   const { _write } = stream
   if (stream._type !== 'fs' || typeof _write !== 'function') return
-  stream._write = function (/** @type {unknown} */ chunk, /** @type {unknown} */ encoding, /** @type {(error?: any) => void} */ done) {
-    _write.call(stream, chunk, encoding, (/** @type {any} */ error) => done(FULL.has(error?.code) ? undefined : error))
+  stream._write = function (chunk, encoding, done) {
+    _write.call(stream, chunk, encoding, (error) => done(isOfFullDisk(error) ? undefined : error))
   }
+}
+
+/** @param {unknown} error */
+function isOfFullDisk (error) {
+  return error instanceof Error && 'code' in error && FULL.has(String(error.code))
 }

@@ -1,9 +1,13 @@
 import { clearTimeout, setTimeout } from 'node:timers'
+import { privateField } from './private-field.js'
 
 /** How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. */
 const HOLD_MS = 1000
 /** So many quiet rounds in a row are needed: an acknowledgement overtakes requests that the client has queued. */
 const QUIET_ROUNDS = 4
+
+/** @typedef {import('node:http2').ServerHttp2Session} Session */
+/** @typedef {import('./node-internals.d.ts').StreamArguments} StreamArguments */
 
 /**
  * Ends the HTTP/2 sessions of a server whose time has come, so that no stream is lost.
@@ -15,12 +19,12 @@ const QUIET_ROUNDS = 4
  * session says GOAWAY, and the streams that were held back get their handlers.
  */
 export function createHttp2Sessions () {
-  /** @type {Set<any>} */
+  /** @type {Set<Session>} */
   const sessions = new Set()
   let isLeaving = false
 
   return {
-    /** @param {any} server of HTTP/2 */
+    /** @param {import('node:net').Server} server  of HTTP/2 */
     watch (server) { server.on('session', addSession) },
 
     /** Every session ends with its next stream, future sessions too. */
@@ -37,38 +41,38 @@ export function createHttp2Sessions () {
     }
   }
 
-  function addSession (/** @type {any} */ session) {
+  function addSession (/** @type {Session} */ session) {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
     if (isLeaving) endWithNextStream(session)
   }
 }
 
-/** @param {any} session */
+/** @param {Session} session */
 function endWithNextStream (session) {
   const listeners = session.rawListeners('stream')
-  /** @type {any[][]} */
+  /** @type {StreamArguments[]} */
   const held = []
   session.removeAllListeners('stream').on('stream', holdStream)
 
-  function holdStream (/** @type {any[]} */ ...stream) {
-    stream[0].on('error', ignoreError)
-    if (held.push(stream) === 1) untilQuiet(session, () => held.length, closeSession)
+  function holdStream (/** @type {StreamArguments} */ ...args) {
+    args[0].on('error', ignoreError)
+    if (held.push(args) === 1) untilQuiet(session, () => held.length, closeSession)
   }
 
   function closeSession () {
     session.close()
     session.off('stream', holdStream)
     for (const listener of listeners) session.on('stream', listener)
-    for (const [stream, ...rest] of held) {
-      stream.off('error', ignoreError)
-      if (!stream.destroyed) session.emit('stream', stream, ...rest)
+    for (const args of held) {
+      args[0].off('error', ignoreError)
+      if (!args[0].destroyed) session.emit('stream', ...args)
     }
   }
 }
 
 /**
- * @param {any} session @param {() => number} countArrived how many streams have come
+ * @param {Session} session @param {() => number} countArrived  how many streams have come
  * @param {() => void} onQuiet called once: neither requests nor answers are on their way, or it was not to be waited for any longer
  */
 function untilQuiet (session, countArrived, onQuiet) {
@@ -91,20 +95,19 @@ function untilQuiet (session, countArrived, onQuiet) {
   }
 }
 
-/** @param {any} session @param {() => void} onAcknowledged @returns {boolean} whether one could be sent */
+/** @param {Session} session @param {() => void} onAcknowledged @returns {boolean} whether one could be sent */
 function pingSession (session, onAcknowledged) {
-  return !session.destroyed && !session.closed && session.ping((/** @type {unknown} */ error) => { if (!error) onAcknowledged() })
+  return !session.destroyed && !session.closed && session.ping((error) => { if (!error) onAcknowledged() })
 }
 
-/** @param {any} session @returns {number[]} the ids of its streams that are not answered to their end */
+/** @param {Session} session @returns {(number | undefined)[]} the ids of its streams that are not answered to their end */
 function unansweredIds (session) {
   return streamsOf(session).filter(({ writableEnded }) => !writableEnded).map(({ id }) => id)
 }
 
-/** @param {any} session @returns {any[]} those that are open, as Node knows them */
+/** @param {Session} session @returns {import('node:http2').ServerHttp2Stream[]} those that are open, as Node knows them */
 function streamsOf (session) {
-  const state = Object.getOwnPropertySymbols(session).find(({ description }) => description === 'state')
-  return state ? [...session[state].streams?.values() ?? []] : []
+  return [...privateField(session, 'state')?.streams?.values() ?? []]
 }
 
 /** A client may reset a stream before its handler can listen. */

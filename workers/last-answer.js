@@ -6,6 +6,8 @@ const LINGER_MS = 1000
 /** What a client can ask for. */
 const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect']
 
+/** @typedef {import('node:net').Socket} Socket */
+
 /**
  * Ends HTTP/1 connections with an answer that says `Connection: close`, and loses nothing to a client that pipelines
  * (RFC 9112, sections 9.3.2 and 9.6): the newest of the requests that are here says it, what follows is left to be asked
@@ -13,45 +15,46 @@ const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'conne
  * @param {{ requests: import('./requests.js').Requests }} options
  */
 export function createLastAnswers ({ requests }) {
-  /** @type {WeakSet<any>} connections that have said it */
+  /** @type {WeakSet<Socket>} connections that have said it */
   const ending = new WeakSet()
 
   return {
-    /** From now on, also for the requests that are in progress. @param {Iterable<any>} servers */
+    /** From now on, also for the requests that are in progress. @param {Iterable<import('node:net').Server | Socket>} servers */
     begin (servers) {
       for (const server of servers) takeNoMore(server)
       for (const { response } of requests.inFlight()) if (response) endAfter(response)
-      diagnostics.subscribe('http.server.request.start', (/** @type {any} */ { response }) => endAfter(response))
+      diagnostics.subscribe('http.server.request.start', ({ response }) => endAfter(response))
     }
   }
 
-  /** @param {any} server */
+  /** @param {import('node:events').EventEmitter} server */
   function takeNoMore (server) {
     const { emit } = server
-    server.emit = function (/** @type {string} */ name, /** @type {any[]} */ ...args) {
-      if (!ASKED.includes(name) || !ending.has(args[0]?.socket)) return emit.call(this, name, ...args)
+    server.emit = function (name, ...args) {
+      if (!ASKED.includes(String(name)) || !ending.has(args[0]?.socket)) return emit.call(this, name, ...args)
       args[0].resume()
       return true
     }
   }
 
-  /** @param {any} response in progress */
+  /** @param {import('node:http').ServerResponse} response  in progress */
   function endAfter (response) {
     if (response.headersSent) return
     const { writeHead } = response
-    response.writeHead = (/** @type {any[]} */ ...args) => {
-      if (!requests.isNewest(response)) return writeHead.apply(response, args)
+    response.writeHead = (/** @type {unknown[]} */ ...args) => {
+      if (!requests.isNewest(response)) return Reflect.apply(writeHead, response, args)
+      const { socket } = response.req
       response.shouldKeepAlive = false
-      ending.add(response.req.socket)
-      lingerOnEnd(response.req.socket)
+      ending.add(socket)
+      lingerOnEnd(socket)
       // An app that says keep-alive itself, as a proxy does that passes on what it has got, would have the last word.
       if (isKeepAlive(response.getHeader('connection'))) response.setHeader('connection', 'close')
-      return writeHead.apply(response, args.map(withoutKeepAlive))
+      return Reflect.apply(writeHead, response, args.map(withoutKeepAlive))
     }
   }
 }
 
-/** Node closes the connection once its last answer is written. @param {any} socket */
+/** Node closes the connection once its last answer is written. @param {Socket} socket */
 function lingerOnEnd (socket) {
   socket.destroySoon = function () {
     this.end()
@@ -61,7 +64,7 @@ function lingerOnEnd (socket) {
   }
 }
 
-/** @param {any} headers as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
+/** @param {unknown} headers  as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
 function withoutKeepAlive (headers) {
   if (typeof headers !== 'object' || headers === null) return headers
   if (!Array.isArray(headers)) return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isOfConnection(name) && isKeepAlive(value) ? 'close' : value]))

@@ -4,11 +4,23 @@ import net from 'node:net'
 import path from 'node:path'
 import { setImmediate } from 'node:timers'
 import { acceptAlso } from './accept-also.js'
-import { isDescriptor, openDescriptor } from './descriptor.js'
+import { isDescriptor, openDatagrams, openServer } from './descriptor.js'
 import { createPlaceholderHandle, failListen } from './placeholder-handle.js'
 import { socketKey } from './protocol.js'
 
-/** How each server was asked to listen: node:cluster forgets what it does not know. @type {WeakMap<object, any>} */
+/**
+ * @typedef {import('./node-internals.d.ts').AnyServer} AnyServer
+ * @typedef {import('./node-internals.d.ts').Asker} Asker
+ * @typedef {import('./node-internals.d.ts').ClusterQuery} ClusterQuery
+ * @typedef {import('./node-internals.d.ts').DatagramHandle} DatagramHandle
+ * @typedef {import('./node-internals.d.ts').SocketHandle} SocketHandle
+ * @typedef {import('./node-internals.d.ts').TakeHandle} TakeHandle
+ * @typedef {import('./protocol.js').SocketQuery} SocketQuery
+ * @typedef {import('./channel.js').Messages['socket']} SocketReply
+ * @typedef {net.ListenOptions | string | number | null | undefined} ListenOrder  the first argument of `listen`
+ */
+
+/** How each server was asked to listen: node:cluster forgets what it does not know. @type {WeakMap<object, ListenOrder>} */
 const orders = new WeakMap()
 
 /**
@@ -27,20 +39,23 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
   /** @type {Set<net.Server>} */
   const opening = new Set()
 
-  net.Server.prototype.listen = function listen (/** @type {any[]} */ ...args) {
+  net.Server.prototype.listen = function listen (/** @type {[ListenOrder, ...unknown[]]} */ ...args) {
     const isOfApp = onListen(this)
     args[0] = withoutReusePort(args[0])
     orders.set(this, args[0])
     if (isOfApp && !opening.has(this)) watchListening(this, isFixed(args[0]))
-    return /** @type {any} */ (nodeListen).apply(this, args)
+    return Reflect.apply(nodeListen, this, args)
   }
   return { isOpening: () => opening.size > 0 }
 
   function watchListening (/** @type {net.Server} */ server, /** @type {boolean} */ isFixed) {
     // Somebody who listens for 'error' itself would take it from the app.
-    const turns = /** @type {[any, () => void][]} */ ([['listening', tellListening], ['close', stopWatching], [errorMonitor, stopWatching]])
+    /** @type {import('node:events').EventEmitter} */
+    const emitter = server
+    /** @type {[string | symbol, () => void][]} */
+    const turns = [['listening', tellListening], ['close', stopWatching], [errorMonitor, stopWatching]]
     opening.add(server)
-    for (const [name, listener] of turns) server.once(name, listener)
+    for (const [name, listener] of turns) emitter.once(name, listener)
 
     function tellListening () {
       setImmediate(() => {
@@ -53,7 +68,7 @@ export function watchServers ({ onListen, onListening, onClosed, onSettled }) {
     }
 
     function stopWatching () {
-      for (const [name, listener] of turns) server.off(name, listener)
+      for (const [name, listener] of turns) emitter.off(name, listener)
       opening.delete(server)
       setImmediate(onSettled)
     }
@@ -76,20 +91,25 @@ export function whenServing (server, then) {
 
 /**
  * A socket of its own in a group has a queue that ends with its worker; to the app the shared one is the same.
- * @param {any} where the first argument of `listen`
+ * @param {ListenOrder} order @returns {ListenOrder}
  */
-function withoutReusePort (where) {
-  return Object(where).reusePort ? Object.create(where, { reusePort: { value: false, enumerable: true } }) : where
+function withoutReusePort (order) {
+  return isOptions(order) && order.reusePort ? Object.create(order, { reusePort: { value: false, enumerable: true } }) : order
+}
+
+/** @param {ListenOrder} order @returns {order is net.ListenOptions} */
+function isOptions (order) {
+  return typeof order === 'object' && order !== null
 }
 
 /**
- * @param {any} where the first argument of `listen`
+ * @param {ListenOrder} order
  * @returns {boolean} whether the app has chosen the address, and the other workers listen there too
  */
-function isFixed (where) {
-  if (typeof where !== 'object' || where === null) return typeof where === 'string' ? where !== '0' : Number(where) > 0
-  if (where.exclusive || where._handle || where.handle) return false
-  return where.path !== undefined || where.fd !== undefined || Number(where.port) > 0
+function isFixed (order) {
+  if (!isOptions(order)) return typeof order === 'string' ? order !== '0' : Number(order) > 0
+  if (order.exclusive || order._handle || order.handle) return false
+  return order.path !== undefined || order.fd !== undefined || Number(order.port) > 0
 }
 
 /**
@@ -97,12 +117,15 @@ function isFixed (where) {
  * so the kernel's queue of connections outlives every worker. Replaces the one hook through which `net` asks the
  * cluster (`cluster._getServer`, Node 20 to 26), so look-ups, `exclusive`, file descriptors and errors stay Node's own.
  * UDP sockets come the same way.
- * @param {{ channel: import('./channel.js').Channel, drain: Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>, deferral: import('./defer-accept.js').AcceptDeferral | null, evenAccept: Pick<import('./even-accept.js').EvenAccept, 'take'> }} options
+ * @param {object} options
+ * @param {import('./channel.js').Channel} options.channel
+ * @param {Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>} options.drain
+ * @param {import('./defer-accept.js').AcceptDeferral | null} options.deferral
+ * @param {Pick<import('./even-accept.js').EvenAccept, 'take'>} options.evenAccept
  */
 export function shareSockets ({ channel, drain, deferral, evenAccept }) {
-  const nodeCluster = /** @type {any} */ (cluster)
   const indexes = createIndexes()
-  /** @type {Map<number, (reply: any, handle: any) => void>} */
+  /** @type {Map<number, (reply: SocketReply, handle: SocketHandle | DatagramHandle) => void>} */
   const waiting = new Map()
   let seq = 0
   const also = acceptAlso({ channel })
@@ -113,13 +136,13 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
     take?.(reply, handle)
   })
 
-  nodeCluster._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
+  cluster._getServer = function (server, order, callback) {
     // A lame duck takes no new work: the listen stays pending until the process ends.
     if (drain.isDraining()) return
 
     // The service manager's are the master's, and only TCP and Unix sockets are among them.
-    if (isDescriptor(options) && !(server instanceof net.Server)) return openDescriptor(server, options, callback, drain.watchDatagrams)
-    const query = toQuery(options, indexes)
+    if (isDescriptor(order) && !(server instanceof net.Server)) return openDatagrams(server, order, callback, drain.watchDatagrams)
+    const query = toQuery(order, indexes)
     const listening = server._listeningId
     if (query.port === -1) query.mode = socketMode(orders.get(server))
     waiting.set(++seq, (reply, handle) => {
@@ -127,17 +150,17 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
       if (reply.isPlaceholder) return takePlaceholder(server, query, callback)
       if (reply.isWorkersOwn) {
         indexes.free(query)
-        if (listening === server._listeningId) openDescriptor(server, options, callback, (own) => deferral?.take(server, own))
-        return
+        if (listening !== server._listeningId || !isDescriptor(order) || !(server instanceof net.Server)) return
+        return openServer(server, order, callback, (own) => deferral?.take(server, own))
       }
       if (reply.data !== undefined) server._setServerData?.(reply.data)
       releaseOnClose(handle, query, reply.key)
-      if (server instanceof net.Server) {
+      if ('recvStop' in handle) {
+        drain.watchDatagrams(handle)
+      } else if (server instanceof net.Server) {
         also.take(reply.key, handle)
         if (!reply.isOwn) evenAccept.take(server, handle)
         deferral?.take(server, handle)
-      } else {
-        drain.watchDatagrams(handle)
       }
       callback(0, handle)
     })
@@ -145,30 +168,35 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
     channel.send({ type: 'socket', seq, query, data: server._getServerData?.() })
   }
 
-  function refuseListen (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ reply, /** @type {any} */ callback) {
+  /** @param {Asker} server @param {SocketQuery} query @param {SocketReply} reply @param {TakeHandle} callback */
+  function refuseListen (server, query, { seq, errno = 0, awaitMaster }, callback) {
     indexes.free(query)
-    // A server that was closed meanwhile has Node close what it gets, error or not.
-    if (!reply.awaitMaster || server.listenerCount('error') > 0) return callback(reply.errno, { close () {} })
-    waiting.set(reply.seq, ({ errno }) => callback(errno, { close () {} }))
-    channel.send({ type: 'bind-failed', seq: reply.seq, errno: reply.errno, query })
+    // Node closes what a server gets that was closed meanwhile, error or not.
+    const none = { close () {} }
+    if (!awaitMaster || server.listenerCount('error') > 0) return callback(errno, none)
+    waiting.set(seq, (reply) => callback(reply.errno ?? 0, none))
+    channel.send({ type: 'bind-failed', seq, errno, query })
   }
 
-  // Whoever looks for a free port closes its server in the turn in which it listens. One that stays would not be served.
-  function takePlaceholder (/** @type {net.Server} */ server, /** @type {any} */ query, /** @type {any} */ callback) {
+  /**
+   * Whoever looks for a free port closes its server in the turn in which it listens. One that stays would not be served.
+   * @param {Asker} server @param {SocketQuery} query @param {TakeHandle} callback
+   */
+  function takePlaceholder (server, query, callback) {
     const handle = createPlaceholderHandle(query, () => indexes.free(query))
     server.once('listening', () => setImmediate(() => handle.isOpen() && failListen(server, 'EADDRINUSE', query)))
     callback(0, handle)
   }
 
-  function releaseOnClose (/** @type {any} */ handle, /** @type {any} */ query, /** @type {string} */ key) {
+  /** @param {SocketHandle | DatagramHandle} handle @param {SocketQuery} query @param {string} key */
+  function releaseOnClose (handle, query, key) {
     const close = handle.close
-    handle.close = function () {
+    handle.close = function (callback) {
       handle.close = close
       indexes.free(query)
-      const result = close.apply(this, arguments)
+      close.call(this, callback)
       // Only now the address is free for whoever waits for it.
       if (!drain.isDraining()) channel.send({ type: 'release-socket', key })
-      return result
     }
   }
 }
@@ -177,18 +205,18 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
  * With round-robin the primary of node:cluster listens, and would take a descriptor for one of its own.
  */
 export function openOwnDescriptors () {
-  const nodeCluster = /** @type {any} */ (cluster)
-  const ask = nodeCluster._getServer
-  nodeCluster._getServer = function (/** @type {any} */ server, /** @type {any} */ options, /** @type {any} */ callback) {
-    if (isDescriptor(options)) openDescriptor(server, options, callback)
-    else ask.apply(this, arguments)
+  const ask = cluster._getServer
+  cluster._getServer = function (server, query, callback) {
+    if (!isDescriptor(query)) ask.call(this, server, query, callback)
+    else if (server instanceof net.Server) openServer(server, query, callback)
+    else openDatagrams(server, query, callback)
   }
 }
 
 /**
- * @param {any} options node:cluster's query
+ * @param {ClusterQuery} query
  * @param {ReturnType<typeof createIndexes>} indexes
- * @returns {import('./protocol.js').SocketQuery}
+ * @returns {SocketQuery}
  */
 function toQuery ({ address, port, addressType, fd, flags }, indexes) {
   // The worker's working folder may differ from the master's.
@@ -200,13 +228,13 @@ function toQuery ({ address, port, addressType, fd, flags }, indexes) {
 
 /**
  * The permissions that node gives to a Unix socket, see net.Server's `listen`.
- * @param {any} order the first argument of `listen`
+ * @param {ListenOrder} order
  */
 function socketMode (order) {
   // To read it is deprecated, as another thread could make a file meanwhile.
   const mask = process.umask(0o077)
   process.umask(mask)
-  const { readableAll, writableAll } = Object(order)
+  const { readableAll, writableAll } = isOptions(order) ? order : {}
   return (0o777 & ~mask) | (readableAll ? 0o444 : 0) | (writableAll ? 0o222 : 0)
 }
 
@@ -220,13 +248,13 @@ function createIndexes () {
   /** @type {Set<string>} */
   const taken = new Set()
   return {
-    take (/** @type {import('./protocol.js').SocketQuery} */ query) {
+    take (/** @type {SocketQuery} */ query) {
       let index = 0
       while (taken.has(socketKey({ ...query, index }))) index++
       taken.add(socketKey({ ...query, index }))
       return index
     },
-    free (/** @type {import('./protocol.js').SocketQuery} */ query) { taken.delete(socketKey(query)) }
+    free (/** @type {SocketQuery} */ query) { taken.delete(socketKey(query)) }
   }
 }
 
@@ -239,14 +267,14 @@ function addressOf (server) {
 }
 
 // Told by their methods, so that a worker does not load the TLS and HTTP/2 modules that its app never uses.
-/** @param {net.Server & { setSecureContext?: Function }} server */
+/** @param {AnyServer} server */
 function schemeOf (server) {
   const isTls = typeof server.setSecureContext === 'function'
   if (isHttp(server)) return isTls ? 'https' : 'http'
   return isTls ? 'tls' : 'tcp'
 }
 
-/** @param {any} server */
+/** @param {AnyServer} server */
 export function isHttp (server) {
   return typeof (server.closeIdleConnections ?? server.updateSettings) === 'function'
 }

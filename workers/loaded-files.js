@@ -32,17 +32,17 @@ export function tellLoadedFiles (channel, pace) {
     begin () {
       if (hasBegun || pace === 'off') return
       hasBegun = true
-      setImmediate(lookForFiles, 0)
+      setImmediate(lookForFiles, 0, LOOKS_MS[pace])
     }
   }
 
-  function lookForFiles (/** @type {number} */ round) {
+  /** @param {number} round @param {number[]} looks */
+  function lookForFiles (round, looks) {
     const isBrief = round === 0 && pace === 'rarely' && hasCommonJsMain()
     const files = boundedFiles((isBrief ? listRequiredFiles() : listLoadedFiles()).filter((file) => !told.has(file)), MAX_FILES - told.size)
     for (const file of files) told.add(file)
     if (files.length > 0) channel.send({ type: 'files', files })
-    const looks = LOOKS_MS[/** @type {'rarely' | 'often'} */ (pace)]
-    if (told.size < MAX_FILES) setTimeout(lookForFiles, looks[Math.min(round, looks.length - 1)], round + 1).unref()
+    if (told.size < MAX_FILES) setTimeout(lookForFiles, looks[Math.min(round, looks.length - 1)], round + 1, looks).unref()
   }
 }
 

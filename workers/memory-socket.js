@@ -2,22 +2,22 @@ import net from 'node:net'
 import { setImmediate } from 'node:timers'
 
 const LOOPBACK = '127.0.0.1'
-// What is replaced below are accessors in Node, and properties to the types.
-const Socket = /** @type {new (options: net.SocketConstructorOpts) => any} */ (net.Socket)
+/** What is replaced below are accessors in Node, and properties to its types. @type {new (options: net.SocketConstructorOpts) => import('node:stream').Duplex & { destroySoon (): void }} */
+const Socket = net.Socket
 
 /**
  * A connection inside this process, for a server that has not begun to accept: what one end writes, the other reads.
  * Both ends are sockets in all but the system's handle, so that servers and frameworks find what they look for.
  * @param {{ port?: number, tls?: { alpnProtocol: string, certificate: import('node:crypto').X509Certificate | null } | null }} [options]
  *   `port`: which the server end is taken to listen on; `tls`: the server end is that of a finished handshake, in which the client has shown this certificate
- * @returns {{ client: net.Socket, server: net.Socket }}
+ * @returns {{ client: MemorySocket, server: MemorySocket }}
  */
 export function connectInMemory ({ port = 0, tls = null } = {}) {
   const client = new MemorySocket({ localPort: 0, remotePort: port })
   const server = tls ? new MemoryTlsSocket({ localPort: port, remotePort: 0 }, tls) : new MemorySocket({ localPort: port, remotePort: 0 })
   client.other = server
   server.other = client
-  return /** @type {any} */ ({ client, server })
+  return { client, server }
 }
 
 /** Without a handle net.Socket sends nothing, but the rest of it works: time-outs, events, `destroySoon` … */
@@ -50,13 +50,14 @@ class MemorySocket extends Socket {
   unref () { return this }
   address () { return { address: LOOPBACK, family: 'IPv4', port: this.#ports.localPort } }
 
+  /** @override */
   _read () {
     const takeMore = this.#takeMore
     this.#takeMore = null
     takeMore?.()
   }
 
-  /** @param {any} chunk @param {BufferEncoding} encoding @param {(error?: Error | null) => void} callback */
+  /** @override @param {string | Buffer} chunk @param {BufferEncoding} encoding @param {(error?: Error | null) => void} callback */
   _write (chunk, encoding, callback) {
     const { other } = this
     if (!other || other.destroyed) return callback(otherEndGone())
@@ -66,12 +67,12 @@ class MemorySocket extends Socket {
     setImmediate(() => other.receive(bytes, callback))
   }
 
-  /** @param {{ chunk: any, encoding: BufferEncoding }[]} parts @param {(error?: Error | null) => void} callback */
+  /** @override @param {{ chunk: string | Buffer, encoding: BufferEncoding }[]} parts @param {(error?: Error | null) => void} callback */
   _writev (parts, callback) {
     this._write(Buffer.concat(parts.map(({ chunk, encoding }) => typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk)), 'utf8', callback)
   }
 
-  /** @param {(error?: Error | null) => void} callback */
+  /** @override @param {(error?: Error | null) => void} callback */
   _final (callback) {
     setImmediate(() => {
       if (this.other && !this.other.destroyed) this.other.push(null)
@@ -79,7 +80,7 @@ class MemorySocket extends Socket {
     })
   }
 
-  /** @param {Error | null} error @param {(error?: Error | null) => void} callback */
+  /** @override @param {Error | null} error @param {(error?: Error | null) => void} callback */
   _destroy (error, callback) {
     const { other } = this
     this.other = null

@@ -19,7 +19,7 @@ const PARENT_POLL_MS = 5
  * @param {boolean} parts.hasSockets  false: its connections came through the master
  */
 export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
-  const worker = /** @type {import('node:cluster').Worker} */ (cluster.worker)
+  const { worker } = cluster
   const master = process.ppid
   let isOrphan = false
   let isEnding = false
@@ -29,7 +29,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   let deadline
   let outlives = settings.outlives
   let keeper = settings.keeper ?? null
-  worker.once('disconnect', () => {
+  worker?.once('disconnect', () => {
     // The app itself has asked for this worker's end.
     if (worker.exitedAfterDisconnect || !isOfUse()) return
     worker.exitedAfterDisconnect = true

@@ -1,4 +1,4 @@
-/** What a worker hears its master by, and tells it of its end; and by which Node knows that a signal is listened for. @type {any[]} */
+/** By these a worker hears its master and reports its end, and Node knows that somebody listens for a signal. @type {(string | symbol)[]} */
 const OWN = ['internalMessage', 'disconnect', 'uncaughtExceptionMonitor', 'newListener', 'removeListener']
 
 /**
@@ -9,10 +9,10 @@ export function keepOwnListeners () {
   const { removeAllListeners } = process
   const own = new Set(OWN.flatMap((name) => process.rawListeners(name)))
 
-  process.removeAllListeners = function (/** @type {any} */ name) {
+  process.removeAllListeners = function (name) {
     for (const each of name === undefined ? this.eventNames() : [name]) {
       if (!OWN.includes(each)) removeAllListeners.call(this, each)
-      else for (const listener of this.rawListeners(each)) if (!own.has(listener)) this.removeListener(each, /** @type {any} */ (listener))
+      else for (const listener of this.rawListeners(each)) if (!own.has(listener)) Reflect.apply(this.removeListener, this, [each, listener])
     }
     return this
   }

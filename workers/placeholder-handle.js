@@ -33,11 +33,12 @@ export function createPlaceholderHandle ({ address, port, addressType }, onClose
 
 /**
  * What Node would have said at once.
- * @param {import('node:net').Server} server @param {string} code @param {{ address?: string | null, port?: number | null }} [where]
+ * @param {import('./node-internals.d.ts').Asker} server @param {string} code @param {{ address?: string | null, port?: number | null }} [where]
  */
 export function failListen (server, code, { address, port } = {}) {
   const place = port === undefined ? '' : `: address already in use ${address ?? '::'}:${port}`
-  const { [code]: errno = 0 } = /** @type {Record<string, number>} */ (/** @type {unknown} */ (constants.errno))
+  /** @type {Partial<Record<string, number>>} */
+  const { [code]: errno = 0 } = constants.errno
   server.close()
   server.emit('error', Object.assign(new Error(`listen ${code}${place}`), { code, errno: -errno, syscall: 'listen', ...(port === undefined ? {} : { address, port }) }))
 }

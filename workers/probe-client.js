@@ -8,12 +8,15 @@ const require = createRequire(import.meta.url)
 const USER_AGENT = 'clusterdeck-probe'
 const EXCERPT_CHARS = 200
 
+/** @typedef {import('./node-internals.d.ts').AnyServer} AnyServer */
+/** @typedef {import('node:http2').ServerHttp2Session & import('./requests.js').Marks} Session */
+/** @typedef {ReturnType<typeof connectInMemory>['server']} ServerEnd */
 /** @typedef {{ status: number, excerpt: string }} Answer `excerpt`: the first 200 characters of its body, on one line */
 /** @typedef {{ ask: (path: string) => Promise<Answer>, close: () => void }} ProbeClient `ask` rejects where there is no answer */
 
 /**
  * Asks one of the app's own servers, over connections within this process.
- * @param {any} server an HTTP/1 or HTTP/2 server, with TLS or without
+ * @param {AnyServer} server  of HTTP/1 or HTTP/2, with TLS or without
  * @param {{ address: string, timeoutMs: number }} options `address`: the URL on which it listens
  * @returns {ProbeClient}
  */
@@ -29,7 +32,7 @@ export function createProbeClient (server, { address, timeoutMs }) {
     const certificate = server.requestCert && server.rejectUnauthorized ? PROBE_CERTIFICATE : null
     const ends = connectInMemory({ port: Number(port), tls: isTls ? { alpnProtocol, certificate } : null })
     Object.assign(ends.server, { [UNCOUNTED]: true })
-    const onSession = (/** @type {any} */ session) => prepareSession(session, ends.server)
+    const onSession = (/** @type {Session} */ session) => prepareSession(session, ends.server)
     server.prependListener('session', onSession)
     server.emit(isTls ? 'secureConnection' : 'connection', ends.server)
     server.off('session', onSession)
@@ -37,12 +40,13 @@ export function createProbeClient (server, { address, timeoutMs }) {
   }
 }
 
-/** @typedef {{ connect: (alpnProtocol: string) => import('node:net').Socket, origin: string, host: string, timeoutMs: number }} Line */
+/** @typedef {{ connect: (alpnProtocol: string) => import('node:stream').Duplex, origin: string, host: string, timeoutMs: number }} Line */
 
 /** @param {Line} line @returns {ProbeClient} */
 function overHttp1 ({ connect, host, timeoutMs }) {
   // Not before the app has loaded it, see activity.js.
-  const http = /** @type {typeof import('node:http')} */ (require('node:http'))
+  /** @type {typeof import('node:http')} */
+  const http = require('node:http')
   // As most clients would: one connection for all, as long as the app lets it be.
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   Object.assign(agent, { createConnection: () => connect('http/1.1') })
@@ -132,14 +136,18 @@ function oneLine (text) {
 }
 
 /** What Node's HTTP/2 leaves behind when it wraps a socket that is none of the system's. */
-const SHOWN = ['encrypted', 'authorized', 'authorizationError', 'alpnProtocol', 'servername', 'getProtocol', 'getCipher', 'getPeerCertificate', 'getPeerX509Certificate', 'getCertificate', 'getX509Certificate', 'getSession', 'isSessionReused']
+const SHOWN = [
+  'encrypted', 'authorized', 'authorizationError', 'alpnProtocol', 'servername', 'getProtocol', 'getCipher', 'getPeerCertificate',
+  'getPeerX509Certificate', 'getCertificate', 'getX509Certificate', 'getSession', 'isSessionReused'
+]
 
-/** @param {any} session the server's end @param {any} socket below it */
+/** @param {Session} session  the server's end @param {ServerEnd} socket  below it */
 function prepareSession (session, socket) {
   session[UNCOUNTED] = true
-  const shown = session.socket
-  for (const name of SHOWN) if (name in socket) shown[name] = socket[name]
+  for (const name of SHOWN) if (name in socket) Reflect.set(session.socket, name, Reflect.get(socket, name))
   // From here net.Socket has the addresses of both ends.
-  shown._peername = { address: socket.remoteAddress, family: socket.remoteFamily, port: socket.remotePort }
-  shown._getsockname = () => socket.address()
+  Object.assign(session.socket, {
+    _peername: { address: socket.remoteAddress, family: socket.remoteFamily, port: socket.remotePort },
+    _getsockname: () => socket.address()
+  })
 }

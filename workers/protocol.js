@@ -172,12 +172,21 @@ export function shutdownMessage (kind) {
   return kind === 'text' ? 'shutdown' : { type: 'shutdown', from: 'master' }
 }
 
-/** @template {ToMaster | ToWorker} T @param {T} message */
+/**
+ * @template {ToMaster | ToWorker} Message
+ * @typedef {{ cmd: string, body: Message }} Envelope
+ */
+
+/** @template {ToMaster | ToWorker} Message @param {Message} message @returns {Envelope<Message>} */
 export function wrapMessage (message) {
   return { cmd: COMMAND, body: message }
 }
 
-/** @param {any} message @returns {any} the body of an envelope, or null for anything else */
+/**
+ * @template {ToMaster | ToWorker} Message
+ * @param {Envelope<Message> | null | undefined} message  any internal message: node:cluster has its own
+ * @returns {Message | null} null: it is none of clusterdeck's
+ */
 export function unwrapMessage (message) {
   return message?.cmd === COMMAND ? message.body : null
 }

@@ -2,6 +2,8 @@ import { clearTimeout, setTimeout } from 'node:timers'
 import { isHttp } from './listen.js'
 import { createProbeClient } from './probe-client.js'
 
+/** @typedef {import('./node-internals.d.ts').AnyServer} AnyServer */
+
 const MAX_INTERVAL_MS = 1000
 const MAX_FAILURES_TOLD = 3
 /** How far the warm-up is. */
@@ -17,7 +19,7 @@ const TELL_EVERY_MS = 250
  */
 export function createReadiness (settings, { onSeen, onReady }) {
   const { path, status, intervalMs, timeoutMs, warmup, warmupRounds } = settings
-  /** @type {Map<any, string>} the URLs of HTTP servers that have listened, in their order */
+  /** @type {Map<AnyServer, string>} the URLs of HTTP servers that have listened, in their order */
   const servers = new Map()
   let lastSeen = ''
   let hasBegun = false
@@ -25,13 +27,13 @@ export function createReadiness (settings, { onSeen, onReady }) {
   let isRunning = false
   /** @type {import('./probe-client.js').ProbeClient | null} */
   let client = null
-  /** @type {any} whom it asks */
+  /** @type {AnyServer | null} whom it asks */
   let target = null
   /** @type {NodeJS.Timeout | undefined} */
   let timer
 
   return {
-    /** @param {any} server @param {string} address it listens, or believes so */
+    /** @param {AnyServer} server @param {string} address  it listens, or believes so */
     listening (server, address) {
       if (isHttp(server)) servers.set(server, address)
       runProbes()
@@ -97,8 +99,8 @@ export function createReadiness (settings, { onSeen, onReady }) {
       const answer = await mustFindClient().ask(what)
       const head = `GET ${what} answered ${answer.status}`
       return { isWanted: isWithin(answer.status, wanted), text: { head, whole: answer.excerpt ? `${head} (${answer.excerpt})` : head } }
-    } catch (/** @type {any} */ error) {
-      const whole = `GET ${what}: ${error.message}`
+    } catch (error) {
+      const whole = `GET ${what}: ${error instanceof Error ? error.message : error}`
       return { isWanted: false, text: { head: whole, whole } }
     }
   }
@@ -107,12 +109,11 @@ export function createReadiness (settings, { onSeen, onReady }) {
   function mustFindClient () {
     const [server, address] = [...servers].find(([each]) => each.listening) ?? []
     if (!server || address === undefined) throw new Error('no HTTP server listens any more')
-    if (server !== target) {
-      client?.close()
-      client = createProbeClient(server, { address, timeoutMs })
-      target = server
-    }
-    return /** @type {import('./probe-client.js').ProbeClient} */ (client)
+    if (client && server === target) return client
+    client?.close()
+    target = server
+    client = createProbeClient(server, { address, timeoutMs })
+    return client
   }
 
   function tellSeen (/** @type {string} */ text) {

@@ -18,7 +18,7 @@ export function listRequests (requests) {
  * @param {import('./channel.js').Channel} channel @param {Pick<import('./requests.js').Requests, 'inFlight'>} requests
  */
 export function answerRequestLists (channel, requests) {
-  channel.on('list-requests', (/** @type {{ id: number }} */ { id }) => {
+  channel.on('list-requests', ({ id }) => {
     const all = requests.inFlight()
     channel.send({ type: 'requests', id, requests: listRequests(all), total: all.length })
   })

@@ -6,7 +6,11 @@ const CONNECTION = Symbol('clusterdeck.connection')
 /** Marks a socket or an HTTP/2 session whose requests are not the app's. */
 export const UNCOUNTED = Symbol('clusterdeck.uncounted')
 
-/** @typedef {{ method: string, path: string, ageMs: number, response: any }} InFlight  `response`: null for HTTP/2 */
+/** @typedef {import('node:http').ServerResponse} ServerResponse */
+/** @typedef {import('./node-internals.d.ts').ChannelMessages} ChannelMessages */
+/** @typedef {{ [CONNECTION]?: Connection, [UNCOUNTED]?: boolean }} Marks  what this module and the probe write on objects of Node */
+/** @typedef {import('node:net').Socket & Marks} MarkedSocket */
+/** @typedef {{ method: string, path: string, ageMs: number, response: ServerResponse | null }} InFlight  `response`: null for HTTP/2 */
 /** @typedef {ReturnType<typeof watchRequests>} Requests */
 
 /**
@@ -28,13 +32,10 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   let limit = 0
   let onLimit = () => {}
 
-  const channels = Object.entries({
-    'http.server.request.start': onRequestStart,
-    'http.server.response.finish': onResponseFinish,
-    'http2.server.stream.start': startStream,
-    'http2.server.stream.close': closeStream
-  })
-  for (const [name, listener] of channels) diagnostics.subscribe(name, listener)
+  diagnostics.subscribe('http.server.request.start', onRequestStart)
+  diagnostics.subscribe('http.server.response.finish', onResponseFinish)
+  diagnostics.subscribe('http2.server.stream.start', startStream)
+  diagnostics.subscribe('http2.server.stream.close', closeStream)
 
   return {
     /** @returns {InFlight[]} oldest first. `path` is without the query */
@@ -62,9 +63,11 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
       if (limit > 0 && begun >= limit) onLimit()
     },
 
-    /** @param {any} response in progress @returns {boolean} whether nothing has been asked after it on its connection */
+    /** @param {ServerResponse} response  in progress @returns {boolean} whether nothing has been asked after it on its connection */
     isNewest (response) {
-      const connection = response.req.socket[CONNECTION]
+      /** @type {MarkedSocket} */
+      const socket = response.req.socket
+      const connection = socket[CONNECTION]
       return !connection || response === (connection.later?.at(-1)?.response ?? connection.response)
     },
 
@@ -83,11 +86,15 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
     /** Stops counting. */
     stop () {
-      for (const [name, listener] of channels) diagnostics.unsubscribe(name, listener)
+      diagnostics.unsubscribe('http.server.request.start', onRequestStart)
+      diagnostics.unsubscribe('http.server.response.finish', onResponseFinish)
+      diagnostics.unsubscribe('http2.server.stream.start', startStream)
+      diagnostics.unsubscribe('http2.server.stream.close', closeStream)
     }
   }
 
-  function onRequestStart (/** @type {any} */ { response, socket }) {
+  /** @param {{ response: ServerResponse, socket: MarkedSocket }} message */
+  function onRequestStart ({ response, socket }) {
     const connection = socket[CONNECTION] ?? openConnection(socket)
     if (connection === null) return
     countBegun()
@@ -99,7 +106,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     }
   }
 
-  function onResponseFinish (/** @type {any} */ { response, socket }) {
+  /** @param {{ response: ServerResponse, socket: MarkedSocket }} message */
+  function onResponseFinish ({ response, socket }) {
     const connection = socket[CONNECTION]
     // The request began before this was loaded, or was counted when its connection closed.
     if (connection === undefined || connection.response !== response) return
@@ -107,8 +115,11 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     advanceConnection(connection)
   }
 
-  /** An HTTP/2 stream is one request, and always closes. */
-  function startStream (/** @type {any} */ { stream, headers }) {
+  /**
+   * Counts an HTTP/2 stream, which is one request and always closes.
+   * @param {ChannelMessages['http2.server.stream.start'] & { stream: Marks & { session?: Marks } }} message
+   */
+  function startStream ({ stream, headers }) {
     if (stream.session?.[UNCOUNTED]) return
     const connection = new Connection()
     connection.target = targetOf(headers[':method'], headers[':path'])
@@ -118,9 +129,10 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     countBegun()
   }
 
-  function closeStream (/** @type {any} */ { stream }) {
+  /** @param {ChannelMessages['http2.server.stream.close'] & { stream: Marks }} message */
+  function closeStream ({ stream }) {
     const connection = stream[CONNECTION]
-    if (!connections.delete(connection)) return
+    if (connection === undefined || !connections.delete(connection)) return
     const status = stream.sentHeaders?.[':status']
     if (status !== undefined && stream.rstCode === 0) countAnswered(status, now() - connection.startedAt)
     else countAborted()
@@ -144,7 +156,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   }
 
   /** Adds one listener per connection, not per request: an unfinished answer ends with its connection. */
-  function openConnection (/** @type {any} */ socket) {
+  function openConnection (/** @type {MarkedSocket} */ socket) {
     if (socket[UNCOUNTED]) return null
     const connection = new Connection()
     socket[CONNECTION] = connection
@@ -161,11 +173,11 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 }
 
 class Connection {
-  /** @type {any} the oldest that is not answered yet, or null */
+  /** @type {ServerResponse | null} the oldest that is not answered yet */
   response = null
   /** @type {number} */
   startedAt = 0
-  /** @type {{ response: any, startedAt: number }[] | null} of a client that pipelines; answers go out in order (RFC 9112, section 9.3.2) */
+  /** @type {{ response: ServerResponse, startedAt: number }[] | null} of a client that pipelines; answers go out in order (RFC 9112, section 9.3.2) */
   later = null
   /** @type {{ method: string, path: string } | null} of a stream of HTTP/2, which is a connection of its own here */
   target = null
@@ -182,7 +194,7 @@ function advanceConnection (connection) {
   }
 }
 
-/** @param {any} response @param {number} ageMs @returns {InFlight} */
+/** @param {ServerResponse} response @param {number} ageMs @returns {InFlight} */
 function describeRequest (response, ageMs) {
   return { ...targetOf(response.req?.method, response.req?.url), ageMs, response }
 }

@@ -1,5 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { errorMonitor } from 'node:events'
+import { privateField } from './private-field.js'
 
 /** @typedef {import('node:worker_threads').Worker} Thread */
 
@@ -11,8 +12,7 @@ import { errorMonitor } from 'node:events'
 export function watchThreads (channel) {
   /** @type {Set<Thread>} */
   const threads = new Set()
-  subscribe('worker_threads', (message) => {
-    const { worker: thread } = /** @type {{ worker: Thread }} */ (message)
+  subscribe('worker_threads', ({ worker: thread }) => {
     threads.add(thread)
     thread.once('exit', () => threads.delete(thread))
     // Whether the app handles its errors or not stays as it is.
@@ -29,9 +29,9 @@ export function watchThreads (channel) {
 
 /** Node has no public name for it. @param {Thread} thread @returns {boolean} true where it cannot be known */
 function isHolding (thread) {
-  const key = Object.getOwnPropertySymbols(thread).find(({ description }) => description === 'kHandle')
-  const handle = key && /** @type {any} */ (thread)[key]
-  // None: it has ended.
-  if (key && !handle) return false
+  /** @type {{ hasRef?: () => boolean } | null | undefined} */
+  const handle = privateField(thread, 'kHandle')
+  // It has ended.
+  if (handle === null) return false
   return handle?.hasRef?.() ?? true
 }

@@ -90,7 +90,7 @@ export function startWorker ({ worker, standsBy, slotVariableNames, dispatch, re
   const vitals = sendVitals({ channel, requests, servers: drain.servers })
   tellState(channel)
   limitRequests(maxRequests)
-  channel.on('limits', (/** @type {{ graceMs: number, maxRequests: number }} */ limits) => {
+  channel.on('limits', (limits) => {
     graceMs = limits.graceMs
     limitRequests(limits.maxRequests)
   })
