@@ -2,7 +2,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 
 const FIRST_LOOK_MS = 250
 const LOOK_EVERY_MS = 1000
-/** A process that has been idle for this long loads nothing any more. */
+/** After so long without work a process loads nothing any more. */
 const IDLE_MS = 5000
 /** Above this share of the time between two checks the process counts as working. */
 const IDLE_UTILIZATION = 0.3
@@ -28,7 +28,7 @@ export function tellActivity (channel, threads) {
 
   function lookAtResources () {
     const now = performance.eventLoopUtilization()
-    // Those that Node would wait for; each kind once.
+    // Node would wait for these. Each kind is named once.
     const resources = [...new Set([...process.getActiveResourcesInfo(), ...(threads.areHolding() ? ['Thread'] : [])])].sort()
     const { utilization } = performance.eventLoopUtilization(now, before)
     if (utilization > IDLE_UTILIZATION || resources.some((each) => STARTS.test(each)) || holdsServer()) idleSince = performance.now()

@@ -9,7 +9,7 @@ if (settings && cluster.isWorker) {
   delete process.env[BOOT_VARIABLE]
   /** @type {import('./protocol.js').BootSettings} */
   const boot = JSON.parse(settings)
-  // What the app sees of its own options, and hands on to its children, is what it would be without clusterdeck.
+  // The app sees its options, and hands them on to its children, as it would without clusterdeck.
   if (boot.nodeOptions === null) delete process.env.NODE_OPTIONS
   else process.env.NODE_OPTIONS = boot.nodeOptions
   beginPreloads(boot)

@@ -9,8 +9,13 @@ import { wrapMessage, unwrapMessage } from './protocol.js'
 
 /**
  * @typedef {{ [Message in ToWorker as Message['type']]: Message }} Messages  by type
- * @typedef {{ [Type in keyof Messages]?: (message: Messages[Type], handle: Type extends 'socket' ? SocketHandle | DatagramHandle : SocketHandle) => void }} Handlers
- *   `handle`: the socket that comes along with `socket` and `accept-also`
+ * @typedef {{ [Type in keyof Messages]?: (message: Messages[Type], handle: HandleOf<Type>) => void }} Handlers
+ */
+
+/**
+ * The socket that comes along with `socket` and `accept-also`.
+ * @template {keyof Messages} Type
+ * @typedef {Type extends 'socket' ? SocketHandle | DatagramHandle : SocketHandle} HandleOf
  */
 
 /** Opens the worker's channel to its master, beside the app's own messages. */
@@ -27,7 +32,7 @@ export function openChannel () {
     /** @param {import('./protocol.js').ToMaster} message */
     send (message) {
       if (!process.connected) return
-      // A master that is gone ends this worker by 'disconnect'; a failed send has nothing to add to that.
+      // A failed send needs no answer: where the master is gone, 'disconnect' ends this worker.
       process.send?.(wrapMessage(message), undefined, undefined, () => {})
     },
 

@@ -7,7 +7,7 @@ const MAX_CAUSES = 8
 const MAX_CAUSE_STACK_CHARS = 4096
 
 /**
- * What a dying worker leaves of its end. All of it is bounded, whatever was thrown.
+ * The report of a dying worker on its end. All of it is bounded, whatever was thrown.
  * @typedef {object} CrashNote
  * @property {number} at  ms since the epoch
  * @property {'exception' | 'unhandled-rejection'} kind
@@ -54,7 +54,8 @@ function describeError (error, maxStackChars) {
         stack: stack && clipText(stack, maxStackChars)
       }
     }
-    return { errorName: error === null ? 'null' : typeof error, errorMessage: clipText(typeof error === 'string' ? error : inspect(error, { depth: 2 }), MAX_TEXT_CHARS), stack: null }
+    const text = typeof error === 'string' ? error : inspect(error, { depth: 2 })
+    return { errorName: error === null ? 'null' : typeof error, errorMessage: clipText(text, MAX_TEXT_CHARS), stack: null }
   } catch {
     return { errorName: 'unknown', errorMessage: 'the thrown value could not be read', stack: null }
   }

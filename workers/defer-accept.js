@@ -31,7 +31,7 @@ export function createAcceptDeferral () {
       }
     },
 
-    /** From now on every server accepts. */
+    /** Lets every server accept. */
     end () {
       isOver = true
       for (const [handle, { server, backlog, listen }] of held) {

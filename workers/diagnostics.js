@@ -21,7 +21,7 @@ export function answerDiagnostics (channel) {
 }
 
 /**
- * Each loads what it needs on demand, as most workers are never asked.
+ * Each writer loads what it needs on demand, as most workers are never asked.
  * @type {Record<Order['kind'], (order: Order) => Promise<void>>}
  */
 const WRITERS = {

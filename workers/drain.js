@@ -6,7 +6,7 @@ import { createLastAnswers } from './last-answer.js'
 
 /** A response that promised keep-alive before the drain may leave an idle connection at any time. */
 const CUT_INTERVAL_MS = 100
-/** New connections, while they serve. */
+/** After so many new connections the worker forgets those that the app has passed on. */
 const SWEEP_EVERY = 1024
 
 /**
@@ -102,10 +102,10 @@ export function createDrain ({ requests, onStart, onDrained }) {
     }
     lastAnswers.begin(new Set([...servers, ...connections.values()]))
     http2Sessions.leave()
-    // EBADF: closed meanwhile. New connections go to the other workers.
+    // EBADF: it was closed meanwhile.
     for (const handle of datagrams) handle.recvStop()
     const clock = createIdleClock(idleGraceMs)
-    // What has come while this process had no CPU is read between the timer and the check after it.
+    // The check follows one turn after the timer: what came while this process had no CPU is read in between.
     cutting = setInterval(() => setImmediate(cutIdle, clock), CUT_INTERVAL_MS)
     forgetPassedOn()
     finishIfEmpty()

@@ -20,7 +20,7 @@ const [WAITING_AT, MAY_WAIT_AT, INFO_BYTES] = [24, 28, 32]
 
 /** Connections that come closer together than this are a burst. */
 const BURST_MS = 20
-/** After each of its first connections in a burst a worker waits long enough for each other one to be scheduled, and no longer. */
+/** After each of its first connections in a burst a worker pauses just long enough for every other one to be scheduled. */
 const TURNS = 32
 const TURN_MS = 0.4
 const MAX_PAUSE_MS = 5
@@ -29,7 +29,11 @@ const LONG_QUEUE = 1 / 2
 /** No connection waits longer than this if a wake-up was lost. */
 const AGAIN_EVERY_MS = 1000
 
-/** @typedef {{ control: (epoll: number, operation: number, fd: number, event: Buffer) => number, option: (fd: number, level: number, name: number, value: Buffer, bytes: Buffer) => number }} Calls */
+/**
+ * @typedef {object} Calls  of the C library; they return 0, or -1
+ * @property {(epoll: number, operation: number, fd: number, event: Buffer) => number} control
+ * @property {(fd: number, level: number, name: number, value: Buffer, bytes: Buffer) => number} option
+ */
 /** @typedef {ReturnType<typeof createEvenAccept>} EvenAccept */
 /** @typedef {import('./node-internals.d.ts').SocketHandle} SocketHandle */
 
@@ -46,7 +50,7 @@ const AGAIN_EVERY_MS = 1000
  * @param {() => Calls | null} [parts.load] null: where it cannot be had, everything is as libuv does it
  */
 export function createEvenAccept ({ onKnown, load = loadCalls }) {
-  /** @type {Map<SocketHandle, () => unknown>} by handle; how to wait for it anew */
+  /** @type {Map<SocketHandle, () => unknown>} how to wait anew for each handle */
   const waits = new Map()
   /** @type {Calls | null | undefined} */
   let calls
@@ -146,8 +150,8 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     }
 
     /**
-     * In a burst, others have been woken for what is in the queue too, and who is scheduled more often would find more of
-     * it. It matters where connections stay: where they go as fast as they come there are soon no more at once than there were.
+     * In a burst, others have been woken for what is in the queue too, and the one that is scheduled more often would take
+     * more of it. That matters only where connections stay: otherwise there are soon no more at once than before.
      */
     function isOneOfMany () {
       const at = performance.now()

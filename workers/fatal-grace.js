@@ -10,11 +10,11 @@ const FLUSH_MS = 50
 const EXIT_CODE = 1
 
 /**
- * What becomes of the requests in flight when an exception is about to end this worker: it accepts nothing new, the
- * others get a moment to be answered, and what is left then gets a 500. The end itself is as Node would have it.
+ * Gives the requests in flight a moment when an exception is about to end this worker: it accepts nothing new, open
+ * requests get a moment to be answered, and what is left then gets a 500. The process ends as Node would end it.
  *
- * Only where Node would end the process, and only while there is somebody to answer: in every other case nothing here
- * happens at all. For that an 'uncaughtException' listener is there for the one turn in which it is called.
+ * Nothing happens where Node would not end the process, or no request is in flight. So an 'uncaughtException' listener
+ * exists only for the one turn in which it is called.
  * @param {object} parts
  * @param {() => number} parts.graceMs 0: never
  * @param {import('./requests.js').Requests} parts.requests
@@ -22,7 +22,7 @@ const EXIT_CODE = 1
  * @param {import('./channel.js').Channel} parts.channel
  */
 export function createFatalGrace ({ graceMs, requests, drain, channel }) {
-  // The app may replace them.
+  // The app may replace it.
   const { exit } = process
   /** @type {(() => void) | null} ends the process; null: it lives */
   let end = null
@@ -31,7 +31,7 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
   return {
     isDying: () => end !== null,
 
-    /** After a second exception nothing is waited for. */
+    /** Ends the process without a wait: a second exception has come. */
     endNow () {
       process.once('uncaughtException', () => end?.())
     },
@@ -76,14 +76,15 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
   }
 }
 
-/** Whether the app handles such errors itself. */
+/** @returns {boolean} whether the app handles such errors itself */
 function isHandled () {
   return process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()
 }
 
 /**
- * Node shows the line where something was thrown. Of an error that can be told later; of anything else, as a string or
- * an error that cannot be read, only now. In the mode "strict" Node would say more than once that a rejection was not handled.
+ * Node shows the line where something was thrown. For an ordinary error that text can be made now and written later; for
+ * a string, or an error that cannot be read, Node has to write it now. In the mode "strict" Node would report an
+ * unhandled rejection more than once.
  * @param {unknown} error @param {string} origin
  * @returns {string | null} what Node would write now; null: it has to do so itself
  */

@@ -5,8 +5,8 @@ import { inspect } from 'node:util'
 const MAX_FILE_BYTES = 8 * 1024 * 1024
 
 /**
- * What Node writes to stderr of an exception that ends the process: the line where it was thrown, the error with its
- * stack and causes, and its version. The line is left out where the stack does not say it, as for errors made inside Node.
+ * Makes the text that Node writes to stderr when an exception ends the process: the line where it was thrown, the error
+ * with its stack and causes, and Node's version. The line is left out where the stack does not name it, as inside Node.
  * @param {Error} error @param {string} origin
  */
 export function fatalText (error, origin) {
@@ -15,7 +15,7 @@ export function fatalText (error, origin) {
   return `${sourceExcerpt(error, origin)}${shown}${version}`
 }
 
-/** As lib/internal/process/execution.js and node_errors.cc have it. @param {Error} error */
+/** Follows lib/internal/process/execution.js and node_errors.cc. @param {Error} error */
 function shownError (error) {
   try {
     const colors = process.stderr.isTTY === true && process.stderr.hasColors?.()
@@ -44,7 +44,7 @@ function sourceExcerpt (error, origin) {
   }
 }
 
-/** @param {Error} error its first line of stack, after a message that may have lines of its own */
+/** Finds the first line of the stack, after a message that may have several lines. @param {Error} error */
 function firstFrame (error) {
   const stack = String(error.stack)
   const head = stack.indexOf(error.message) === -1 ? 0 : stack.indexOf(error.message) + error.message.length

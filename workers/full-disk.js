@@ -10,7 +10,7 @@ const OUTPUTS = new Set([1, 2])
  */
 export function outliveFullDisk () {
   const { writeSync } = fs
-  // Loggers such as pino write so.
+  // Loggers such as pino write by this call.
   fs.writeSync = function (/** @type {[number, string | NodeJS.ArrayBufferView, ...unknown[]]} */ ...args) {
     try {
       return Reflect.apply(writeSync, fs, args)

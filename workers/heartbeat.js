@@ -4,7 +4,7 @@ import { closeInspector, isInspected, letInspectorTakeAnyPort } from './inspecto
 const LOOK_EVERY_MS = 1000
 
 /**
- * What the master has to know to judge this worker's silence.
+ * Tells the master what it needs to judge this worker's silence.
  * @param {import('./channel.js').Channel} channel
  */
 export function tellState (channel) {

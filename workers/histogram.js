@@ -1,5 +1,5 @@
 /**
- * How latencies are counted, in workers and master alike: buckets whose bounds grow by about 6 %, so that histograms of
+ * Workers and master count latencies alike: in buckets whose bounds grow by about 6 %, so that histograms of
  * many workers or seconds add up to the histogram of them all, and its quantiles are those of all requests within 3.6 %.
  * This file imports nothing: both sides read it.
  *
@@ -19,10 +19,9 @@ export const BOUNDS_MS = Float64Array.from([
   scaleNumber(100, DECADES + LOWEST_DECADE)
 ])
 
-/** How many buckets there are. */
 export const BUCKETS = BOUNDS_MS.length + 1
 
-/** What stands for each bucket: its geometric middle, which is off by the same share for the smallest and the largest in it. */
+/** The geometric middle stands for each bucket: it is off by the same share for the smallest and the largest in it. */
 const MIDDLES_MS = Float64Array.from({ length: BUCKETS }, (_, index) => {
   if (index === 0) return BOUNDS_MS[0]
   if (index === BUCKETS - 1) return BOUNDS_MS[index - 1]

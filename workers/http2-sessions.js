@@ -3,7 +3,7 @@ import { privateField } from './private-field.js'
 
 /** How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. */
 const HOLD_MS = 1000
-/** So many quiet rounds in a row are needed: an acknowledgement overtakes requests that the client has queued. */
+/** One quiet round is not enough: an acknowledgement overtakes requests that the client has queued. */
 const QUIET_ROUNDS = 4
 
 /** @typedef {import('node:http2').ServerHttp2Session} Session */
@@ -33,7 +33,7 @@ export function createHttp2Sessions () {
       for (const session of sessions) endWithNextStream(session)
     },
 
-    /** Those on which nobody has asked for too long end now. @param {ReturnType<typeof import('./idle-clock.js').createIdleClock>} clock */
+    /** Ends the sessions that have been idle for too long. @param {ReturnType<typeof import('./idle-clock.js').createIdleClock>} clock */
     closeIdle (clock) {
       for (const session of sessions) {
         if (clock.isOver(session, { isAnswering: streamsOf(session).length > 0, bytesRead: 0 })) session.close()

@@ -1,5 +1,5 @@
 /**
- * Knows for how long connections have been idle: nothing is answered on them, and nothing has come since.
+ * Measures how long connections have been idle: nothing is answered on them, and nothing has come since.
  * @param {number} graceMs
  */
 export function createIdleClock (graceMs) {
@@ -8,7 +8,7 @@ export function createIdleClock (graceMs) {
 
   return {
     /**
-     * To be asked again and again.
+     * The caller asks again and again.
      * @param {object} connection
      * @param {{ isAnswering: boolean, bytesRead: number }} now
      * @returns {boolean} whether it has been idle for the whole grace period

@@ -1,8 +1,8 @@
 import inspector from 'node:inspector'
 
 /**
- * A process that hangs is asked by SIGUSR1 where, which opens its inspector. On the port of always, all processes but the
- * first would find it taken.
+ * The master sends SIGUSR1 to a process that hangs, which opens its inspector. On the default port only the first process
+ * could do that.
  */
 export function letInspectorTakeAnyPort () {
   if (!/--inspect/.test(`${process.execArgv.join(' ')} ${process.env.NODE_OPTIONS ?? ''}`)) process.debugPort = 0

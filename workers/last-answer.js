@@ -3,7 +3,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 
 /** A client may take this long to close a connection after its last answer. */
 const LINGER_MS = 1000
-/** What a client can ask for. */
+/** The events by which a server passes on what a client asks for. */
 const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect']
 
 /** @typedef {import('node:net').Socket} Socket */
@@ -19,7 +19,7 @@ export function createLastAnswers ({ requests }) {
   const ending = new WeakSet()
 
   return {
-    /** From now on, also for the requests that are in progress. @param {Iterable<import('node:net').Server | Socket>} servers */
+    /** Begins, also for the requests that are in progress. @param {Iterable<import('node:net').Server | Socket>} servers */
     begin (servers) {
       for (const server of servers) takeNoMore(server)
       for (const { response } of requests.inFlight()) if (response) endAfter(response)
@@ -67,11 +67,16 @@ function lingerOnEnd (socket) {
 /** @param {unknown} headers  as `writeHead` takes them: an object, a flat list or a list of pairs; or another of its arguments */
 function withoutKeepAlive (headers) {
   if (typeof headers !== 'object' || headers === null) return headers
-  if (!Array.isArray(headers)) return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, isOfConnection(name) && isKeepAlive(value) ? 'close' : value]))
+  if (!Array.isArray(headers)) return Object.fromEntries(Object.entries(headers).map(closedPair))
   return headers.map((each, index) => {
-    if (Array.isArray(each)) return isOfConnection(each[0]) && isKeepAlive(each[1]) ? [each[0], 'close'] : each
+    if (Array.isArray(each)) return closedPair(each)
     return index % 2 === 1 && isOfConnection(headers[index - 1]) && isKeepAlive(each) ? 'close' : each
   })
+}
+
+/** @param {unknown[]} pair  name and value of a header */
+function closedPair ([name, value]) {
+  return [name, isOfConnection(name) && isKeepAlive(value) ? 'close' : value]
 }
 
 /** @param {unknown} name */

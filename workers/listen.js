@@ -24,7 +24,7 @@ import { socketKey } from './protocol.js'
 const orders = new WeakMap()
 
 /**
- * Tells of every server of this process: when it is asked to listen, and from when to when it does.
+ * Reports every server of this process: when it is asked to listen, when it listens, and when it closes.
  * The one prototype that clusterdeck patches; the call itself is Node's own.
  * @param {object} hooks
  * @param {(server: net.Server) => boolean} hooks.onListen  whether it is told of any further
@@ -90,7 +90,7 @@ export function whenServing (server, then) {
 }
 
 /**
- * A socket of its own in a group has a queue that ends with its worker; to the app the shared one is the same.
+ * With reusePort each worker would have a queue of its own that ends with it. The shared socket looks the same to the app.
  * @param {ListenOrder} order @returns {ListenOrder}
  */
 function withoutReusePort (order) {
@@ -195,14 +195,14 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
       handle.close = close
       indexes.free(query)
       close.call(this, callback)
-      // Only now the address is free for whoever waits for it.
+      // The message goes out after the close: only now the address is free.
       if (!drain.isDraining()) channel.send({ type: 'release-socket', key })
     }
   }
 }
 
 /**
- * With round-robin the primary of node:cluster listens, and would take a descriptor for one of its own.
+ * Listens on descriptors in this process: with round-robin the primary of node:cluster listens, and would take them for its own.
  */
 export function openOwnDescriptors () {
   const ask = cluster._getServer
@@ -231,7 +231,7 @@ function toQuery ({ address, port, addressType, fd, flags }, indexes) {
  * @param {ListenOrder} order
  */
 function socketMode (order) {
-  // To read it is deprecated, as another thread could make a file meanwhile.
+  // Node has deprecated the call that only reads the mask.
   const mask = process.umask(0o077)
   process.umask(mask)
   const { readableAll, writableAll } = isOptions(order) ? order : {}
@@ -266,7 +266,7 @@ function addressOf (server) {
   return `${schemeOf(server)}://${hostOf(address)}:${address.port}`
 }
 
-// Told by their methods, so that a worker does not load the TLS and HTTP/2 modules that its app never uses.
+// The methods tell, so that a worker does not load the TLS and HTTP/2 modules that its app never uses.
 /** @param {AnyServer} server */
 function schemeOf (server) {
   const isTls = typeof server.setSecureContext === 'function'

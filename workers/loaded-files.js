@@ -4,14 +4,14 @@ import path from 'node:path'
 import { setImmediate, setTimeout } from 'node:timers'
 import { fileURLToPath } from 'node:url'
 
-/** Of a larger app its own files count first, then as many of its packages as fit. */
+/** A larger app is cut: its own files come first, then as many files of its packages as fit. */
 const MAX_FILES = 10_000
 /**
- * Counted from the first look; the last one repeats. What loads late does so with the first requests or hardly ever. A
- * look at ES modules takes about 50 ms for 1,000 modules the first time, and a third of that later, so few are worth it.
+ * Times from one look to the next; the last one repeats. Files that load late do so with the first requests, or hardly
+ * ever. A look at 1,000 ES modules takes about 50 ms the first time and a third of that later, so only few are worth it.
  */
 const LOOKS_MS = { rarely: [10_000, 60_000, 600_000], often: [2000] }
-/** Before it is shown to the app as it was named. */
+/** It is read here, as worker.js then sets it to the name that the user gave. */
 const ENTRY = process.argv[1]
 const OWN_FOLDER = path.dirname(fileURLToPath(import.meta.url))
 
@@ -19,9 +19,9 @@ const OWN_FOLDER = path.dirname(fileURLToPath(import.meta.url))
  * Tells the master which files this process has loaded, and later what has come to them.
  * @param {import('./channel.js').Channel} channel
  * @param {'off' | 'rarely' | 'often'} pace  how soon files that are loaded late become known
- * @returns {{ begin: () => void }} to be called once the app listens: in the next turn it looks for the first time, which
- *   is before a connection can be accepted, so no request waits for it. Of an app whose main module is CommonJS that is a
- *   look at CommonJS alone, as the whole one takes a fifth of its start
+ * @returns {{ begin: () => void }} `begin`: call it once the app listens. It looks for the first time in the next turn, before
+ *   a connection can be accepted, so no request waits for it. If the main module is CommonJS, that first look is at
+ *   CommonJS alone, as a whole one would take a fifth of the start
  */
 export function tellLoadedFiles (channel, pace) {
   /** @type {Set<string>} */
@@ -51,7 +51,7 @@ export function tellLoadedFiles (channel, pace) {
  * from the debugger's list of scripts, which V8 keeps anyway. No loader hook sees ES modules on every version from 20
  * on without a price for each import. The debugger is on for this one synchronous call alone: no `debugger` statement
  * can stop anything, and optimised code stays as it is.
- * Unknown to it: what worker threads load, and what an app reads by itself.
+ * It does not see what worker threads load, and what an app reads by itself.
  * @returns {string[]} absolute paths
  */
 export function listLoadedFiles () {

@@ -2,14 +2,15 @@ import net from 'node:net'
 import { setImmediate } from 'node:timers'
 
 const LOOPBACK = '127.0.0.1'
-/** What is replaced below are accessors in Node, and properties to its types. @type {new (options: net.SocketConstructorOpts) => import('node:stream').Duplex & { destroySoon (): void }} */
+/** @typedef {import('node:stream').Duplex & { destroySoon (): void }} Base */
+/** Node's types take for properties what is replaced below, and are accessors. @type {new (options: net.SocketConstructorOpts) => Base} */
 const Socket = net.Socket
 
 /**
  * A connection inside this process, for a server that has not begun to accept: what one end writes, the other reads.
  * Both ends are sockets in all but the system's handle, so that servers and frameworks find what they look for.
- * @param {{ port?: number, tls?: { alpnProtocol: string, certificate: import('node:crypto').X509Certificate | null } | null }} [options]
- *   `port`: which the server end is taken to listen on; `tls`: the server end is that of a finished handshake, in which the client has shown this certificate
+ * @param {{ port?: number, tls?: Handshake | null }} [options]  `port`: the one on which the server seems to listen; `tls`: the server end has
+ *   finished this handshake
  * @returns {{ client: MemorySocket, server: MemorySocket }}
  */
 export function connectInMemory ({ port = 0, tls = null } = {}) {
@@ -19,6 +20,8 @@ export function connectInMemory ({ port = 0, tls = null } = {}) {
   server.other = client
   return { client, server }
 }
+
+/** @typedef {{ alpnProtocol: string, certificate: import('node:crypto').X509Certificate | null }} Handshake  `certificate`: the client's */
 
 /** Without a handle net.Socket sends nothing, but the rest of it works: time-outs, events, `destroySoon` … */
 class MemorySocket extends Socket {
@@ -45,7 +48,7 @@ class MemorySocket extends Socket {
   get pending () { return false }
   get bytesRead () { return this.#bytesRead }
   get bytesWritten () { return this.#bytesWritten }
-  // Nothing of the system's keeps this process alive for it.
+  // It has no handle that would keep this process alive.
   ref () { return this }
   unref () { return this }
   address () { return { address: LOOPBACK, family: 'IPv4', port: this.#ports.localPort } }
@@ -104,7 +107,7 @@ class MemorySocket extends Socket {
   }
 }
 
-/** What a server knows of a connection after its handshake. */
+/** Shows what a server knows of a connection after its handshake. */
 class MemoryTlsSocket extends MemorySocket {
   encrypted = true
   authorizationError = null
@@ -112,7 +115,7 @@ class MemoryTlsSocket extends MemorySocket {
 
   #certificate
 
-  /** @param {{ localPort: number, remotePort: number }} ports @param {{ alpnProtocol: string, certificate: import('node:crypto').X509Certificate | null }} handshake */
+  /** @param {{ localPort: number, remotePort: number }} ports @param {Handshake} handshake */
   constructor (ports, { alpnProtocol, certificate }) {
     super(ports)
     this.alpnProtocol = alpnProtocol

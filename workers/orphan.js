@@ -37,7 +37,6 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   })
 
   return {
-    /** From now on this worker outlives its master. */
     outlive () { outlives = true },
 
     /** @returns {boolean} whether there is no master that would end this process now */

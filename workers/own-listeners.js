@@ -2,8 +2,8 @@
 const OWN = ['internalMessage', 'disconnect', 'uncaughtExceptionMonitor', 'newListener', 'removeListener']
 
 /**
- * An app may remove every listener of the process, as some test tools and shutdown helpers do: it means its own. To be
- * called when those that are to stay are there, and before the app.
+ * An app may remove every listener of the process, as some test tools and shutdown helpers do: it means its own. Call
+ * this before the app runs, when all listeners that are to stay have been added.
  */
 export function keepOwnListeners () {
   const { removeAllListeners } = process

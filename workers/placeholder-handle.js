@@ -2,9 +2,8 @@ import { constants } from 'node:os'
 import { setImmediate } from 'node:timers'
 
 /**
- * Looks to Node like the handle of a socket that listens, and is none: for an address that this worker cannot have
- * because the worker that it is to replace has it, or one that covers it. Without that one it would be free, which is all
- * that an app wants to know that looks for a free port.
+ * Makes what Node takes for the handle of a listening socket. The worker that this one replaces still has the address, or
+ * one that covers it. An app that only looks for a free port thus finds it free, as it will be.
  * @param {import('./protocol.js').SocketQuery} query
  * @param {() => void} onClose
  */
@@ -32,7 +31,7 @@ export function createPlaceholderHandle ({ address, port, addressType }, onClose
 }
 
 /**
- * What Node would have said at once.
+ * Closes a server with the error that Node would have emitted at once.
  * @param {import('./node-internals.d.ts').Asker} server @param {string} code @param {{ address?: string | null, port?: number | null }} [where]
  */
 export function failListen (server, code, { address, port } = {}) {
@@ -40,5 +39,6 @@ export function failListen (server, code, { address, port } = {}) {
   /** @type {Partial<Record<string, number>>} */
   const { [code]: errno = 0 } = constants.errno
   server.close()
-  server.emit('error', Object.assign(new Error(`listen ${code}${place}`), { code, errno: -errno, syscall: 'listen', ...(port === undefined ? {} : { address, port }) }))
+  const facts = { code, errno: -errno, syscall: 'listen', ...(port !== undefined && { address, port }) }
+  server.emit('error', Object.assign(new Error(`listen ${code}${place}`), facts))
 }

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto'
 
 /**
- * What a probe shows to a server that takes only clients with a certificate: its handlers look into it. Self-signed, and
- * nobody has its key.
+ * A probe shows it to a server that takes only clients with a certificate: its handlers look into it. It is self-signed,
+ * and nobody has its key.
  */
 export const PROBE_CERTIFICATE = new X509Certificate(`-----BEGIN CERTIFICATE-----
 MIIBjzCCATWgAwIBAgIUFzWv+cZsbwl8GRnui0CRwy0uwH4wCgYIKoZIzj0EAwIw

@@ -12,7 +12,7 @@ const EXCERPT_CHARS = 200
 /** @typedef {import('node:http2').ServerHttp2Session & import('./requests.js').Marks} Session */
 /** @typedef {ReturnType<typeof connectInMemory>['server']} ServerEnd */
 /** @typedef {{ status: number, excerpt: string }} Answer `excerpt`: the first 200 characters of its body, on one line */
-/** @typedef {{ ask: (path: string) => Promise<Answer>, close: () => void }} ProbeClient `ask` rejects where there is no answer */
+/** @typedef {{ ask: (path: string) => Promise<Answer>, close: () => void }} ProbeClient  `ask` rejects where there is no answer */
 
 /**
  * Asks one of the app's own servers, over connections within this process.
@@ -44,10 +44,10 @@ export function createProbeClient (server, { address, timeoutMs }) {
 
 /** @param {Line} line @returns {ProbeClient} */
 function overHttp1 ({ connect, host, timeoutMs }) {
-  // Not before the app has loaded it, see activity.js.
+  // The app has loaded it by now. Loaded earlier, it would make activity.js take the app for a server.
   /** @type {typeof import('node:http')} */
   const http = require('node:http')
-  // As most clients would: one connection for all, as long as the app lets it be.
+  // Like most clients, it keeps one connection as long as the app lets it.
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   Object.assign(agent, { createConnection: () => connect('http/1.1') })
 
@@ -74,7 +74,7 @@ function overHttp2 ({ connect, origin, timeoutMs }) {
       return await settleWithin(timeoutMs, (done) => {
         if (!session || session.closed || session.destroyed) {
           session = http2.connect(origin, { createConnection: () => connect('h2') })
-          // What goes wrong is told to the request that waits.
+          // The request that waits gets the error.
           session.on('error', () => {})
         }
         const stream = session.request({ ':path': path, 'user-agent': USER_AGENT, accept: '*/*' })
@@ -135,7 +135,7 @@ function oneLine (text) {
   return text.slice(0, EXCERPT_CHARS).replace(/[\s\p{Cc}]+/gu, ' ').trim()
 }
 
-/** What Node's HTTP/2 leaves behind when it wraps a socket that is none of the system's. */
+/** Node's HTTP/2 does not pass these on when it wraps a socket that is none of the system's. */
 const SHOWN = [
   'encrypted', 'authorized', 'authorizationError', 'alpnProtocol', 'servername', 'getProtocol', 'getCipher', 'getPeerCertificate',
   'getPeerX509Certificate', 'getCertificate', 'getX509Certificate', 'getSession', 'isSessionReused'
@@ -145,7 +145,7 @@ const SHOWN = [
 function prepareSession (session, socket) {
   session[UNCOUNTED] = true
   for (const name of SHOWN) if (name in socket) Reflect.set(session.socket, name, Reflect.get(socket, name))
-  // From here net.Socket has the addresses of both ends.
+  // net.Socket reads the addresses of both ends from these.
   Object.assign(session.socket, {
     _peername: { address: socket.remoteAddress, family: socket.remoteFamily, port: socket.remotePort },
     _getsockname: () => socket.address()

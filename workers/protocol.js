@@ -8,9 +8,14 @@
 
 /**
  * Which socket a server asks for: the fields of node:cluster's own query, see lib/internal/cluster/child.js.
- * `port` is -1 for a Unix socket, whose absolute path is then in `address`; `addressType` is `udp4` or `udp6` for UDP. `index` tells a worker's second server on
- * the same address, as `port: 0` twice, from its first. `mode`: the permissions of a Unix socket.
- * @typedef {{ address: string | null, port: number | null, addressType: number | string, fd: number | undefined, flags: number | undefined, index: number, mode?: number }} SocketQuery
+ * @typedef {object} SocketQuery
+ * @property {string | null} address  of a Unix socket its absolute path
+ * @property {number | null} port  -1: a Unix socket
+ * @property {number | string} addressType  `udp4` or `udp6`: UDP
+ * @property {number} [fd]
+ * @property {number} [flags]
+ * @property {number} index  tells servers of one worker on the same address apart, as with `port: 0` twice
+ * @property {number} [mode]  the permissions of a Unix socket
  */
 
 /**
@@ -39,16 +44,18 @@
  *   | { type: 'unfinished', requests: number, connections: number }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
- * `probed`: why the probe does not find it ready yet; `probe`: what it found in the end.
- * `hello`: the worker can hear from now on; what was sent to it before would be lost.
- * `bind-failed`: nobody in the worker listens for the server's 'error', so the bind error would end it; it waits for another answer.
- * `closed`: where it had listened; `active`: what keeps a process running that does not listen, as `process.getActiveResourcesInfo()` names it, `Thread` for a thread, and whether it has only waited for a while.
+ * `hello`: the worker can hear now; what was sent to it before would be lost.
+ * `bind-failed`: the server has no listener for 'error', so the bind error would end the worker. It waits for another answer.
+ * `listening`, `closed`: `address` is a URL; `isFixed`: the app has chosen it.
+ * `active`: what keeps a process running that does not listen: names of `process.getActiveResourcesInfo()`, and `Thread`;
+ *   `isIdle`: it has only waited for a while.
  * `thread-port-taken`: what Node said to a thread whose address is in use.
- * `spread`: whether it waits for its turn, and accepts only then; `draining`: it accepts nothing any more.
+ * `probed`: why the probe does not find the worker ready yet; `probe` of `ready`: what it found in the end.
+ * `spread`: whether it takes turns with the others to accept; `draining`: it accepts nothing any more.
  * `inspected`: a debugger can be attached, and may stop it at any time.
- * `leaving`: the app has said that this worker should end, and it serves until it is replaced; or the app has closed its servers, and ends now.
+ * `leaving`: the app asked for the end of this worker, which serves until it is replaced; or the app closed its servers and ends now.
  * `requests`: the oldest of those in flight, and how many there are of them.
- * `files`: absolute paths of what it has loaded as code since it last said so.
+ * `files`: absolute paths of the code that it has loaded since the last such message.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
  * `slot-read`: the app on standby has asked for its slot, in the variable `name`, while it loaded.
  * `crash-note`: what it dies of, where it could not leave a file.
@@ -56,7 +63,7 @@
  */
 
 /**
- * How a worker felt since its last report, `intervalMs` ago.
+ * The vital signs of a worker since its last report, `intervalMs` ago.
  * @typedef {object} VitalsReport
  * @property {number} intervalMs
  * @property {number} rssBytes
@@ -75,7 +82,7 @@
  * @property {number} openConnections
  */
 
-/** The kinds of ends that an HTTP request has; `aborted`: its connection was gone before its answer. */
+/** How an HTTP request can end; `aborted`: its connection closed before its answer. */
 export const STATUS_CLASSES = Object.freeze(['2xx', '3xx', '4xx', '5xx', 'other', 'aborted'])
 const OTHER = STATUS_CLASSES.indexOf('other')
 export const ABORTED = STATUS_CLASSES.indexOf('aborted')
@@ -86,7 +93,21 @@ export function statusClass (code) {
 }
 
 /**
- * @typedef {{ type: 'socket', seq: number, key: string, errno?: number, awaitMaster?: boolean, isPlaceholder?: boolean, isOwn?: boolean, isWorkersOwn?: boolean, data?: unknown }
+ * The answer to a worker that asked for a socket.
+ * @typedef {object} SocketReply
+ * @property {'socket'} type
+ * @property {number} seq  of the question
+ * @property {string} key
+ * @property {number} [errno]  below 0
+ * @property {boolean} [awaitMaster]  the bind error must not end the worker: the master is about to report it and end everything
+ * @property {boolean} [isPlaceholder]  another worker has that address, or one that covers it; without that worker it would be free
+ * @property {boolean} [isOwn]  no other slot has that socket
+ * @property {boolean} [isWorkersOwn]  the descriptor is a number of the worker's process; the service manager has passed none such
+ * @property {unknown} [data]
+ */
+
+/**
+ * @typedef {SocketReply
  *   | { type: 'accept-also', key: string, name: number | 'port' }
  *   | { type: 'accept-no-more', key: string, name: number | 'port' }
  *   | { type: 'serve' }
@@ -102,43 +123,69 @@ export function statusClass (code) {
  *   | { type: 'accept-again', others: number }
  *   | { type: 'terminate' }} ToWorker
  *
- * `promote`: it was on standby, and has that slot from now on; what it has asked for is answered next.
+ * `accept-also`: the server that has `key` gets the connections of another socket too: of slot `name`, or of a port of its own.
+ * `serve`: it listens, so it may accept the connections that the probe has held back.
+ * `promote`: it was on standby and has that slot now; what it has asked for is answered next.
  * `probe`: the app has said that it is ready, so it can be asked.
- * `limits`: those of the settings below are others now.
- * `terminate`: the SIGTERM that comes is the master's.
- * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
- * `count-as-ready`: it does not listen, and is of use without that.
+ * `limits`: these limits of BootSettings have changed.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
- * `isOwn`: no other slot has that socket; `serve`: it listens, so connections may be accepted that the probe has held back.
- * `accept-also`: connections of another socket are for the server that has `key` too: those of slot `name`, or those of a port of its own.
- * `isPlaceholder`: another worker has that address, or one that covers it; without that one it would be free.
- * `isWorkersOwn`: the descriptor that it has named is a number of the worker's process, and none that the service manager has passed.
- * `awaitMaster`: do not let this bind error end the worker, the master is about to report it and end everything.
+ * `count-as-ready`: it does not listen, and is of use without that.
+ * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
+ * `terminate`: the SIGTERM that comes is the master's.
  */
 
 /**
- * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE. `worker`: its id, which goes on
- * counting where a dead master has left its workers behind. `standsBy`: it has no slot yet. `maxRequests`: after which it is to be recycled, 0: never.
- * `files`: how soon it tells of files that it loads late. `calledAs`: the entry as the user has named it, where that is a link; null: it is none.
- * `slotVariableNames`: of the variables that follow the slot, without those that the user has set or left out.
- * `nodeOptions`: NODE_OPTIONS as the app is to see it, null: it is not set; `hasImports`: whether modules of the user's are loaded by `--import` before the app.
- * @typedef {{ nodeOptions: string | null, hasImports: boolean, slotVariableNames: string[], worker: number, standsBy: boolean, dispatch: 'shared' | 'sticky' | 'round-robin', readySignal: 'auto' | 'listening' | 'message' | 'online', crashFile: string, crash: { graceMs: number }, orphan: OrphanSettings, maxRequests: number, files: 'off' | 'rarely' | 'often', probe: ProbeSettings | null, calledAs: string | null }} BootSettings
+ * What the preload needs to know, as JSON in the environment variable BOOT_VARIABLE.
+ * @typedef {object} BootSettings
+ * @property {string | null} nodeOptions  NODE_OPTIONS as the app is to see it; null: it is not set
+ * @property {boolean} hasImports  modules of the user are loaded by `--import` before the app
+ * @property {string[]} slotVariableNames  of the variables that follow the slot, without those that the user has set or left out
+ * @property {number} worker  its id; ids go on counting where a dead master has left its workers behind
+ * @property {boolean} standsBy  it has no slot yet
+ * @property {Dispatch} dispatch
+ * @property {'auto' | 'listening' | 'message' | 'online'} readySignal
+ * @property {string} crashFile
+ * @property {{ graceMs: number }} crash
+ * @property {OrphanSettings} orphan
+ * @property {number} maxRequests  after so many it is recycled; 0: never
+ * @property {'off' | 'rarely' | 'often'} files  how soon it tells of files that it loads late
+ * @property {ProbeSettings | null} probe
+ * @property {string | null} calledAs  the entry as the user has named it; null: it is no link
  *
- * How a worker asks its app before it accepts connections; `path`: null: it is warmed up alone; `status`: such as `200` and `200-399`, `timeoutMs`: of each try.
- * @typedef {{ path: string | null, status: string[], intervalMs: number, timeoutMs: number, warmup: string[], warmupRounds: number }} ProbeSettings
+ * @typedef {'shared' | 'sticky' | 'round-robin'} Dispatch
+ */
+
+/**
+ * How a worker asks its app before it accepts connections.
+ * @typedef {object} ProbeSettings
+ * @property {string | null} path  null: the app is only warmed up
+ * @property {string[]} status  such as `200` and `200-399`
+ * @property {number} intervalMs
+ * @property {number} timeoutMs  of each try
+ * @property {string[]} warmup
+ * @property {number} warmupRounds
+ */
+
+/**
+ * What a worker does whose master has died.
+ * @typedef {object} OrphanSettings
+ * @property {boolean} outlives
+ * @property {string} orderFile
+ * @property {number | null} keeper  the process that would start the next master
+ * @property {number} afterMs  how long it waits for the next master where nobody would start one
+ * @property {number} idleGraceMs
+ * @property {number} deadlineMs
+ * @property {number} termGraceMs
+ * @property {ShutdownMessage} message
  *
- * What a worker does whose master has died; `afterMs`: how long it waits for the next one, where nobody is left who would start one; `keeper`: who would.
- * @typedef {{ outlives: boolean, orderFile: string, keeper: number | null, afterMs: number, idleGraceMs: number, deadlineMs: number, termGraceMs: number, message: ShutdownMessage }} OrphanSettings
- *
- * How an app is told that its time has come: as an object, or as PM2 does.
- * @typedef {'object' | 'text'} ShutdownMessage
+ * @typedef {'object' | 'text'} ShutdownMessage  how an app is told to end; `text`: as PM2 does
  *
  * What the next master says to such a worker by the file `orderFile`, as there is no channel between them.
  * @typedef {{ pid: number, claimedBy: number, drain: { idleGraceMs: number, deadlineMs: number } | null }} OrphanOrder
  */
 
 /**
- * The same as the target of a symbolic link, for which a full disk has room: up to 59 bytes, see "fast symlinks" of ext4.
+ * Writes an order as the target of a symbolic link. A full disk has room for one of up to 59 bytes: "fast symlinks" of ext4.
  * @param {OrphanOrder} order
  */
 export function orderText ({ pid, claimedBy, drain }) {
@@ -151,13 +198,13 @@ export function parseOrderText (text) {
   return { pid, claimedBy, drain: deadlineMs === undefined ? null : { idleGraceMs, deadlineMs } }
 }
 
-/** Set for the worker alone: boot.js removes it, so that no child of the app takes itself for a worker. */
+/** Only the worker has it: boot.js removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
 
 export const SLOT_VARIABLE = 'CLUSTERDECK_SLOT'
 
 /**
- * What tells an app its slot: our variable counts from 1, every other one from 0, as that of PM2 does.
+ * Makes the variables that tell an app its slot: ours counts from 1, every other one from 0, as that of PM2 does.
  * @param {number | null} slot null: none yet @param {string[]} names  of the variables
  * @returns {Record<string, string | undefined>}
  */
@@ -167,7 +214,7 @@ export function slotVariables (slot, names) {
 
 export const COMMAND = 'NODE_CLUSTERDECK'
 
-/** What an app hears before its SIGTERM. @param {ShutdownMessage} kind */
+/** Makes the message that an app gets before its SIGTERM. @param {ShutdownMessage} kind */
 export function shutdownMessage (kind) {
   return kind === 'text' ? 'shutdown' : { type: 'shutdown', from: 'master' }
 }

@@ -6,11 +6,11 @@ import { createProbeClient } from './probe-client.js'
 
 const MAX_INTERVAL_MS = 1000
 const MAX_FAILURES_TOLD = 3
-/** How far the warm-up is. */
+/** The progress of the warm-up is told this often. */
 const TELL_EVERY_MS = 250
 
 /**
- * Asks the app over HTTP until it answers as it should, then warms it up; all that before it accepts one connection.
+ * Asks the app over HTTP until it answers as it should, then warms it up, before it accepts one connection.
  * The first of its HTTP servers that listens is asked.
  * @param {import('./protocol.js').ProbeSettings} settings
  * @param {object} parts

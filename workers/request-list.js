@@ -5,12 +5,16 @@ const MAX_PATH_CHARS = 500
 /** @typedef {{ method: string, path: string, ageMs: number }} OpenRequest  `path`: without the query */
 
 /**
- * Requests in flight as the master gets them, bounded whatever a client has sent.
+ * Cuts the list of requests in flight for the master, whatever a client has sent.
  * @param {{ method: string, path: string, ageMs: number }[]} requests oldest first
  * @returns {OpenRequest[]}
  */
 export function listRequests (requests) {
-  return requests.slice(0, MAX_REQUESTS).map(({ method, path, ageMs }) => ({ method: method.slice(0, MAX_METHOD_CHARS), path: path.slice(0, MAX_PATH_CHARS), ageMs: Math.round(ageMs) }))
+  return requests.slice(0, MAX_REQUESTS).map(({ method, path, ageMs }) => ({
+    method: method.slice(0, MAX_METHOD_CHARS),
+    path: path.slice(0, MAX_PATH_CHARS),
+    ageMs: Math.round(ageMs)
+  }))
 }
 
 /**

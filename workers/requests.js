@@ -72,7 +72,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     },
 
     /**
-     * What has ended since the last call.
+     * Returns what has ended since the last call.
      * @returns {{ statuses: number[], latency: number[], latencySumMs: number }} `statuses`: counts by STATUS_CLASSES;
      *   `latency`: a sparse histogram of those that were answered
      */

@@ -15,7 +15,7 @@ export function watchThreads (channel) {
   subscribe('worker_threads', ({ worker: thread }) => {
     threads.add(thread)
     thread.once('exit', () => threads.delete(thread))
-    // Whether the app handles its errors or not stays as it is.
+    // This listener changes nothing about whether the app handles the error.
     thread.on(errorMonitor, (error) => {
       if (error?.code === 'EADDRINUSE' && error.syscall === 'listen') channel.send({ type: 'thread-port-taken', message: String(error.message) })
     })

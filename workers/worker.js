@@ -27,10 +27,11 @@ import { sendVitals } from './vitals.js'
 const WAITS_FOR_LISTEN = ['auto', 'listening']
 
 /**
- * Everything that runs inside a worker beside the app.
+ * Starts all that runs inside a worker beside the app.
  * @param {import('./protocol.js').BootSettings} settings
  */
-export function startWorker ({ worker, standsBy, slotVariableNames, dispatch, readySignal, crashFile, crash, orphan: orphanSettings, maxRequests, files, probe, calledAs }) {
+export function startWorker (settings) {
+  const { worker, standsBy, slotVariableNames, dispatch, readySignal, crashFile, crash, maxRequests, files, probe, calledAs } = settings
   const channel = openChannel()
   const standby = standsBy ? standBy(channel, slotVariableNames) : null
   const requests = watchRequests()
@@ -49,7 +50,7 @@ export function startWorker ({ worker, standsBy, slotVariableNames, dispatch, re
   let countsAsReady = false
   const deferral = probe && createAcceptDeferral()
   const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: acceptReady })
-  const orphan = outliveMaster(orphanSettings, { drain, hasSockets, isOfUse: () => !standby?.isWaiting() && (isReady || countsAsReady || (hasListened && !readiness)) })
+  const orphan = outliveMaster(settings.orphan, { drain, hasSockets, isOfUse })
 
   outliveFullDisk()
   if (cluster.worker) cluster.worker.id = worker
@@ -103,6 +104,10 @@ export function startWorker ({ worker, standsBy, slotVariableNames, dispatch, re
   if (readySignal !== 'message') readiness?.begin()
   keepOwnListeners()
 
+  function isOfUse () {
+    return !standby?.isWaiting() && (isReady || countsAsReady || (hasListened && !readiness))
+  }
+
   function limitRequests (/** @type {number} */ count) {
     requests.whenBegun(count, () => channel.send({ type: 'max-requests' }))
   }
@@ -134,7 +139,7 @@ export function startWorker ({ worker, standsBy, slotVariableNames, dispatch, re
   }
 
   function sayDrained () {
-    // What was answered since the last report counts too.
+    // The last report must count what was answered since the one before.
     vitals.send()
     channel.send({ type: 'drained' })
   }
