@@ -10,6 +10,15 @@ const OF_THE_CLUSTER = ['^node:cluster$', 'better-sqlite3']
  *   room's folder; `never`: regular expressions
  */
 const ROOMS = {
+  host: {
+    because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
+    may: ['admin/', 'app/', 'cluster/policy.js', 'config/', 'fleet/', 'handover/', 'keeper/', 'system/', 'systemd/', 'terminal.js']
+  },
+  app: {
+    because: 'an app has of the process what it is lent, and nothing global',
+    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'events/', 'handover/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'webhooks/', '../db/'],
+    never: OF_THE_CLUSTER
+  },
   lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors and causes alone', may: [], never: ['^[^.]'] },
   cluster: {
     because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',

@@ -34,14 +34,15 @@ export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvent
  * Reads of events and rollouts throw DeckError `history-unavailable` when the database fails; the rest throws what SQLite says.
  * @param {object} options
  * @param {string} options.file the database, made if it is not there; `:memory:` for none
+ * @param {string | null} [options.owner] who has the file until `takeOver`; null: nobody. Until then nothing is read, and what is stored is lost
  * @param {() => number} [options.now] wall clock, ms since the epoch
  * @param {() => number} [options.clock] monotonic clock, ms
  * @param {Partial<import('./retention.js').Retention>} [options.retention]
  * @throws {DeckError} see openDatabase
  */
-export function openHistory ({ file, now = Date.now, clock = () => performance.now(), retention = {} }) {
+export function openHistory ({ file, owner = null, now = Date.now, clock = () => performance.now(), retention = {} }) {
   const options = { file, now, clock, retention: { ...DEFAULT_RETENTION, ...retention } }
-  let { tables, away } = openOrCopy(options)
+  let { tables, away } = owner === null ? openOrCopy(options) : { tables: openTables({ ...options, file: ':memory:' }), away: owner }
 
   return {
     /** Why the database cannot be had, so that whatever is stored is kept in memory alone; null: it is open. @type {string | null} */
@@ -196,6 +197,15 @@ export function openHistory ({ file, now = Date.now, clock = () => performance.n
       tables.close()
       tables = next
       away = null
+    },
+
+    /**
+     * Opens the file, which another master had.
+     * @throws {DeckError} see openDatabase
+     */
+    takeOver () {
+      tables.close()
+      ;({ tables, away } = openOrCopy(options))
     },
 
     /**

@@ -46,11 +46,12 @@ const MAX_RELEASES = 100
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others
+ * @param {() => import('./fleet/fleet.js').Fleet | null} [parts.fleet]  decks on other machines, once this one has joined them
  * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, others, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -71,8 +72,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /** Decks of this user on this machine. */
     others,
 
-    /** Decks on other machines, once this one has joined them; null: it is alone. @type {import('./fleet/fleet.js').Fleet | null} */
-    fleet: null,
+    /** Decks on other machines; null: it is alone, or has not joined them yet. */
+    get fleet () { return fleet() },
 
     /** Whether it is to be in one: what that needs is loaded after the app has been started. */
     joinsFleet: config.fleet.servers.length > 0,

@@ -2,7 +2,7 @@ import { DeckError } from './errors.js'
 import { sentenceOf } from './events/sentences.js'
 import { createLibraryDeck } from './library/deck.js'
 import { readStart } from './library/start.js'
-import { startMaster } from './main.js'
+import { startMaster } from './host/master.js'
 import { createDeferred } from './system/deferred.js'
 import { oneLine } from './system/one-line.js'
 
@@ -42,7 +42,7 @@ export async function start (options = {}) {
   throw problem
 }
 
-/** @param {import('./main.js').Master} master @param {AbortSignal | undefined} signal @returns {Promise<DeckError | null>} */
+/** @param {import('./host/master.js').Master} master @param {AbortSignal | undefined} signal @returns {Promise<DeckError | null>} */
 async function whyNotRunning ({ deck, running, startBlocked, stopped, waitingFor }, signal) {
   let lastExit = ''
   const unsubscribe = deck.events.subscribe((event) => { if (event.type === 'worker.exited') lastExit = oneLine(sentenceOf(event)) })

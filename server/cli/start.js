@@ -19,7 +19,7 @@ export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
   const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
   if (process.pid === 1) process.once('SIGTERM', endEarly)
   try {
-    const [{ loadConfig }, main] = await Promise.all([import('../config/config.js'), import('../main.js')])
+    const [{ loadConfig }, main] = await Promise.all([import('../config/config.js'), import('../host/master.js')])
     const config = await loadConfig({ flags, env, cwd, home })
     const reloadConfig = async (/** @type {string | undefined} */ launchIn) => {
       standOn(cwd)

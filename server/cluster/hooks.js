@@ -26,34 +26,25 @@ const LOOK_EVERY_MS = 50
  * @param {(id: string) => Release | undefined} parts.release
  * @param {(id: string) => Record<string, string | undefined>} parts.environment  of the workers of a release, over the master's own
  * @param {string} parts.cwd  of a release that has none
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {(crashGroup: number) => string | null} [parts.fingerprint]
  * @param {number} [parts.crashEveryMs]
  */
-export function createHooks ({ configured, release: findRelease, environment, cwd, crashEveryMs = CRASH_EVERY_MS }) {
+export function createHooks ({ configured, release: findRelease, environment, cwd, events, fingerprint = () => null, crashEveryMs = CRASH_EVERY_MS }) {
   /** @type {Set<import('./hook-run.js').HookRun & { rollout: number | null }>} */
   const running = new Set()
   /** Those of `running` whose exit Node still waits for. @type {Set<number>} */
   const children = new Set()
-  /** @type {Pick<import('../events/stream.js').EventStream, 'publish'>} */
-  let events = { publish: () => { throw new Error('no hook runs before its history is open') } }
-  let unsubscribe = () => {}
   let isClosed = false
   /** Hooks of the last master that were told to end. @type {LeftHook[]} */
   let ending = []
-  /** @type {(group: number) => string | null} */
-  let fingerprintOf = () => null
   const crashes = createThrottle({ everyMs: crashEveryMs, act: runOnCrash })
+  // Events that follow from another event are published after it.
+  const unsubscribe = events.subscribe((event) => queueMicrotask(() => onEvent(event)))
 
   return {
     /** @param {HookName} name */
     has: (name) => configured()[name] !== undefined,
-
-    /** To be called first. @param {{ events: import('../events/stream.js').EventStream, fingerprint: (crashGroup: number) => string | null }} parts */
-    open (parts) {
-      events = parts.events
-      fingerprintOf = parts.fingerprint
-      // Events that follow from another event are published after it.
-      unsubscribe = parts.events.subscribe((event) => queueMicrotask(() => onEvent(event)))
-    },
 
     /**
      * Waits until the hook of a dead master has ended.
@@ -136,7 +127,7 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       more: {
         CLUSTERDECK_CRASH: textOrUndefined(crash),
         CLUSTERDECK_CRASH_GROUP: textOrUndefined(group),
-        CLUSTERDECK_CRASH_FINGERPRINT: group === null ? undefined : fingerprintOf(group) ?? undefined,
+        CLUSTERDECK_CRASH_FINGERPRINT: group === null ? undefined : fingerprint(group) ?? undefined,
         CLUSTERDECK_CRASH_SLOT: textOrUndefined(slot),
         CLUSTERDECK_CRASH_CAUSE: cause,
         CLUSTERDECK_CRASH_MISSED: String(missed)

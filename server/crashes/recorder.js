@@ -6,7 +6,6 @@ import { culpritOf, toRecord } from './record.js'
 import { createSourceMaps } from './source-maps.js'
 
 /** @typedef {ReturnType<typeof createCrashRecorder>} CrashRecorder */
-/** @typedef {{ store: Pick<import('../../db/history.js').History['crashes'], 'record'>, events: Pick<import('../events/stream.js').EventStream, 'publish'> }} Outlets */
 
 const STDERR_LINES = 50
 /** What Node writes when the master looks into a worker that is stuck, and clusterdeck by its name: no words of the app. */
@@ -22,7 +21,9 @@ const MAX_WAITING = 100
 /**
  * Writes a record of every worker that ended without being asked to, in the turn in which that becomes known, and sorts
  * it into its group. It never throws: a database that fails must not stop supervision.
- * @param {object} [parts]
+ * @param {object} parts
+ * @param {Pick<import('../../db/history.js').History['crashes'], 'record'>} parts.store  it may throw for a while; what it does not take is kept for later
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {{ tail: (what: { slot: number | null, stream: 'stdout' | 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
  * @param {{ lastMinute: (worker: number) => unknown[] }} [parts.vitals]
  * @param {ReturnType<typeof createOutOfMemory>} [parts.lackedMemory]
@@ -30,24 +31,13 @@ const MAX_WAITING = 100
  * @param {(work: () => void) => void} [parts.soon]
  */
 export function createCrashRecorder ({
-  logs = { tail: () => [] }, vitals = { lastMinute: () => [] }, lackedMemory = createOutOfMemory(), now = Date.now, soon = queueMicrotask
-} = {}) {
+  store, events, logs = { tail: () => [] }, vitals = { lastMinute: () => [] }, lackedMemory = createOutOfMemory(), now = Date.now, soon = queueMicrotask
+}) {
   const { original } = createSourceMaps()
-  /** @type {Outlets | null} */
-  let opened = null
   /** @type {import('./record.js').CrashRecord[]} */
   let waiting = []
 
   return {
-    /**
-     * From now on records are written; before, the history may be another master's.
-     * @param {Outlets} parts
-     */
-    open (parts) {
-      opened = parts
-      attemptOr(writeWaiting, undefined)
-    },
-
     /**
      * What the process itself cannot tell of its end.
      * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null }} exit
@@ -78,7 +68,6 @@ export function createCrashRecorder ({
 
   /** @param {import('./record.js').CrashRecord} record */
   function storeCrash (record) {
-    if (!opened) return queueCrash(record)
     try {
       writeWaiting()
       return writeCrash(record)
@@ -102,7 +91,6 @@ export function createCrashRecorder ({
 
   /** @param {import('./record.js').CrashRecord} record */
   function writeCrash (record) {
-    const { store, events } = /** @type {Outlets} */ (opened)
     const culprit = culpritOf(record)
     const stored = store.record(fingerprintOf(record), record, { culprit })
     const type = stored.isNew ? 'crash.group-new' : stored.hasReturned ? 'crash.group-returned' : null

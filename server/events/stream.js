@@ -39,19 +39,25 @@ const BLANK = Object.freeze({
 /**
  * What happened, told to whoever listens, in order and in the same turn of the loop.
  * A subscriber that throws harms neither the others nor the publisher.
- * @param {{ lastId?: number, now?: () => number, onError?: (error: unknown, event: DeckEvent) => void }} [options]
- *   `lastId`: the newest id already used in this data folder; `now`: wall clock, ms since the epoch
+ * @param {{ lastId?: number, relay?: ((event: NewEvent & { at: string }) => void) | null, now?: () => number, onError?: (error: unknown, event: DeckEvent) => void }} [options]
+ *   `lastId`: the newest id already used in this data folder; `relay`: gets the events instead of the subscribers until
+ *   `takeOver`, while another master gives out the ids; `now`: wall clock, ms since the epoch
  */
-export function createEventStream ({ lastId = 0, now = Date.now, onError = () => {} } = {}) {
+export function createEventStream ({ lastId = 0, relay = null, now = Date.now, onError = () => {} } = {}) {
   /** @type {Set<(event: DeckEvent) => void>} */
   const subscribers = new Set()
 
   return {
     get lastId () { return lastId },
 
-    /** @param {NewEvent} event @returns {DeckEvent} the event with its id and time */
+    /** @param {NewEvent} event @returns {DeckEvent} the event with its id and time; one that is relayed has the id 0 */
     publish (event) {
-      const full = Object.freeze({ id: ++lastId, at: new Date(now()).toISOString(), ...BLANK, ...event })
+      const at = new Date(now()).toISOString()
+      if (relay) {
+        relay({ at, ...event })
+        return Object.freeze({ id: 0, at, ...BLANK, ...event })
+      }
+      const full = Object.freeze({ id: ++lastId, at, ...BLANK, ...event })
       for (const subscriber of subscribers) {
         try {
           subscriber(full)
@@ -60,6 +66,12 @@ export function createEventStream ({ lastId = 0, now = Date.now, onError = () =>
         }
       }
       return full
+    },
+
+    /** From now on this stream gives out the ids. @param {number} last  the newest one that is used */
+    takeOver (last) {
+      relay = null
+      lastId = last
     },
 
     /** @param {(event: DeckEvent) => void} subscriber @returns {() => void} unsubscribe */

@@ -16,6 +16,7 @@ const MEMORY = z.looseObject({
   desiredWorkers: z.int().positive(),
   release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
   nextWorker: z.int().positive(),
+  firstOfNext: z.int().positive().nullish(),
   nextRelease: z.int().positive().default(1),
   lastEvent: z.int().nonnegative().default(0),
   nextRollout: z.int().positive().default(1),
@@ -53,6 +54,7 @@ const MEMORY = z.looseObject({
  * @property {import('../config/settings.js').RememberedChange[]} changes  what an operator has changed of the configuration
  * @property {import('../cluster/hooks.js').LeftHook[]} hooks  those that it had not seen ending
  * @property {number} nextWorker
+ * @property {number} firstOfNext  the first number that a master beside this one gives to its workers
  * @property {number} lastRelease  the highest n of `r<n>` that is known to be given out
  * @property {number} lastEvent  the newest event, or one shortly before it
  * @property {number} lastRollout
@@ -69,7 +71,7 @@ const MEMORY = z.looseObject({
 export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
   // A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
   const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -88,6 +90,7 @@ export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
     changes: /** @type {import('../config/settings.js').RememberedChange[]} */ (data.changes),
     hooks: data.hooks,
     nextWorker: data.nextWorker,
+    firstOfNext: data.firstOfNext ?? data.nextWorker,
     lastRelease: data.nextRelease - 1,
     lastEvent: data.lastEvent,
     lastRollout: data.nextRollout - 1

@@ -1,34 +1,26 @@
-import { checkDatabase } from '../../db/open.js'
 import { DeckError } from '../errors.js'
 import { tellFailure } from '../keeper/link.js'
 import { createDeferred } from '../system/deferred.js'
-import { restoreCheckpoint } from './checkpoint.js'
 
 /** @typedef {import('../events/stream.js').NewEvent} NewEvent */
+/** @typedef {import('../keeper/link.js').Predecessor} Predecessor */
+/** @typedef {ReturnType<typeof createNextMaster>} NextMaster */
 
 /**
  * The master of an upgrade, as long as another one runs: it starts its workers beside those of the other, on the same
  * sockets, and waits for its turn. What happens meanwhile is told to the other, which has the history.
  * @param {object} parts
- * @param {import('../keeper/link.js').KeeperLink} parts.keeper
- * @param {import('../config/config.js').Config} parts.config
- * @param {import('../system/data-dir.js').DataDir} parts.dataDir
- * @param {Pick<import('../system/data-dir.js').DataDir['memory'], 'read'>} parts.memory
- * @param {import('../releases/registry.js').Releases} parts.releases  that keeps nothing yet
- * @param {(start: any) => import('../cluster/supervisor.js').Supervisor} parts.supervise
- * @returns {Promise<{ supervisor: import('../cluster/supervisor.js').Supervisor, predecessor: import('../keeper/link.js').Predecessor | null, release: import('../lifecycle/state.js').Release, open: ReturnType<typeof createOutbox>['open'] }>}
- *   `predecessor`: how the other master ended, if it did so without handing over
- * @throws {DeckError} upgrade-failed, data-dir-unusable, bad-install, or as a deploy; then its workers are gone, and the other master has been told why
+ * @param {Pick<import('../keeper/link.js').KeeperLink, 'on' | 'onLost' | 'offLost' | 'send'>} parts.keeper
+ * @param {() => Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'memory' | 'startBlocked' | 'abandon' | 'finished'>} parts.supervisor  of its workers
  */
-export async function standBy ({ keeper, config, dataDir, memory, releases, supervise }) {
-  // Problems have to show now, while the old master still runs.
-  checkDatabase(dataDir.historyFile)
-  const known = memory.read()
-  const { release: before, bootCost, addresses, finished, workers, lastRelease } = restoreCheckpoint(known, config, null)
-  const outbox = createOutbox({ keeper, onEvent: watchEvent, workers: () => supervisor.memory().workers })
-  let hasTakenOver = false
+export function createNextMaster ({ keeper, supervisor }) {
+  /** @type {NewEvent[]} told to the other master, which may have died before it recorded them */
+  const relayed = []
+  /** @type {NewEvent[]} from the moment on from which the other master may close its history */
+  const buffered = []
   let isServing = false
-  /** @type {ReturnType<typeof createDeferred<{ predecessor: import('../keeper/link.js').Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
+  let hasTakenOver = false
+  /** @type {ReturnType<typeof createDeferred<{ predecessor: Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
   const decided = createDeferred()
   const onLost = () => failUpgrade('the keeper is gone')
   const onTerm = () => failUpgrade('it was told to stop')
@@ -38,82 +30,55 @@ export async function standBy ({ keeper, config, dataDir, memory, releases, supe
   })
   keeper.onLost(onLost)
   process.once('SIGTERM', onTerm)
-  // Events that arrive meanwhile are not lost.
-  await releases.begin({ lastNumber: lastRelease })
-  const release = await releases.resume(before)
-  const supervisor = /** @type {import('../cluster/supervisor.js').Supervisor} */ (supervise({
-    release,
-    bootCost,
-    addresses,
-    ...(known && { nextWorker: known.firstOfNext ?? known.nextWorker, lastRollout: known.nextRollout - 1 }),
-    events: outbox,
-    outlives: () => hasTakenOver
-  }))
-  supervisor.startBlocked.then(({ message }) => failUpgrade(message))
-  releases.follow({ events: outbox, supervisor })
-  supervisor.start({ workers, finished })
 
-  const { predecessor, reason } = await decided.reached
-  keeper.offLost(onLost)
-  process.off('SIGTERM', onTerm)
-  if (reason !== undefined) {
-    supervisor.abandon()
-    await supervisor.finished
-    throw new DeckError('upgrade-failed', reason)
+  return {
+    /** Whether its workers outlive it: it is the only master. */
+    get hasTakenOver () { return hasTakenOver },
+
+    /** @param {NewEvent} event of this master, until it has the history */
+    relay (event) {
+      if (isServing) buffered.push(event)
+      else {
+        relayed.push(event)
+        // The workers are told along, in case that this master comes to nothing.
+        keeper.send({ type: 'relay', event, workers: supervisor().memory().workers })
+      }
+      if (!isServing && !hasTakenOver) watchStart(event)
+    },
+
+    /**
+     * @returns {Promise<Predecessor | null>} once it is the only master: how the other one ended, if it did so without handing over
+     * @throws {DeckError} upgrade-failed; then its workers are gone, and the other master has been told why
+     */
+    async whenAlone () {
+      supervisor().startBlocked.then(({ message }) => failUpgrade(message))
+      const { predecessor, reason } = await decided.reached
+      keeper.offLost(onLost)
+      process.off('SIGTERM', onTerm)
+      if (reason === undefined) return predecessor
+      supervisor().abandon()
+      await supervisor().finished
+      throw new DeckError('upgrade-failed', reason)
+    },
+
+    /**
+     * @param {(event: NewEvent) => boolean} isKnown whether the history has it, of those that were told to the other master
+     * @returns {NewEvent[]} what is not on record yet, oldest first
+     */
+    unrecorded: (isKnown) => [...relayed.filter((event) => !isKnown(event)), ...buffered]
   }
-  return { supervisor, predecessor, release, open: outbox.open }
 
   /** @param {NewEvent} event */
-  function watchEvent ({ type, message, worker }) {
-    if (isServing || hasTakenOver) return
+  function watchStart ({ type, message, worker }) {
     if (type === 'worker.exited' || type === 'worker.draining') return failUpgrade(String(message ?? `worker ${worker} ended`))
-    isServing = supervisor.snapshot().state === 'running'
-    if (!isServing) return
-    outbox.buffer()
-    keeper.send({ type: 'serving' })
+    isServing = supervisor().snapshot().state === 'running'
+    if (isServing) keeper.send({ type: 'serving' })
   }
 
   /** @param {string} reason */
   function failUpgrade (reason) {
     tellFailure(reason)
     decided.reach({ reason })
-  }
-}
-
-/**
- * Where events go while the history is another master's.
- * @param {object} parts
- * @param {import('../keeper/link.js').KeeperLink} parts.keeper
- * @param {(event: NewEvent) => void} parts.onEvent
- * @param {() => unknown[]} parts.workers  told with every event, in case that this master comes to nothing
- */
-function createOutbox ({ keeper, onEvent, workers }) {
-  const relayed = /** @type {any[]} */ ([])
-  const buffered = /** @type {any[]} */ ([])
-  /** @type {(event: any) => void} */
-  let relayEvent = (event) => {
-    relayed.push(event)
-    keeper.send({ type: 'relay', event, workers: workers() })
-  }
-
-  return {
-    publish (/** @type {NewEvent} */ event) {
-      relayEvent({ at: new Date().toISOString(), ...event })
-      onEvent(event)
-      return /** @type {any} */ (event)
-    },
-
-    /** The old master may close its history at any moment. */
-    buffer () { relayEvent = (event) => { buffered.push(event) } },
-
-    /**
-     * @param {import('../events/stream.js').EventStream} events this master's own now
-     * @param {(event: any) => boolean} isKnown whether the history has it, of those that were told to the other master
-     */
-    open (events, isKnown) {
-      for (const event of [...relayed.filter((one) => !isKnown(one)), ...buffered]) events.publish(event)
-      relayEvent = events.publish
-    }
   }
 }
 

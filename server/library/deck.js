@@ -21,7 +21,7 @@ const actor = 'program'
 
 /**
  * A master, as the program sees it that has started it: each promise is of the end of what was asked for.
- * @param {import('../main.js').Master} master
+ * @param {import('../host/master.js').Master} master
  * @returns {Deck}
  */
 export function createLibraryDeck ({ admin, deck, stopped }) {

@@ -15,7 +15,7 @@ const SURROUNDINGS = Object.freeze({
 /**
  * What a program has said of the deck that it wants.
  * @param {StartOptions} options
- * @returns {Promise<{ config: import('../config/config.js').Config, surroundings: import('../main.js').Surroundings, signal: AbortSignal | undefined }>}
+ * @returns {Promise<{ config: import('../config/config.js').Config, surroundings: import('../host/host.js').Surroundings, signal: AbortSignal | undefined }>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  */
 export async function readStart (options) {

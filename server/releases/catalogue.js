@@ -22,18 +22,18 @@ const GUARD = 'guard'
 
 /**
  * The releases that are known, and the one giver of their numbers: `r<n>`, each used once.
- * @param {{ onError: (error: unknown) => void, now: () => number }} parts
+ * @param {object} parts
+ * @param {Pick<import('../../db/history.js').History, 'releases' | 'lastReleaseNumber'>} parts.history  what earlier masters kept there is known
+ * @param {number} parts.lastNumber  the highest n ever given out, as far as that is known
+ * @param {(error: unknown) => void} parts.onError
+ * @param {() => number} parts.now
  */
-export function createCatalogue ({ onError, now }) {
+export function createCatalogue ({ history, lastNumber, onError, now }) {
   /** By the n of `r<n>`. @type {Map<number, Item>} */
   const known = new Map()
-  let lastNumber = 0
-  let highestStored = () => 0
-  /** @type {import('../../db/releases.js').ReleaseRows | null} */
-  let store = null
+  readKept()
 
   return {
-
     /** The highest n given out. */
     lastNumber: () => lastNumber,
 
@@ -42,25 +42,11 @@ export function createCatalogue ({ onError, now }) {
 
     /** @returns {number} one that was never given out, also by a master of an upgrade that came to nothing */
     takeNumber () {
-      lastNumber = Math.max(lastNumber, highestStored()) + 1
+      lastNumber = Math.max(lastNumber, history.lastReleaseNumber()) + 1
       return lastNumber
     },
 
-    /**
-     * From now on it is kept in the history; what earlier masters kept there is known.
-     * @param {import('../../db/releases.js').ReleaseRows} rows @param {() => number} highest  n ever given out
-     */
-    open (rows, highest) {
-      store = rows
-      highestStored = highest
-      lastNumber = Math.max(lastNumber, highest())
-      try {
-        for (const row of rows.all()) restoreRow(row)
-      } catch (error) {
-        onError(error)
-      }
-      if (known.size > 0) saveAll()
-    },
+    readKept,
 
     /** @param {number} number @param {Item} item */
     put (number, item) { known.set(number, item) },
@@ -155,6 +141,17 @@ export function createCatalogue ({ onError, now }) {
     return item
   }
 
+  /** Learns what the history has kept: at the start, and once it has been taken over from another master. */
+  function readKept () {
+    lastNumber = Math.max(lastNumber, history.lastReleaseNumber())
+    try {
+      for (const row of history.releases.all()) restoreRow(row)
+    } catch (error) {
+      onError(error)
+    }
+    if (known.size > 0) saveAll()
+  }
+
   /** @param {import('../../db/releases.js').ReleaseRow} row */
   function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }) {
     lastNumber = Math.max(lastNumber, number)
@@ -168,7 +165,7 @@ export function createCatalogue ({ onError, now }) {
   /** Writes them all: the next time makes up for one that failed. */
   function saveAll () {
     try {
-      store?.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, setback = null, marks, stamp }]) => {
+      history.releases.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, setback = null, marks, stamp }]) => {
         const { args = [], execArgv = [], environmentChanged: _, ...body } = release
         return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs, setback }, arguments: { args, execArgv }, marks }
       }))

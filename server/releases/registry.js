@@ -12,7 +12,7 @@ import { createSnapshots } from './snapshots.js'
 
 const SHOWN_COMMITS = 20
 
-/** @typedef {ReturnType<typeof createReleases>} Releases */
+/** @typedef {Awaited<ReturnType<typeof openReleases>>} Releases */
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {import('./launch-spec.js').LaunchSpec} LaunchSpec */
 /** @typedef {{ releasesInUse: () => string[], snapshot: () => { release: { id: string } } }} Cluster */
@@ -22,53 +22,33 @@ const SHOWN_COMMITS = 20
  * started with. The values of variables are kept in memory alone.
  * @param {object} parts
  * @param {import('../config/config.js').Config} parts.config
+ * @param {Pick<import('../../db/history.js').History, 'releases' | 'lastReleaseNumber'>} parts.history
+ * @param {number} [parts.lastNumber]  the highest n ever given out, as far as another master has told
+ * @param {() => Cluster | null} [parts.cluster]  what runs them; null: it has not been made yet
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew; `launchIn`: for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {(id: string) => boolean} [parts.isDrifted]  whether files of it have changed since its workers loaded them
  * @param {(error: unknown) => void} [parts.onError]  something that no deploy depends on went wrong
  * @param {() => number} [parts.now]  wall clock, ms
+ * @throws {DeckError} invalid-config
  */
-export function createReleases ({ config, reload = async () => config, dataDir, isDrifted = () => false, onError = () => {}, now = Date.now }) {
+export async function openReleases ({ config, history, lastNumber = 0, cluster = () => null, events, reload = async () => config, dataDir, isDrifted = () => false, onError = () => {}, now = Date.now }) {
   const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
-  const catalogue = createCatalogue({ onError, now })
+  const catalogue = createCatalogue({ history, lastNumber, onError, now })
   const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, current: currentRelease, now })
-  /** Told of once somebody listens. @type {{ release: Release, actor: string }[]} */
-  let untold = []
-  /** @type {{ events: Pick<import('../events/stream.js').EventStream, 'publish'>, supervisor: Cluster } | null} */
-  let followed = null
-  /** @type {LaunchSpec} */
-  let latest
+  let latest = await readLaunchSpec(config, key)
   /** The one that was given out last: its rollout may be about to begin. */
   let givenOut = ''
   /** One after the other. @type {Promise<unknown>} */
   let turn = Promise.resolve()
 
   return {
-    /**
-     * To be called first.
-     * @param {{ lastNumber?: number }} [start]  the highest n ever given out, as far as that is known
-     * @throws {DeckError} invalid-config
-     */
-    async begin ({ lastNumber = 0 } = {}) {
-      catalogue.countFrom(lastNumber)
-      latest = await readLaunchSpec(config, key)
-    },
-
-    open: catalogue.open,
+    readKept: catalogue.readKept,
     save: catalogue.save,
     settle: catalogue.settle,
     takeBack: catalogue.takeBack,
-
-    /**
-     * From now on new releases are told of, and what the cluster uses stays.
-     * @param {{ events: Pick<import('../events/stream.js').EventStream, 'publish'>, supervisor: Cluster }} parts
-     */
-    follow (parts) {
-      followed = parts
-      for (const { release, actor } of untold) tellCreated(release, actor)
-      untold = []
-    },
 
     /** The entry as the newest configuration that could be read has it. */
     configuredEntry: () => latest.config.entry,
@@ -88,12 +68,14 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     /**
      * The release that a master begins with: the one of the master before, else one of what is configured now.
      * @param {Release | null} before
-     * @returns {Promise<Release>}
+     * @returns {Promise<{ release: Release, isNew: boolean }>} one that is new has not been told of: the start may still fail
      * @throws {DeckError} as prepare
      */
-    async resume (before) {
-      return before ? adoptRelease(before) : await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
+    async beginWith (before) {
+      return before ? { release: adoptRelease(before), isNew: false } : await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
     },
+
+    tellCreated,
 
     /**
      * Makes a release of the code that is on the disk now, or finds the one that it still is.
@@ -181,7 +163,11 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
 
   /** @param {{ path?: string, spec?: LaunchSpec, actor: string, note?: string | null }} wanted */
   function prepareRelease ({ path, spec, actor, note = null }) {
-    return inTurn(async () => makeRelease(spec ?? await readSpec(path), { path, actor, note }))
+    return inTurn(async () => {
+      const { release, isNew } = await makeRelease(spec ?? await readSpec(path), { path, actor, note })
+      if (isNew) tellCreated(release)
+      return release
+    })
   }
 
   /** @param {string} [path] @returns {Promise<LaunchSpec>} @throws {DeckError} path-refused, invalid-config, entry-not-found */
@@ -197,13 +183,12 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
     return result
   }
 
-  /** @param {LaunchSpec} spec @param {{ path?: string, actor: string, note: string | null }} wanted @returns {Promise<Release>} */
+  /** @param {LaunchSpec} spec @param {{ path?: string, actor: string, note: string | null }} wanted */
   async function makeRelease (spec, wanted) {
-    const { release, isNew } = await maker.make(spec, wanted)
+    const made = await maker.make(spec, wanted)
     latest = spec
-    givenOut = release.id
-    if (isNew) tellCreated(release, wanted.actor)
-    return release
+    givenOut = made.release.id
+    return made
   }
 
   /**
@@ -260,18 +245,17 @@ export function createReleases ({ config, reload = async () => config, dataDir, 
 
   /** @returns {Set<string>} the ids of the releases that a worker or a slot has */
   function usedReleases () {
-    return new Set(followed?.supervisor.releasesInUse())
+    return new Set(cluster()?.releasesInUse())
   }
 
   /** @returns {string | null} the id of the one that was deployed last with success */
   function currentRelease () {
-    return followed?.supervisor.snapshot().release.id ?? null
+    return cluster()?.snapshot().release.id ?? null
   }
 
-  /** @param {Release} release @param {string} actor */
-  function tellCreated (release, actor) {
-    if (followed) followed.events.publish({ type: 'release.created', release: release.id, actor, detail: shownRelease(release) })
-    else untold.push({ release, actor })
+  /** @param {Release} release */
+  function tellCreated (release) {
+    events.publish({ type: 'release.created', release: release.id, actor: release.createdBy ?? 'system', detail: shownRelease(release) })
   }
 }
 

@@ -9,6 +9,11 @@ import { isAlive } from './process-identity.js'
 import { SECRETS, whyFolderDistrusted, whyPathDistrusted } from './trust.js'
 
 /** @typedef {ReturnType<typeof openDataDir>} DataDir */
+/** @typedef {import('./process-identity.js').ProcessIdentity} ProcessIdentity */
+/**
+ * What a master says of itself; `fingerprint`: of its certificate.
+ * @typedef {ProcessIdentity & { keeper: ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string, startedAt: string }} Announcement
+ */
 
 /** What else is in a folder of this name is nothing that anybody wants in a repository either. */
 const DEFAULT_NAME = '.clusterdeck'
@@ -29,6 +34,8 @@ export function openDataDir (wanted) {
   const secrets = new Map()
   /** @type {unknown} */
   let remembered = null
+  /** @type {Announcement | null} */
+  let announced = null
   const announcements = [...new Set([folder, ...fallbackFolders(wanted)])].map((each) => path.join(each, 'master.json'))
 
   return {
@@ -70,6 +77,7 @@ export function openDataDir (wanted) {
       lock?.release()
       this.lock()
       if (remembered !== null) writeJson(fileOf('memory.json'), remembered)
+      if (announced) this.announce(announced)
     },
 
     /** @param {{ handsOver: boolean }} how  the next master has announced itself, or is about to */
@@ -85,8 +93,9 @@ export function openDataDir (wanted) {
     /** @returns {string} what digests of the workers' variables are made with: without it a short value could be guessed from one */
     releaseKey: () => readOrMakeSecret('release.key'),
 
-    /** @param {import('./process-identity.js').ProcessIdentity & { keeper: import('./process-identity.js').ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string, startedAt: string }} master `fingerprint`: of its certificate */
+    /** @param {Announcement} master */
     announce (master) {
+      announced = master
       const [own, ...others] = announcements
       try {
         writeJson(own, master)

@@ -13,6 +13,9 @@ import { createWriter } from './writer.js'
 /** @typedef {{ ring: ReturnType<typeof createRing>, second: Blend }} SlotMemory */
 /** @typedef {Pick<import('../../db/vitals.js').VitalsStore, 'write' | 'read'>} Store */
 
+/** @type {Store} */
+const NO_STORE = Object.freeze({ write () {}, read: () => [] })
+
 const SECOND_MS = 1000
 /** A timer may fire a moment early by this clock; that is no reason to put the same second together twice. */
 const LEEWAY_MS = 250
@@ -28,11 +31,13 @@ const HELD = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'i
  * How the workers feel: by second for a quarter of an hour in memory, and in longer steps in the database.
  * Workers report at the turn of each second; half a second later what has come is put together.
  * @param {object} [parts]
+ * @param {Store} [parts.store]  where the longer steps are kept
+ * @param {(error: unknown) => void} [parts.onFailure]  the store took nothing
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {(work: () => void, ms: number) => any} [parts.setTimer]
  * @param {(timer: any) => void} [parts.clearTimer]
  */
-export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout } = {}) {
+export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout } = {}) {
   /** @type {Map<number, Member>} those that live, and for a while those that do not, oldest first */
   const workers = new Map()
   /** @type {Map<number, SlotMemory>} */
@@ -40,27 +45,15 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
   const cluster = { ring: createRing(MEMORY_S), second: new Blend('across') }
   const rollups = [createRollup(10), createRollup(60)]
   const totals = createTotals()
-  /** @type {Store | null} */
-  let store = null
-  /** @type {ReturnType<typeof createWriter> | null} */
-  let writer = null
+  const writer = createWriter({ store: store.write, onFailure })
   /** @type {any} */
   let timer = null
 
-  const series = createSeries({ now, memoryS: MEMORY_S, cluster: cluster.ring, slots, read: (query) => store?.read(query) ?? [] })
+  const series = createSeries({ now, memoryS: MEMORY_S, cluster: cluster.ring, slots, read: store.read })
 
   return {
     /** Begins to put together what comes. */
     start: scheduleTurn,
-
-    /**
-     * From now on there is a database to keep it in.
-     * @param {{ store: Store, onFailure?: (error: unknown) => void }} options
-     */
-    keepIn ({ store: storeToUse, onFailure = () => {} }) {
-      store = storeToUse
-      writer = createWriter({ store: store.write, onFailure })
-    },
 
     /** Writes what there is of the steps under way. */
     stop () {
@@ -167,7 +160,7 @@ export function createVitals ({ now = Date.now, setTimer = unrefTimer, clearTime
 
   /** @param {import('./rollup.js').StoredStep | null} step */
   function keepStep (step) {
-    if (step) writer?.add(step)
+    if (step) writer.add(step)
   }
 
   function forgetOldest () {

@@ -15,7 +15,7 @@ import { createState } from '../../server/lifecycle/state.js'
 import { createLogs } from '../../server/logs/logs.js'
 import { createJudge } from '../../server/releases/judge.js'
 import { keepOutcomes } from '../../server/releases/outcomes.js'
-import { createReleases } from '../../server/releases/registry.js'
+import { openReleases } from '../../server/releases/registry.js'
 import { openDataDir } from '../../server/system/data-dir.js'
 import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
@@ -53,16 +53,14 @@ export async function startDeck () {
   const events = createEventStream()
   const recorder = createRecorder({ history, events })
   const settings = createSettings(config, { key: dataDir.releaseKey() })
-  const vitals = createVitals()
+  const vitals = createVitals({ store: history.vitals })
   vitals.start()
-  vitals.keepIn({ store: history.vitals })
   events.subscribe(vitals.count)
   const logs = createLogs({ folder: dataDir.logFolder, options: config.logs, streams: process })
-  const crashes = createCrashRecorder({ logs, vitals })
-  crashes.open({ store: history.crashes, events })
-  const releases = createReleases({ config, dataDir })
-  await releases.begin()
-  releases.open(history.releases, history.lastReleaseNumber)
+  const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals })
+  /** @type {import('../../server/cluster/supervisor.js').Supervisor | null} */
+  let cluster = null
+  const releases = await openReleases({ config, dataDir, history, events, cluster: () => cluster })
   keepOutcomes({ releases, events })
   let isRefused = true
   const webhooks = createWebhooks({ targets: config.notify, events, deck: { app: entry, pid: process.pid, version: '0.0.0' }, log: { warn () {} } }, {
@@ -76,9 +74,8 @@ export async function startDeck () {
 
   /** @type {Map<number, any>} by worker */
   const hooks = new Map()
-  const state = createState({ options: lifecycleOptions(config), release: await releases.resume(null) })
-  const supervisor = createSupervisor(state, { fork: /** @type {any} */ (fork), events, keeper: /** @type {any} */ ({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
-  releases.follow({ events, supervisor })
+  const state = createState({ options: lifecycleOptions(config), release: (await releases.beginWith(null)).release })
+  const supervisor = cluster = createSupervisor(state, { fork: /** @type {any} */ (fork), events, keeper: /** @type {any} */ ({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
   const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString() }
   const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices: createNotices({ history, events }), others: createOtherDecks({ dataDir: config.dataDir, list: () => [] }), isKept: () => true })

@@ -29,9 +29,8 @@ process.exitCode = isRight ? 0 : 1
 function throughRecorder () {
   const file = path.join(tempFolder(), 'history.db')
   const history = openHistory({ file })
-  const recorder = createCrashRecorder({ logs: { tail: () => STDERR }, vitals: { lastMinute: () => VITALS }, lackedMemory: () => null, soon: (work) => work() })
   const events = createEventStream()
-  recorder.open({ store: history.crashes, events })
+  const recorder = createCrashRecorder({ store: history.crashes, events, logs: { tail: () => STDERR }, vitals: { lastMinute: () => VITALS }, lackedMemory: () => null, soon: (work) => work() })
   const desk = createCrashService({ store: history.crashes, events, release: () => 'r3' })
   const times = []
   let heapAtHalf = 0

@@ -186,8 +186,7 @@ test('what a drag marks is looked into, stays over a reload, and leads to the hi
 test('after a restart of the master the seconds before it come from the disk, with a gap in which there was none', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = Math.floor(Date.now() / 1000)
-  const before = createVitals()
-  before.keepIn({ store: dashboard.history.vitals })
+  const before = createVitals({ store: dashboard.history.vitals })
   for (let at = second - 800; at < second - 400; at++) {
     before.accept(1, 1, report({ latenciesMs: [5, 5, 5], statuses: [3, 0, 0, 2, 0, 0] }))
     before.turn(at)

@@ -70,9 +70,9 @@ describe('the package that npm packs', () => {
   })
 
   test('keeps its inner files to itself', async () => {
-    const inner = run(process.execPath, ['--input-type=module', '--eval', 'await import("clusterdeck/server/main.js")'], { cwd: folder, env })
+    const inner = run(process.execPath, ['--input-type=module', '--eval', 'await import("clusterdeck/server/host/master.js")'], { cwd: folder, env })
     await assert.rejects(inner, ({ stderr }) => stderr.includes('ERR_PACKAGE_PATH_NOT_EXPORTED'))
-    assert.ok(existsSync(path.join(installed, 'server', 'main.js')))
+    assert.ok(existsSync(path.join(installed, 'server', 'host', 'master.js')))
   })
 })
 

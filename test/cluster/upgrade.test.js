@@ -99,7 +99,7 @@ describe('upgrade in place', () => {
 
     for (const [index, [what, broken, reason]] of /** @type {const} */ ([
       ['whose workers do not boot', { 'workers/boot.js': 'process.exit(7)' }, /^worker [34] \(slot [12]\) exited with code 7 before it was ready$/],
-      ['that does not even load', { 'server/main.js': 'throw new Error("not today")' }, /^not today$/],
+      ['that does not even load', { 'server/host/master.js': 'throw new Error("not today")' }, /^not today$/],
       ['whose packages are not installed', { node_modules: null }, /^the package commander is not installed: run "npm ci --omit=dev" in \/.+\/1\.1\.2\/$/],
       ['that refuses the configuration', { 'server/config/config.js': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }\nexport const [configFileOf, originOf, valueOf, withValues] = []' }, /^workers: expected a bird$/],
       ['that is older than the history', { 'db/migrations/001-schema.sql': null }, /written by a newer clusterdeck$/]

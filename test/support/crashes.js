@@ -17,8 +17,7 @@ export function setUp (options = {}) {
   const published = []
   events.subscribe((event) => published.push(event))
   const state = { at: Date.parse('2026-01-01T00:00:00Z'), release: 'r1' }
-  const recorder = createCrashRecorder({ now: () => state.at++, soon: (work) => work(), lackedMemory: () => null, logs: { tail: () => ['last line'] }, vitals: { lastMinute: () => [{ rssBytes: 1 }] } })
-  recorder.open({ store: history.crashes, events })
+  const recorder = createCrashRecorder({ store: history.crashes, events, now: () => state.at++, soon: (work) => work(), lackedMemory: () => null, logs: { tail: () => ['last line'] }, vitals: { lastMinute: () => [{ rssBytes: 1 }] } })
   const service = createCrashService({ store: history.crashes, events, release: () => state.release })
 
   /** @param {string} name @param {{ message?: string, cause?: string }} [more] @returns {any} the event of the exit, as it is published */

@@ -21,24 +21,28 @@ for (const [file, specifier, because] of [
   ['workers/demo/app.js', '../../server/errors.js', 'inside the app'],
   ['workers/protocol.js', './channel.js', 'imports nothing'],
   ['workers/protocol.js', 'node:net', 'imports nothing'],
-  ['db/events.js', '../server/main.js', 'knows no HTTP'],
+  ['db/events.js', '../server/app/app.js', 'knows no HTTP'],
   ['db/events.js', '../server/api/problem.js', 'knows no HTTP'],
   ['db/events.js', 'node:http', 'knows no HTTP'],
   ['server/admin/app.js', '../cluster/supervisor.js', 'through the deck'],
   ['server/api/events.js', '../../db/history.js', 'through the deck'],
-  ['server/api/events.js', '../main.js', 'through the deck'],
+  ['server/api/events.js', '../host/master.js', 'through the deck'],
   ['server/dashboard/overview.js', '../cluster/supervisor.js', 'through the deck'],
   ['server/admin/app.js', 'better-sqlite3', 'through the deck'],
   ['server/cluster/supervisor.js', '../admin/app.js', 'who watches'],
   ['server/cluster/supervisor.js', '../../db/history.js', 'who watches'],
   ['server/events/recorder.js', '../cluster/supervisor.js', 'nobody who publishes'],
-  ['server/events/recorder.js', '../main.js', 'nobody who publishes'],
+  ['server/events/recorder.js', '../app/app.js', 'nobody who publishes'],
   ['server/releases/resolve.js', '../admin/app.js', 'nothing of the cluster'],
   ['server/keeper/keeper.js', 'commander', 'only starts masters'],
   ['server/cli/commands.js', '../cluster/supervisor.js', 'admin API alone'],
   ['server/cli/commands.js', '../../db/history.js', 'admin API alone'],
   ['server/library/deck.js', '../cluster/supervisor.js', 'through the deck'],
-  ['server/main.js', './cli.js', 'starts the command line']
+  ['server/app/app.js', '../host/host.js', 'nothing global'],
+  ['server/app/app.js', '../keeper/link.js', 'nothing global'],
+  ['server/host/master.js', '../../db/history.js', 'meets its apps'],
+  ['server/host/master.js', '../cli.js', 'meets its apps'],
+  ['server/deck.js', './cli.js', 'starts the command line']
 ]) {
   test(`${file} may not import ${specifier}`, async () => {
     assert.match(String(await verdict(file, specifier)), new RegExp(because))
@@ -60,8 +64,9 @@ for (const [file, specifier] of [
   ['server/systemd/service-manager.js', '../health.js'],
   ['server/cluster/supervisor.js', '../lifecycle/pool.js'],
   ['server/cluster/forker.js', '../../workers/protocol.js'],
-  ['server/main.js', '../db/history.js'],
-  ['server/main.js', './cluster/supervisor.js'],
+  ['server/app/app.js', '../../db/history.js'],
+  ['server/app/cluster.js', '../cluster/supervisor.js'],
+  ['server/host/master.js', '../app/app.js'],
   ['server/cli.js', './cli/commands.js'],
   ['server/cli/find-master.js', '../errors.js']
 ]) {

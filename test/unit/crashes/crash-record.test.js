@@ -9,10 +9,14 @@ import { culpritOf } from '../../../server/crashes/record.js'
 import { createCrashRecorder } from '../../../server/crashes/recorder.js'
 import { createOutOfMemory } from '../../../server/crashes/oom.js'
 import { createSourceMaps } from '../../../server/crashes/source-maps.js'
+import { createEventStream } from '../../../server/events/stream.js'
 import { createSourceLines } from '../../../server/crashes/source-lines.js'
 import { parseStack } from '../../../server/crashes/stack-frames.js'
 import { describeCrash } from '../../../workers/crash-note.js'
 import { tempFolder } from '../../support/folder.js'
+
+/** For a recorder whose records nobody reads. */
+const NOWHERE = { store: { record () { throw new Error('no history here') } }, events: createEventStream() }
 
 const STACK = `TypeError: at first (not:a:frame)
     at Shop.total [as sum] (/srv/r1/src/shop.js:12:34)
@@ -73,13 +77,13 @@ test('the last words are the app\'s own, not what the master has made node say',
   const words = Array.from({ length: 55 }, (_, index) => `word ${index}`)
   const ours = ['Debugger listening on ws://127.0.0.1:9229/0-1', 'For help, see: https://nodejs.org/en/docs/inspector', 'Debugger attached.', 'Debugger ending on ws://127.0.0.1:9229/0-1']
   const said = [...words, ...ours, 'Debugger of the app']
-  const recorder = createCrashRecorder({ logs: { tail: ({ lines }) => said.slice(-lines) } })
+  const recorder = createCrashRecorder({ ...NOWHERE, logs: { tail: ({ lines }) => said.slice(-lines) } })
   assert.deepEqual(recorder.examine({ slot: 1, worker: 1, pid: 7, code: 1, signal: null }).stderr, [...words, 'Debugger of the app'].slice(-50))
 })
 
 test('a worker that does not start says why: the last lines of its stderr, or of its stdout, without colours and Node\'s own part of a stack', () => {
   const said = { stderr: /** @type {string[]} */ ([]), stdout: ['config.json: port missing', ''] }
-  const recorder = createCrashRecorder({ logs: { tail: ({ stream }) => said[stream] } })
+  const recorder = createCrashRecorder({ ...NOWHERE, logs: { tail: ({ stream }) => said[stream] } })
   const exit = (/** @type {any} */ note = null, /** @type {any} */ fields = {}) => {
     const event = { type: 'worker.exited', cause: 'boot-failure', code: 1, signal: null, slot: 1, worker: 1, message: 'worker 1 exited', ...fields }
     const { message, detail } = recorder.record(event, { note, memoryKind: null, stderr: said.stderr, root: null })

@@ -44,7 +44,7 @@ function settingsOf (config) {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], nextWorker: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -68,6 +68,7 @@ describe('a memory that is restored', () => {
       workers: 4,
       changes: [],
       nextWorker: 9,
+      firstOfNext: 9,
       lastRelease: 0,
       lastEvent: 0,
       lastRollout: 0

@@ -1,53 +1,44 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import path from 'node:path'
 import { test } from 'node:test'
-import { isOnRecord, standBy } from '../../../server/handover/next-master.js'
+import { createNextMaster, isOnRecord } from '../../../server/handover/next-master.js'
 import { createEventStream } from '../../../server/events/stream.js'
-import { tempFolder } from '../../support/folder.js'
 
 test('what happens until it serves is told to the other master, what comes later waits for its own history', async () => {
-  const { candidate, keeper, supervisor } = await setUp()
-  supervisor.tell({ type: 'worker.forked', worker: 7 })
+  const { next, keeper, supervisor, events, published } = setUp()
+  events.publish({ type: 'worker.forked', worker: 7 })
   assert.deepEqual(keeper.sent.map(({ type, event }) => [type, event?.type]), [['relay', 'worker.forked']])
   supervisor.state = 'running'
-  supervisor.tell({ type: 'worker.ready', worker: 7 })
-  supervisor.tell({ type: 'worker.exited', worker: 7, message: 'too late to fail' })
+  events.publish({ type: 'worker.ready', worker: 7 })
+  events.publish({ type: 'worker.exited', worker: 7, message: 'too late to fail' })
   assert.deepEqual(keeper.sent.map(({ type, event }) => [type, event?.type]), [['relay', 'worker.forked'], ['relay', 'worker.ready'], ['serving', undefined]])
+  assert.deepEqual([published, next.hasTakenOver], [[], false])
 
   keeper.hear('take-over', { predecessor: null })
-  const events = createEventStream()
-  /** @type {string[]} */
-  const published = []
-  events.subscribe(({ type }) => published.push(type))
-  const { open, predecessor } = await candidate
-  open(events, () => true)
-  assert.deepEqual([predecessor, published], [null, ['worker.exited']])
-  supervisor.tell({ type: 'worker.restarted', worker: 8 })
-  assert.deepEqual(published, ['worker.exited', 'worker.restarted'], 'from here on they are its own')
+  assert.deepEqual([await next.whenAlone(), next.hasTakenOver], [null, true])
+  events.takeOver(41)
+  next.unrecorded(() => true).forEach(events.publish)
+  events.publish({ type: 'worker.restarted', worker: 8 })
+  assert.deepEqual(published, [[42, 'worker.exited'], [43, 'worker.restarted']])
 })
 
 test('where the other master has died, what it has not recorded is told again', async () => {
-  const { candidate, keeper, supervisor } = await setUp()
-  supervisor.tell({ type: 'worker.forked', worker: 7 })
-  supervisor.tell({ type: 'worker.online', worker: 7 })
+  const { next, keeper, events, published } = setUp()
+  events.publish({ type: 'worker.forked', worker: 7 })
+  events.publish({ type: 'worker.online', worker: 7 })
   const predecessor = { pid: 1, code: null, signal: 'SIGKILL' }
   keeper.hear('take-over', { predecessor })
-  supervisor.tell({ type: 'worker.exited', worker: 7 })
-  const events = createEventStream()
-  /** @type {string[]} */
-  const published = []
-  events.subscribe(({ type }) => published.push(type))
-  const outcome = await candidate
-  outcome.open(events, ({ type }) => type === 'worker.forked')
-  assert.deepEqual([outcome.predecessor, published], [predecessor, ['worker.online', 'worker.exited']])
+  events.publish({ type: 'worker.exited', worker: 7 })
+  assert.deepEqual(await next.whenAlone(), predecessor)
+  events.takeOver(0)
+  next.unrecorded(({ type }) => type === 'worker.forked').forEach(events.publish)
+  assert.deepEqual(published, [[1, 'worker.online'], [2, 'worker.exited']])
 })
 
 test('a worker that is lost before all serve ends it: the reason is told first, and its workers have drained when it ends', async () => {
-  const { candidate, keeper, supervisor } = await setUp()
+  const { next, keeper, supervisor, events } = setUp()
   let isSettled = false
-  const refused = assert.rejects(candidate, { code: 'upgrade-failed', message: 'worker 7 died' }).then(() => { isSettled = true })
-  supervisor.tell({ type: 'worker.exited', worker: 7, message: 'worker 7 died' })
+  const refused = assert.rejects(next.whenAlone(), { code: 'upgrade-failed', message: 'worker 7 died' }).then(() => { isSettled = true })
+  events.publish({ type: 'worker.exited', worker: 7, message: 'worker 7 died' })
   await new Promise(setImmediate)
   assert.deepEqual([supervisor.abandoned, isSettled], [1, false])
   assert.equal(keeper.sent.some(({ type }) => type === 'serving'), false)
@@ -56,10 +47,10 @@ test('a worker that is lost before all serve ends it: the reason is told first, 
 })
 
 test('a keeper that is gone ends it', async () => {
-  const { candidate, keeper, supervisor } = await setUp()
+  const { next, keeper, supervisor } = setUp()
   keeper.lose()
   supervisor.finish()
-  await assert.rejects(candidate, { message: 'the keeper is gone' })
+  await assert.rejects(next.whenAlone(), { message: 'the keeper is gone' })
 })
 
 test('on record is what the history tells of its worker, or of its release; what names neither is told once more', () => {
@@ -76,10 +67,7 @@ test('on record is what the history tells of its worker, or of its release; what
   assert.equal(isKnown({ type: 'worker.forked' }), false)
 })
 
-async function setUp () {
-  const folder = tempFolder()
-  const entry = path.join(folder, 'app.js')
-  writeFileSync(entry, '')
+function setUp () {
   const keeper = {
     sent: /** @type {any[]} */ ([]),
     handlers: /** @type {Record<string, (message: any) => void>} */ ({}),
@@ -90,33 +78,21 @@ async function setUp () {
     offLost () {},
     hear (/** @type {string} */ type, /** @type {any} */ message) { keeper.handlers[type](message) }
   }
-  /** @type {any} */
-  let outbox
   const supervisor = {
     state: 'starting',
     abandoned: 0,
     finish: () => {},
     finished: /** @type {Promise<void>} */ (Promise.resolve()),
     startBlocked: new Promise(() => {}),
-    start () {},
     memory: () => ({ workers: [] }),
     snapshot: () => ({ state: supervisor.state }),
-    abandon () { supervisor.abandoned++ },
-    tell (/** @type {any} */ event) { outbox.publish(event) }
+    abandon () { supervisor.abandoned++ }
   }
   supervisor.finished = new Promise((resolve) => { supervisor.finish = () => resolve() })
-  const candidate = standBy({
-    keeper: /** @type {any} */ (keeper),
-    config: /** @type {any} */ ({ entry, workers: 2 }),
-    dataDir: /** @type {any} */ ({ historyFile: path.join(folder, 'history.db') }),
-    memory: { read: () => null },
-    releases: /** @type {any} */ ({ begin: async () => {}, resume: async () => ({ id: 'r1', entry, path: folder }), follow () {} }),
-    supervise: ({ events }) => {
-      outbox = events
-      return /** @type {any} */ (supervisor)
-    }
-  })
-  // By then it has its release.
-  await new Promise(setImmediate)
-  return { candidate, keeper, supervisor }
+  const next = createNextMaster({ keeper, supervisor: () => /** @type {any} */ (supervisor) })
+  const events = createEventStream({ relay: next.relay })
+  /** @type {[number, string][]} */
+  const published = []
+  events.subscribe(({ id, type }) => published.push([id, type]))
+  return { next, keeper, supervisor, events, published }
 }

@@ -8,7 +8,7 @@ import { openDataDir } from '../../../server/system/data-dir.js'
 import { readCommits, readGit } from '../../../server/releases/git.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { keepOutcomes } from '../../../server/releases/outcomes.js'
-import { createReleases } from '../../../server/releases/registry.js'
+import { openReleases } from '../../../server/releases/registry.js'
 import { copyTree } from '../../../server/releases/snapshot.js'
 import { listTree } from '../../../server/releases/tree.js'
 import { tempFolder } from '../../support/folder.js'
@@ -31,9 +31,9 @@ function git (folder, ...words) {
 
 /**
  * Releases of an app in a folder of its own, kept in a real database.
- * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'snapshot' | 'live', root?: string, keep?: number, data?: string, inUse?: string[], drifted?: string[] } & Partial<import('../../../server/releases/launch-spec.js').WorkerConfig>} [how]
+ * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'snapshot' | 'live', root?: string, keep?: number, data?: string, lastNumber?: number, inUse?: string[], drifted?: string[] } & Partial<import('../../../server/releases/launch-spec.js').WorkerConfig>} [how]
  */
-async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10, data = tempFolder(), inUse = [], drifted = [], ...more } = {}) {
+async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10, data = tempFolder(), lastNumber = 0, inUse = [], drifted = [], ...more } = {}) {
   const dataDir = openDataDir(data)
   const history = openHistory({ file: dataDir.historyFile })
   const created = /** @type {string[]} */ ([])
@@ -41,8 +41,12 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
   const config = /** @type {any} */ ({ entry, cwd, args: [], execArgv: [], env: {}, ...more, releases: { mode, root, keep } })
   const answer = { config }
   const clock = { time: Date.UTC(2026, 0, 1) }
-  const releases = createReleases({
+  const releases = await openReleases({
     config,
+    history,
+    lastNumber,
+    cluster: () => ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: 'r0' } }) }),
+    events: { publish: (event) => { created.push(String(event.release)); return /** @type {any} */ (event) } },
     reload: async () => {
       if (answer.config instanceof Error) throw answer.config
       return answer.config
@@ -52,10 +56,6 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
     onError: (error) => errors.push(error),
     now: () => clock.time++
   })
-  await releases.begin()
-  releases.open(history.releases, history.lastReleaseNumber)
-  const supervisor = /** @type {any} */ ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: null } }) })
-  releases.follow({ events: { publish: (event) => { created.push(String(event.release)); return /** @type {any} */ (event) } }, supervisor })
   return { releases, folder, data, dataDir, history, created, errors, inUse, configure (/** @type {any} */ changes) { answer.config = changes instanceof Error ? changes : { ...config, ...changes } } }
 }
 
@@ -444,7 +444,7 @@ describe('what is kept', () => {
 
     const { releases } = await registry({ folder, mode: 'snapshot', env: { A: '2' }, data: before.data })
     assert.deepEqual(releases.list().items.map(({ id, outcome, rollout, note }) => [id, outcome, rollout, note]), [['r2', 'succeeded', 4, 'n'], ['r1', 'failed', null, null]])
-    const adopted = await releases.resume(/** @type {any} */ (JSON.parse(JSON.stringify(second))))
+    const { release: adopted } = await releases.beginWith(/** @type {any} */ (JSON.parse(JSON.stringify(second))))
     assert.deepEqual([adopted.environmentChanged, adopted.args, adopted.environment?.digest], [true, ['x'], second.environment?.digest])
     assert.deepEqual(releases.environment('r2'), { A: '2' })
     const old = await releases.load('r1')
@@ -468,22 +468,24 @@ describe('what is kept', () => {
   })
 
   test('a number that another master has given out is not given again, whatever the history knows', async () => {
-    const { releases } = await registry()
-    await releases.begin({ lastNumber: 6 })
+    const { releases } = await registry({ lastNumber: 6 })
     assert.equal((await releases.prepare(ACTOR)).id, 'r7')
   })
 
-  test('what is made before anybody listens is told of once, when somebody does', async () => {
-    const dataDir = openDataDir(tempFolder())
-    const folder = write({ 'app.js': '' })
-    const releases = createReleases({ config: /** @type {any} */ ({ entry: path.join(folder, 'app.js'), cwd: folder, args: [], execArgv: [], env: {}, releases: { mode: 'auto', keep: 10 } }), dataDir })
-    await releases.begin()
-    const { id } = await releases.resume(null)
-    const told = /** @type {unknown[]} */ ([])
-    const parts = { events: { publish: (/** @type {any} */ event) => told.push([event.type, event.release, event.actor]) }, supervisor: { releasesInUse: () => [], snapshot: () => ({ release: { id } }) } }
-    releases.follow(/** @type {any} */ (parts))
-    releases.follow(/** @type {any} */ (parts))
-    assert.deepEqual(told, [['release.created', 'r1', 'system']])
+  test('the release that a master begins with is told of by whoever starts it: the start may still fail', async () => {
+    const { releases, created } = await registry()
+    const { release, isNew } = await releases.beginWith(null)
+    assert.deepEqual([release.id, isNew, created], ['r1', true, []])
+    releases.tellCreated(release)
+    assert.deepEqual(created, ['r1'])
+  })
+
+  test('what another master has kept until it let go of the history is known once it is taken over', async () => {
+    const { releases, history } = await registry()
+    history.releases.replace([{ number: 4, outcome: 'succeeded', deployedMs: 1, body: { id: 'r4', entry: '/srv/app.js', path: '/srv', mode: 'live' }, arguments: { args: [], execArgv: [] }, marks: {} }])
+    releases.readKept()
+    assert.equal(releases.find('r4')?.entry, '/srv/app.js')
+    assert.equal((await releases.prepare(ACTOR)).id, 'r5')
   })
 
   test('with the same variables nothing is said of them', async () => {
@@ -491,7 +493,7 @@ describe('what is kept', () => {
     const release = await before.releases.prepare(ACTOR)
     before.history.close()
     const { releases } = await registry({ folder: before.folder, env: { A: '1' }, data: before.data })
-    assert.deepEqual(await releases.resume(release), release)
+    assert.deepEqual(await releases.beginWith(release), { release, isNew: false })
   })
 
   test('the one before is the last that has served, whatever came of later deploys of it, and is kept', async () => {

@@ -21,10 +21,13 @@ function setUp (t) {
   const now = () => second * 1000
   const history = openHistory({ file: ':memory:', now })
   t.after(() => history.close())
-  const vitals = createVitals({ now })
   const failures = /** @type {unknown[]} */ ([])
   const store = { ...history.vitals }
-  vitals.keepIn({ store: { read: (query) => store.read(query), write: (steps) => store.write(steps) }, onFailure: (error) => failures.push(error) })
+  const vitals = createVitals({
+    store: { read: (query) => store.read(query), write: (steps) => store.write(steps) },
+    onFailure: (error) => failures.push(error),
+    now
+  })
   return {
     vitals,
     store,
@@ -219,8 +222,7 @@ test('of a step that two masters have each seen a part of, the longer part is ke
   const { history, pass, vitals, series, now } = setUp(t)
   for (let n = 0; n < 6; n++) pass({ 1: report({ latenciesMs: [5] }) })
   vitals.stop()
-  const next = createVitals({ now })
-  next.keepIn({ store: history.vitals })
+  const next = createVitals({ store: history.vitals, now })
   for (let n = 6; n < 9; n++) {
     next.accept(2, 1, report({ latenciesMs: [5] }))
     next.turn(START_S + n)
@@ -270,8 +272,7 @@ test('steps are forgotten when their time is over, each kind after its own', (t)
   }
   const count = (/** @type {number} */ stepS) => history.vitals.read({ stepS, sinceS: 0, untilS: START_S * 2, limit: 1000 }).length
   const sweep = () => { while (history.sweep({ sliceRows: 40 }).more); }
-  const vitals = createVitals({ now: () => nowMs + 10 * hour * 1000 })
-  vitals.keepIn({ store: history.vitals })
+  const vitals = createVitals({ store: history.vitals, now: () => nowMs + 10 * hour * 1000 })
   assert.deepEqual(vitals.series({ sinceMs: 0, stepMs: 60_000 }).time, Array.from({ length: 300 }, (_, n) => START_S + n * 60), 'read page by page')
   nowMs += (24 * hour + 60 * 100) * 1000
   sweep()

@@ -1,0 +1,206 @@
+import { checkDatabase } from '../../db/open.js'
+import { openHistory } from '../../db/history.js'
+import { createCronRestarts } from '../cluster/cron-restarts.js'
+import { createHooks } from '../cluster/hooks.js'
+import { nextRun } from '../config/cron.js'
+import { createSettings } from '../config/settings.js'
+import { createCrashRecorder } from '../crashes/recorder.js'
+import { createDeck } from '../deck.js'
+import { createDiagnostics } from '../diagnostics/diagnostics.js'
+import { openStore } from '../diagnostics/store.js'
+import { createNotices } from '../events/notices.js'
+import { createRecorder } from '../events/recorder.js'
+import { createEventStream } from '../events/stream.js'
+import { createCheckpointStore, restoreCheckpoint } from '../handover/checkpoint.js'
+import { createNextMaster, isOnRecord } from '../handover/next-master.js'
+import { createLogs } from '../logs/logs.js'
+import { createDrift } from '../releases/drift.js'
+import { keepOutcomes } from '../releases/outcomes.js'
+import { openReleases } from '../releases/registry.js'
+import { createVitals } from '../vitals/vitals.js'
+import { createWebhooks } from '../webhooks/webhooks.js'
+import { createCluster, hangOptions, lifecycleOptions } from './cluster.js'
+
+/** A master may have recorded this much since it last wrote its checkpoint, where the history cannot be asked: no id is given out twice. */
+const UNKNOWN_EVENTS = 1000
+
+/**
+ * What an app is lent by the process that it is in.
+ * @typedef {object} HostServices
+ * @property {import('../keeper/link.js').KeeperLink} keeper
+ * @property {import('../system/closers.js').Closers} closers
+ * @property {ReturnType<typeof import('../system/log.js').createLog>} log
+ * @property {ReturnType<typeof import('../terminal.js').createTerminal>} terminal
+ * @property {{ stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream }} streams
+ * @property {import('../handover/checkpoint.js').Software} software
+ * @property {import('../system/other-decks.js').OtherDecks} others  decks of this user on this machine
+ * @property {() => import('../fleet/fleet.js').Fleet | null} fleet  decks on other machines
+ */
+
+/**
+ * `reload`: reads the configuration anew, for a deploy; `launchIn`: for the app in that folder.
+ * @typedef {object} AppSource
+ * @property {import('../config/config.js').Config} config
+ * @property {((launchIn?: string) => Promise<import('../config/config.js').Config>) | undefined} reload
+ * @property {import('../system/data-dir.js').DataDir} dataDir
+ */
+
+/** @typedef {Awaited<ReturnType<typeof openApp>>} App */
+
+/**
+ * Makes one app of its configuration, its data folder and what the process lends it. `start` starts its workers; in an
+ * upgrade they run already, beside those of the master before, and this resolves once that one has gone.
+ * @param {AppSource} source @param {HostServices} host
+ * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, upgrade-failed
+ */
+export async function openApp ({ config, reload, dataDir }, host) {
+  const { keeper, closers, log, terminal, streams, software } = host
+  const isNext = keeper.role === 'next'
+  // In an upgrade, problems have to show now: the other master still runs.
+  if (isNext) checkDatabase(dataDir.historyFile)
+  else lockDataDir()
+  const settings = createSettings(config, { key: dataDir.releaseKey() })
+  const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
+  let memory = restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
+  settings.restore(memory.changes)
+
+  const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
+  /** @type {import('../handover/next-master.js').NextMaster | null} */
+  const next = isNext ? createNextMaster({ keeper, supervisor: () => supervisor }) : null
+  const events = createEventStream({
+    lastId: isNext ? 0 : lastEventId(),
+    relay: next?.relay,
+    onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
+  })
+  let recorder = isNext ? null : recordEvents()
+  const vitals = closers.add(createVitals({ store: history.vitals, onFailure: tellVitalsFailure }), ({ stop }) => stop())
+  vitals.start()
+  const logs = createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) => log.error(reason) })
+  const drift = createDrift()
+  /** @type {import('../cluster/supervisor.js').Supervisor | null} */
+  let cluster = null
+  const releases = await openReleases({
+    config,
+    reload,
+    dataDir,
+    history,
+    lastNumber: memory.lastRelease,
+    cluster: () => cluster,
+    events,
+    isDrifted: drift.isDrifted,
+    onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
+  })
+  const hooks = createHooks({
+    configured: releases.hooks,
+    release: releases.find,
+    environment: releases.environment,
+    cwd: config.cwd,
+    events,
+    fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null
+  })
+  const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals })
+  events.subscribe(terminal.show)
+  events.subscribe(vitals.count)
+  keepOutcomes({ releases, events })
+
+  const first = await releases.beginWith(memory.release)
+  /** @type {import('../cluster/supervisor.js').Supervisor} */
+  const supervisor = cluster = createCluster({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, {
+    release: first.release,
+    memory,
+    next
+  })
+  if (next) await takeOver(next)
+  const since = memory.since ?? events.lastId + 1
+  if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
+
+  const startedAt = new Date().toISOString()
+  const notices = createNotices({ history, events })
+  const webhooks = closers.add(createWebhooks({
+    targets: settings.current.notify,
+    events,
+    deck: { app: config.entry, pid: process.pid, version: software.version },
+    log
+  }), (webhooks) => webhooks.close())
+  const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
+  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
+  const deck = createDeck({
+    settings,
+    configure: configureParts,
+    supervisor,
+    events,
+    history,
+    vitals,
+    master: { pid: process.pid, ...software, startedAt },
+    diagnostics,
+    logs,
+    releases,
+    webhooks,
+    notices,
+    others: host.others,
+    fleet: host.fleet,
+    isKept: () => keeper.isKept,
+    nextRestartAt: () => cron.nextAt(),
+    historyProblem: () => dataDir.away ?? recorder?.degraded ?? null
+  })
+  const cron = closers.add(createCronRestarts({
+    expression: () => settings.current.restart.cron ?? '',
+    nextRun,
+    restart: () => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }),
+    events
+  }), ({ close }) => close())
+  // Only a developer's master needs what watches files.
+  if (config.watch) {
+    const { watchFor } = await import('../releases/watch.js')
+    const watcher = closers.add(watchFor({ deck, logs, events, tell: terminal.quote }), ({ close }) => close())
+    watcher.add([config.entry])
+    supervisor.onLoaded(watcher.add)
+  }
+  return { config, dataDir, checkpoints, settings, memory, since, startedAt, history, events, vitals, logs, releases, hooks, supervisor, deck, first, isNext }
+
+  /** From here on the data folder is this master's, until it lets go of it or ends. */
+  function lockDataDir () {
+    dataDir.lock()
+    closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
+  }
+
+  function recordEvents () {
+    closers.add(history, ({ close }) => close())
+    return closers.add(createRecorder({ history, events, spare: keeper.spare }), (recorder) => recorder.close())
+  }
+
+  /** @returns {number} the newest id that may have been given out */
+  function lastEventId () {
+    const ids = [history.lastEventId(), memory.lastEvent, ...keeper.spare.events.map(({ id }) => id)]
+    return Math.max(...ids) + (history.away ? UNKNOWN_EVENTS : 0)
+  }
+
+  /** @param {import('../handover/next-master.js').NextMaster} master */
+  async function takeOver (master) {
+    if (first.isNew) releases.tellCreated(first.release)
+    supervisor.start({ workers: memory.workers, finished: memory.finished })
+    const predecessor = await master.whenAlone()
+    lockDataDir()
+    // It has been written until a moment ago.
+    memory = restoreCheckpoint(checkpoints.read(), config, predecessor ?? keeper.predecessor)
+    history.takeOver()
+    releases.readKept()
+    recorder = recordEvents()
+    events.takeOver(lastEventId())
+  }
+
+  /** @param {unknown} error */
+  function tellVitalsFailure (error) {
+    // The recorder gets the database repaired where it cannot write this event either; where it can, the failure is on record.
+    events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
+  }
+
+  /** Hands changed options to those who do not look them up each time. @param {import('../config/config.js').Config} changed */
+  function configureParts (changed) {
+    supervisor.configure(lifecycleOptions(changed), changed)
+    logs.configure(changed.logs)
+    webhooks.configure(changed.notify)
+    cron.plan()
+    keeper.send({ type: 'watch', hang: hangOptions(changed) })
+  }
+}

@@ -1,0 +1,104 @@
+import { createForker } from '../cluster/forker.js'
+import { createSupervisor } from '../cluster/supervisor.js'
+import { cpuCount } from '../config/cpu-count.js'
+import { DeckError } from '../errors.js'
+import { createState } from '../lifecycle/state.js'
+import { createJudge } from '../releases/judge.js'
+import { loadPosix } from '../system/posix.js'
+
+/** @typedef {import('../../db/history.js').History} History */
+/** @typedef {import('../handover/checkpoint.js').Restored} Restored */
+
+/**
+ * The workers of an app, none of which has been started yet.
+ * @param {object} parts
+ * @param {import('../config/settings.js').Settings} parts.settings
+ * @param {import('../keeper/link.js').KeeperLink} parts.keeper
+ * @param {import('../system/data-dir.js').DataDir} parts.dataDir
+ * @param {import('../vitals/vitals.js').Vitals} parts.vitals
+ * @param {import('../logs/logs.js').Logs} parts.logs
+ * @param {import('../releases/drift.js').Drift} parts.drift
+ * @param {import('../releases/registry.js').Releases} parts.releases
+ * @param {import('../cluster/hooks.js').Hooks} parts.hooks
+ * @param {import('../crashes/recorder.js').CrashRecorder} parts.crashes
+ * @param {History} parts.history
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {object} past
+ * @param {import('../lifecycle/state.js').Release} past.release  to begin with
+ * @param {Restored} past.memory
+ * @param {import('../handover/next-master.js').NextMaster | null} past.next  in an upgrade: another master has the history
+ */
+export function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, { release, memory, next }) {
+  const { dispatch, portPerSlot, sticky, watchdog, recycle } = settings.current
+  const state = createState({
+    options: lifecycleOptions(settings.current),
+    cpus: cpuCount(),
+    release,
+    lastRollout: Math.max(history.lastRolloutId(), memory.lastRollout),
+    addresses: memory.addresses,
+    ...next ? { nextWorker: memory.firstOfNext, bootCost: memory.bootCost } : { nextWorker: memory.nextWorker, ...pastOf(history) }
+  })
+  const fork = createForker(settings, {
+    ...dataDir,
+    outlives: () => next?.hasTakenOver ?? true,
+    keeperPid: () => keeper.isKept ? process.ppid : null,
+    logs,
+    environment: releases.environment,
+    onMissing: (message) => events.publish({ type: 'unexpected', actor: 'system', message })
+  })
+  return createSupervisor(state, {
+    fork,
+    events,
+    keeper,
+    sticky: dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: sticky.failoverMs } : null,
+    portPerSlot,
+    vitals,
+    watch: { watchdog, recycle },
+    crashes,
+    judge: createJudge(),
+    prepare: releases.forRollout,
+    hooks,
+    drift
+  })
+}
+
+/** @param {import('../config/config.js').Config} config @returns {import('../lifecycle/state.js').LifecycleOptions} its sections of it */
+export function lifecycleOptions ({ start, ready, drain, stop, crash, restart, rollout, recycle, releases, standby }) {
+  return { start, ready, drain, stop, crash, restart, rollout, recycle, releases, standby }
+}
+
+/** How the keeper looks after its master. @param {Pick<import('../config/config.js').Config, 'keeper' | 'watchdog'>} config */
+export function hangOptions ({ keeper, watchdog }) {
+  return { afterMs: keeper.hungAfterMs, stack: watchdog.stack }
+}
+
+/**
+ * What is known of the workers that this data folder had: whether they have listened, so that the next start is waited
+ * for; whether one was ever ready, and what it needed for that. No start depends on the history.
+ * @param {History} history
+ * @returns {{ hasListened: boolean, hasBeenReady: boolean, bootCost: import('../lifecycle/boot-room.js').BootCost | null }}
+ */
+function pastOf (history) {
+  try {
+    const [lastReady] = newest('worker.ready')
+    return {
+      hasListened: newest('worker.listening').length > 0,
+      hasBeenReady: lastReady !== undefined || history.releases.all().some(({ outcome }) => outcome === 'succeeded'),
+      bootCost: lastReady?.detail?.boot ?? null
+    }
+  } catch {
+    return { hasListened: false, hasBeenReady: true, bootCost: null }
+  }
+
+  /** @param {string} type */
+  function newest (type) {
+    return history.page({ type: [type], limit: 1 }).items
+  }
+}
+
+/** @returns {import('../system/posix.js').Posix} @throws {DeckError} invalid-config */
+function stickyCalls () {
+  const calls = loadPosix()
+  if (!calls) throw new DeckError('invalid-config', 'dispatch: expected "shared" or "round-robin" on this machine, received "sticky" (it takes Linux and the optional package koffi)')
+  return calls
+}

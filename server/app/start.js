@@ -1,0 +1,95 @@
+import { describeChange, reconcileWorkers, rememberFor, signMemory } from '../handover/checkpoint.js'
+import { endUnfinished } from '../handover/unfinished.js'
+
+/** @typedef {import('./app.js').App} App */
+/** @typedef {import('./app.js').HostServices} HostServices */
+/** @typedef {import('../cluster/supervisor.js').SavedWorker} SavedWorker */
+
+/** How soon a data folder that was removed is made anew. */
+const LOOK_FOR_DATA_EVERY_MS = 3000
+/** After this time a start says what it is waiting for. */
+const WAITING_AFTER_MS = 5000
+
+/**
+ * Records what the master before could not record itself, and that this one has started. No start depends on it: a full
+ * disk keeps nobody from serving, and the next change tries again.
+ * @param {App} app @param {HostServices} host
+ * @returns {SavedWorker[]} the workers that are left of the master before
+ */
+export function recordPast ({ memory, checkpoints, history, events, supervisor, since }, { log, terminal, software }) {
+  let { left } = memory
+  if (memory.lost) tellLost(events, memory.lost)
+  attempt(() => signMemory(checkpoints))
+  attempt(() => endUnfinished({ history, events }))
+  attempt(() => { left = reconcileWorkers(left, history.workerLives(since), supervisor.memory().workers) })
+  if (history.movedAside) terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
+  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers: memory.workers } })
+  return left
+
+  /** @param {() => void} work */
+  function attempt (work) {
+    try {
+      work()
+    } catch (error) {
+      log.error({ err: error }, 'this could not be done at the start')
+    }
+  }
+}
+
+/**
+ * Starts the workers, or goes on with those of the master before.
+ * @param {App} app @param {HostServices} host @param {SavedWorker[]} left
+ */
+export function startWorkers (app, { keeper, closers, software }, left) {
+  const { dataDir, checkpoints, settings, memory, since, history, events, releases, hooks, supervisor, first, isNext } = app
+  const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, software, since })
+  closers.add(remember, (_, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
+  if (first.isNew && !isNext) releases.tellCreated(first.release)
+  hooks.endLeft(memory.hooks)
+  if (isNext) {
+    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(memory.before, software), detail: { from: memory.before, to: software } })
+    supervisor.takeOver({ ...memory, left })
+  } else {
+    // A master that replaces one that has died only goes on, unless that one has not come past the hook.
+    const isNewStart = !keeper.predecessor || memory.hooks.some(({ name }) => name === 'beforeStart')
+    supervisor.start({ ...memory, left, hasHook: hooks.has('beforeStart') && isNewStart })
+  }
+  // What is not in the list would be removed, and without the history nobody knows the list.
+  if (!history.away && !dataDir.away) releases.clean()
+  supervisor.running.then(() => releases.settleFirst(first.release.id))
+  setTimeout(tellWaiting, WAITING_AFTER_MS).unref()
+
+  function tellWaiting () {
+    const message = supervisor.waitingFor()
+    if (message) events.publish({ type: 'master.waiting', actor: 'system', message })
+  }
+}
+
+/**
+ * Makes the data folder anew where it is removed, as together with an old release that it lay in.
+ * @param {App} app @param {HostServices} host
+ */
+export function watchDataDir ({ dataDir, history, events }, { terminal, closers }) {
+  let isTold = false
+  const timer = setInterval(() => {
+    if (dataDir.isThere()) return
+    try {
+      dataDir.restore()
+      history.reopen()
+      events.publish({ type: 'unexpected', actor: 'system', message: `the data folder ${dataDir.folder} was removed; it is made anew, and the history begins anew there` })
+    } catch (/** @type {any} */ error) {
+      if (!isTold) terminal.fail(`the data folder ${dataDir.folder} was removed, and cannot be made anew: ${error.message}`)
+      isTold = true
+    }
+  }, LOOK_FOR_DATA_EVERY_MS).unref()
+  closers.add(timer, clearInterval)
+}
+
+/** @param {App['events']} events @param {NonNullable<App['memory']['lost']>} lost */
+function tellLost (events, { hang, ...exit }) {
+  const how = hang
+    ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`}`
+    : 'ended without stopping its workers'
+  const detail = hang?.stack && { detail: { stack: hang.stack } }
+  events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message: `the master (pid ${exit.pid}) ${how}`, ...detail })
+}

@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs'
+import { takePolicy } from '../cluster/policy.js'
+import { checkExposure } from '../config/exposure.js'
+import { connectKeeper } from '../keeper/link.js'
+import { openDataDir } from '../system/data-dir.js'
+import { createLog } from '../system/log.js'
+import { createOtherDecks } from '../system/other-decks.js'
+import { adminPlace } from '../systemd/activation.js'
+import { createTerminal } from '../terminal.js'
+import { createFleetSeat } from './fleet-seat.js'
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
+
+/**
+ * `reload`: reads the configuration anew, for a deploy; `isGuest`: the process is another program's, with its signals, its
+ * children and what its environment says.
+ * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: (launchIn?: string) => Promise<import('../config/config.js').Config>, isGuest?: boolean }} Surroundings
+ * @typedef {Awaited<ReturnType<typeof openHost>>} Host
+ */
+
+/**
+ * What a process has once, whatever apps are in it. It may be there twice, in two masters of an upgrade.
+ * @param {import('../config/config.js').Config} config @param {Surroundings} surroundings
+ * @param {import('../system/closers.js').Closers} closers
+ * @throws {import('../errors.js').DeckError} invalid-config, not-possible, data-dir-unusable, start-failed
+ */
+export async function openHost (config, { stdout = process.stdout, stderr = process.stderr, isGuest = false }, closers) {
+  closers.add(takePolicy(config.dispatch), ({ release }) => release())
+  const keeper = await connectKeeper(isGuest ? {} : process.env)
+  const place = adminPlace(config, keeper)
+  // A service manager's socket may be another one than the configured.
+  checkExposure({ ...config.admin, host: place.host })
+  const dataDir = openDataDir(config.dataDir)
+  const log = createLog(dataDir.logFile)
+  const terminal = createTerminal({ stdout, stderr })
+  if (config.launch) terminal.resolved(config.launch)
+  if (dataDir.away) terminal.fail(dataDir.away)
+  const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
+  closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
+  const fleetSeat = createFleetSeat()
+  return {
+    keeper,
+    place,
+    dataDir,
+    log,
+    terminal,
+    streams: { stdout, stderr },
+    software: SOFTWARE,
+    others: createOtherDecks({ dataDir: config.dataDir }),
+    fleetSeat,
+    fleet: () => fleetSeat.fleet,
+    isGuest,
+    closers
+  }
+}

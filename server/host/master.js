@@ -1,0 +1,76 @@
+import { openApp } from '../app/app.js'
+import { hangOptions } from '../app/cluster.js'
+import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
+import { loadSite } from '../admin/listener.js'
+import { followNext } from '../handover/old-master.js'
+import { startBeat } from '../keeper/beat.js'
+import { createClosers } from '../system/closers.js'
+import { openAdminPage } from './admin-page.js'
+import { createEnding } from './ending.js'
+import { openHost } from './host.js'
+import { ownProcess } from './own-process.js'
+
+/** @typedef {Awaited<ReturnType<typeof startMaster>>} Master */
+
+/**
+ * Makes and starts a whole master. It owns the signals of this process until `stopped`, unless it is a guest there.
+ * @param {import('../config/config.js').Config} config
+ * @param {import('./host.js').Surroundings} [surroundings]
+ * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
+ *   not-possible, upgrade-failed; then nothing was started, or it has gone again
+ */
+export async function startMaster (config, surroundings = {}) {
+  const closers = createClosers()
+  try {
+    const host = await openHost(config, surroundings, closers)
+    // What would fail later is to fail now, while there is another master.
+    if (host.keeper.role === 'next') await loadSite()
+    const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host)
+    const admin = await openAdminPage(app, host)
+    const ending = createEnding(app, host)
+    startApp(app, { host, admin, ending })
+    host.fleetSeat.join(app, { host, admin, ending })
+    talkToKeeper(app, { host, ending })
+    const { running, startBlocked, waitingFor } = app.supervisor
+    /** `stopped`: the exit code, once nothing of this master is left. */
+    return { admin, deck: app.deck, running, startBlocked, waitingFor, stopped: ending.stopped }
+  } catch (error) {
+    // What has made the start fail says more than what follows from it.
+    await closers.close().catch(() => {})
+    throw error
+  }
+}
+
+/** @typedef {{ host: import('./host.js').Host, admin: import('./admin-page.js').AdminPage, ending: import('./ending.js').Ending }} Parts */
+
+/** @param {import('../app/app.js').App} app @param {Parts} parts */
+function startApp (app, { host, admin, ending }) {
+  const { supervisor, config, memory, events } = app
+  const { terminal, software } = host
+  const startTime = performance.now()
+  admin.announce()
+  const left = recordPast(app, host)
+  if (!host.isGuest) ownProcess(app, host, ending)
+  startWorkers(app, host, left)
+  watchDataDir(app, host)
+  // A master that starts while the disk is full announces itself in another folder.
+  events.subscribe(({ type }) => { if (type === 'history.recovered' && !ending.hasEnded) admin.announce() })
+  supervisor.running.then(() => {
+    const bootMs = Math.round(performance.now() - startTime)
+    terminal.started({ version: software.version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs })
+  })
+  supervisor.startBlocked.then(({ message }) => {
+    terminal.fail(message)
+    ending.stop(1)
+  })
+  supervisor.finished.then(() => ending.stop(0))
+}
+
+/** @param {import('../app/app.js').App} app @param {Pick<Parts, 'host' | 'ending'>} parts */
+function talkToKeeper ({ config, settings, events, supervisor }, { host: { keeper }, ending }) {
+  followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
+  keeper.on('reaped', supervisor.reaped)
+  keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
+  startBeat(keeper)
+  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: hangOptions(settings.current) })
+}

@@ -1,0 +1,62 @@
+import v8 from 'node:v8'
+import { createReaper } from '../keeper/reaper.js'
+import { listenForSignals } from '../system/signals.js'
+import { tellServiceManager } from '../systemd/service-manager.js'
+
+/** @typedef {import('../app/app.js').App} App */
+/** @typedef {import('./host.js').Host} Host */
+/** @typedef {import('./ending.js').Ending} Ending */
+
+/**
+ * Takes over what concerns the process as a whole: its signals, the service manager, orphans, the growth of its heap.
+ * @param {App} app @param {Host} host @param {Ending} ending
+ */
+export function ownProcess (app, host, ending) {
+  // By itself V8 lets the garbage of a flood fill four times of what is in use.
+  v8.setFlagsFromString('--heap-growing-percent=50')
+  const { events, supervisor, settings } = app
+  const { keeper } = host
+  const { leave, untilDeploying } = listenToSignals(app, host, ending)
+  tellServiceManager({ events, supervisor, settings, keeper }, { sources: [process, keeper.signals], untilDeploying })
+  reapOrphans(app, host)
+  ending.stopped.then(leave)
+}
+
+/** @param {App} app @param {Host} host @param {Ending} ending */
+function listenToSignals ({ deck }, { terminal, keeper }, ending) {
+  let deploying = Promise.resolve()
+  const leave = listenForSignals({
+    onStop () {
+      terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
+      attempt(() => deck.dispatch({ type: 'stop', actor: 'signal' }))
+    },
+    onKill: () => ending.stop(1),
+    onDeploy: () => { deploying = attempt(() => deck.deploy({ actor: 'signal' })) },
+    onRestart: () => attempt(() => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' }))
+  }, { sources: [process, keeper.signals] })
+  return { leave, untilDeploying: () => deploying }
+
+  /** @param {() => unknown} work */
+  async function attempt (work) {
+    // What comes now is for the next master, to which the keeper says it again.
+    if (ending.hasEnded) return
+    try {
+      await work()
+    } catch (/** @type {any} */ error) {
+      terminal.line(`refused: ${error.message}`)
+    }
+  }
+}
+
+/**
+ * As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
+ * @param {App} app @param {Host} host
+ */
+function reapOrphans ({ logs, releases, hooks, supervisor }, { terminal }) {
+  if (process.pid !== 1) return
+  createReaper({
+    isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid),
+    onReaped: supervisor.reaped,
+    say: terminal.fail
+  })
+}
