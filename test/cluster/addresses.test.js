@@ -8,6 +8,7 @@ import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { busyPort, freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 /** @returns {Promise<string>} the pid that answers, or the code of the error */
@@ -33,7 +34,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     assert.deepEqual(addresses, [`http://127.0.0.1:${port}`])
   })
 
-  test('after its death such an app comes back where it was, as the address is made free for it', async (t) => {
+  rareTest('after its death such an app comes back where it was, as the address is made free for it', async (t) => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
@@ -81,7 +82,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
   })
 
-  test('whoever looks for a free port is not ready by that', async (t) => {
+  rareTest('whoever looks for a free port is not ready by that', async (t) => {
     const deck = await startDeckHere(t, 'looks-for-a-free-port.js', { workers: 1, env: { PORT: String(await freePort()), LATER: '100000' }, flags: ['--ready-timeout-ms', '4000'] })
     const draining = await deck.untilEvent(({ type, worker }) => ['worker.draining', 'worker.ready'].includes(type) && worker === 1, 'the end of its time')
     // Its timer is all that it does: see test/cluster/no-server.test.js.
@@ -108,7 +109,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     assert.deepEqual(events.map(({ type, worker }) => `${type} ${worker}`), ['worker.listening 1', 'worker.listening 1', 'worker.ready 1', 'worker.listening 2', 'worker.listening 2', 'worker.ready 2'])
   })
 
-  test('a Unix socket in the abstract namespace is shared, and rolled, as any other', async (t) => {
+  rareTest('a Unix socket in the abstract namespace is shared, and rolled, as any other', async (t) => {
     const name = `clusterdeck-test-${process.pid}-${path.basename(tempFolder())}`
     const deck = await startDeckHere(t, 'abstract-socket.js', { env: { SOCKET_NAME: name } })
     await deck.until({ ready: 2 })

@@ -6,6 +6,7 @@ import { isAlive } from '../../server/system/process-identity.js'
 import { openApps } from '../support/apps.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const NEVER_READY = { entry: 'never-listens.js', ready: { signal: 'listening' } }
@@ -92,7 +93,7 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.match(readFileSync(path.join(dataDir, 'logs', 'master.log'), 'utf8'), /"level":40,.*which is open to others \(mode 0777, expected 0700\).*"msg":"this deck is not in the list of running decks"/)
   })
 
-  test('go on where what has started them is killed, however much they write', async (t) => {
+  rareTest('go on where what has started them is killed, however much they write', async (t) => {
     const apps = openApps(t, { chatty: { entry: 'writes-with-every-request.js' }, shop: SERVES })
     const up = apps.spawn('up')
     await up.says(/^chatty \| is ready$/m, /^shop {3}\| is ready$/m)

@@ -11,6 +11,7 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 import { metric } from '../support/vitals.js'
 
 describe('drain', { concurrency: 3 }, () => {
@@ -61,7 +62,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await rolling).state, 'succeeded')
   })
 
-  test('a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request', async (t) => {
+  rareTest('a connection whose answer ends late in a drain is kept for a grace period of its own, as is one that sends half a request', async (t) => {
     const graceMs = 4000
     const port = await freePort()
     const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1, env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') }, flags: ['--drain-idle-grace-ms', String(graceMs)] })

@@ -11,6 +11,7 @@ import { startMember } from '../support/fleet.js'
 import { openStream, recordedIn } from '../support/fleet-events.js'
 import { tempFolder } from '../support/folder.js'
 import { createLink, startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 
 /** @typedef {import('../support/fleet-events.js').Stored} Stored */
 
@@ -84,7 +85,7 @@ test('a master that is killed while its events go out loses none and tells none 
   assert.ok(late.length > 0, 'it was killed in the middle')
 })
 
-test('10,000 events that were recorded while NATS was away are in the stream afterwards, once and in order', { skip }, async (t) => {
+test('10,000 events that were recorded while NATS was away are in the stream afterwards, once and in order', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const history = openHistory({ file: path.join(tempFolder(), 'history.db') })
   const events = createEventStream()

@@ -7,6 +7,7 @@ import { startFleet, startMember } from '../support/fleet.js'
 import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '../support/fleet-rollouts.js'
 import { tempFolder } from '../support/folder.js'
 import { createLink, startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 // A host fails in the middle of a rollout, or its clock, or the way to it.
@@ -72,7 +73,7 @@ test('a member is killed in its turn, its keeper too: its turn is never taken ov
   assert.equal(await back.version(), 'v1')
 })
 
-test('a member is stopped for longer than its deadline and then goes on: its late result is told, and nothing else begins by it', { skip }, async (t) => {
+test('a member is stopped for longer than its deadline and then goes on: its late result is told, and nothing else begins by it', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [others, stopped] = await Promise.all([startFleet(t, ['web-2', 'web-3'], { servers: nats.url }), startMember(t, { name: 'web-1', servers: nats.url, isApart: true })])
   await others[0].untilFleet(({ members: seen }) => seen.length === 3, 'three members')
@@ -93,7 +94,7 @@ test('a member is stopped for longer than its deadline and then goes on: its lat
   await checkHistories([stopped, ...others])
 })
 
-test('clocks of members that are hours apart, and messages that take a second, change nothing but the time that it takes', { skip }, async (t) => {
+test('clocks of members that are hours apart, and messages that take a second, change nothing but the time that it takes', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const slow = await createLink(t, { to: nats.port })
   const clock = path.join(tempFolder(), 'clock')

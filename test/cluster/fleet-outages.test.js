@@ -6,6 +6,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { startFleet, startMember } from '../support/fleet.js'
 import { askAll, begin, checkHistories, statesOf, untilOver, untilTurn } from '../support/fleet-rollouts.js'
 import { startNats, startNatsCluster, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 // NATS fails in the middle of a rollout, or a server of it.
@@ -86,7 +87,7 @@ test('a NATS server that is back from a backup of before a rollout: nobody is se
   one.letGo()
 })
 
-test('one of three servers is cut off with the member that knows no other: the others go on up to its turn, and it takes that when it is back', { skip }, async (t) => {
+test('one of three servers is cut off with the member that knows no other: the others go on up to its turn, and it takes that when it is back', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNatsCluster(t)
   const members = await Promise.all(NAMES.map((name, index) => startMember(t, { name, servers: nats.urls[index] })))
   for (const member of members) await member.untilFleet(({ members: seen }) => seen.length === 3, 'three members')
@@ -107,7 +108,7 @@ test('one of three servers is cut off with the member that knows no other: the o
   await served()
 })
 
-test('of three servers the one that leads the rollout, and then the one that leads the history, are killed in turns: the others go on, and nothing is lost', { skip }, async (t) => {
+test('of three servers the one that leads the rollout, and then the one that leads the history, are killed in turns: the others go on, and nothing is lost', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNatsCluster(t)
   const members = await startFleet(t, NAMES, { servers: nats.urls.join(',') })
   const served = await askAll(t, members)

@@ -13,6 +13,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { startMember, writeRelease } from '../support/fleet.js'
 import { tempFolder } from '../support/folder.js'
 import { startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const skip = withoutNats
@@ -93,7 +94,7 @@ test('what NATS holds under a digest that is not its own runs nowhere, and nothi
   assert.equal(await host.version(), 'v1')
 })
 
-test('an archive that would leave its folder runs nowhere, and nothing is left of it', { skip }, async (t) => {
+test('an archive that would leave its folder runs nowhere, and nothing is left of it', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const evil = archiveOf({ name: 'app.js', body: 'x' }, { name: 'out', type: '2', link: '../..' }, { name: 'out/hit', body: 'x' })
@@ -146,7 +147,7 @@ test('refuses a body that is not what its digest says, a digest that was never p
   }
 })
 
-test('an upload that NATS or its sender breaks off leaves nothing, and the next one is whole', { skip }, async (t) => {
+test('an upload that NATS or its sender breaks off leaves nothing, and the next one is whole', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const folder = appOf('v2')

@@ -7,6 +7,7 @@ import { startFleet, startMember } from '../support/fleet.js'
 import { tempFolder } from '../support/folder.js'
 import { hammer } from '../support/load.js'
 import { createLink, startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 
 /** @typedef {import('../support/fleet.js').Member} Member */
 
@@ -122,7 +123,7 @@ test('operators: a pause lets the turn end and begins no other, a second rollout
   assert.deepEqual(both.map(({ code }) => code).sort(), [0, 4])
 })
 
-test('what operators may do before the first turn, in a turn, between turns, in the pause between batches, on the way back and after the end', { skip }, async (t) => {
+test('what operators may do before the first turn, in a turn, between turns, in the pause between batches, on the way back and after the end', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port })
   const [[first], [other]] = await Promise.all([startFleet(t, ['web-1'], { flags: PINNED, servers: link.url }), startFleet(t, ['web-2'], { flags: PINNED, servers: nats.url })])
@@ -227,7 +228,7 @@ test('a second deck of one name is told so, is no member, takes no turn and begi
   assert.deepEqual([refused.code, refused.stderr.trim()], [1, `clusterdeck: ${problem}`])
 })
 
-test('a guard that takes back what a turn has brought fails that turn, and one that takes back what somebody has deployed since does not', { skip }, async (t) => {
+test('a guard that takes back what a turn has brought fails that turn, and one that takes back what somebody has deployed since does not', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [guarded, other] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: [...PINNED, '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
   const fault = path.join(tempFolder(), 'fault')

@@ -4,6 +4,7 @@ import { startMember } from '../support/fleet.js'
 import { begin } from '../support/fleet-rollouts.js'
 import { openFreshConnections } from '../support/load.js'
 import { startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 
 /** @typedef {import('../support/fleet.js').Member} Member */
 
@@ -56,7 +57,7 @@ test('a deck whose master is upgraded stays the same member, and takes its turn'
   assert.deepEqual([await upgraded.version(), await other.version()], ['v2', 'v2'])
 })
 
-test('a deck whose master is killed is the same member again, before any rollout too', { skip }, async (t) => {
+test('a deck whose master is killed is the same member again, before any rollout too', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const deck = await startMember(t, { name: 'web-1', servers: nats.url, isApart: true })
   const { members: [{ home }] } = await deck.untilFleet(({ nats, members }) => nats.isConnected && !members[0].isSilent, 'the fleet')

@@ -8,6 +8,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { openFreshConnections } from '../support/load.js'
+import { rareTest } from '../support/rare.js'
 import { lacksSmallDisk, smallDisk } from '../support/small-disk.js'
 import { until } from '../support/until.js'
 
@@ -55,7 +56,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     assert.ok(existsSync(path.join(deck.folder, 'master.json')))
   })
 
-  test('read-only from one moment to the next: the workers of a master that is lost then drain all the same', async (t) => {
+  rareTest('read-only from one moment to the next: the workers of a master that is lost then drain all the same', async (t) => {
     const disk = smallDisk(t)
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir: path.join(disk.folder, 'data') })
     const { workers } = await deck.until({ ready: 1 })
@@ -107,7 +108,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     assert.deepEqual([code, /succeeded/.test(stdout)], [0, true])
   })
 
-  test('at a later start, full or read-only: the app is served, and the history goes on once there is room', async (t) => {
+  rareTest('at a later start, full or read-only: the app is served, and the history goes on once there is room', async (t) => {
     const disk = smallDisk(t)
     const dataDir = path.join(disk.folder, 'data')
     const before = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir })

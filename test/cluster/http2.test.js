@@ -5,20 +5,21 @@ import { once } from 'node:events'
 import { startDeckHere } from '../support/deck-here.js'
 import { hammerHttp2 } from '../support/http2-load.js'
 
-const KINDS = /** @type {const} */ ([['clear text', 'http2-app.js'], ['TLS', 'http2-over-tls.js']])
 const LOADS = /** @type {const} */ ([
   ['a new session for every request', { isKept: false }],
   ['long sessions', {}],
   ['long sessions with ten streams each', { streams: 10 }]
 ])
+/** Below HTTP/2 the one is as good as the other: TLS has the load in which most is under way. */
+const KINDS = /** @type {const} */ ([['clear text', 'http2-app.js', LOADS], ['TLS', 'http2-over-tls.js', LOADS.slice(-1)]])
 
 describe('HTTP/2 in rollouts', () => {
-  for (const [kind, app] of KINDS) {
-    test(`no stream is lost over ${kind}: ${LOADS.map(([name]) => name).join(', ')}`, async (t) => {
+  for (const [kind, app, loads] of KINDS) {
+    test(`no stream is lost over ${kind}: ${loads.map(([name]) => name).join(', ')}`, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1 })
       await deck.until({ ready: 1 })
       const url = (await deck.appUrl()).replace('localhost', '127.0.0.1')
-      for (const [name, load] of LOADS) {
+      for (const [name, load] of loads) {
         const clients = hammerHttp2(t, url, load)
         assert.equal((await deck.rollout('restart')).state, 'succeeded')
         await clients.until(({ total, sessions }) => total > 100 && sessions > 16)

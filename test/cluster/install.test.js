@@ -7,6 +7,7 @@ import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PATIENCE_MS = 120_000
@@ -58,7 +59,7 @@ describe('a fresh clone', () => {
     assert.deepEqual([stdout, await exited], ['stopped\n', [0, null]])
   })
 
-  test('is a command with the other npm that Node 20 and later come with, too', async (t) => {
+  rareTest('is a command with the other npm that Node 20 and later come with, too', async (t) => {
     const { stdout: version } = await shell('npm --version')
     const [other, folder] = [version.startsWith('10.') ? '11' : '10', tempFolder()]
     const fetched = await shell(`npm install --prefix '${folder}' npm@${other}`).catch((error) => error)

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** @param {string} policy @param {string} [how] */
 function job (policy, how = '0') {
@@ -46,7 +47,7 @@ describe('programs that come to their end', { concurrency: 3 }, () => {
     assert.deepEqual(begun(), ['1'])
   })
 
-  test('a job that was done is not done again where its master dies', async (t) => {
+  rareTest('a job that was done is not done again where its master dies', async (t) => {
     const { begun, ...options } = job('on-failure')
     const deck = await startDeck(t, 'does-a-job.js', options)
     await untilFinished(deck, 2)

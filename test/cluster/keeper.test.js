@@ -11,6 +11,7 @@ import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
@@ -36,7 +37,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     await until(() => !isAlive(master), 'the end of the master')
   })
 
-  test('a variable that only a keeper should set, set by hand, makes a master of its own', async (t) => {
+  rareTest('a variable that only a keeper should set, set by hand, makes a master of its own', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { CLUSTERDECK_KEPT: '1' } })
     await deck.until({ ready: 1 })
     assert.equal(deck.masterPid, deck.child.pid)
@@ -65,7 +66,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
   })
 
   for (const [what, variable] of /** @type {const} */ ([['a port', 'PORT'], ['a Unix socket', 'SOCKET_PATH']])) {
-    test(`${what} that nobody but the orphans holds is the next master's, by hand and without a keeper`, async (t) => {
+    test(`${what} that nobody but the orphans holds is the next master's, by hand and without a keeper`, { skip: variable === 'SOCKET_PATH' && rareOnly }, async (t) => {
       const address = variable === 'PORT' ? String(await freePort()) : path.join(tempFolder(), 'app.sock')
       const options = { workers: 1, flags: ['--no-keeper', '--orphan-ms', '1000', '--drain-idle-grace-ms', '100'], env: { [variable]: address } }
       const app = variable === 'PORT' ? 'listens-on-port.js' : 'unix-socket.js'

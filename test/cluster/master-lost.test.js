@@ -9,6 +9,7 @@ import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { hammer, openFreshConnections } from '../support/load.js'
+import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 
 const ALONE = ['--no-keeper']
@@ -214,7 +215,7 @@ describe('keeper', { concurrency: 2 }, () => {
     await until(() => !workers.some((/** @type {any} */ { pid }) => isAlive(identifyProcess(pid))))
   })
 
-  test('killed before it has taken a socket, it is missed all the same', async (t) => {
+  rareTest('killed before it has taken a socket, it is missed all the same', async (t) => {
     const deck = await startDeck(t, 'boots-slowly.js', { workers: 1, env: { BOOT_MS: '1500' } })
     await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
     deck.signal('SIGSTOP')

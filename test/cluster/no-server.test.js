@@ -6,6 +6,7 @@ import { get } from '../support/asking.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 import { withoutStarved } from '../support/starved.js'
 
 /** A busy machine takes a second to boot a worker. */
@@ -57,7 +58,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.deepEqual([next.worker, exit.cause, next.id < exit.id], [2, 'master-lost', true])
   })
 
-  test('a server of UDP alone likewise, and it answers', async (t) => {
+  rareTest('a server of UDP alone likewise, and it answers', async (t) => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: SOON, env: { PORT: String(port) } })
     await deck.until({ ready: 1 })
@@ -124,13 +125,13 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.equal(await get(`http://127.0.0.1:${port}/`), String(pid))
   })
 
-  test('one whose work is done in a thread counts as ready', async (t) => {
+  rareTest('one whose work is done in a thread counts as ready', async (t) => {
     const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'consumer' } })
     await deck.until({ ready: 1 })
     assert.deepEqual(await deck.history('type=worker.exited'), [])
   })
 
-  test('an idle pool of threads makes no server ready that does not come to listen', async (t) => {
+  rareTest('an idle pool of threads makes no server ready that does not come to listen', async (t) => {
     const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'pool' } })
     const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the end of its time')
     assert.deepEqual([withoutStarved(message), cause], ['worker 1 (slot 1) was not ready within 4 s (option ready.timeoutMs)', 'boot-failure'])

@@ -5,13 +5,14 @@ import { describe, test } from 'node:test'
 import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.js'
 import { startDeck } from '../support/deck.js'
 import { openFreshConnections } from '../support/load.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const ALONE = ['--no-keeper']
 
 /** What a worker does whose master has died. */
 describe('orphan', { concurrency: 2 }, () => {
-  test('one that a living master has claimed goes on, one whose claim is a dead one\'s or another process\'s does not', async (t) => {
+  rareTest('one that a living master has claimed goes on, one whose claim is a dead one\'s or another process\'s does not', async (t) => {
     const { orphans, lose } = await startToLose(t, 'answers-with-pid.js', { workers: 3, flags: [...ALONE, '--orphan-ms', '600'] })
     const deadMaster = await lose()
     const [claimed, abandoned, mistaken] = orphans
@@ -40,7 +41,7 @@ describe('orphan', { concurrency: 2 }, () => {
   })
 
   for (const app of ['boots-slowly.js', 'never-listens.js']) {
-    test(`a worker that is starting ends with its master: ${app}`, async (t) => {
+    test(`a worker that is starting ends with its master: ${app}`, { skip: app === 'never-listens.js' && rareOnly }, async (t) => {
       const deck = await startDeck(t, app, { workers: 1, flags: ALONE, env: { BOOT_MS: '10000' } })
       const { pid } = await deck.untilEvent(({ type }) => type === 'worker.online', 'the worker')
       const worker = identifyProcess(pid)
@@ -93,7 +94,7 @@ describe('orphan', { concurrency: 2 }, () => {
     assert.deepEqual((await deck.api('/crashes')).body.items, [])
   })
 
-  test('output that nobody reads any more does not end it', async (t) => {
+  rareTest('output that nobody reads any more does not end it', async (t) => {
     const { deck, orphans: [orphan], lose } = await startToLose(t, 'writes-with-every-request.js', { workers: 1, flags: ALONE })
     const url = await deck.appUrl()
     const masterPid = await lose()

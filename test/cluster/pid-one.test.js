@@ -7,6 +7,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
 
 const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
@@ -20,6 +21,7 @@ const KINDS = /** @type {[string, string[]][]} */ ([['the keeper', []], ['a mast
 
 describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency: 2 }, () => {
   for (const [who, flags] of KINDS) {
+    const isVariant = flags.length > 0
     test(`${who} buries the orphans of the app, and ends with 0 at a SIGTERM`, { skip: withoutNativeCalls }, async (t) => {
       const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: CONTAINED, flags })
       const { workers: [{ pid: worker }] } = await deck.until({ ready: 1 })
@@ -37,7 +39,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
       assert.deepEqual(await deck.exited, { code: 0, signal: null })
     })
 
-    test(`${who} says once that orphans stay as zombies without the native calls, and serves`, async (t) => {
+    test(`${who} says once that orphans stay as zombies without the native calls, and serves`, { skip: isVariant && rareOnly }, async (t) => {
       const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: { ...CONTAINED, ...WITHOUT_KOFFI }, flags })
       await deck.until({ ready: 1 })
       const url = await deck.appUrl()
@@ -46,7 +48,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
       assert.equal(deck.output.stderr, 'clusterdeck: this is process 1, and without the optional package koffi it cannot wait for orphans: they stay as zombies\n')
     })
 
-    test(`${who} ends with the code of a wrong command line`, async () => {
+    test(`${who} ends with the code of a wrong command line`, { skip: isVariant && rareOnly }, async () => {
       const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'start', 'no-such-app.js', ...flags], { cwd: tempFolder(), stdio: 'ignore' })
       assert.deepEqual(await once(child, 'exit'), [2, null])
     })
@@ -82,7 +84,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     await endAtOnce(deck)
   })
 
-  test('a second SIGTERM ends a master without a keeper at once with 1 as well', async (t) => {
+  rareTest('a second SIGTERM ends a master without a keeper at once with 1 as well', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED, flags: ['--no-keeper'] })
     await deck.until({ ready: 1 })
     await endAtOnce(deck)

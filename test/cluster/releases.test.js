@@ -7,6 +7,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
@@ -185,7 +186,7 @@ test('a start in a folder behind a link: each deploy follows it, a command typed
   assert.equal((await runCliHere(['status', '--data-dir', dataDir])).code, 0)
 })
 
-test('the working folder is removed, with a master that dies then: all go on where the entry is, and a command typed there is answered', async (t) => {
+rareTest('the working folder is removed, with a master that dies then: all go on where the entry is, and a command typed there is answered', async (t) => {
   const top = realpathSync(tempFolder())
   const [folder, app] = ['work', 'app'].map((name) => path.join(top, name))
   mkdirSync(folder)

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 import { openNotifySocket, WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
 
@@ -147,7 +148,7 @@ describe('without the native calls', { concurrency: 2 }, () => {
     assert.deepEqual(read().filter((line) => !line.startsWith('STATUS=')).slice(1), ['READY=1', 'STOPPING=1', 'EXTEND_TIMEOUT_USEC=45000000'])
   })
 
-  test('nor that program: said once, and the cluster runs', async (t) => {
+  rareTest('nor that program: said once, and the cluster runs', async (t) => {
     const env = { NOTIFY_SOCKET: '/run/nowhere', PATH: tempFolder() }
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env, launch: WITHOUT_KOFFI })
     await deck.until({ ready: 1 })

@@ -8,6 +8,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
+import { rareOnly } from '../support/rare.js'
 import { withoutNativeCalls } from '../support/service-manager.js'
 import { until } from '../support/until.js'
 
@@ -43,15 +44,15 @@ describe('a worker on standby', () => {
     assert.match(stdout, new RegExp(`^standby  1 of 1 ready: worker ${second.id} \\(pid ${second.pid}`, 'm'))
   })
 
-  for (const [way, flags, app = APP, env = {}] of /** @type {[string, string[], string?, Record<string, string>?][]} */ ([
+  for (const [way, flags, app = APP, env = {}, isRare = false] of /** @type {[string, string[], string?, Record<string, string>?, boolean?][]} */ ([
     ['a worker that says "ready"', ['--ready-signal', 'message']],
-    ['one that counts as ready once it runs', ['--ready-signal', 'online']],
-    ['one that is asked and warmed up first', ['--ready-path', '/', '--ready-warmup', '/', '--ready-warmup-rounds', '3']],
+    ['one that counts as ready once it runs', ['--ready-signal', 'online'], APP, {}, true],
+    ['one that is asked and warmed up first', ['--ready-path', '/', '--ready-warmup', '/', '--ready-warmup-rounds', '3'], APP, {}, true],
     ['one that has clients of its own', ['--dispatch', 'sticky']],
-    ['one on a Unix socket', [], 'unix-socket.js', { SOCKET_PATH: path.join(tempFolder(), 'app.sock') }],
+    ['one on a Unix socket', [], 'unix-socket.js', { SOCKET_PATH: path.join(tempFolder(), 'app.sock') }, true],
     ['one that looks for a free port', [], 'looks-for-a-free-port.js', { PORT: port }]
   ])) {
-    test(`works for ${way}`, { skip: flags.includes('sticky') && ((process.platform !== 'linux' && 'the kernel has no such groups') || withoutNativeCalls) }, async (t) => {
+    test(`works for ${way}`, { skip: (isRare && rareOnly) || (flags.includes('sticky') && ((process.platform !== 'linux' && 'the kernel has no such groups') || withoutNativeCalls)) }, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags], env })
       const { standby: { workers: [first] }, workers: [{ pid }] } = await standing(deck)
       process.kill(pid, 'SIGKILL')

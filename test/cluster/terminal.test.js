@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { rareOnly } from '../support/rare.js'
 
 /** Runs a program in a terminal of its own, hangs up once its standard input ends, and ends as that does. */
 const IN_A_TERMINAL = `
@@ -18,7 +19,7 @@ const lacksPython = spawnSync('python3', ['-c', 'import pty, os; os.waitstatus_t
 
 describe('a terminal', { concurrency: true, skip: lacksPython && 'makes terminals with python3' }, () => {
   for (const flags of [[], ['--no-keeper']]) {
-    test(`that is closed stops what was started from it ${flags.join('')}, as it ends node, and deploys nothing`, async (t) => {
+    test(`that is closed stops what was started from it ${flags.join('')}, as it ends node, and deploys nothing`, { skip: flags.length > 0 && rareOnly }, async (t) => {
       const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, launch: { through: ['python3', '-c', IN_A_TERMINAL] } })
       await deck.until({ ready: 1 })
       const [link] = /http:\S+\/sign-in\?code=[\w-]+/.exec(deck.output.stdout) ?? []

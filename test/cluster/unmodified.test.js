@@ -15,6 +15,7 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
@@ -109,7 +110,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await assert.rejects(ask(), { code: 'ENOENT' })
   })
 
-  test('a Unix socket whose path the app removes, before it listens and when it ends, is served by all workers, also after restarts, a crash and a master\'s death', async (t) => {
+  rareTest('a Unix socket whose path the app removes, before it listens and when it ends, is served by all workers, also after restarts, a crash and a master\'s death', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
     const deck = await startDeck(t, 'removes-its-socket.js', { workers: 2, flags: ['--drain-idle-grace-ms', '50'], env: { SOCKET_PATH: socketPath } })
     // A busy machine takes a moment to bring it back.

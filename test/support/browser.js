@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { unpackChromium } from './chromium.js'
-import './no-hang.js'
+import { atLaneEnd, isLane } from './no-hang.js'
 
 const require = createRequire(import.meta.url)
 // An import would search its megabytes for the names that they export, before it runs them.
@@ -17,7 +17,7 @@ export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-bl
 /** @typedef {{ within?: string, rules?: readonly string[] }} AuditOptions  `within`: a selector, else all of the page; `rules`: their ids, else all */
 
 /**
- * A real Chromium for tests. Every page lives in its own context (own cookies) and notes what went wrong in it.
+ * A real Chromium for tests; the files of a lane share one. Every page lives in its own context (own cookies) and notes what went wrong in it.
  *
  *     const browser = await openBrowser()
  *     const page = await browser.page({ width: 390, colorScheme: 'dark' })
@@ -27,13 +27,7 @@ export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-bl
  *     await browser.close()
  */
 export async function openBrowser () {
-  const { executablePath, env } = await unpackChromium()
-  const isRoot = process.getuid?.() === 0
-  const browser = await chromium.launch({
-    executablePath,
-    args: ['--disable-gpu', '--font-render-hinting=none', ...(isRoot ? ['--no-sandbox'] : [])],
-    env: /** @type {Record<string, string>} */ ({ ...process.env, ...env })
-  })
+  const browser = await (isLane ? shared ??= launch() : launch())
 
   return {
     version: browser.version(),
@@ -46,8 +40,27 @@ export async function openBrowser () {
     /** Another tab of somebody. @param {import('playwright-core').BrowserContext} context @returns {Promise<WatchedPage>} */
     pageIn: async (context) => watch(await context.newPage()),
 
-    close: () => browser.close()
+    /** In a lane it waits for the next file. */
+    async close () {
+      if (!isLane) return await browser.close()
+      await Promise.all(browser.contexts().map((context) => context.close()))
+    }
   }
+}
+
+/** @type {Promise<import('playwright-core').Browser> | undefined} */
+let shared
+
+async function launch () {
+  const { executablePath, env } = await unpackChromium()
+  const isRoot = process.getuid?.() === 0
+  const browser = await chromium.launch({
+    executablePath,
+    args: ['--disable-gpu', '--font-render-hinting=none', ...(isRoot ? ['--no-sandbox'] : [])],
+    env: /** @type {Record<string, string>} */ ({ ...process.env, ...env })
+  })
+  atLaneEnd(() => browser.close())
+  return browser
 }
 
 /** Chromium reports a CSP violation as a console error, so both land in `problems`. */

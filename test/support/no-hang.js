@@ -3,9 +3,26 @@ import { after } from 'node:test'
 
 const PATIENCE_MS = 60_000
 
+/** Whether this process is a lane of test/run.js, which runs many files. */
+export const isLane = process.env.TEST_LANE !== undefined
+/** @type {(() => unknown)[]} */
+const closers = []
+
 // A file whose tests have ended ends too, or says what keeps it: the runner would only stop it minutes later, without a word.
-if (process.env.NODE_TEST_CONTEXT !== undefined) {
-  after(() => { setTimeout(giveUp, PATIENCE_MS).unref() })
+if (process.env.NODE_TEST_CONTEXT !== undefined && !isLane) after(watchEnd)
+
+/** What the files of a lane share is closed after all of them. @param {() => unknown} close */
+export function atLaneEnd (close) {
+  closers.push(close)
+}
+
+export async function endLane () {
+  for (const close of closers) await close()
+  watchEnd()
+}
+
+function watchEnd () {
+  setTimeout(giveUp, PATIENCE_MS).unref()
 }
 
 function giveUp () {

@@ -1,0 +1,48 @@
+import { readdirSync } from 'node:fs'
+import path from 'node:path'
+import { run } from 'node:test'
+import { spec as SpecReporter } from 'node:test/reporters'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { tempFolder } from './support/folder.js'
+
+// Runs test files in a few processes, which take one file after the other: a process for each file would load the same modules
+// again and again, and open a browser of its own. Without arguments it runs all that `npm test` promises.
+
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const LANE = path.join(HERE, 'support', 'lane.js')
+/** Tests wait as often as they work. */
+const LANES = 5
+/** What takes long comes first, so that at the end no lane is left alone. What measures time runs alone. */
+const STAGES = [{ folders: ['browser', 'cluster', 'admin', 'unit'], lanes: LANES }, { folders: ['timed'], lanes: 1 }]
+const SLOW_MS = 30_000
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { lanes: { type: 'string' } } })
+const stages = positionals.length > 0
+  ? [{ files: positionals.map((file) => path.resolve(file)), lanes: LANES }]
+  : STAGES.map(({ folders, lanes }) => ({ files: folders.flatMap(filesOf), lanes }))
+for (const { files, lanes } of stages) {
+  if (process.exitCode) break
+  await runFiles(files, Math.min(files.length, Number(values.lanes ?? lanes)))
+}
+
+/** @param {string} folder @returns {string[]} */
+function filesOf (folder) {
+  return readdirSync(path.join(HERE, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.js')).sort().map((name) => path.join(HERE, folder, name))
+}
+
+/** @param {string[]} files @param {number} lanes */
+async function runFiles (files, lanes) {
+  // The lanes inherit it.
+  process.env.TEST_LANE = JSON.stringify({ files, claims: tempFolder() })
+  /** @type {string[]} */
+  const slow = []
+  const tests = run({ files: Array(lanes).fill(LANE), concurrency: lanes })
+  tests.on('test:fail', () => { process.exitCode = 1 })
+  tests.on('test:pass', ({ name, details }) => { if (details.type !== 'suite' && details.duration_ms > SLOW_MS) slow.push(`${name} (${Math.round(details.duration_ms / 1000)} s)`) })
+  const output = tests.compose(new SpecReporter())
+  output.pipe(process.stdout)
+  await new Promise((resolve) => output.once('end', resolve))
+  for (const each of slow) console.log(`took more than ${SLOW_MS / 1000} s: ${each}`)
+}

@@ -1,0 +1,41 @@
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { after, describe } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { endLane } from './no-hang.js'
+
+// One of the processes of test/run.js: takes the next file that no other one has taken, until there is none.
+
+const FILE_TIMEOUT_MS = 240_000
+/** @type {{ files: string[], claims: string }} */
+const { files, claims } = JSON.parse(String(process.env.TEST_LANE))
+// Nobody whom the tests start is a lane.
+delete process.env.TEST_LANE
+
+for (const [index, file] of files.entries()) if (claim(index)) await runFile(file)
+await endLane()
+
+/** @param {number} index */
+function claim (index) {
+  try {
+    mkdirSync(path.join(claims, String(index)))
+    return true
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error
+    return false
+  }
+}
+
+/** @param {string} file @returns {Promise<void>} once its tests have ended */
+function runFile (file) {
+  return new Promise((resolve) => {
+    describe(path.relative(process.cwd(), file), { timeout: FILE_TIMEOUT_MS }, async () => {
+      try {
+        await import(pathToFileURL(file).href)
+      } finally {
+        // The last hook runs after those of the file.
+        after(() => resolve())
+      }
+    })
+  })
+}
