@@ -46,7 +46,6 @@ import { roleAllows } from './roles.js'
  * @property {boolean} [location]  whether its answer says where what it has made is
  * @property {boolean} [hasTag]  whether its answer has an ETag
  * @property {boolean} [isSecret]  whether its answer holds a secret
- * @property {{ since: string, until?: string, instead?: string }} [deprecated]  days, and the path of what replaces it
  * @property {string[]} [produces]  media types, the preferred one first; JSON unless said otherwise. None: always the same, whatever a caller accepts
  * @property {Schema | Record<string, Schema>} answer  by media type, where it is not JSON alone
  * @property {Record<number, Record<string, Schema>>} [others]  answers with another status, by media type
@@ -90,7 +89,6 @@ export function routeOperations (groups, { idempotency }) {
 /** @param {Resource} resource @param {Request} req @param {Response} res @param {import('./idempotency.js').Idempotency} idempotency */
 async function answerRequest (resource, req, res, idempotency) {
   const operation = operationFor(resource, req.method)
-  if (operation.deprecated) res.set(deprecationHeaders(operation.deprecated))
   if (operation.role !== null) requireRole(req.auth, operation.role)
   if (operation.byToken && req.auth?.via !== 'token') throw new DeckError('forbidden', `${operation.byToken} requires a token, not a session`)
   /** @type {Call} */
@@ -123,18 +121,6 @@ export function requireRole (auth, role) {
     `This needs the role ${role}, and ${auth.actor} is ${auth.role}${auth.bound ? `: ${auth.bound}` : ''}`,
     { details: { role } }
   )
-}
-
-/**
- * Headers of RFC 9745 and RFC 8594.
- * @param {NonNullable<Operation['deprecated']>} deprecated @returns {Record<string, string>}
- */
-function deprecationHeaders ({ since, until, instead }) {
-  return {
-    Deprecation: `@${Date.parse(since) / 1000}`,
-    ...(until && { Sunset: new Date(until).toUTCString() }),
-    ...(instead && { Link: `<${instead}>; rel="successor-version"` })
-  }
 }
 
 /** @param {Resource} resource @param {string} method @returns {Operation} */

@@ -130,8 +130,7 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
     hasTag,
     answer,
     others = {},
-    problems = [],
-    deprecated
+    problems = []
   } = operation
   const hasId = path.includes(':id')
   const codes = [
@@ -148,7 +147,6 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
     summary,
     ...(description && { description }),
     ...(role === null && { security: [] }),
-    ...(deprecated && { deprecated: true }),
     'x-role': role ?? 'anyone',
     ...(byToken && { 'x-by-token': true }),
     ...(cli && { 'x-cli': cli }),

@@ -18,7 +18,7 @@ test('the list of pages has every page once, by its own title', () => {
   for (const { name, title } of pages) assert.equal(textOf(new URL(`${name}.md`, folder)).split('\n')[0], `# ${title}`)
 })
 
-for (const file of ['README.md', 'CONTRIBUTING.md', ...files.map((name) => `views/docs/${name}`)]) {
+for (const file of ['README.md', 'CONTRIBUTING.md', 'server/WALKS.md', ...files.map((name) => `views/docs/${name}`)]) {
   test(`every link of ${file} leads somewhere`, () => {
     const url = new URL(file, root)
     for (const href of linksOf(textOf(url)).filter((each) => !/^https?:/.test(each))) {
