@@ -34,7 +34,7 @@ const ROOMS = {
   diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
   webhooks: { because: 'webhooks hear the events alone', may: ['events/'] },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
-  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },
+  config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
@@ -42,9 +42,9 @@ const ROOMS = {
   api: { because: ADMIN, may: ['config/', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'events/', 'health.js', 'manual.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/member-name.js', 'api/problem.js', 'health.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
-  import: { because: 'what PM2 was told is read without a master', may: ['config/', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js', 'systemd/unit-quoting.js'], never: OF_THE_CLUSTER },
+  import: { because: 'what PM2 was told is read without a master', may: ['config/', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js', 'systemd/unit-quoting.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'config/', 'import/', 'launch/', 'manual.js', 'systemd/', 'system/archive.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/http.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'import/', 'launch/', 'manual.js', 'systemd/', 'system/archive.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/http.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */

@@ -82,24 +82,37 @@ export class DeckError extends Error {
 /** Where this program's own files are. */
 const OWN_FOLDER = decodeURIComponent(new URL('..', import.meta.url).pathname)
 
+/** @param {unknown} error what was thrown @returns {string | undefined} such as ENOENT */
+export function errorCode (error) {
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+/** @param {unknown} error what was thrown, by an app perhaps: anything can be @returns {string} */
+export function errorText (error) {
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error)
+}
+
 /**
  * Why our own code could not be loaded.
- * @param {any} error
+ * @param {unknown} error
  * @returns {DeckError | null} null: it is no such error
  */
 export function loadFailure (error) {
   return tooFewFiles(error) ?? notInstalled(error)
 }
 
-/** @param {any} error */
+/** @param {unknown} error */
 function tooFewFiles (error) {
-  const code = [error?.code, error?.cause?.code].find((each) => each === 'EMFILE' || each === 'ENFILE')
-  return code === undefined ? null : new DeckError('start-failed', `expected to be allowed to open at least 256 files (ulimit -n), received ${code}`, { cause: error })
+  const codes = [error, error instanceof Error ? error.cause : null].map(errorCode)
+  const code = codes.find((each) => each === 'EMFILE' || each === 'ENFILE')
+  if (code === undefined) return null
+  return new DeckError('start-failed', `expected to be allowed to open at least 256 files (ulimit -n), received ${code}`, { cause: error })
 }
 
-/** A clone has no packages before somebody installs them there, but npm makes a command of it all the same. @param {any} error */
+/** npm makes the command of a clone even if nobody has installed its packages. @param {unknown} error */
 function notInstalled (error) {
-  const [, name, importer] = /^Cannot find (?:package|module) '([^']+)'(?: imported from |\nRequire stack:\n- )([^\n]+)/.exec(error?.message ?? '') ?? []
-  if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(error?.code) || !importer?.startsWith(OWN_FOLDER)) return null
+  const pattern = /^Cannot find (?:package|module) '([^']+)'(?: imported from |\nRequire stack:\n- )([^\n]+)/
+  const [, name, importer] = pattern.exec(errorText(error)) ?? []
+  if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(errorCode(error) ?? '') || !importer?.startsWith(OWN_FOLDER)) return null
   return new DeckError('bad-install', `the package ${name} is not installed: run "npm ci --omit=dev" in ${OWN_FOLDER}`, { cause: error })
 }

@@ -44,7 +44,9 @@ export async function addStartOptions (start, { omit = [] } = {}) {
   all.filter(isCommon).forEach((option) => addOption(start, option))
   start.option('--no-keeper', 'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')
   start.optionsGroup('Fine tuning:')
-  all.filter((option) => !isCommon(option)).forEach((option) => addOption(start, option))
+  all.filter((option) => !isCommon(option) && !option.isRare).forEach((option) => addOption(start, option))
+  start.optionsGroup('Rarely needed:')
+  all.filter(({ isRare }) => isRare).forEach((option) => addOption(start, option))
 }
 
 /** @param {Option} option */

@@ -1,5 +1,5 @@
 /**
- * Which of several apps comes before which, by what each says that it depends on.
+ * The order of several apps follows from what each depends on.
  * @typedef {ReadonlyMap<string, { dependsOn: readonly string[] }>} Apps by name
  */
 
@@ -29,7 +29,7 @@ export function circleOf (apps) {
 }
 
 /**
- * Some apps with all that they depend on, each behind those; otherwise as they are listed.
+ * Lists some apps with all that they depend on. Each comes after those; apart from that the order stays.
  * @param {Apps} apps without a circle @param {Iterable<string>} names
  * @returns {string[]}
  */
@@ -49,7 +49,7 @@ export function startOrder (apps, names) {
 }
 
 /**
- * Does something with each of some apps, once it is done with those of them that depend on it; otherwise at the same time.
+ * Does something with each of some apps, once it is done with those of them that depend on it. All others run at the same time.
  * @template T
  * @param {Apps} apps without a circle @param {readonly string[]} names @param {(name: string) => Promise<T>} work which does not fail
  * @returns {Promise<T[]>} as the names
@@ -57,14 +57,15 @@ export function startOrder (apps, names) {
 export async function inStopOrder (apps, names, work) {
   /** @type {Map<string, Promise<T>>} */
   const begun = new Map()
-  // Over those too that are not meant.
+  // One may need another by way of an app that is not among them.
   const needs = new Map(names.map((name) => [name, new Set(startOrder(apps, [name]))]))
   return await Promise.all(names.map(beginApp))
 
   /** @param {string} name @returns {Promise<T>} */
   function beginApp (name) {
-    if (!begun.has(name)) begun.set(name, runAfter(name))
-    return /** @type {Promise<T>} */ (begun.get(name))
+    const running = begun.get(name) ?? runAfter(name)
+    begun.set(name, running)
+    return running
   }
 
   /** @param {string} name */

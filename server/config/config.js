@@ -6,49 +6,65 @@ import { checkExposure } from './exposure.js'
 import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
 import { movedTo, resolveLaunch } from '../launch/launch.js'
+import { isObject } from './is-object.js'
 import { didYouMean, nearestName } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 import { asNamed, pinPath } from '../system/working-folder.js'
 
+/** @typedef {import('./apps.js').ConfigFile} ConfigFile */
 /** @typedef {import('./options.js').Option} Option */
-/** @typedef {{ source: 'file' | 'environment' | 'flag' | 'program', from: string | null }} Origin where a value comes from; `from`: the file, the variable or the flag */
-/** @typedef {{ value: unknown, source: string, folder: string, origin?: Origin }} Given a value, the name under which it was given, and what its relative path starts from */
 /**
- * @typedef {Readonly<Omit<import('zod').infer<typeof SCHEMA>, 'entry' | 'cwd' | 'workers'> & { entry: string, cwd: string, workers: number, launch?: { said: string | null, notes: string[] } }>} Config
- * `entry`, `args`, `execArgv`, `env`, `cwd`: as Node is to run them, whatever was asked for; `launch`: what was made of that
+ * Where a value comes from; `from`: the file, the variable or the flag.
+ * @typedef {{ source: 'file' | 'environment' | 'flag' | 'program', from: string | null }} Origin
+ *
+ * A value, the name under which it was given, and the folder of its relative path.
+ * @typedef {{ value: unknown, source: string, folder: string, origin?: Origin }} Given
+ *
+ * @typedef {[string, Given][]} Sources  by the name of the option; what comes later counts
+ *
+ * @typedef {import('zod').infer<typeof SCHEMA>} Values
+ *
+ * `entry`, `args`, `execArgv`, `env`, `cwd`: as Node is to run them, whatever was asked for; `launch`: what was made of that.
+ * @typedef {Readonly<Omit<Values, 'entry' | 'cwd' | 'workers'> & Resolved>} Config
+ * @typedef {{ entry: string, cwd: string, workers: number, launch?: { said: string | null, notes: string[] } }} Resolved
  */
 
 const ENV_PREFIX = 'CLUSTERDECK_'
-/** Members tell them with each word, and no word of more than 16 KiB is heard. */
+/** A member repeats its labels in each message to the fleet, and a message may have 16 KiB. */
 const MAX_LABELS_BYTES = 8192
 /** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
 const ORIGINS = new WeakMap()
-// Set for workers and hooks, or read by the commands that talk to a running master.
-const OTHER_ENV = ['SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
-  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'RUNTIME_DIR'].map((name) => ENV_PREFIX + name)
+/** Variables that are no options: workers and hooks get them, or commands that talk to a running master read them. */
+const OTHER_ENV = [
+  'SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
+  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'RUNTIME_DIR'
+].map((name) => ENV_PREFIX + name)
 
 /**
- * What a master runs with: flags over environment over config file over defaults.
+ * Reads what a master runs with: flags over environment over config file over defaults.
  * @param {object} [sources]
- * @param {Record<string, unknown>} [sources.flags] by option key (`adminPort`), `config`: the file to read, and `app`: which of its apps; values may be strings
+ * @param {Flags} [sources.flags]
  * @param {Record<string, string | undefined>} [sources.env]
  * @param {string} [sources.cwd]
- * @param {string} [sources.home] where that was at the start: the data folder stays there, wherever a link on the way leads by now
+ * @param {string} [sources.home] the real path of `cwd` at the start: the data folder stays there, wherever a link on the way leads later
  * @param {() => number} [sources.countCpus] what `max` means
  * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
- * @param {string} [sources.launchIn] the folder to look in for what is started by a name or a script, instead of the working folder
+ * @param {string} [sources.launchIn] the folder in which a name or a script is looked up, instead of the working folder
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
+ *
+ * By option key (`adminPort`), with values that may be strings; `config`: the file to read, and `app`: which of its apps.
+ * @typedef {Record<string, unknown> & { config?: string, app?: string }} Flags
  */
 export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, launchIn } = {}) {
-  const { config: named, app, ...flagValues } = flags
-  const file = await readConfigFile(/** @type {string | undefined} */ (named ?? (env.CLUSTERDECK_CONFIG || undefined)), cwd, { isAgain })
-  return toConfig([...fromApp(file, /** @type {string | undefined} */ (app ?? (env.CLUSTERDECK_APP || undefined)), cwd), ...fromEnvironment(env, cwd), ...fromFlags(flagValues, cwd)], { cwd, home, countCpus, launchIn })
+  const { config: file = env.CLUSTERDECK_CONFIG || undefined, app = env.CLUSTERDECK_APP || undefined, ...others } = flags
+  const found = await readConfigFile(file, cwd, { isAgain })
+  return toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { cwd, home, countCpus, launchIn })
 }
 
 /**
- * What a master runs with that a program has started: its options, as a config file has them, over those of the file that
- * it names, if it does. Nothing else is read.
+ * Reads what a master runs with that a program has started: the program's options, as a config file has them, over those of the file
+ * that it names. Nothing else is read.
  * @param {Record<string, unknown>} options
  * @param {{ configFile?: string, cwd?: string, countCpus?: () => number, isAgain?: boolean, launchIn?: string }} [sources] as of loadConfig
  * @returns {Promise<Config>}
@@ -56,20 +72,15 @@ export async function loadConfig ({ flags = {}, env = process.env, cwd = process
  */
 export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain, isGuest: true })
-  return toConfig([...fromApp(file, undefined, cwd), ...fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })], { cwd, countCpus, launchIn })
+  const own = fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })
+  return toConfig([...fromApp(file, undefined, cwd), ...own], { cwd, countCpus, launchIn })
 }
 
-/** @param {[string, Given][]} sources what comes later counts @param {{ cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
+/** @param {Sources} sources @param {{ cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
 function toConfig (sources, { cwd, home, countCpus, launchIn }) {
   const given = oneOf('entry', 'script', sources)
   const values = validateOptions(given)
-  if (values.watch && values.releases.mode === 'snapshot') {
-    throw new DeckError('invalid-config', `${given.get('watch')?.source}: expected another releases.mode than "snapshot", whose workers run no file that anybody edits; --releases-mode live runs them in place`)
-  }
   checkTogether(values, (name) => given.get(name)?.source ?? name)
-  if (values.portPerSlot > 0 && values.dispatch === 'round-robin') {
-    throw new DeckError('invalid-config', `${given.get('portPerSlot')?.source}: expected another dispatch than "round-robin", where the workers have no sockets`)
-  }
   checkExposure(values.admin)
   checkFleet(values.fleet)
   const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), launchIn)
@@ -87,8 +98,8 @@ function toConfig (sources, { cwd, home, countCpus, launchIn }) {
 }
 
 /**
- * Of two options that say the same the one from the stronger source counts.
- * @param {string} one @param {string} other @param {[string, Given][]} sources what comes later counts
+ * Two options say the same: the one from the stronger source counts.
+ * @param {string} one @param {string} other @param {Sources} sources
  * @returns {Map<string, Given>}
  * @throws {DeckError} invalid-config
  */
@@ -96,9 +107,15 @@ function oneOf (one, other, sources) {
   const given = new Map(sources)
   const [first, second] = [given.get(one), given.get(other)]
   if (!first || !second) return given
-  if (first.origin?.source === second.origin?.source) throw new DeckError('invalid-config', `${second.source}: expected either ${one} or ${other}, received both`)
-  given.delete(sources.findLast(([name]) => name === one || name === other)?.[0] === one ? other : one)
+  if (first.origin?.source === second.origin?.source) throw invalid(second.source, `either ${one} or ${other}`, 'both')
+  const strongest = sources.findLast(([name]) => name === one || name === other)?.[0]
+  given.delete(strongest === one ? other : one)
   return given
+}
+
+/** @param {string} source @param {string} expected @param {unknown} received what was received, in words */
+function invalid (source, expected, received) {
+  return new DeckError('invalid-config', `${source}: expected ${expected}, received ${received}`)
 }
 
 /** @param {import('../launch/launch.js').Wish} wish @param {string} [folder] @returns {ReturnType<typeof resolveLaunch>} */
@@ -107,26 +124,44 @@ function launchOf (wish, folder) {
   return folder === undefined || launch.said === null ? launch : resolveLaunch(movedTo(folder, wish))
 }
 
-/** @param {ReturnType<typeof validateOptions>} values @param {Map<string, Given>} given @param {string} cwd @returns {import('../launch/launch.js').Wish} */
+/** @param {Values} values @param {Map<string, Given>} given @param {string} cwd @returns {import('../launch/launch.js').Wish} */
 function wishOf ({ script, args, execArgv, cwd: own }, given, cwd) {
   const entry = given.get('entry')
-  return { entry: /** @type {string | undefined} */ (entry?.value), script, args, execArgv, cwd: own ?? cwd, folder: entry?.folder ?? cwd, source: (given.get('script') ?? entry)?.source }
+  return {
+    entry: typeof entry?.value === 'string' ? entry.value : undefined,
+    script,
+    args,
+    execArgv,
+    cwd: own ?? cwd,
+    folder: entry?.folder ?? cwd,
+    source: (given.get('script') ?? entry)?.source
+  }
 }
 
 /**
- * What one option has against another.
- * @param {Pick<Config, 'standby' | 'dispatch' | 'rollout' | 'restart'>} values @param {(name: string) => string} [sourceOf] @throws {DeckError} invalid-config
+ * Refuses options that contradict each other.
+ * @param {Pick<Config, Together>} values @param {(name: string) => string} [sourceOf]
+ * @throws {DeckError} invalid-config
+ *
+ * @typedef {'standby' | 'dispatch' | 'rollout' | 'restart' | 'watch' | 'releases' | 'portPerSlot'} Together
  */
-function checkTogether ({ standby, dispatch, rollout, restart }, sourceOf = (name) => name) {
+function checkTogether ({ standby, dispatch, rollout, restart, watch, releases, portPerSlot }, sourceOf = (name) => name) {
   const isStopFirst = rollout.order === 'stop-first'
-  if (standby > 0) {
-    const without = `${sourceOf('standby')}: expected 0 with`
-    if (dispatch === 'round-robin') throw new DeckError('invalid-config', `${without} dispatch "round-robin", where a worker cannot be held before it listens, received ${standby}`)
-    if (isStopFirst) throw new DeckError('invalid-config', `${without} rollout.order "stop-first", as a standby worker runs the app beside those of the slots, received ${standby}`)
-    if (restart.policy !== 'always') throw new DeckError('invalid-config', `${without} restart.policy "${restart.policy}", as a standby worker would do the work of a job before it has a slot, received ${standby}`)
+  const isRoundRobin = dispatch === 'round-robin'
+  const { canary } = rollout
+  if (watch && releases.mode === 'snapshot') {
+    throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a snapshot never change', 'releases.mode "snapshot"')
   }
-  if (isStopFirst && rollout.canary.workers > 0) {
-    throw new DeckError('invalid-config', `${sourceOf('rollout.canary.workers')}: expected 0 with rollout.order "stop-first", as a canary serves beside all old workers, received ${rollout.canary.workers}`)
+  if (portPerSlot > 0 && isRoundRobin) throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
+  const noStandby =
+    isRoundRobin
+      ? '0 with dispatch "round-robin", where a worker cannot wait before it listens'
+      : isStopFirst
+        ? '0 with rollout.order "stop-first", as a standby worker runs beside those of the slots'
+        : restart.policy !== 'always' ? `0 with restart.policy "${restart.policy}", as a standby worker would do the work of a job early` : null
+  if (standby > 0 && noStandby !== null) throw invalid(sourceOf('standby'), noStandby, standby)
+  if (isStopFirst && canary.workers > 0) {
+    throw invalid(sourceOf('rollout.canary.workers'), '0 with rollout.order "stop-first", as a canary serves beside all old workers', canary.workers)
   }
 }
 
@@ -137,37 +172,45 @@ function checkTogether ({ standby, dispatch, rollout, restart }, sourceOf = (nam
  */
 function checkedAdmin (admin) {
   const { basePath, publicUrl, tls } = admin
-  if ((tls.cert === undefined) !== (tls.key === undefined)) {
-    throw new DeckError('invalid-config', `admin.tls.${tls.cert ? 'key' : 'cert'}: expected a file beside admin.tls.${tls.cert ? 'cert' : 'key'}, received nothing`)
-  }
+  checkPair('admin', tls)
   const shownBelow = publicUrl === undefined ? undefined : new URL(publicUrl).pathname.replace(/\/+$/, '')
   if (shownBelow !== undefined && basePath !== undefined && basePath !== shownBelow) {
-    throw new DeckError('invalid-config', `admin.basePath: expected ${JSON.stringify(shownBelow)}, the path of admin.publicUrl, received ${JSON.stringify(basePath)}`)
+    throw invalid('admin.basePath', `${JSON.stringify(shownBelow)}, the path of admin.publicUrl`, JSON.stringify(basePath))
   }
   return basePath === undefined && shownBelow ? { ...admin, basePath: shownBelow } : admin
 }
 
 /** @param {Config['fleet']} fleet @throws {DeckError} invalid-config */
-function checkFleet ({ token, credentials, labels, tls: { cert, key } }) {
+function checkFleet ({ token, credentials, labels, tls }) {
   const bytes = Buffer.byteLength(JSON.stringify(labels))
-  if (bytes > MAX_LABELS_BYTES) throw new DeckError('invalid-config', `fleet.labels: expected at most ${MAX_LABELS_BYTES} bytes in all, received ${bytes}`)
-  if ((cert === undefined) !== (key === undefined)) throw new DeckError('invalid-config', `fleet.tls.${cert ? 'key' : 'cert'}: expected a file beside fleet.tls.${cert ? 'cert' : 'key'}, received nothing`)
-  if (token !== undefined && credentials !== undefined) throw new DeckError('invalid-config', 'fleet.token: expected either fleet.token or fleet.credentials, received both')
+  if (bytes > MAX_LABELS_BYTES) throw invalid('fleet.labels', `at most ${MAX_LABELS_BYTES} bytes in all`, bytes)
+  checkPair('fleet', tls)
+  if (token !== undefined && credentials !== undefined) throw invalid('fleet.token', 'either fleet.token or fleet.credentials', 'both')
 }
 
-/** @param {Config} config @param {string} name of an option @returns {Origin | null} null: nobody has said anything */
+/** @param {'admin' | 'fleet'} group @param {{ cert?: string, key?: string }} tls @throws {DeckError} invalid-config */
+function checkPair (group, { cert, key }) {
+  if ((cert === undefined) === (key === undefined)) return
+  const [present, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key']
+  throw invalid(`${group}.tls.${missing}`, `a file, as ${group}.tls.${present} is set`, 'nothing')
+}
+
+/** @param {Config} config @param {string} name of an option @returns {Origin | null} null: it has its default */
 export function originOf (config, name) {
   return ORIGINS.get(config)?.get(name) ?? null
 }
 
-/** @param {Config} config @returns {string | null} the config file that has said something of it */
+/** @param {Config} config @returns {string | null} the config file, if it sets any option */
 export function configFileOf (config) {
   return [...ORIGINS.get(config)?.values() ?? []].find((origin) => origin?.source === 'file')?.from ?? null
 }
 
-/** @param {Config} config @param {Pick<Option, 'path'>} option */
+/** @param {Config} config @param {Pick<Option, 'path'>} option @returns {unknown} */
 export function valueOf (config, { path: keys }) {
-  return keys.reduce((/** @type {any} */ group, key) => group[key], config)
+  /** @type {unknown} */
+  let value = config
+  for (const key of keys) value = isObject(value) ? value[key] : undefined
+  return value
 }
 
 /**
@@ -178,29 +221,38 @@ export function valueOf (config, { path: keys }) {
  */
 export function withValues (config, wanted) {
   for (const name of Object.keys(wanted)) if (!OPTIONS.some((option) => option.name === name)) throw notAnOption(name)
-  const known = OPTIONS.map((option) => /** @type {const} */ ([option.name, Object.hasOwn(wanted, option.name) ? wanted[option.name] : valueOf(config, option)]))
-  const given = known.filter(([, value]) => value !== undefined).map(([name, value]) => /** @type {const} */ ([name, { value, source: name, folder: config.cwd }]))
-  const next = /** @type {Config} */ (deepFreeze(validateOptions(new Map(given))))
+  /** @type {Map<string, Given>} */
+  const given = new Map()
+  for (const option of OPTIONS) {
+    const { name } = option
+    const value = Object.hasOwn(wanted, name) ? wanted[name] : valueOf(config, option)
+    if (value !== undefined) given.set(name, { value, source: name, folder: config.cwd })
+  }
+  const { entry, cwd, workers } = config
+  const next = deepFreeze({ ...validateOptions(given), entry, cwd, workers })
   checkTogether(next)
   return next
 }
 
-/** @param {Record<string, unknown>} flags @param {string} folder @returns {[string, Given][]} */
+/** @param {Record<string, unknown>} flags @param {string} folder @returns {Sources} */
 function fromFlags (flags, folder) {
   return Object.entries(flags).filter(([, value]) => value !== undefined).map(([key, value]) => {
     const option = OPTIONS.find((each) => each.key === key && each.kind !== 'file')
     if (!option) throw new DeckError('unknown-option', `unknown option "${key}"${didYouMean(key, OPTIONS.map((each) => each.key))}`)
-    const source = key === 'entry' ? 'entry' : option.flag
-    return [option.name, { value: fromText(option, value), source, folder, origin: { source: 'flag', from: source } }]
+    return givenOf(option, value, { source: 'flag', from: key === 'entry' ? 'entry' : option.flag, folder })
   })
 }
 
-/** @param {Record<string, string | undefined>} env @param {string} folder @returns {[string, Given][]} */
+/** @param {Record<string, string | undefined>} env @param {string} folder @returns {Sources} */
 function fromEnvironment (env, folder) {
   refuseMistyped(Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX)))
-  return OPTIONS.filter(({ kind, env: name }) => kind !== 'file' && env[name] !== undefined && env[name] !== '').map((option) => {
-    return [option.name, { value: fromText(option, env[option.env]), source: option.env, folder, origin: { source: 'environment', from: option.env } }]
-  })
+  const set = OPTIONS.filter(({ kind, env: name }) => kind !== 'file' && env[name] !== undefined && env[name] !== '')
+  return set.map((option) => givenOf(option, env[option.env], { source: 'environment', from: option.env, folder }))
+}
+
+/** @param {Option} option @param {unknown} value @param {{ source: 'flag' | 'environment', from: string, folder: string }} place @returns {[string, Given]} */
+function givenOf (option, value, { source, from, folder }) {
+  return [option.name, { value: fromText(option, value), source: from, folder, origin: { source, from } }]
 }
 
 /**
@@ -216,35 +268,40 @@ function refuseMistyped (names) {
   }
 }
 
-/** @param {import('./apps.js').ConfigFile | null} file @param {string | undefined} app @param {string} cwd @returns {[string, Given][]} */
+/** @param {ConfigFile | null} file @param {string | undefined} app @param {string} cwd @returns {Sources} */
 function fromApp (file, app, cwd) {
   const { name, shared, own, dataDir } = pickApp(file, app, cwd)
   return [...fromFile(shared), ...nameOfDeck(name, file), ...inFolder(dataDir), ...fromFile(own)]
 }
 
-/** @param {string | null} name @param {import('./apps.js').ConfigFile | null} file @returns {[string, Given][]} */
-function nameOfDeck (name, file) {
-  return name === null || !file ? [] : [['name', { value: name, source: `apps in ${file.file}`, folder: path.dirname(file.file), origin: { source: 'file', from: file.file } }]]
+/** @param {string | null} name @param {ConfigFile | null} found @returns {Sources} */
+function nameOfDeck (name, found) {
+  if (name === null || !found) return []
+  const { file } = found
+  return [['name', { value: name, source: `apps in ${file}`, folder: path.dirname(file), origin: { source: 'file', from: file } }]]
 }
 
-/** @param {{ value: string, folder: string } | null} dataDir @returns {[string, Given][]} */
+/** @param {{ value: string, folder: string } | null} dataDir @returns {Sources} */
 function inFolder (dataDir) {
   return dataDir ? [['dataDir', { ...dataDir, source: 'dataDir' }]] : []
 }
 
-/** @param {import('./apps.js').ConfigFile | null} file @returns {[string, Given][]} */
-function fromFile (file) {
-  return file ? fromValues(file.values, { where: ` in ${file.file}`, folder: path.dirname(file.file), origin: { source: 'file', from: file.file } }) : []
+/** @param {ConfigFile | null} found @returns {Sources} */
+function fromFile (found) {
+  if (!found) return []
+  const { file, values } = found
+  return fromValues(values, { where: ` in ${file}`, folder: path.dirname(file), origin: { source: 'file', from: file } })
 }
 
 /**
- * @param {Record<string, unknown>} values nested, as in a config file @param {{ where: string, folder: string, origin: Origin }} source `where`: is said behind a name
- * @returns {[string, Given][]}
+ * @param {Record<string, unknown>} values nested, as in a config file
+ * @param {{ where: string, folder: string, origin: Origin }} source `where`: follows a name in messages
+ * @returns {Sources}
  */
 function fromValues (values, { where, folder, origin }) {
   return flattenOptions(values, [])
 
-  /** @param {Record<string, unknown>} object @param {string[]} above @returns {[string, Given][]} */
+  /** @param {Record<string, unknown>} object @param {string[]} above @returns {Sources} */
   function flattenOptions (object, above) {
     return Object.entries(object).flatMap(([key, value]) => {
       const name = [...above, key].join('.')
@@ -252,8 +309,8 @@ function fromValues (values, { where, folder, origin }) {
       if (OPTIONS.some((option) => option.name === name)) return value === undefined ? [] : [[name, { value, source, folder, origin }]]
       if (!isGroup(name)) throw unknownKey(name, where)
       if (value === undefined) return []
-      if (typeof value === 'object' && value !== null && !Array.isArray(value)) return flattenOptions(/** @type {any} */ (value), [...above, key])
-      throw new DeckError('invalid-config', `${source}: expected an object, received ${shownValue(value)}`)
+      if (isObject(value)) return flattenOptions(value, [...above, key])
+      throw invalid(source, 'an object', shownValue(value))
     })
   }
 }
@@ -272,8 +329,9 @@ function notAnOption (name) {
 
 /** @param {string} name @param {string} where */
 function unknownKey (name, where) {
+  const names = OPTIONS.map((option) => option.name)
   const groups = OPTIONS.map((option) => option.path.slice(0, -1).join('.')).filter(Boolean)
-  return new DeckError('unknown-option', `unknown option "${name}"${where}${didYouMean(name, new Set([...OPTIONS.map((option) => option.name), ...groups]))}`)
+  return new DeckError('unknown-option', `unknown option "${name}"${where}${didYouMean(name, new Set([...names, ...groups]))}`)
 }
 
 /**
@@ -297,36 +355,49 @@ function pairsOf (parts) {
   return pairs.every((pair) => pair !== null) ? Object.fromEntries(pairs.map(([, name, text]) => [name, text])) : null
 }
 
-/** @param {Map<string, Given>} given */
+/** @param {Map<string, Given>} given @returns {Values} @throws {DeckError} invalid-config */
 function validateOptions (given) {
-  /** @type {any} */
+  /** @type {Record<string, unknown>} */
   const nested = {}
   for (const { name, path: keys, kind } of OPTIONS) {
     const entry = given.get(name)
-    if (!entry) continue
-    let group = nested
-    for (const key of keys.slice(0, -1)) group = group[key] ??= {}
-    const { value, folder } = entry
-    group[/** @type {string} */ (keys.at(-1))] = kind === 'path' && typeof value === 'string' && value !== '' ? path.resolve(folder, value) : value
+    if (entry) setAt(nested, keys, kind === 'path' ? resolvedPath(entry) : entry.value)
   }
   const result = SCHEMA.safeParse(nested)
   if (result.success) return result.data
   const [issue] = result.error.issues
-  const option = /** @type {Option} */ (OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index])))
-  const { value, source } = /** @type {Given} */ (given.get(option.name))
-  if (option.kind === 'file' || option.isSecret) throw new DeckError('invalid-config', `${source}: expected ${option.expected}; wrong is ${placeOf(issue)}`)
-  throw new DeckError('invalid-config', `${source}: expected ${option.expected}, received ${shownValue(value)}`)
+  const option = OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index]))
+  const wrong = option && given.get(option.name)
+  if (!wrong) throw result.error
+  const { expected, kind, isSecret } = option
+  if (kind === 'file' || isSecret) throw new DeckError('invalid-config', `${wrong.source}: expected ${expected}; wrong is ${placeOf(issue)}`)
+  throw invalid(wrong.source, expected, shownValue(wrong.value))
+}
+
+/** @param {Record<string, unknown>} group @param {string[]} path @param {unknown} value */
+function setAt (group, [key, ...below], value) {
+  if (below.length === 0) {
+    group[key] = value
+    return
+  }
+  const inner = group[key] ??= {}
+  if (isObject(inner)) setAt(inner, below, value)
+}
+
+/** @param {Given} given */
+function resolvedPath ({ value, folder }) {
+  return typeof value === 'string' && value !== '' ? path.resolve(folder, value) : value
 }
 
 /** What is wrong, without what was received: it may be the secret. @param {import('zod').core.$ZodIssue} issue */
 function placeOf (issue) {
-  const place = issue.path.reduce((/** @type {string} */ text, part) => typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`, '')
+  const place = issue.path.map((part, index) => typeof part === 'number' ? `[${part}]` : index === 0 ? String(part) : `.${String(part)}`).join('')
   return issue.code === 'unrecognized_keys' ? `${place}: unknown ${issue.keys.map((key) => `"${key.slice(0, 40)}"`).join(', ')}` : place
 }
 
 /** @param {unknown} value */
 function shownValue (value) {
-  const text = typeof value === 'string' || typeof value === 'object' ? asJson(value) : typeof value === 'function' ? 'a function' : String(value)
+  const text = typeof value === 'function' ? 'a function' : typeof value === 'string' || typeof value === 'object' ? asJson(value) : String(value)
   return text.length > 100 ? `${text.slice(0, 99)}…` : text
 }
 
@@ -335,7 +406,7 @@ function asJson (value) {
   try {
     return String(JSON.stringify(value))
   } catch {
-    // TypeError: with a circle or a BigInt in it, as only a program can say it.
+    // TypeError: only a program can give a circle or a BigInt.
     return 'something that is no JSON'
   }
 }

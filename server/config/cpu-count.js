@@ -7,8 +7,8 @@ import path from 'node:path'
 const CGROUP_ROOT = '/sys/fs/cgroup'
 
 /**
- * How many CPUs this process may keep busy: what its affinity allows, and no more than the quota of its control groups.
- * `os.cpus().length` counts the machine's, which starts 64 workers in a container that was given 2 CPUs.
+ * Counts the CPUs that this process may keep busy: those that its affinity allows, up to the quota of its control groups.
+ * `os.cpus().length` counts those of the machine: 64 workers would start in a container that may use 2.
  * @param {{ readFile?: ReadFile, available?: () => number }} [system]
  * @returns {number} at least 1; a quota of one and a half CPUs is 2
  */
@@ -18,7 +18,7 @@ export function cpuCount ({ readFile = (file) => readFileSync(file, 'utf8'), ava
 }
 
 /**
- * Version 2: every group from this process's own up to the root may set `cpu.max`, "<quota|max> <period>".
+ * In version 2 every group, from that of this process up to the root, may set `cpu.max`, "<quota|max> <period>".
  * https://docs.kernel.org/admin-guide/cgroup-v2.html
  * @param {ReadFile} readFile
  */
@@ -31,7 +31,7 @@ function unifiedQuotas (readFile) {
 }
 
 /**
- * Version 1: the cpu controller has a hierarchy of its own, with quota and period in two files; a quota of -1 is none.
+ * In version 1 the cpu controller has its own hierarchy, with quota and period in two files; a quota of -1 means none.
  * @param {ReadFile} readFile
  */
 function legacyQuotas (readFile) {
@@ -43,8 +43,8 @@ function legacyQuotas (readFile) {
 }
 
 /**
- * The path of this process in one hierarchy, from lines such as `0::/system.slice/app.service` or `4:cpu,cpuacct:/docker/3f…`.
- * Inside a container it may be one of the host, which is not there: the root is always looked at as well.
+ * Finds the path of this process in one hierarchy, from lines such as `0::/system.slice/app.service` or `4:cpu,cpuacct:/docker/3f…`.
+ * In a container it may be a path of the host, which does not exist there: so the root is always read as well.
  * @param {ReadFile} readFile @param {(controllers: string) => boolean} isWanted
  */
 function groupOf (readFile, isWanted) {
@@ -73,7 +73,7 @@ function readText (readFile, file) {
   try {
     return readFile(file)
   } catch {
-    // No such hierarchy, group or file, or no right to see it: then it sets no limit that could be kept to.
+    // Without such a hierarchy, group or file, or without the right to read it, there is no limit to keep.
     return null
   }
 }

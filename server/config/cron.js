@@ -1,9 +1,9 @@
 import { Cron } from 'croner'
 
-/** Minutes first, or seconds before them. */
+/** Five fields begin with minutes, six with seconds. */
 const FIELDS = [5, 6]
 
-/** @param {string} text @returns {boolean} whether it is a cron expression that a time to come fits */
+/** @param {string} text @returns {boolean} whether it is a cron expression that fits some time in the future */
 export function isCron (text) {
   return FIELDS.includes(text.trim().split(/\s+/).length) && nextRun(text, new Date()) !== null
 }
@@ -16,7 +16,7 @@ export function nextRun (text, after) {
   try {
     return new Cron(text, { paused: true }).nextRun(after)
   } catch {
-    // A TypeError or RangeError that says what is wrong with it: the option says what is expected.
+    // TypeError, RangeError: no such expression. The option says what is expected.
     return null
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Nobody changes what was handed to many.
+ * Freezes data that is handed to many readers.
  * @template T @param {T} value plain data @returns {Readonly<T>}
  */
 export function deepFreeze (value) {

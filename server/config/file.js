@@ -2,8 +2,10 @@ import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { SHARE_ENV, Worker } from 'node:worker_threads'
-import { DeckError } from '../errors.js'
+import { DeckError, errorText } from '../errors.js'
+import { durationText } from '../lifecycle/duration.js'
 import { whyPathDistrusted } from '../system/trust.js'
+import { isObject } from './is-object.js'
 
 const THREAD = new URL('./file-thread.js', import.meta.url)
 const GUARD = new URL('./loading-guard.js', import.meta.url)
@@ -11,10 +13,11 @@ const PATIENCE_MS = 10_000
 const DEFAULT_NAMES = ['clusterdeck.config.js', 'clusterdeck.config.mjs', 'clusterdeck.config.json']
 
 /**
- * Reads the config file that was named, or the one that lies in the working folder, unless somebody else could have put it there.
+ * Reads the config file that was named, or that of the working folder, unless somebody else could have put it there.
  * @param {string | undefined} named
  * @param {string} cwd
- * @param {{ isAgain?: boolean, isGuest?: boolean, patienceMs?: number }} [how] `isAgain`: as it is now, though this process has read it before; `isGuest`: the process is another program's, and is not ended where the file never comes to its end
+ * @param {{ isAgain?: boolean, isGuest?: boolean, patienceMs?: number }} [how] `isAgain`: this process has read it before, and it may have changed;
+ *   `isGuest`: the process belongs to another program, and must not be ended if the file never finishes
  * @returns {Promise<{ file: string, values: Record<string, unknown> } | null>} null if there is none
  * @throws {DeckError} invalid-config
  */
@@ -26,28 +29,30 @@ export async function readConfigFile (named, cwd, { isAgain = false, isGuest = f
   if (named === undefined) checkFound(file)
   if (!isFile(file)) throw new DeckError('invalid-config', `config: expected a file, received ${file}, which does not exist`)
   const values = await loadFile(file, { isAgain, isGuest, patienceMs })
-  if (typeof values !== 'object' || values === null || Array.isArray(values)) {
+  if (!isObject(values)) {
     throw new DeckError('invalid-config', `${file}: expected an object of options, received ${describeType(values)}`)
   }
   return { file, values }
 }
 
-/** Whoever names a file trusts its owner. @param {string} file @throws {DeckError} invalid-config */
+/** A file that was found and not named may be from anybody. @param {string} file @throws {DeckError} invalid-config */
 function checkFound (file) {
   const reason = whyPathDistrusted(file)
-  if (reason !== null) throw new DeckError('invalid-config', `config: expected ${file} to be a file that only root and its user can write, but ${reason}; correct that, or name it by --config or CLUSTERDECK_CONFIG if you trust it`)
+  if (reason === null) return
+  const ways = 'correct that, or name the file by --config or CLUSTERDECK_CONFIG if you trust it'
+  throw new DeckError('invalid-config', `config: expected ${file} to be a file that only root and its user can write, but ${reason}; ${ways}`)
 }
 
-/** @param {string} file @param {{ isAgain: boolean, isGuest: boolean, patienceMs: number }} how */
+/** @param {string} file @param {{ isAgain: boolean, isGuest: boolean, patienceMs: number }} how @returns {Promise<unknown>} */
 async function loadFile (file, { isAgain, isGuest, patienceMs }) {
   try {
     if (file.endsWith('.json')) return parseFile(readFileSync(file, 'utf8'))
     if (isAgain) return await loadInThread(file, patienceMs)
     const loading = import(pathToFileURL(file).href)
     return (await (isGuest ? loading : loadGuarded(loading, file, patienceMs))).default
-  } catch (/** @type {any} */ error) {
-    // The app's own code runs here: its message is what helps, its stack is not ours to show.
-    const [reason] = String(error?.message ?? error).split('\n')
+  } catch (error) {
+    // The file is code of the user: its message helps, its stack is not ours to show.
+    const [reason] = errorText(error).split('\n')
     throw new DeckError('invalid-config', `${file}: expected a config file that loads, received: ${reason}`, { cause: error })
   }
 }
@@ -56,26 +61,26 @@ async function loadFile (file, { isAgain, isGuest, patienceMs }) {
 function parseFile (text) {
   try {
     return JSON.parse(text.replace(/^\uFEFF/, ''))
-  } catch (/** @type {any} */ error) {
-    // Some of its messages quote the text around the place, which may be a secret.
-    throw new Error(`no JSON${/ at position \d+/.exec(error.message)?.[0] ?? ''}`, { cause: error })
+  } catch (error) {
+    // Some messages of JSON.parse quote the text, which may be a secret.
+    throw new Error(`no JSON${/ at position \d+/.exec(errorText(error))?.[0] ?? ''}`, { cause: error })
   }
 }
 
 /**
- * What runs here may wait for ever, or run for ever: then neither a signal nor a timer comes through.
+ * Waits for a file that may wait or run for ever. If it runs, neither a signal nor a timer gets through.
  * @template T @param {Promise<T>} loading @param {string} file @param {number} patienceMs
  * @returns {Promise<T>}
  */
 async function loadGuarded (loading, file, patienceMs) {
-  const { CLUSTERDECK_KEPT: keeper } = process.env
-  const fd = process.channel && /** @type {any} */ (process.channel).fd
-  const isKept = keeper === String(process.ppid) && fd !== undefined
-  const guard = new Worker(GUARD, { workerData: { file, patienceMs, keeper: isKept ? { pid: process.ppid, fd } : null }, env: SHARE_ENV, execArgv: [] })
+  const { env: { CLUSTERDECK_KEPT: keeper }, channel, ppid } = process
+  const isKept = keeper === String(ppid) && channel && 'fd' in channel
+  const workerData = { file, patienceMs, keeper: isKept ? { pid: ppid, fd: channel.fd } : null }
+  const guard = new Worker(GUARD, { workerData, env: SHARE_ENV, execArgv: [] })
   try {
     return await Promise.race([loading, new Promise((_resolve, reject) => {
-      guard.once('message', () => reject(new Error(`nothing within ${patienceMs} ms`)))
-      // ENOMEM, EAGAIN: it goes without.
+      guard.once('message', () => reject(new Error(`nothing within ${durationText(patienceMs)}`)))
+      // ENOMEM, EAGAIN: the file is loaded without a guard.
       guard.once('error', () => {})
     })])
   } finally {
@@ -85,8 +90,8 @@ async function loadGuarded (loading, file, patienceMs) {
 }
 
 /**
- * Modules are loaded once in a process and stay as they were, with all that they import; a thread begins with none. What
- * the file does to its own `process.env` stays in there too.
+ * A process loads a module once and keeps it, with all that it imports; a thread begins with none. Changes that the file makes to
+ * `process.env` stay in the thread as well.
  * @param {string} file @param {number} patienceMs
  */
 async function loadInThread (file, patienceMs) {
@@ -94,7 +99,7 @@ async function loadInThread (file, patienceMs) {
   let timer
   try {
     return await new Promise((resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`nothing within ${patienceMs} ms`)), patienceMs)
+      timer = setTimeout(() => reject(new Error(`nothing within ${durationText(patienceMs)}`)), patienceMs)
       thread.once('message', ({ values, reason }) => reason === undefined ? resolve(values) : reject(new Error(reason)))
       thread.once('error', reject)
       thread.once('exit', () => reject(new Error('it ended the process')))
@@ -108,7 +113,8 @@ async function loadInThread (file, patienceMs) {
 /** @param {unknown} value */
 function describeType (value) {
   if (value === null) return 'null'
-  return Array.isArray(value) ? 'a list' : value === undefined ? 'no default export' : `a ${typeof value}`
+  if (value === undefined) return 'no default export'
+  return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
 
 /** @param {string} file */

@@ -1,5 +1,5 @@
-/** What a member of a fleet is called: a key of a bucket, a part of a subject and of a path. */
+/** The name of a member of a fleet. It is a key of a bucket, and part of a subject and of a path. */
 export const MEMBER_NAME = /^[A-Za-z\d][\w-]{0,99}$/
 
-/** What a label of it is called. */
+/** The name of a label of a member. */
 export const LABEL_NAME = /^[\w.-]{1,60}$/

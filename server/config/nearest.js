@@ -1,12 +1,12 @@
 /**
- * The known name that a mistyped one was most likely meant to be.
+ * Finds the known name that was most likely meant by a mistyped one.
  * @param {string} name
  * @param {Iterable<string>} known
  * @returns {string | null} null if none is near enough to be helpful
  */
 export function nearestName (name, known) {
   const given = normalizeName(name)
-  // A third of the letters may be wrong, and two in a short word, which covers two letters swapped; never all of them.
+  // A third of the letters may be wrong. In a short word two may be, as in two letters swapped, but never all.
   const tolerated = Math.min(Math.max(2, Math.floor(given.length / 3)), given.length - 1)
   let best = null
   let bestDistance = tolerated + 1
@@ -21,7 +21,7 @@ export function nearestName (name, known) {
 }
 
 /**
- * The same as the end of an error message.
+ * Says so at the end of an error message.
  * @param {string} name
  * @param {Iterable<string>} known
  * @returns {string} for example ` (did you mean "--workers"?)`, or nothing

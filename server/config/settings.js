@@ -6,11 +6,12 @@ import { OPTIONS } from './options.js'
 
 /**
  * @typedef {import('./config.js').Config} Config
+ * @typedef {import('./options.js').Option} Option
  * @typedef {ReturnType<typeof createSettings>} Settings
  * @typedef {{ name: string, from: unknown, to: unknown }} Change  null for what is secret
  * @typedef {{ name: string, value: unknown, configured: unknown }} RememberedChange  `configured`: what it has changed
  *
- * One option, as people see it.
+ * An option with its value.
  * @typedef {object} Setting
  * @property {string} name  its path in a config file
  * @property {unknown} value  null where nothing is set, or where it is secret
@@ -23,12 +24,12 @@ import { OPTIONS } from './options.js'
  * @property {boolean} isSecret
  */
 
-/** Where something else than the option can change. @type {Readonly<Record<string, string>>} */
+/** Another way to change it for now. @type {Readonly<Record<string, string>>} */
 const OTHER_WAYS = Object.freeze({ workers: '; PUT /api/v1/scale changes how many run now' })
 
 /**
- * What a master runs with: its configuration, and what an operator has changed since. Whoever takes something from it
- * that can change reads it when it is needed, or is told.
+ * Holds what a master runs with: its configuration, and what an operator has changed since. Readers of a value that can change read it
+ * each time, or are told.
  * @param {Config} configured @param {{ key: string }} secret  `key`: of the digest of all values, some of which are secret
  */
 export function createSettings (configured, { key }) {
@@ -40,18 +41,22 @@ export function createSettings (configured, { key }) {
     /** @returns {Setting[]} */
     list: () => OPTIONS.map(toSetting),
 
-    /** Another one after each change, and the same again where a change was taken back. */
-    digest: () => createHmac('sha256', key).update(JSON.stringify(OPTIONS.map((option) => [option.name, valueOf(current, option)]))).digest('base64url'),
+    /** Differs after each change, and is the same again if a change is undone. */
+    digest () {
+      const values = OPTIONS.map((option) => [option.name, valueOf(current, option)])
+      return createHmac('sha256', key).update(JSON.stringify(values)).digest('base64url')
+    },
 
     /**
-     * What would be after these changes; nothing has happened yet.
+     * Checks changes, and applies none.
      * @param {Record<string, unknown>} wanted  by the name of the option
      * @returns {{ config: Config, changes: Change[] }}
      * @throws {DeckError} unknown-option, not-possible, invalid-config
      */
     plan (wanted) {
       const named = OPTIONS.filter((option) => Object.hasOwn(wanted, option.name))
-      for (const { name, isLive } of named) if (!isLive) throw new DeckError('not-possible', `${name} can only be set at a start${OTHER_WAYS[name] ?? ''}`)
+      const fixed = named.find(({ isLive }) => !isLive)
+      if (fixed) throw new DeckError('not-possible', `${fixed.name} can only be set at a start${OTHER_WAYS[fixed.name] ?? ''}`)
       const config = withValues(current, wanted)
       const changed = named.filter((option) => !isSame(option, current, config))
       return { config, changes: changed.map((option) => ({ name: option.name, from: shownValue(option, current), to: shownValue(option, config) })) }
@@ -60,12 +65,13 @@ export function createSettings (configured, { key }) {
     /** @param {Config} config of a plan */
     adopt (config) { current = config },
 
-    /** @returns {RememberedChange[]} what the next master goes on with */
-    memory: () => OPTIONS.filter(isChanged).map((option) => ({ name: option.name, value: valueOf(current, option), configured: valueOf(configured, option) })),
+    /** @returns {RememberedChange[]} the changes, for the next master */
+    memory () {
+      return OPTIONS.filter(isChanged).map((option) => ({ name: option.name, value: valueOf(current, option), configured: valueOf(configured, option) }))
+    },
 
     /**
-     * Goes on with the changes of the master before. What has been configured anew since counts more, and what this
-     * version does not take is let go.
+     * Applies the changes of the master before, but for options that were configured anew since or that this version refuses.
      * @param {RememberedChange[]} remembered
      */
     restore (remembered) {
@@ -81,25 +87,30 @@ export function createSettings (configured, { key }) {
     }
   }
 
-  /** @param {import('./options.js').Option} option @returns {Setting} */
+  /** @param {Option} option @returns {Setting} */
   function toSetting (option) {
     const { name, fallback = null, description, expected, isLive, isSecret } = option
-    const origin = isChanged(option) ? { source: /** @type {const} */ ('operator'), from: null } : originOf(configured, name) ?? { source: /** @type {const} */ ('default'), from: null }
-    return { name, value: shownValue(option, current), ...origin, default: fallback, description, expected, isLive, isSecret }
+    return { name, value: shownValue(option, current), ...sourceOf(option), default: fallback, description, expected, isLive, isSecret }
   }
 
-  /** @param {import('./options.js').Option} option */
+  /** @param {Option} option @returns {Pick<Setting, 'source' | 'from'>} */
+  function sourceOf (option) {
+    if (isChanged(option)) return { source: 'operator', from: null }
+    return originOf(configured, option.name) ?? { source: 'default', from: null }
+  }
+
+  /** @param {Option} option */
   function isChanged (option) {
     return !isSame(option, configured, current)
   }
 }
 
-/** @param {import('./options.js').Option} option @param {Config} one @param {Config} other */
+/** @param {Option} option @param {Config} one @param {Config} other */
 function isSame (option, one, other) {
   return isDeepStrictEqual(valueOf(one, option), valueOf(other, option))
 }
 
-/** @param {import('./options.js').Option} option @param {Config} config */
+/** @param {Option} option @param {Config} config */
 function shownValue (option, config) {
   return option.isSecret ? null : valueOf(config, option) ?? null
 }

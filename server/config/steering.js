@@ -1,6 +1,7 @@
 /**
- * What a person can tell a rollout that runs: the command of the lifecycle, the last part of the API's path, the command
- * of the command line.
- * @typedef {typeof STEERING[number]} Steering
+ * The commands for a rollout that runs, alike in the lifecycle, in the paths of the API and on the command line.
+ * @typedef {'pause' | 'resume' | 'abort' | 'promote' | 'retry'} Steering
  */
-export const STEERING = Object.freeze(/** @type {const} */ (['pause', 'resume', 'abort', 'promote', 'retry']))
+
+/** @type {readonly Steering[]} */
+export const STEERING = Object.freeze(['pause', 'resume', 'abort', 'promote', 'retry'])

@@ -1,5 +1,5 @@
 /**
- * The value that somebody has typed for an option: numbers, true, false and lists as JSON has them; anything else is a text.
+ * Reads the value of an option as people type it: numbers, true, false and lists are JSON, anything else is a text.
  * @param {string} text @returns {unknown}
  */
 export function valueFromText (text) {
@@ -10,7 +10,7 @@ export function valueFromText (text) {
   }
 }
 
-/** How it is typed. @param {unknown} value @returns {string} */
+/** Writes a value as people type it. @param {unknown} value @returns {string} */
 export function textOfValue (value) {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

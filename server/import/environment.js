@@ -1,3 +1,4 @@
+import { isObject } from '../config/is-object.js'
 import { Expression, literalOf } from './literal.js'
 
 /** @typedef {Record<string, string | null>} Variables null: one that is not to be set */
@@ -47,11 +48,6 @@ function unsetAll (parts) {
 /** As PM2 hands it on. @param {unknown} value */
 function textOf (value) {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
-}
-
-/** @param {unknown} value @returns {value is Record<string, unknown>} */
-export function isObject (value) {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** @param {unknown} value @param {string} key */

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { isObject } from './environment.js'
+import { isObject } from '../config/is-object.js'
 import { KEYS } from './keys.js'
 
 /**

@@ -184,7 +184,7 @@ test('a message that is refused stays in its dialog, to be mended', async (t) =>
   await page.getByLabel('Data').fill('')
   await page.getByLabel('Type').fill('shutdown')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
-  await page.getByRole('alert').getByText('not what is reserved: shutdown').waitFor()
+  await page.getByRole('alert').getByText('not a reserved one: shutdown').waitFor()
   assert.deepEqual(dashboard.deck.dispatched, [])
 })
 

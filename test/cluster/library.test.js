@@ -15,7 +15,7 @@ import { tempFolder } from '../support/folder.js'
 /** @typedef {import('../../server/index.js').StartOptions} StartOptions */
 
 const APP = path.join(FIXTURES, 'answers-with-pid.js')
-const MESSAGE_TYPE = '1 to 100 characters without control characters, and not what is reserved: shutdown, NODE_…'
+const MESSAGE_TYPE = '1 to 100 characters without control characters, and not a reserved one: shutdown, NODE_…'
 const run = promisify(execFile)
 delete process.env.PORT
 

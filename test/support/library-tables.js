@@ -1,4 +1,4 @@
-import { SCHEMA } from '../../server/config/options.js'
+import { OPTIONS, SCHEMA } from '../../server/config/options.js'
 import { EVENT_TYPES } from '../../server/events/kinds.js'
 
 /** Where zod knows only what comes out. @type {Record<string, string>} */
@@ -24,7 +24,9 @@ const TYPES = {
 export function libraryTables () {
   return `// Made from the tables of options and events by \`node test/support/manual-tables.js\`.
 
-/** @typedef {${EVENT_TYPES.map(quoted).join(' | ')}} EventType */
+/**
+${inLines(`@typedef {${EVENT_TYPES.map(quoted).join(' | ')}} EventType`).join('\n')}
+ */
 
 /**
  * What a config file can say.
@@ -41,8 +43,9 @@ function propertiesOf (schema, above) {
   return Object.entries(schema.shape).flatMap(([key, field]) => {
     const name = [...above, key].join('.')
     const inner = unwrapped(field)
-    if (inner.def.type === 'object' && !isOption(field)) return [` * @property {object} [${name}]`, ...propertiesOf(inner, [...above, key])]
-    return [` * @property {${ALSO_TAKEN[name] ?? typeOf(field, name)}} [${name}]  ${aboutOf(field)}`]
+    const option = OPTIONS.find((each) => each.name === name)
+    if (!option) return [` * @property {object} [${name}]`, ...propertiesOf(inner, [...above, key])]
+    return inLines(`@property {${ALSO_TAKEN[name] ?? typeOf(field, name)}} [${name}]  ${aboutOf(option)}`)
   })
 }
 
@@ -53,22 +56,16 @@ function typeOf (field, path) {
   return TYPES[def.type](def, path)
 }
 
-/** @param {any} field with or without its default */
-function aboutOf (field) {
-  const description = metaOf(field).description.replace(OF_FLAGS_AND_FILES, '')
-  const fallback = field.safeParse(undefined).data
-  const isShown = fallback !== undefined && (typeof fallback !== 'object' || fallback.length > 0)
-  return isShown ? `${description}; default: \`${[fallback].flat().join(' ')}\`` : description
+/** @param {import('../../server/config/options.js').Option} option */
+function aboutOf ({ description, fallback }) {
+  const about = description.replace(OF_FLAGS_AND_FILES, '')
+  const isShown = fallback !== undefined && (!Array.isArray(fallback) || fallback.length > 0) && fallback?.constructor !== Object
+  return isShown ? `${about}; default: \`${[fallback].flat().join(' ')}\`` : about
 }
 
-/** @param {any} field @returns {any} */
-function metaOf (field) {
-  return field.meta() ?? metaOf(field.def.innerType)
-}
-
-/** @param {any} field @returns {boolean} a group has no description of its own */
-function isOption (field) {
-  return field !== undefined && (field.meta() !== undefined || isOption(field.def.innerType))
+/** @param {string} text @returns {string[]} lines of a comment */
+function inLines (text) {
+  return text.match(/.{1,150}(?= |$)/g)?.map((line, index) => ` * ${index === 0 ? line : ` ${line}`}`) ?? []
 }
 
 /** @param {any} field @returns {any} */

@@ -2,32 +2,42 @@ import { OPTIONS } from '../../server/config/options.js'
 
 /** Headings of the manual's page of options, what they hold (beginnings of names), and the page that says more. @type {[string, (string | null)[], string?][]} */
 const GROUPS = [
-  ['General', [null, 'sticky'], '[Connections](connections.md)'],
+  ['General', [null], '[Connections](connections.md)'],
   ['Admin page', ['admin'], '[Security](security.md)'],
-  ['Start and readiness', ['start', 'ready'], '[Readiness](readiness.md)'],
-  ['Draining and stopping', ['drain', 'stop', 'crash'], '[How it works](how-it-works.md#drain)'],
-  ['Restarts, hangs and recycling', ['restart', 'watchdog', 'recycle', 'keeper'], '[How it works](how-it-works.md#what-happens-when)'],
+  ['Start and readiness', ['ready'], '[Readiness](readiness.md)'],
+  ['Draining and stopping', ['drain'], '[How it works](how-it-works.md#drain)'],
+  ['Restarts, hangs and recycling', ['restart', 'watchdog', 'recycle'], '[How it works](how-it-works.md#what-happens-when)'],
   ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],
   ['Releases', ['releases'], '[Releases](releases.md)'],
   ['Fleet', ['fleet'], '[Fleet](fleet.md)'],
-  ['Logs, history and diagnostics', ['logs', 'history', 'diagnostics'], '[Logs](logs.md)']
+  ['Logs, history and diagnostics', ['logs', 'history'], '[Logs](logs.md)']
 ]
 
-/** The tables of options in the manual, made from the schema. */
+/** The tables of options in the manual, made from the schema: a table for each group, and the last one for what is rarely needed. */
 export function optionsTable () {
   const shown = OPTIONS.filter(({ name }) => name !== 'entry' && name !== 'args')
   const groupOf = (/** @type {string} */ name) => name.includes('.') ? name.split('.')[0] : null
   const known = new Set(GROUPS.flatMap(([, groups]) => groups))
-  for (const { name } of shown) if (!known.has(groupOf(name))) throw new Error(`no heading for the option ${name}`)
-  return GROUPS.map(([heading, groups, more]) => [
+  for (const { name, isRare } of shown) if (!isRare && !known.has(groupOf(name))) throw new Error(`no heading for the option ${name}`)
+  return [
+    ...GROUPS.map(([heading, groups, more]) => {
+      return tableOf(heading, more ? `See ${more}.` : null, shown.filter(({ name, isRare }) => !isRare && groups.includes(groupOf(name))))
+    }),
+    tableOf('Rarely needed', 'The defaults of these suit nearly every app.', shown.filter(({ isRare }) => isRare))
+  ].join('\n')
+}
+
+/** @param {string} heading @param {string | null} about @param {import('../../server/config/options.js').Option[]} options */
+function tableOf (heading, about, options) {
+  return [
     `## ${heading}`,
     '',
-    ...more ? [`See ${more}.`, ''] : [],
+    ...about === null ? [] : [about, ''],
     '| key | default | flag, environment | meaning |',
     '| --- | --- | --- | --- |',
-    ...shown.filter(({ name }) => groups.includes(groupOf(name))).map(rowOf),
+    ...options.map(rowOf),
     ''
-  ].join('\n')).join('\n')
+  ].join('\n')
 }
 
 /** @param {import('../../server/config/options.js').Option} option */

@@ -96,7 +96,7 @@ test('send refuses what is no JSON and shows where, a reserved type, and a worke
     ['send reload {now:true}', /^clusterdeck: send: expected JSON, received "now:true}" at position 1: /],
     ['send reload {"now":', /^clusterdeck: send: expected JSON, received "{\\"now\\":": Unexpected end of JSON input/],
     ['send reload word', /^clusterdeck: send: expected JSON, received "word": .*"word" is not valid JSON/],
-    ['send shutdown', /^clusterdeck: type: expected .* not what is reserved: shutdown, NODE_…, received "shutdown"/],
+    ['send shutdown', /^clusterdeck: type: expected .* not a reserved one: shutdown, NODE_…, received "shutdown"/],
     ['send reload --worker first', /^clusterdeck: --worker: expected the id of a worker, received "first"/]
   ])) {
     const { code, stdout, stderr } = await cli(line)

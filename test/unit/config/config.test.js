@@ -123,7 +123,7 @@ test('what a fleet needs is checked at the start, and no secret is shown', async
     [{ fleetLabels: 'zone' }, /^--fleet-labels: expected labels and their values such as zone=a,disk=ssd, received "zone"$/],
     [{ fleetLabels: Array.from({ length: 50 }, (_, index) => `l${index}=${'x'.repeat(200)}`).join() }, /^fleet\.labels: expected at most 8192 bytes in all, received \d+$/],
     [{ fleetAccept: 'all' }, /^--fleet-accept: expected .*"read".*received "all"$/],
-    [{ fleetTlsCert: 'app.js' }, /^fleet\.tls\.key: expected a file beside fleet\.tls\.cert, received nothing$/],
+    [{ fleetTlsCert: 'app.js' }, /^fleet\.tls\.key: expected a file, as fleet\.tls\.cert is set, received nothing$/],
     [{ fleetToken: 'hidden', fleetCredentials: 'app.js' }, /^fleet\.token: expected either fleet\.token or fleet\.credentials, received both$/]
   ])) {
     await assert.rejects(workingFolder(t).load(flags), (/** @type {any} */ error) => {
@@ -237,18 +237,18 @@ for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?
   ['a flag of the wrong type', { flags: { workers: 'many' } }, /^--workers: expected an integer from 1 to 256 or "max", received "many"$/],
   ['a flag out of range', { flags: { adminPort: '65536' } }, /^--admin-port: expected an integer from 0 to 65535, received 65536$/],
   ['a flag that is no whole number', { flags: { readyTimeoutMs: '1.5' } }, /^--ready-timeout-ms: expected an integer from 0 to 2147483647, received 1.5$/],
-  ['watching what nobody edits', { flags: { watch: 'true', releasesMode: 'snapshot' } }, /^--watch: expected another releases\.mode than "snapshot", .*--releases-mode live/],
+  ['watching what nobody edits', { flags: { watch: 'true', releasesMode: 'snapshot' } }, /^--watch: expected releases\.mode "live" \(--releases-mode live\), .*, received releases\.mode "snapshot"$/],
   ['no workers at all', { flags: { workers: '0' } }, /^--workers: expected an integer from 1 /],
   ['a variable of the wrong type', { env: { CLUSTERDECK_ADMIN_PORT: 'http' } }, /^CLUSTERDECK_ADMIN_PORT: expected an integer from 0 to 65535, received "http"$/],
   ['a choice that is none', { env: { CLUSTERDECK_DISPATCH: 'random' } }, /^CLUSTERDECK_DISPATCH: expected one of "shared", "sticky", "round-robin", received "random"$/],
-  ['a standby where none can be held', { flags: { dispatch: 'round-robin', standby: '1' } }, /^--standby: expected 0 with dispatch "round-robin", where a worker cannot be held before it listens, received 1$/],
-  ['a standby where no two may live side by side', { flags: { rolloutOrder: 'stop-first', standby: '1' } }, /^--standby: expected 0 with rollout\.order "stop-first", as a standby worker runs the app beside those of the slots, received 1$/],
-  ['a standby for a job', { flags: { restartPolicy: 'never', standby: '1' } }, /^--standby: expected 0 with restart\.policy "never", as a standby worker would do the work of a job before it has a slot, received 1$/],
+  ['a standby where none can be held', { flags: { dispatch: 'round-robin', standby: '1' } }, /^--standby: expected 0 with dispatch "round-robin", where a worker cannot wait before it listens, received 1$/],
+  ['a standby where no two may live side by side', { flags: { rolloutOrder: 'stop-first', standby: '1' } }, /^--standby: expected 0 with rollout\.order "stop-first", as a standby worker runs beside those of the slots, received 1$/],
+  ['a standby for a job', { flags: { restartPolicy: 'never', standby: '1' } }, /^--standby: expected 0 with restart\.policy "never", as a standby worker would do the work of a job early, received 1$/],
   ['a canary where no two may live side by side', { flags: { rolloutOrder: 'stop-first' }, file: { rollout: { canary: { workers: 2 } } } }, /^rollout\.canary\.workers in .*: expected 0 with rollout\.order "stop-first", as a canary serves beside all old workers, received 2$/],
   ['a time that is none', { flags: { restartCron: '61 4 * * *' } }, /^--restart-cron: expected a cron expression of 5 fields, or 6 with seconds first, such as "0 4 \* \* \*", or "", received "61 4 \* \* \*"$/],
   ['a time that never comes', { flags: { restartCron: '0 4 30 2 *' } }, /^--restart-cron: expected a cron expression .*, received "0 4 30 2 \*"$/],
   ['a time with too few fields', { env: { CLUSTERDECK_RESTART_CRON: '@daily' } }, /^CLUSTERDECK_RESTART_CRON: expected a cron expression .*, received "@daily"$/],
-  ['a port per slot without sockets', { flags: { dispatch: 'round-robin', portPerSlot: '4000' } }, /^--port-per-slot: expected another dispatch than "round-robin", where the workers have no sockets$/],
+  ['a port per slot without sockets', { flags: { dispatch: 'round-robin', portPerSlot: '4000' } }, /^--port-per-slot: expected 0 with dispatch "round-robin", where the master listens, received 4000$/],
   ['an option of the wrong type in the file', { file: { restart: { intensity: { restarts: 'x' } } } }, /^restart\.intensity\.restarts in .*clusterdeck\.config\.json: expected an integer from 1 to 10000, received "x"$/],
   ['an argument that is none, and may be a secret', { file: { args: '--password hush' } }, /^args in .*: expected a list of texts; wrong is args$/],
   ['null in the file', { file: { workers: null } }, /^workers in .*: expected .*, received null$/],
@@ -291,7 +291,7 @@ test('a config file that does not load says why, without a stack', async (t) => 
 test('an admin port that others reach in plain text is refused unless that is said twice', async (t) => {
   const { load } = workingFolder(t)
   for (const adminHost of ['0.0.0.0', '::', '10.0.0.7', 'ops.example.com', '128.0.0.1', '127.evil.example']) {
-    await assert.rejects(load({ adminHost }), { code: 'invalid-config', message: /^admin\.host: expected 127\.0\.0\.1 or another address of this machine alone, received ".*set admin\.tls, or admin\.publicUrl to the https address/ })
+    await assert.rejects(load({ adminHost }), { code: 'invalid-config', message: /^admin\.host: expected an address of this machine alone, such as 127\.0\.0\.1, received ".*set admin\.tls, or admin\.publicUrl to the https address/ })
     await assert.rejects(load({ adminHost, adminPublicUrl: 'http://ops.example.com' }), { code: 'invalid-config' })
     for (const more of [{ adminPlainHttp: true }, { adminPublicUrl: 'https://ops.example.com' }, { adminTlsCert: 'cert.pem', adminTlsKey: 'key.pem' }]) await load({ adminHost, ...more })
   }
@@ -308,7 +308,7 @@ test('where a proxy shows the admin page is said by its address, by its path or 
   await assert.rejects(load({ adminBasePath: '/other', adminPublicUrl: 'https://ops.example.com/deck' }), { code: 'invalid-config', message: 'admin.basePath: expected "/deck", the path of admin.publicUrl, received "/other"' })
   for (const adminBasePath of ['deck', '/deck/', '/', '/a b', '/"onload=', '//evil.example']) await assert.rejects(load({ adminBasePath }), { code: 'invalid-config' }, adminBasePath)
   for (const adminPublicUrl of ['ops.example.com', 'ftp://ops.example.com', 'https://me:secret@ops.example.com', 'https://ops.example.com/?a', 'https://ops.example.com/"x']) await assert.rejects(load({ adminPublicUrl }), { code: 'invalid-config' }, adminPublicUrl)
-  await assert.rejects(load({ adminTlsCert: 'cert.pem' }), { code: 'invalid-config', message: 'admin.tls.key: expected a file beside admin.tls.cert, received nothing' })
+  await assert.rejects(load({ adminTlsCert: 'cert.pem' }), { code: 'invalid-config', message: 'admin.tls.key: expected a file, as admin.tls.cert is set, received nothing' })
 })
 
 test('the entry defaults to "main" of the package.json', async (t) => {

@@ -37,7 +37,7 @@ describe('settings', () => {
     const { settings } = await configure()
     assert.deepEqual(change(settings, { standby: 2 }), [{ name: 'standby', from: 0, to: 2 }])
     const { settings: inTurn } = await configure({ dispatch: 'round-robin' })
-    assert.throws(() => inTurn.plan({ standby: 1 }), { code: 'invalid-config', message: 'standby: expected 0 with dispatch "round-robin", where a worker cannot be held before it listens, received 1' })
+    assert.throws(() => inTurn.plan({ standby: 1 }), { code: 'invalid-config', message: 'standby: expected 0 with dispatch "round-robin", where a worker cannot wait before it listens, received 1' })
   })
 
   test('say of every option where its value comes from', async () => {

@@ -129,7 +129,7 @@ test('the name that PM2 gives the number of an instance is carried over', () => 
   for (const bad of ['', 'no name', 'CLUSTERDECK_SLOT', 7]) {
     const { settings, items } = one({ script: 'a.js', instance_var: bad })
     assert.equal(settings.get('instanceVariable'), undefined)
-    assert.deepEqual([items[1].fate, items[1].note], ['left out', 'expected the name of a variable that is not one of CLUSTERDECK_'])
+    assert.deepEqual([items[1].fate, items[1].note], ['left out', 'expected the name of a variable that does not begin with CLUSTERDECK_'])
   }
 })
 
