@@ -12,6 +12,8 @@ import { startDeckHere } from '../support/deck-here.js'
 /** @typedef {import('./attacks.js').Plan} Plan */
 
 const HOSTS = ['127.0.0.1', 'localhost']
+/** Where the page is, and where the admin port: to a browser those of two hosts are two sites, whichever is which. */
+const WAYS = [['127.0.0.1', '127.0.0.1'], ['localhost', '127.0.0.1'], ['localhost', 'localhost']]
 const FILES = ['/history.csv', '/logs.txt', '/logs.ndjson', '/assets/app.css', '/assets/charts.js', '/sign-in']
 const POLLING = '/socket.io/?EIO=4&transport=polling'
 /** What would do something, if it were let through. @type {Record<string, object>} */
@@ -36,7 +38,7 @@ test('a page on the app\'s own port can read nothing of the admin port and do no
     await page.locator('html[data-live=on]').waitFor()
   }
   const wanted = await planOf(deck)
-  const ways = await Promise.all(HOSTS.flatMap((from) => HOSTS.map(async (to) => ({ from, to, link: await freshLink(deck) }))))
+  const ways = await Promise.all(WAYS.map(async ([from, to]) => ({ from, to, link: await freshLink(deck) })))
   const before = await stateOf(deck)
 
   for (const { from, to, link } of ways) {
@@ -125,7 +127,7 @@ async function planOf (deck) {
 
 /** @param {Omit<Plan, 'target' | 'link'>} plan */
 function sampleOf ({ reads, writes, forms }) {
-  const isTaken = (/** @type {unknown} */ _, /** @type {number} */ index) => index % 8 === 0
+  const isTaken = (/** @type {unknown} */ _, /** @type {number} */ index) => index % 12 === 0
   return { reads: reads.filter(isTaken), writes: writes.filter(isTaken), forms: forms.filter(isTaken) }
 }
 

@@ -61,8 +61,8 @@ function countPresses (most, press) {
 
 test('in two presses a deploy is through and its result is seen, and in two the release before is back, after a look at what changes', async (t) => {
   const releases = await createReleases('answers-with-pid.js')
-  const deck = await startDeckHere(t, releases.entry, { flags: ['--drain-idle-grace-ms', '100'] })
-  await deck.until({ ready: 2 })
+  const deck = await startDeckHere(t, releases.entry, { workers: 1, flags: ['--drain-idle-grace-ms', '100'] })
+  await deck.until({ ready: 1 })
   const url = await deck.appUrl()
   let count = 0
   await doInBothWays(t, { url: deck.adminUrl, signInLink: deck.signInLink }, async (page, within) => {
