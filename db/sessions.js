@@ -1,7 +1,7 @@
 /**
  * Who is signed in. Only the hash of a session's secret is stored: reading the file signs nobody in.
  * All times are ms since the epoch.
- * @typedef {{ hash: string, createdAt: number, expiresAt: number, name: string | null, role: string, token: number | null, owner: number | null }} Session `owner`: the user id of a browser of this machine; `name`: null for the admin token's; `token`: the one with which it ends
+ * @typedef {{ hash: string, createdAt: number, expiresAt: number, name: string | null, role: 'viewer' | 'operator' | 'admin', token: number | null, owner: number | null }} Session `owner`: the user id of a browser of this machine; `name`: null for the admin token's; `token`: the one with which it ends
  * @typedef {ReturnType<typeof createSessions>} Sessions
  */
 

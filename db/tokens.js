@@ -1,6 +1,6 @@
 /**
  * Tokens with a name, each the hash of its secret alone. Times are ms since the epoch.
- * @typedef {{ id: number, name: string, role: string, createdAt: number, createdBy: string, createdWith: number | null, root: string, expiresAt: number }} Token
+ * @typedef {{ id: number, name: string, role: 'viewer' | 'operator' | 'admin', createdAt: number, createdBy: string, createdWith: number | null, root: string, expiresAt: number }} Token
  *   `createdWith`: the token that has made it, null: the admin token; `root`: a mark of the admin token
  * @typedef {ReturnType<typeof createTokens>} Tokens
  */

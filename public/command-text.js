@@ -1,9 +1,10 @@
 /**
  * What a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form, `{workers:json}` for
  * what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left out, with the flag before it.
- * @typedef {{ method: string, path: string, headers?: Record<string, string>, body?: Record<string, string>, cli?: string[] }} Call
- * @typedef {Record<string, string>} Values  of the fields, by name
- * @typedef {{ method: string, path: string, headers: Record<string, string>, body: Record<string, unknown> | null }} Request
+ * @typedef {import('../server/api/endpoint.js').Method} Method
+ * @typedef {{ method: Method, path: string, headers?: Record<string, string>, body?: Record<string, string>, cli?: string[] }} Call
+ * @typedef {Record<string, string | undefined>} Values  of the fields, by name
+ * @typedef {{ method: Method, path: string, headers: Record<string, string>, body: Record<string, unknown> | null }} Request
  */
 
 const FIELD = /\{(\w+)(?::(json|option))?\}/g
@@ -76,7 +77,7 @@ function valueOf (text, values) {
   const [whole, name, kind] = text.matchAll(FIELD).next().value ?? []
   if (whole !== text || kind === undefined) return fillIn(text, values)
   try {
-    return JSON.parse(values[name])
+    return JSON.parse(values[name] ?? '')
   } catch (error) {
     if (kind === 'option') return values[name]
     throw error

@@ -57,6 +57,11 @@ export const PROBLEMS = Object.freeze({
   'timed-out': { status: 504, exitCode: 124, title: 'Timed out' }
 })
 
+/** @param {string} code @returns {code is ErrorCode} */
+export function isErrorCode (code) {
+  return Object.hasOwn(PROBLEMS, code)
+}
+
 /**
  * An error that its reader can act on. The message says option, expected and received where there is one.
  * `details` is plain data that may be shown to API callers (for `rollout-running`: `{ rollout: <id> }`).

@@ -57,10 +57,11 @@ function readPair ({ cert: certFile, key: keyFile }) {
   try {
     createSecureContext(pair)
     return { pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 }
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
+    const { code, message } = Object(error)
     throw new DeckError(
       'invalid-config',
-      `admin.tls: expected a certificate and its private key as PEM, received ${certFile} and ${keyFile} (${error.code ?? error.message})`,
+      `admin.tls: expected a certificate and its private key as PEM, received ${certFile} and ${keyFile} (${code ?? message})`,
       { cause: error }
     )
   }
@@ -70,8 +71,8 @@ function readPair ({ cert: certFile, key: keyFile }) {
 function readPem (name, file) {
   try {
     return readFileSync(file)
-  } catch (/** @type {any} */ error) {
-    throw new DeckError('invalid-config', `admin.tls.${name}: expected a file that can be read, received ${file} (${error.code})`, { cause: error })
+  } catch (error) {
+    throw new DeckError('invalid-config', `admin.tls.${name}: expected a file that can be read, received ${file} (${Object(error).code})`, { cause: error })
   }
 }
 

@@ -14,29 +14,28 @@ const TEXTS = /^(?:text\/|application\/(?:problem\+)?json|application\/x-ndjson|
 export function compressResponse (req, res, next) {
   const encoding = req.method === 'GET' && req.auth ? encodingFor(req) : null
   if (!encoding) return next()
-  const end = res.end.bind(res)
-  res.end = /** @type {any} */ (endCompressed)
-  next()
-
-  /** @param {any} chunk @param {[any?, any?]} rest */
-  function endCompressed (chunk, ...rest) {
+  const { end } = res
+  res.end = (/** @type {unknown[]} */ ...args) => {
+    const [chunk] = args
     const isWhole = (typeof chunk === 'string' || Buffer.isBuffer(chunk)) && !res.headersSent && !res.hasHeader('Content-Encoding')
     const content = isWhole ? Buffer.from(chunk) : null
-    if (!content || content.length < MIN_BYTES || !TEXTS.test(String(res.getHeader('Content-Type')))) return end(chunk, ...rest)
-    sendContent(content)
+    if (!content || content.length < MIN_BYTES || !TEXTS.test(String(res.getHeader('Content-Type')))) return Reflect.apply(end, res, args)
+    sendContent(content, encoding)
     return res
   }
+  next()
 
-  async function sendContent (/** @type {Buffer} */ content) {
+  /** @param {Buffer} content @param {import('../api/encoding.js').Encoding} encoding */
+  async function sendContent (content, encoding) {
     try {
-      const encoded = await encodeContent(content, /** @type {import('../api/encoding.js').Encoding} */ (encoding), PASSING)
+      const encoded = await encodeContent(content, encoding, PASSING)
       if (res.headersSent || res.destroyed) return
-      res.setHeader('Content-Encoding', String(encoding))
+      res.setHeader('Content-Encoding', encoding)
       res.setHeader('Content-Length', encoded.length)
-      end(encoded)
+      Reflect.apply(end, res, [encoded])
     } catch {
       // ENOMEM: it is sent uncompressed.
-      end(content)
+      Reflect.apply(end, res, [content])
     }
   }
 }

@@ -77,9 +77,9 @@ function createPlaces (max) {
     const holder = holders.get(socket)
     if (holder === undefined) return
     holders.delete(socket)
-    const own = /** @type {Map<Socket, number>} */ (ofHolder.get(holder))
-    own.delete(socket)
-    if (own.size === 0) ofHolder.delete(holder)
+    const own = ofHolder.get(holder)
+    own?.delete(socket)
+    if (own?.size === 0) ofHolder.delete(holder)
   }
 
   function largestHolder () {

@@ -1,10 +1,11 @@
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
 import helmet from 'helmet'
 import { DeckError } from '../errors.js'
 
 /**
  * Stands before express and before engine.io, on every request and every upgrade: engine.io does not ask again
  * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
- * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {{
  *   name: string | null,
  *   role: import('../api/roles.js').Role,
@@ -60,11 +61,10 @@ const setHelmetHeaders = helmet({
  * @returns {Record<string, string>}
  */
 export function securityHeaders () {
-  /** @type {Record<string, string>} */
-  const headers = {}
-  const res = { setHeader: (/** @type {string} */ name, /** @type {string} */ value) => { headers[name] = value }, removeHeader () {} }
-  setHelmetHeaders(/** @type {any} */ ({}), /** @type {any} */ (res), () => {})
-  return { ...headers, 'Cache-Control': 'no-store', Vary: 'Accept, Accept-Encoding, Authorization, Cookie, HX-Request' }
+  const res = new ServerResponse(new IncomingMessage(new Socket()))
+  setHelmetHeaders(res.req, res, () => {})
+  const headers = Object.entries(res.getHeaders()).map(([name, value]) => [name, String(value)])
+  return { ...Object.fromEntries(headers), 'Cache-Control': 'no-store', Vary: 'Accept, Accept-Encoding, Authorization, Cookie, HX-Request' }
 }
 
 /**

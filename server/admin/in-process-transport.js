@@ -67,7 +67,10 @@ export function createInProcessTransport (handle) {
 
   /** @param {import('./guard.js').Auth} auth @returns {import('node:stream').Duplex} */
   function connectSocket (auth) {
-    server ??= http.createServer((req, res) => handle(/** @type {import('./guard.js').Auth} */ (connections.get(req.socket)), req, res))
+    server ??= http.createServer((req, res) => {
+      const sender = connections.get(req.socket)
+      if (sender) handle(sender, req, res)
+    })
     const [near, far] = duplexPair()
     connections.set(far, auth)
     far.once('close', () => {
@@ -83,7 +86,7 @@ export function createInProcessTransport (handle) {
 
 /** @param {Record<string, string | undefined>} headers @returns {Record<string, string>} */
 function knownHeaders (headers) {
-  return /** @type {Record<string, string>} */ (Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)))
+  return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => value === undefined ? [] : [[name, value]]))
 }
 
 /** @param {AsyncIterable<Buffer>} chunks @param {number} maxBytes @throws {DeckError} payload-too-large */

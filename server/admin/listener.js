@@ -23,8 +23,8 @@ const SERVER_OPTIONS = Object.freeze({
   connectionsCheckingInterval: 5_000,
   maxHeaderSize: 16 * 1024
 })
-/** Limits for the TLS handshake. */
-const TLS_OPTIONS = Object.freeze({ handshakeTimeout: 5_000, minVersion: /** @type {const} */ ('TLSv1.2') })
+/** Limits for the TLS handshake. @type {Readonly<https.ServerOptions>} */
+const TLS_OPTIONS = Object.freeze({ handshakeTimeout: 5_000, minVersion: 'TLSv1.2' })
 /** Long, as a connection that does not fit is accepted seconds later, if at all. */
 const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
@@ -59,7 +59,7 @@ export async function loadSite () {
  * @param {string} [parts.host]
  * @param {number} [parts.port]  0: any free one
  * @param {number} [parts.portsToTry]  this one and the next ones, where it is in use
- * @param {any} [parts.socket]  a raw handle that is bound to them already
+ * @param {object} [parts.socket]  a raw handle that is bound to them already
  * @param {readonly string[]} [parts.allowedHosts]
  * @param {string} [parts.basePath]
  * @param {string} [parts.publicUrl]
@@ -128,7 +128,7 @@ export function createAdmin ({
      *   publicUrl: string,
      *   host: string,
      *   port: number,
-     *   socket: any,
+     *   socket: object | null,
      *   loaded: Promise<void>
      * }>} `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle;
      *   `loaded`: resolves once what is behind the port answers
@@ -138,12 +138,12 @@ export function createAdmin ({
       const realPort = await bindOne(outer, { host, port, socket }, portsToTry)
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
-      certificate?.renewFor(/** @type {https.Server} */ (outer))
+      if (outer instanceof https.Server) certificate?.renewFor(outer)
       open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSite(realPort) }
       outer.on('request', answerRequest)
       outer.on('clientError', refuseSocket)
       outer.on('upgrade', upgradeSocket)
-      return { url, publicUrl: open.publicUrl, host, port: realPort, socket: /** @type {any} */ (outer)._handle, loaded: open.loaded }
+      return { url, publicUrl: open.publicUrl, host, port: realPort, socket: outer._handle, loaded: open.loaded }
     },
 
     /** @returns {string} a one-time sign-in link */
@@ -249,7 +249,7 @@ export function createAdmin ({
   /** As node does, but spares a body that may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
   function refuseSocket (error, socket) {
     if (error.code === TOO_SLOW && mayTakeTime(socket)) return
-    const isBegun = /** @type {any} */ (socket)._httpMessage?.headersSent
+    const isBegun = '_httpMessage' in socket && Object(socket._httpMessage).headersSent
     if (socket.writable && !isBegun) socket.write(`HTTP/1.1 ${STATUS_OF[String(error.code)] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`)
     socket.destroy(error)
   }
@@ -266,7 +266,7 @@ export function createAdmin ({
     socket.off('error', ignoreError)
     if (site) site.upgrade(req, socket, head)
     else socket.destroy()
-    connections.heard(rawOf(/** @type {import('node:net').Socket} */ (socket)), req.auth ? holderOf(req.auth) : null)
+    connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }
 
   // close() ends idle connections only once; it would wait for those that become idle later.
@@ -300,7 +300,7 @@ function followConnections (server, admit) {
 
 /**
  * @param {http.Server} server
- * @param {{ host: string, port: number, socket?: any }} place
+ * @param {{ host: string, port: number, socket?: object }} place
  * @param {number} portsToTry
  * @returns {Promise<number>} the real port
  */
@@ -315,13 +315,14 @@ async function bindOne (server, place, portsToTry) {
   return await bindServer(server, { ...place, port: place.port + portsToTry - 1 })
 }
 
-/** @param {http.Server} server @param {{ host: string, port: number, socket?: any }} place @returns {Promise<number>} the real port */
+/** @param {http.Server} server @param {{ host: string, port: number, socket?: object }} place @returns {Promise<number>} the real port */
 function bindServer (server, { host, port, socket }) {
   return new Promise((resolve, reject) => {
-    server.once('error', (cause) => reject(bindError(/** @type {NodeJS.ErrnoException} */ (cause), { host, port })))
+    server.once('error', (cause) => reject(bindError(cause, { host, port })))
     const onListening = () => {
       server.removeAllListeners('error')
-      resolve(/** @type {import('node:net').AddressInfo} */ (server.address()).port)
+      const address = server.address()
+      resolve(typeof address === 'string' ? port : address?.port ?? port)
     }
     if (socket) server.listen(socket, BACKLOG, onListening)
     else server.listen({ host, port, exclusive: true, backlog: BACKLOG }, onListening)

@@ -1,4 +1,5 @@
-import type { Alarm, AlarmKind } from '../dashboard/alarms.js'
+import type { Server, Socket } from 'socket.io'
+import type { Alarm } from '../dashboard/alarms.js'
 import type { Update } from './live.js'
 
 /** What the live connection brings to a browser. */
@@ -16,3 +17,8 @@ export interface BrowserEvents {
   /** `after`: the newest event that the browser knows of */
   notify: (wish: { kinds: string[], after: number | null }, reply: (state: { last: number }) => void) => void
 }
+
+type Unchecked = Record<keyof BrowserEvents, (...said: unknown[]) => void>
+
+export type LiveServer = Server<Unchecked, ServerEvents>
+export type LiveSocket = Socket<Unchecked, ServerEvents>

@@ -10,7 +10,7 @@ import { throttleLatest } from './throttle-latest.js'
 
 /**
  * The live page: changes are rendered once and sent to all viewers of the same page.
- * @typedef {import('socket.io').Socket} Socket
+ * @typedef {import('./live-events.d.ts').LiveSocket} Socket
  * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events' | 'vitals' | 'fleet'>} Deck
  * @typedef {import('../dashboard/fragment.js').Shown} Shown
  * @typedef {ReturnType<typeof followPage>} Followed
@@ -51,6 +51,7 @@ const MAX_URL_CHARS = 2000
  * @returns {{ close: () => void, endOutsiders: () => void }}
  */
 export function attachLive ({ httpServer, deck, history, views, software = '', basePath = '', authenticate, now = Date.now, log = { error () {} } }) {
+  /** @type {import('./live-events.d.ts').LiveServer} */
   const io = new Server(httpServer, {
     serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
   })
@@ -60,7 +61,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   const latest = throttleLatest(watchPage)
   /** @type {NodeJS.Timeout | null} */
   let beat = null
-  /** @type {NodeJS.Timeout | NodeJS.Immediate | null} */
+  /** @type {NodeJS.Timeout | null} */
   let scheduled = null
   let lastUpdateAt = -Infinity
   /** Rollouts of the fleet on other hosts cause no event here. @type {(() => void) | null} */
@@ -161,8 +162,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** Many events of one turn make one update. */
   function scheduleUpdate () {
     if (scheduled || rooms.size === 0) return
-    const waitMs = lastUpdateAt + MIN_GAP_MS - performance.now()
-    scheduled = waitMs > 0 ? setTimeout(answerEvents, waitMs) : setImmediate(answerEvents)
+    scheduled = setTimeout(answerEvents, Math.max(0, lastUpdateAt + MIN_GAP_MS - performance.now()))
   }
 
   function answerEvents () {
@@ -183,7 +183,8 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @param {Room} room @returns {Update | null} the changes since the last rendering; null: none */
   function renderRoom (room) {
     const changed = []
-    const figures = /** @type {Record<string, string>} */ ({})
+    /** @type {Record<string, string>} */
+    const figures = {}
     for (const { id, html } of room.render()) {
       const [shown, before] = [toShown(html), room.shown.get(id)]
       for (const [key, figure] of figuresOf(html)) {
@@ -204,7 +205,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   }
 
   /** `now` sets the clock of the browser; by `url` it ignores changes of a page that it has left. */
-  function sendChanges (/** @type {{ emit: (event: string, data: object) => unknown }} */ to, /** @type {Room} */ { url }, /** @type {Update} */ update) {
+  function sendChanges (/** @type {Pick<Socket, 'emit'>} */ to, /** @type {Room} */ { url }, /** @type {Update} */ update) {
     to.emit('fragments', { now: now(), url, ...update })
   }
 
@@ -220,10 +221,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   function stopBeat () {
     if (beat) clearInterval(beat)
     beat = null
-    if (scheduled) {
-      clearTimeout(/** @type {NodeJS.Timeout} */ (scheduled))
-      clearImmediate(/** @type {NodeJS.Immediate} */ (scheduled))
-    }
+    if (scheduled) clearTimeout(scheduled)
     scheduled = null
   }
 }

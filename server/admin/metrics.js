@@ -12,7 +12,7 @@ import { operation } from '../api/endpoint.js'
  */
 
 /** @type {readonly Metric[]} */
-const METRICS = Object.freeze(/** @type {Metric[]} */ ([
+const METRICS = [
   [
     'info',
     'gauge',
@@ -80,7 +80,7 @@ const METRICS = Object.freeze(/** @type {Metric[]} */ ([
     ({ vitals }) => vitals.requests.map(({ slot, class: codeClass, value }) => ({ labels: { slot, code_class: codeClass }, value }))
   ],
   ['http_request_duration_seconds', 'histogram', 'From the headers of a request until its answer is sent.', ({ vitals }) => toHistogram(vitals.duration)]
-]))
+]
 
 const PREFIX = 'clusterdeck_'
 // The master has little to do, so measuring its event loop more often would be most of its work.

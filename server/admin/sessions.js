@@ -75,7 +75,7 @@ export function createSessions ({
       const session = findSession(req)
       if (!session) return null
       const { name, role, token, expiresAt: until } = session
-      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role: /** @type {Person['role']} */ (role), token, until }
+      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role, token, until }
     },
 
     whoHolds,
@@ -161,7 +161,8 @@ export function createSessions ({
 
   function rememberSession (/** @type {Session} */ session) {
     remembered.set(session.hash, session)
-    if (remembered.size > MAX_REMEMBERED) remembered.delete(/** @type {string} */ (remembered.keys().next().value))
+    const [oldest] = remembered.keys()
+    if (remembered.size > MAX_REMEMBERED) remembered.delete(oldest)
   }
 
   function tryStore (/** @type {string} */ purpose, /** @type {() => unknown} */ write) {

@@ -1,21 +1,21 @@
 /**
  * Answers the requests of sockets. If a socket asks more often than it is answered, only its last request counts.
- * @typedef {import('socket.io').Socket} Socket
+ * @typedef {import('./live-events.d.ts').LiveSocket} Socket
  * @typedef {ReturnType<typeof throttleLatest>} LatestThrottle
  */
 
 /** Between two answers to one socket. */
 const MIN_GAP_MS = 200
 
-/** @param {(socket: Socket, wish: any) => void} answer  the wish comes from a browser and is not checked */
+/** @template Wish @param {(socket: Socket, wish: Wish) => void} answer */
 export function throttleLatest (answer) {
-  /** @type {Map<Socket, { wish: any, timer: NodeJS.Timeout }>} */
+  /** @type {Map<Socket, { wish: Wish, timer: NodeJS.Timeout }>} */
   const waiting = new Map()
   /** @type {WeakMap<Socket, number>} */
   const answeredAt = new WeakMap()
 
   return {
-    /** @param {Socket} socket @param {any} wish */
+    /** @param {Socket} socket @param {Wish} wish */
     ask (socket, wish) {
       const earlier = waiting.get(socket)
       if (earlier) return Object.assign(earlier, { wish })
@@ -31,9 +31,9 @@ export function throttleLatest (answer) {
   }
 
   function answerWish (/** @type {Socket} */ socket) {
-    const wish = waiting.get(socket)?.wish
+    const asked = waiting.get(socket)
     forgetSocket(socket)
-    answer(socket, wish)
+    if (asked) answer(socket, asked.wish)
     answeredAt.set(socket, performance.now())
   }
 

@@ -5,7 +5,6 @@ import { DeckError } from '../errors.js'
  * Tokens with a name, a role and an end, beside the one of the data folder. A token ends with the one that made it, and all
  * end with that of the data folder.
  * @typedef {import('../../db/tokens.js').Token} Token
- * @typedef {Token & { role: import('../api/roles.js').Role }} KnownToken
  * @typedef {ReturnType<typeof createTokens>} Tokens
  */
 
@@ -34,7 +33,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
   readOrNull(() => store.keepOf(root))
 
   return {
-    /** @param {string} secret @returns {KnownToken | null} */
+    /** @param {string} secret @returns {Token | null} */
     find (secret) {
       if (!SHAPE.test(secret)) return null
       const hash = hashOf(secret)
@@ -42,20 +41,20 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
       if (!token || !isValid(token)) return null
       remembered.set(token.id, token)
       ids.set(hash, token.id)
-      return /** @type {KnownToken} */ (token)
+      return token
     },
 
     /** @param {number} id @returns {boolean} whether it may still be used */
     isValid: isKnown,
 
-    /** @returns {KnownToken[]} newest first, also those that have expired @throws {DeckError} history-unavailable */
+    /** @returns {Token[]} newest first, also those that have expired @throws {DeckError} history-unavailable */
     list () {
-      return /** @type {KnownToken[]} */ (useStore(() => store.list()).filter(({ id }) => !revoked.has(id)))
+      return useStore(() => store.list()).filter(({ id }) => !revoked.has(id))
     },
 
     /**
      * @param {{ name: string, role: import('../api/roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null }} wanted
-     * @returns {{ token: KnownToken, secret: string }} the secret is nowhere else
+     * @returns {{ token: Token, secret: string }} the secret is nowhere else
      * @throws {DeckError} not-possible, history-unavailable
      */
     create ({ name, role, ttlMs, createdBy, createdWith }) {
@@ -70,7 +69,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
 
     /**
      * It ends here in any case, and with it all that was made and opened by it.
-     * @param {number} id @returns {{ token: KnownToken, made: KnownToken[] }} @throws {DeckError} not-found, history-unavailable
+     * @param {number} id @returns {{ token: Token, made: Token[] }} @throws {DeckError} not-found, history-unavailable
      */
     revoke (id) {
       const all = (readOrNull(() => store.list()) ?? [...remembered.values()]).filter((each) => !revoked.has(each.id))
@@ -80,7 +79,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
       for (const each of [token, ...made]) revoked.add(each.id)
       for (const listener of listeners) listener()
       useStore(() => store.remove(id))
-      return /** @type {{ token: KnownToken, made: KnownToken[] }} */ ({ token, made })
+      return { token, made }
     },
 
     /** @param {() => void} listener called when one was revoked */

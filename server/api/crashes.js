@@ -94,7 +94,7 @@ export const NOTE_TEXT = z.string()
   .meta({ description: 'a text of 1 to 2000 characters', examples: ['the cart is empty after a timeout'] })
 export const ASSIGNEE = z.string().trim().min(1).max(100).meta({ description: 'a name of 1 to 100 characters', examples: ['ada'] })
 
-const ACTIONS = /** @type {const} */ ({
+const ACTIONS = Object.freeze({
   resolve: 'Marks a group as mended; it opens again if it comes back',
   mute: 'Tells nobody of a group any more',
   reopen: 'Opens a group again'

@@ -8,12 +8,12 @@ import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
 const MAX_PROFILE_MS = 60_000
 const BINARY = 'application/octet-stream'
 
-const KINDS = /** @type {const} */ (['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report'])
+const KIND = z.enum(['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report'])
 
 /** @typedef {z.infer<typeof DIAGNOSTICS>} Diagnostics */
 const DIAGNOSTICS = z.strictObject({
   id: NUMBER,
-  kind: z.enum(KINDS),
+  kind: KIND,
   worker: NUMBER,
   slot: NUMBER,
   pid: NUMBER,
@@ -29,7 +29,7 @@ const DIAGNOSTICS = z.strictObject({
 }).meta({ id: 'Diagnostics' })
 
 const START_BODY = z.strictObject({
-  kind: z.enum(KINDS).describe('"cpu-profile", "heap-snapshot", "heap-statistics" or "report"'),
+  kind: KIND.describe('"cpu-profile", "heap-snapshot", "heap-statistics" or "report"'),
   durationMs: z.int().min(100).max(MAX_PROFILE_MS).optional().describe(`an integer from 100 to ${MAX_PROFILE_MS}: how long to profile`)
 }).meta({ examples: [{ kind: 'cpu-profile', durationMs: 10_000 }] })
 

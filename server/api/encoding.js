@@ -3,7 +3,8 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 
 /** How an answer is made smaller, where whoever asks can read that. @typedef {'br' | 'gzip'} Encoding */
 
-const ENCODINGS = /** @type {const} */ (['br', 'gzip'])
+/** @type {readonly Encoding[]} */
+const ENCODINGS = Object.freeze(['br', 'gzip'])
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 

@@ -1,3 +1,4 @@
+import { promisify } from 'node:util'
 import express, { Router } from 'express'
 import { DeckError } from '../errors.js'
 import { cutEndlessBody, takeTime } from './body.js'
@@ -14,7 +15,7 @@ import { roleAllows } from './roles.js'
  */
 
 /**
- * @template [Q=any] @template [B=any]
+ * @template [Q=Record<string, unknown>] @template [B=Record<string, unknown>]
  * @typedef {object} Call
  * @property {Request} req
  * @property {Response} res
@@ -28,7 +29,7 @@ import { roleAllows } from './roles.js'
 /** @typedef {{ headers?: Record<string, string>, body: unknown }} Reply */
 
 /**
- * @template {import('zod').ZodObject} [Q=any] @template {import('zod').ZodObject} [B=any]
+ * @template {import('zod').ZodObject} [Q=import('zod').ZodObject] @template {import('zod').ZodObject} [B=import('zod').ZodObject]
  * @typedef {object} Operation
  * @property {string} name  of the method that a generated client has for it
  * @property {string} summary
@@ -61,7 +62,7 @@ const JSON_TYPE = 'application/json'
 const BODY_LIMIT_BYTES = 64 * 1024
 
 // Not strict: a body such as `3` is valid JSON of the wrong shape, which is another error. Not inflated: 64 KiB means 64 KiB.
-const readJson = express.json({ limit: BODY_LIMIT_BYTES, strict: false, inflate: false, type: JSON_TYPE })
+const readJson = promisify(express.json({ limit: BODY_LIMIT_BYTES, strict: false, inflate: false, type: JSON_TYPE }))
 
 /**
  * Exists for its types: `handle` gets what `query` and `body` describe.
@@ -95,7 +96,8 @@ async function answerRequest (resource, req, res, idempotency) {
   const call = {
     req,
     res,
-    auth: /** @type {any} */ (req.auth),
+    // Only an operation that anybody may ask for gets none, and it reads none.
+    auth: /** @type {import('../admin/guard.js').Auth} */ (req.auth),
     id: req.params.id === undefined ? 0 : parseId(req.params.id),
     query: parseQuery(operation.query ?? NO_QUERY, req.url),
     type: negotiateType(req, operation.produces ?? [JSON_TYPE]),
@@ -103,7 +105,7 @@ async function answerRequest (resource, req, res, idempotency) {
   }
   const runOperation = async () => operation.handle(call)
   const reply = await (req.method === 'POST' && !operation.isPassedOn
-    ? idempotency.once(call, operation, /** @type {() => Promise<Reply>} */ (runOperation))
+    ? idempotency.once(call, operation, runOperation)
     : runOperation())
   if (!reply || res.destroyed) return
   res.status(operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
@@ -111,6 +113,7 @@ async function answerRequest (resource, req, res, idempotency) {
 
 /**
  * @param {import('../admin/guard.js').Auth | null | undefined} auth @param {import('./roles.js').Role} role
+ * @returns {asserts auth is import('../admin/guard.js').Auth}
  * @throws {DeckError} unauthenticated, forbidden
  */
 export function requireRole (auth, role) {
@@ -125,7 +128,8 @@ export function requireRole (auth, role) {
 
 /** @param {Resource} resource @param {string} method @returns {Operation} */
 function operationFor (resource, method) {
-  const operation = resource[/** @type {Method} */ (method === 'HEAD' ? 'GET' : method)]
+  const wanted = method === 'HEAD' ? 'GET' : method
+  const [, operation] = Object.entries(resource).find(([known]) => known === wanted) ?? []
   if (operation) return operation
   const allow = Object.keys(resource).flatMap((known) => known === 'GET' ? ['GET', 'HEAD'] : [known]).join(', ')
   throw new DeckError('method-not-allowed', `${method} is not allowed here: expected ${allow}`, { details: { allow } })
@@ -145,9 +149,7 @@ async function bodyOf (operation, req, res) {
   if (operation.takes !== undefined) return acceptStream(operation.takes, req)
   if (!hasBody(req)) return parseBody(operation.body ?? NO_BODY, {})
   checkType(req, JSON_TYPE)
-  await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
-    readJson(cutEndlessBody(req), res, (/** @type {unknown} */ error) => error ? reject(error) : resolve())
-  }))
+  await readJson(cutEndlessBody(req), res)
   return parseBody(operation.body ?? NO_BODY, req.body)
 }
 

@@ -19,19 +19,19 @@ const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** One step of a chart. */
-const STEPS_MS = Object.freeze({
-  '1s': SECOND_MS,
-  '5s': 5 * SECOND_MS,
-  '15s': 15 * SECOND_MS,
-  '1m': MINUTE_MS,
-  '5m': 5 * MINUTE_MS,
-  '15m': 15 * MINUTE_MS,
-  '1h': HOUR_MS,
-  '3h': 3 * HOUR_MS,
-  '1d': 24 * HOUR_MS
-})
-const STEP_NAMES = /** @type {(keyof typeof STEPS_MS)[]} */ (Object.keys(STEPS_MS))
+/** The steps of a chart, the shortest first. */
+const STEPS = Object.freeze([
+  { name: '1s', stepMs: SECOND_MS },
+  { name: '5s', stepMs: 5 * SECOND_MS },
+  { name: '15s', stepMs: 15 * SECOND_MS },
+  { name: '1m', stepMs: MINUTE_MS },
+  { name: '5m', stepMs: 5 * MINUTE_MS },
+  { name: '15m', stepMs: 15 * MINUTE_MS },
+  { name: '1h', stepMs: HOUR_MS },
+  { name: '3h', stepMs: 3 * HOUR_MS },
+  { name: '1d', stepMs: 24 * HOUR_MS }
+])
+const STEP_NAMES = STEPS.map(({ name }) => name)
 const MAX_STEPS = 500
 const DEFAULT_RANGE_MS = 24 * HOUR_MS
 // The database reads for a few milliseconds in each turn; after these turns the answer has a cursor.
@@ -79,7 +79,8 @@ export function eventCountResources ({ history, now }) {
     }
   }
 
-  async function countEvents (/** @type {Record<string, any>} */ { until = now(), since = until - DEFAULT_RANGE_MS, step, cursor, ...filters }) {
+  /** @param {import('../../db/event-search.js').EventQuery & { since?: number, until?: number, step?: string }} query */
+  async function countEvents ({ until = now(), since = until - DEFAULT_RANGE_MS, step, cursor, ...filters }) {
     const stepMs = stepOf({ since, until, step })
     const { items, next } = await countAll({ ...filters, since, until, cursor }, stepMs)
     return {
@@ -121,14 +122,14 @@ function addTo (counts, more) {
     : more)
 }
 
-/** @param {{ since: number, until: number, step?: keyof typeof STEPS_MS }} query @throws {DeckError} `invalid-query` */
+/** @param {{ since: number, until: number, step?: string }} query @throws {DeckError} `invalid-query` */
 function stepOf ({ since, until, step }) {
-  const hasFewSteps = (/** @type {keyof typeof STEPS_MS} */ name) => (until - since) / STEPS_MS[name] <= MAX_STEPS
-  const chosen = step ?? STEP_NAMES.find(hasFewSteps)
-  if (chosen !== undefined && hasFewSteps(chosen)) return STEPS_MS[chosen]
+  const counts = STEPS.filter(({ name }) => step === undefined || name === step).map(({ stepMs }) => ({ stepMs, count: (until - since) / stepMs }))
+  const chosen = counts.find(({ count }) => count <= MAX_STEPS)
+  if (chosen) return chosen.stepMs
   throw new DeckError(
     'invalid-query',
-    `${step ? 'step' : 'since'}: expected at most ${MAX_STEPS} steps from since to until, received ${Math.ceil((until - since) / STEPS_MS[step ?? '1d'])}`
+    `${step ? 'step' : 'since'}: expected at most ${MAX_STEPS} steps from since to until, received ${Math.ceil(counts[counts.length - 1].count)}`
   )
 }
 

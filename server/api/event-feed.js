@@ -89,15 +89,15 @@ export function eventFeedResources ({ deck, history }, stream) {
   }
 }
 
-/** @param {import('node:http').ServerResponse} res */
+/** @param {import('node:http').ServerResponse} res @returns {Promise<void>} */
 function waitForDrain (res) {
-  return /** @type {Promise<void>} */ (new Promise((resolve) => {
+  return new Promise((resolve) => {
     const stopWaiting = () => {
       res.off('drain', stopWaiting).off('close', stopWaiting)
       resolve()
     }
     res.once('drain', stopWaiting).once('close', stopWaiting)
-  }))
+  })
 }
 
 /** @param {string | string[] | undefined} header @returns {number | null} */

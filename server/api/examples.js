@@ -1,7 +1,8 @@
 /**
  * Makes an example from a JSON Schema: its own example, else the simplest value that it allows.
- * @param {Record<string, any>} schema
- * @param {Record<string, any>} components by name, what the schema refers to
+ * @typedef {import('./openapi.js').Json} Json
+ * @param {Json} schema
+ * @param {Json} components by name, what the schema refers to
  * @returns {unknown}
  */
 export function exampleOf (schema, components) {
@@ -10,13 +11,13 @@ export function exampleOf (schema, components) {
   if ('const' in schema) return schema.const
   if (values) return values[0]
   if ($ref) return exampleOf(components[$ref.slice($ref.lastIndexOf('/') + 1)], components)
-  if (anyOf) return exampleOf(anyOf.find((/** @type {any} */ each) => each.type !== 'null'), components)
+  if (anyOf) return exampleOf(anyOf.find((/** @type {Json} */ each) => each.type !== 'null'), components)
   if (type === 'array') return [exampleOf(schema.items, components)]
   if (type === 'object') return Object.fromEntries(Object.entries(schema.properties ?? {}).map(([key, each]) => [key, exampleOf(each, components)]))
   return simplestValue(schema)
 }
 
-/** @param {Record<string, any>} schema */
+/** @param {Json} schema */
 function simplestValue ({ type, format, minimum = 0 }) {
   if (format === 'date-time') return '2026-01-31T12:00:00.000Z'
   if (format === 'uri') return 'http://127.0.0.1:9777/'

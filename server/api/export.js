@@ -17,10 +17,12 @@ const SLICE = 200
 // An event may hold a stack of many kilobytes, so a slice is also limited by size.
 const CHUNK_CHARS = 64 * 1024
 
-const COLUMNS = /** @type {const} */ (['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid', 'release', 'rollout',
+/** @type {readonly (keyof DeckEvent)[]} */
+const COLUMNS = Object.freeze(['id', 'at', 'type', 'cause', 'slot', 'worker', 'pid', 'release', 'rollout',
   'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'])
 
-const FORMATS = Object.freeze(/** @type {Record<string, { head: string, line: (event: DeckEvent) => string, file: string }>} */ ({
+/** @type {Readonly<Record<string, { head: string, line: (event: DeckEvent) => string, file: string }>>} */
+const FORMATS = Object.freeze({
   [CSV_TYPE]: {
     head: `${COLUMNS.join(',')}\r\n`,
     line: (event) => `${COLUMNS.map((column) => csvCell(event[column])).join(',')}\r\n`,
@@ -31,7 +33,7 @@ const FORMATS = Object.freeze(/** @type {Record<string, { head: string, line: (e
     line: (event) => `${JSON.stringify(event)}\n`,
     file: 'clusterdeck-events.ndjson'
   }
-}))
+})
 
 /**
  * Ends when everything is sent or the caller has gone.
@@ -115,6 +117,6 @@ export function csvCell (value) {
   return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }
 
-function isAbort (/** @type {any} */ error) {
-  return error?.code === 'ERR_STREAM_PREMATURE_CLOSE'
+function isAbort (/** @type {unknown} */ error) {
+  return Object(error).code === 'ERR_STREAM_PREMATURE_CLOSE'
 }

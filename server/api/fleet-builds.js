@@ -39,7 +39,7 @@ function targetOf (members, rollout) {
   const arrived = rollout && rollout.kind !== 'restart'
     ? known.filter(({ member }) => ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state))
     : []
-  const codesOf = (/** @type {Member[]} */ of) => of.map(({ code }) => /** @type {Code} */ (code))
+  const codesOf = (/** @type {Member[]} */ of) => of.flatMap(({ code }) => code ?? [])
   if (arrived.length > 0) return { code: mostCommonCode(codesOf(arrived)).code, text: `what rollout ${rollout?.id} of the fleet has left` }
   const newest = newestOf(codesOf(known))
   if (newest) return { code: newest, text: 'the highest version of this app' }

@@ -58,11 +58,12 @@ const SETTLED = z
   .strictObject({ fingerprint: NAME, ...ASKED, members: z.array(z.strictObject({ member: MEMBER, id: NUMBER })).describe('those that had the group') })
   .meta({ id: 'FleetCrashSettled' })
 
-const SUMMARIES = /** @type {const} */ ({
-  resolve: 'Marks a group as mended on all members',
-  mute: 'Tells nobody of a group any more, on all members',
-  reopen: 'Opens a group again on all members'
-})
+/** With what each does. @type {readonly [import('../crashes/crashes.js').CrashAction, string][]} */
+const ACTIONS = Object.freeze([
+  ['resolve', 'Marks a group as mended on all members'],
+  ['mute', 'Tells nobody of a group any more, on all members'],
+  ['reopen', 'Opens a group again on all members']
+])
 
 /**
  * @param {{ deck: import('../deck.js').Deck, now: () => number }} parts
@@ -84,10 +85,10 @@ export function fleetCrashResources ({ deck, now }) {
         handle: async ({ query, auth }) => ({ body: await fleetOf(deck).crashes(query, auth) })
       })
     },
-    ...Object.fromEntries(/** @type {const} */ (['resolve', 'mute', 'reopen']).map((action) => [`/fleet/crashes/:fingerprint/${action}`, {
+    ...Object.fromEntries(ACTIONS.map(([action, summary]) => [`/fleet/crashes/:fingerprint/${action}`, {
       POST: operation({
         name: `${action}FleetCrash`,
-        summary: SUMMARIES[action],
+        summary,
         description: 'Reaches those that answer; the others keep the group as it is.',
         role: 'operator',
         cli: `clusterdeck fleet ${action} v1:0123456789abcdef0123456789abcdef`,

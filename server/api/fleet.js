@@ -23,6 +23,8 @@ const ARCHIVE_TYPE = 'application/gzip'
 const MAX_WAIT_MS = 604_800_000
 
 /** The body that starts a rollout. */
+/** What can be done to a running rollout. @type {readonly ('pause' | 'resume' | 'abort')[]} */
+const ORDERS = Object.freeze(['pause', 'resume', 'abort'])
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member, to be deployed'),
@@ -128,7 +130,7 @@ export function fleetResources ({ deck }) {
         handle: async ({ req, query, auth }) => ({ body: await fleetOf(deck).push(query.digest, bytesOf(req), auth.actor) })
       })
     },
-    ...Object.fromEntries(/** @type {const} */ (['pause', 'resume', 'abort']).map((order) => [`/fleet/rollout/${order}`, {
+    ...Object.fromEntries(ORDERS.map((order) => [`/fleet/rollout/${order}`, {
       POST: operation({
         name: `${order}FleetRollout`,
         summary: order,

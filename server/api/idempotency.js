@@ -37,8 +37,8 @@ export function createIdempotency ({ store, now }) {
   return {
     /**
      * @param {Call} call @param {{ isSecret?: boolean }} operation
-     * @param {() => Promise<Reply>} work
-     * @returns {Promise<Reply>}
+     * @param {() => Promise<Reply | undefined>} work  undefined: it has answered itself, so there is nothing to keep
+     * @returns {Promise<Reply | undefined>}
      * @throws {DeckError} bad-request, idempotency-key-in-use, idempotency-key-reused, and what `work` throws
      */
     async once (call, { isSecret = false }, work) {
@@ -66,9 +66,9 @@ export function createIdempotency ({ store, now }) {
         running.delete(key)
       }
 
-      /** @param {Reply} reply */
+      /** @param {Reply | undefined} reply */
       function keepReply (reply) {
-        keepOutcome({ reply })
+        if (reply) keepOutcome({ reply })
         return reply
       }
 
@@ -110,7 +110,8 @@ export function createIdempotency ({ store, now }) {
   /** @param {string} key @param {Kept} kept @param {{ isSecret: boolean }} how */
   function storeOutcome (key, kept, { isSecret }) {
     remembered.set(key, kept)
-    if (remembered.size > MAX_REMEMBERED) remembered.delete(/** @type {string} */ (remembered.keys().next().value))
+    const [oldest] = remembered.keys()
+    if (remembered.size > MAX_REMEMBERED) remembered.delete(oldest)
     if (isSecret) return
     try {
       store.keep({ key, request: kept.request, answer: kept.outcome, at: kept.at }, { oldest: now() - KEPT_MS })

@@ -21,9 +21,10 @@ export const NO_QUERY = z.strictObject({})
 export const NO_BODY = z.strictObject({})
 
 /**
- * @param {z.ZodObject} schema
+ * @template {z.ZodObject} S
+ * @param {S} schema
  * @param {string} url  request target, with or without a query
- * @returns {Record<string, any>}
+ * @returns {z.infer<S>}
  * @throws {DeckError} `invalid-query`
  */
 export function parseQuery (schema, url) {
@@ -58,14 +59,15 @@ function checkOnce (params, name) {
 /** @template {z.ZodObject} S @param {S} schema @param {Record<string, string>} query @returns {z.infer<S>} */
 function checkedQuery (schema, query) {
   const result = schema.safeParse(query)
-  if (result.success) return /** @type {z.infer<S>} */ (result.data)
+  if (result.success) return result.data
   throw invalidQuery(flawsOf(schema, query, result.error))
 }
 
 /**
- * @param {z.ZodObject} schema
+ * @template {z.ZodObject} S
+ * @param {S} schema
  * @param {unknown} body
- * @returns {Record<string, any>}
+ * @returns {z.infer<S>}
  * @throws {DeckError} `invalid-body`
  */
 export function parseBody (schema, body) {
@@ -73,10 +75,11 @@ export function parseBody (schema, body) {
 }
 
 /**
- * @param {z.ZodObject} schema  described, as what is expected of the whole
+ * @template {z.ZodObject} S
+ * @param {S} schema  described, as what is expected of the whole
  * @param {unknown} argument  of a call that a program makes
  * @param {string} name
- * @returns {Record<string, any>}
+ * @returns {z.infer<S>}
  * @throws {DeckError} `invalid-argument`
  */
 export function parseArgument (schema, argument, name) {
@@ -84,10 +87,11 @@ export function parseArgument (schema, argument, name) {
 }
 
 /**
- * @param {z.ZodObject} schema
+ * @template {z.ZodObject} S
+ * @param {S} schema
  * @param {unknown} input
  * @param {{ code: 'invalid-body' | 'invalid-argument', name: string }} what
- * @returns {Record<string, any>}
+ * @returns {z.infer<S>}
  */
 function parseInput (schema, input, { code, name }) {
   const result = schema.safeParse(input)
@@ -161,29 +165,31 @@ function flawsOf (schema, input, { issues }) {
   return issues.flatMap((issue) => issue.code === 'unrecognized_keys'
     ? issue.keys.map((key) => ({
       path: [...issue.path, key].join('.'),
-      expected: unknownName(key, Object.keys(fieldAt(schema, issue.path).shape)),
+      expected: unknownName(key, Object.keys(Object(fieldAt(schema, issue.path)).shape)),
       received: quoteValue(valueAt(input, [...issue.path, key]))
     }))
     : [{ path: issue.path.join('.'), expected: expectationOf(schema, issue), received: quoteValue(valueAt(input, issue.path)) }]
   ).slice(0, MAX_FLAWS)
 }
 
-/** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: any }} issue `params.expected`: what a check across fields expects */
+/** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: { expected?: string } }} issue `params.expected`: what a check across fields expects */
 function expectationOf (schema, { path, message, params }) {
   if (path.length === 0) return schema.description ?? 'a JSON object'
   const field = fieldAt(schema, path, { isBare: false })
-  return params?.expected ?? field?.meta()?.expected ?? field?.description ?? message
+  const { expected, description } = (field instanceof z.ZodType && field.meta()) || {}
+  return String(params?.expected ?? expected ?? description ?? message)
 }
 
-/** @param {any} schema @param {PropertyKey[]} path @param {{ isBare?: boolean }} [how] `isBare`: without what makes it optional */
+/** @param {unknown} schema @param {PropertyKey[]} path @param {{ isBare?: boolean }} [how] `isBare`: without what makes it optional */
 function fieldAt (schema, path, { isBare = true } = {}) {
-  const field = path.reduce((part, key) => withoutWrappers(part)?.shape?.[key], schema)
+  const field = path.reduce((part, key) => Object(withoutWrappers(part)).shape?.[key], schema)
   return isBare ? withoutWrappers(field) : field
 }
 
-/** @param {any} field @returns {any} */
+/** @param {unknown} field of zod @returns {unknown} */
 function withoutWrappers (field) {
-  return field?.def.innerType ? withoutWrappers(field.def.innerType) : field
+  const { innerType } = Object(Object(field).def)
+  return innerType ? withoutWrappers(innerType) : field
 }
 
 function unknownName (/** @type {string} */ name, /** @type {string[]} */ known) {
@@ -191,8 +197,8 @@ function unknownName (/** @type {string} */ name, /** @type {string[]} */ known)
   return `one of ${known.join(', ')}${didYouMean(name, known)}`
 }
 
-function valueAt (/** @type {any} */ value, /** @type {PropertyKey[]} */ path) {
-  return path.reduce((part, key) => Object.hasOwn(Object(part), key) ? part[key] : undefined, value)
+function valueAt (/** @type {unknown} */ value, /** @type {PropertyKey[]} */ path) {
+  return path.reduce((part, key) => Object.hasOwn(Object(part), key) ? Object(part)[key] : undefined, value)
 }
 
 /** Cut, as it goes into answers and logs. */

@@ -16,7 +16,8 @@ import { integerParam, parseFields, timeParam } from './input.js'
  *   the cursor will read it again
  */
 
-export const STREAMS = /** @type {const} */ (['stdout', 'stderr'])
+/** @type {readonly Stream[]} */
+export const STREAMS = Object.freeze(['stdout', 'stderr'])
 export const MAX_LINES = 1000
 const DEFAULT_LINES = 100
 const MAX_QUERY_CHARS = 200
@@ -183,7 +184,7 @@ export function parsePlaces (text, source) {
     )
   }
   return text.split('-').map((place) => {
-    const [, slot, letter, position] = /** @type {RegExpExecArray} */ (/^(\d+)([oe])(\d+)$/.exec(place))
+    const [slot, letter, position] = place.split(/([oe])/)
     return { log: { slot: Number(slot), stream: letter === 'o' ? 'stdout' : 'stderr' }, position: Number(position) }
   })
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
-import { PROBLEMS } from '../errors.js'
+import { isErrorCode, PROBLEMS } from '../errors.js'
 import { operation } from './endpoint.js'
 import { fleetOf, NAME } from './fleet.js'
 import { IDEMPOTENCY_KEY } from './idempotency.js'
@@ -25,21 +25,21 @@ const PATH = {
     .meta({ description: 'a path below `/api/v1` of that member, with its slashes', examples: ['status'] })
 }
 
-/** @type {Readonly<Record<Method, { name: string, summary: string, role: import('./roles.js').Role }>>} */
-const OPERATIONS = Object.freeze({
-  GET: { name: 'getFromMember', summary: 'Asks a member of the fleet', role: 'viewer' },
-  POST: { name: 'postToMember', summary: 'Has a member of the fleet do something', role: 'operator' },
-  PUT: { name: 'putToMember', summary: 'Sets something on a member of the fleet', role: 'operator' },
-  PATCH: { name: 'patchMember', summary: 'Changes something on a member of the fleet', role: 'operator' },
-  DELETE: { name: 'deleteFromMember', summary: 'Removes something from a member of the fleet', role: 'operator' }
-})
+/** @type {readonly { method: Method, name: string, summary: string, role: import('./roles.js').Role }[]} */
+const OPERATIONS = Object.freeze([
+  { method: 'GET', name: 'getFromMember', summary: 'Asks a member of the fleet', role: 'viewer' },
+  { method: 'POST', name: 'postToMember', summary: 'Has a member of the fleet do something', role: 'operator' },
+  { method: 'PUT', name: 'putToMember', summary: 'Sets something on a member of the fleet', role: 'operator' },
+  { method: 'PATCH', name: 'patchMember', summary: 'Changes something on a member of the fleet', role: 'operator' },
+  { method: 'DELETE', name: 'deleteFromMember', summary: 'Removes something from a member of the fleet', role: 'operator' }
+])
 
 /**
  * @param {{ deck: import('../deck.js').Deck }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function memberResources ({ deck }) {
-  const passOn = Object.entries(OPERATIONS).map(([method, { name, summary, role }]) => [method, operation({
+  const passOn = OPERATIONS.map(({ method, name, summary, role }) => [method, operation({
     name,
     summary,
     description: 'The member checks and answers the request by its own API. Its option `fleet.accept` sets the role: `"read"` is a viewer, ' +
@@ -51,27 +51,29 @@ export function memberResources ({ deck }) {
     query: z.looseObject({}),
     ...(method !== 'GET' && { body: z.looseObject({}) }),
     isPassedOn: true,
-    problems: /** @type {import('../errors.js').ErrorCode[]} */ (Object.keys(PROBLEMS)),
+    problems: Object.keys(PROBLEMS).filter(isErrorCode),
     produces: [],
     answer: ANY_TEXT,
     others: { 201: ANY_TEXT, 202: ANY_TEXT },
-    handle: async (call) => sendAnswer(call, await fleetOf(deck).ask(String(call.req.params.member), orderOf(call), call.auth, { withinMs: withinMs(call) }))
+    async handle (call) {
+      const order = orderOf(method, call)
+      return sendAnswer(call, await fleetOf(deck).ask(String(call.req.params.member), order, call.auth, { withinMs: withinMs(call) }))
+    }
   })])
   return { '/fleet/members/:member/api/*path': Object.fromEntries(passOn) }
 }
 
 /** @typedef {import('./endpoint.js').Call} Call */
 
-/** @param {Call} call @returns {Parameters<import('../fleet/fleet.js').Fleet['ask']>[1]} */
-function orderOf ({ req, body }) {
+/** @param {Method} method @param {Call} call @returns {Parameters<import('../fleet/fleet.js').Fleet['ask']>[1]} */
+function orderOf (method, { req, body }) {
   const { accept, 'idempotency-key': key, 'if-match': match } = req.headers
   const [, query] = req.url.split(/\?(.*)/s)
-  const path = `/${/** @type {any} */ (req.params).path.join('/')}${query ? `?${query}` : ''}`
-  const method = /** @type {Method} */ (req.method === 'HEAD' ? 'GET' : req.method)
+  const path = `/${[req.params.path].flat().join('/')}${query ? `?${query}` : ''}`
   return {
     method,
     path,
-    headers: { accept, 'idempotency-key': /** @type {string | undefined} */ (key), 'if-match': match },
+    headers: { accept, 'idempotency-key': key?.toString(), 'if-match': match },
     body: method === 'GET' || Object.keys(body).length === 0 ? undefined : body
   }
 }
@@ -85,5 +87,5 @@ function withinMs ({ query }) {
 function sendAnswer ({ req, res }, { status, headers, body }) {
   const { location, ...others } = headers
   const place = `/api/v1/fleet/members/${req.params.member}/api`
-  res.status(status).set(/** @type {Record<string, string>} */ ({ ...others, ...(location && { location: location.replace('/api/v1', place) }) })).end(body)
+  res.status(status).set({ ...others, ...(location && { location: location.replace('/api/v1', place) }) }).end(body)
 }

@@ -36,7 +36,7 @@ const PROBLEM = z.looseObject({
   title: z.string(),
   status: z.int().min(400).max(599),
   detail: z.string().describe('one sentence: what was expected and what was received'),
-  code: z.enum(/** @type {[ErrorCode, ...ErrorCode[]]} */ (Object.keys(PROBLEMS))),
+  code: z.enum(Object.keys(PROBLEMS)),
   errors: z.array(z.strictObject({ path: z.string(), expected: z.string(), received: z.string() })).optional().describe('what is wrong with a query or a body'),
   rollout: z.int().optional().describe('the one that is in the way')
 }).meta({
@@ -133,14 +133,15 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
     problems = []
   } = operation
   const hasId = path.includes(':id')
+  /** @type {ErrorCode[]} */
   const codes = [
     ...ANYWHERE,
     ...(method === 'GET' ? [] : WITH_BODY),
-    ...(method === 'POST' ? OF_POSTS : []),
-    ...(operation.query?.shape.cursor ? /** @type {const} */ (['cursor-expired']) : []),
-    ...(/:/.test(path) ? /** @type {const} */ (['invalid-id']) : []),
-    ...problems
+    ...(method === 'POST' ? OF_POSTS : [])
   ]
+  if (operation.query?.shape.cursor) codes.push('cursor-expired')
+  if (path.includes(':')) codes.push('invalid-id')
+  codes.push(...problems)
   return {
     operationId: name,
     tags: [tag],
@@ -153,7 +154,7 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
     parameters: [
       ...(hasId ? [toParameter('id', 'path', ID_PARAMETER, toSchema)] : []),
       ...Object.entries(operation.path ?? {}).map(([key, schema]) => toParameter(key, 'path', schema, toSchema)),
-      ...Object.entries(operation.query?.shape ?? {}).map(([key, schema]) => toParameter(key, 'query', /** @type {any} */ (schema), toSchema)),
+      ...Object.entries(operation.query?.shape ?? {}).map(([key, schema]) => toParameter(key, 'query', schema, toSchema)),
       ...Object.entries({ ...operation.headers, ...(method === 'POST' && POST_HEADERS) }).map(([key, schema]) => toParameter(key, 'header', schema, toSchema))
     ],
     ...(body && { requestBody: { required: !body.safeParse({}).success, content: { [JSON_TYPE]: { schema: toSchema(shownBody ?? body, 'input') } } } }),
@@ -246,10 +247,10 @@ function inComponents (schema) {
 
 /**
  * A parameter is text; `as` describes the value that it is read as.
- * @param {{ zodSchema: any, jsonSchema: Json }} conversion
+ * @param {{ zodSchema: z.core.$ZodType, jsonSchema: Json }} conversion
  */
 function simplifySchema ({ zodSchema, jsonSchema }) {
-  const as = zodSchema.meta?.()?.as
+  const as = z.globalRegistry.get(zodSchema)?.as
   if (as) {
     for (const key of Object.keys(jsonSchema)) if (key !== 'description') delete jsonSchema[key]
     Object.assign(jsonSchema, as)

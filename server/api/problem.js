@@ -11,8 +11,8 @@ export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 /** Seconds after which another try makes sense. */
 export const RETRY_AFTER_S = 5
 
-/** Errors of body-parser and express, by our codes. */
-const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors.js').ErrorCode, string]>} */ ({
+/** Errors of body-parser and express, by our codes. @type {Readonly<Record<string, [import('../errors.js').ErrorCode, string]>>} */
+const FOREIGN_TYPES = Object.freeze({
   'entity.parse.failed': ['invalid-json', 'The body is not valid JSON'],
   'entity.too.large': ['payload-too-large', 'The body is too large'],
   'parameters.too.many': ['payload-too-large', 'The form has too many fields'],
@@ -20,7 +20,7 @@ const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors
   'charset.unsupported': ['unsupported-media-type', 'Content-Type: expected the charset utf-8'],
   'request.size.invalid': ['bad-request', 'The length of the body differs from its Content-Length'],
   'request.aborted': ['bad-request', 'The request was cut off']
-}))
+})
 
 /**
  * Turns any error into one of the table. An unknown error becomes `internal` without its text, which may hold paths, SQL
@@ -30,7 +30,7 @@ const FOREIGN_TYPES = Object.freeze(/** @type {Record<string, [import('../errors
  */
 export function toDeckError (error) {
   if (error instanceof DeckError) return error
-  const { type, status } = /** @type {any} */ (error ?? {})
+  const { type, status } = Object(error)
   const known = FOREIGN_TYPES[type]
   if (known) return new DeckError(known[0], known[1], { cause: error })
   // express throws these for a path that does not decode, such as /%ZZ

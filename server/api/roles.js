@@ -1,7 +1,7 @@
-/** @typedef {typeof ROLES[number]} Role */
+/** @typedef {'viewer' | 'operator' | 'admin'} Role */
 
-/** Each role may also do what the roles before it may. */
-export const ROLES = Object.freeze(/** @type {const} */ (['viewer', 'operator', 'admin']))
+/** Each role may also do what the roles before it may. @type {readonly Role[]} */
+export const ROLES = Object.freeze(['viewer', 'operator', 'admin'])
 
 /** @param {Role} role @param {Role} needed */
 export function roleAllows (role, needed) {

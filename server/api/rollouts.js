@@ -112,8 +112,8 @@ const ROLLOUT_STORY = z.strictObject({
     .describe('median of the last ones of its kind that have succeeded before it, and how many these are, at most 20; null: fewer than three')
 }).meta({ id: 'RolloutStory' })
 
-/** Errors that refuse a rollout. */
-export const ROLLOUT_PROBLEMS = /** @type {const} */ (['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
+/** Errors that refuse a rollout. @type {readonly import('../errors.js').ErrorCode[]} */
+export const ROLLOUT_PROBLEMS = Object.freeze(['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),

@@ -7,7 +7,7 @@
 export function createSchemeOf (publicUrl) {
   const known = publicUrl === null ? null : new URL(publicUrl)
   return ({ headers, socket }) => {
-    if (/** @type {import('node:tls').TLSSocket} */ (socket).encrypted || (known?.protocol === 'https:' && headers.host?.toLowerCase() === known.host)) {
+    if (('encrypted' in socket && socket.encrypted) || (known?.protocol === 'https:' && headers.host?.toLowerCase() === known.host)) {
       return 'https'
     }
     const [first] = String(headers['x-forwarded-proto'] ?? '').split(',')

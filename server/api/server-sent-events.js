@@ -39,7 +39,7 @@ export function admitStream ({ auth, res }, { streams }) {
   if (open >= MAX_STREAMS) throw new DeckError('rate-limited', `There are ${MAX_STREAMS} streams of ${auth.actor} already: end some first`)
   streams.set(holder, open + 1)
   res.once('close', () => {
-    const left = /** @type {number} */ (streams.get(holder)) - 1
+    const left = (streams.get(holder) ?? 1) - 1
     if (left > 0) streams.set(holder, left)
     else streams.delete(holder)
   })

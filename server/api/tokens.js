@@ -87,7 +87,7 @@ export function tokenResources ({ tokens, deck, now }) {
     }
   }
 
-  /** @param {string} type @param {string} actor @param {import('../admin/tokens.js').KnownToken} token */
+  /** @param {string} type @param {string} actor @param {import('../admin/tokens.js').Token} token */
   function publishTokenEvent (type, actor, { id, name, role, createdWith, expiresAt }) {
     const message = `token ${id} of ${name} (${role})${createdWith === null ? '' : `, made with token ${createdWith}`}`
     deck.events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: toIso(expiresAt) } })
@@ -110,7 +110,7 @@ function ttlWithin ({ token, until }, ttlMs, now) {
   return Math.min(ttlMs ?? DEFAULT_TTL_MS, leftMs)
 }
 
-/** @param {import('../admin/tokens.js').KnownToken} token @param {number} now */
+/** @param {import('../admin/tokens.js').Token} token @param {number} now */
 export function shownToken ({ id, name, role, createdAt, createdBy, createdWith, expiresAt }, now) {
   return { id, name, role, createdAt: toIso(createdAt), createdBy, createdWith, expiresAt: toIso(expiresAt), isExpired: expiresAt <= now }
 }

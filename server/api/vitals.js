@@ -74,7 +74,8 @@ export function vitalsResources ({ deck, now }) {
     }
   }
 
-  function readVitals (/** @type {Record<string, any>} */ { since, until = now(), step, columns, slots }) {
+  /** @param {{ since?: number, until?: number, step?: string, columns?: string[], slots?: 'all' | 'none' | number }} query */
+  function readVitals ({ since, until = now(), step, columns, slots }) {
     const sinceMs = since ?? until - DEFAULT_RANGE_MS
     if (sinceMs >= until) {
       throw new DeckError('invalid-query', `since: expected a time before until (${toIso(until)}), received ${toIso(sinceMs)}`)

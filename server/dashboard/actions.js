@@ -98,8 +98,8 @@ export function actionsRouter ({ deck, now }) {
   router.post('/actions/:name', requireSession, (req, res, next) => readFields(cutEndlessBody(req), res, next), async (req, res, next) => {
     const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
-    requireRole(req.auth, roleOf(name))
-    const auth = /** @type {import('../admin/guard.js').Auth} */ (req.auth)
+    const { auth } = req
+    requireRole(auth, roleOf(name))
     const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, isAtLoopback: isAtLoopback(req), now: now() })
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (outcome instanceof URL) res.set('HX-Redirect', outcome.href)

@@ -13,7 +13,7 @@ const MAX_TEXT_CHARS = 200
 
 /** @param {unknown} wish from a browser @returns {AlarmKind[]} */
 export function alarmKindsIn (wish) {
-  const { kinds } = /** @type {{ kinds?: unknown }} */ (wish ?? {})
+  const { kinds } = Object(wish)
   return Array.isArray(kinds) ? [...new Set(kinds.filter(isAlarmKind))] : []
 }
 

@@ -26,11 +26,12 @@ const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
 const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
 const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
 
-const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({
+/** @type {Readonly<Record<string, string>>} */
+const TYPES = Object.freeze({
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml'
-}))
+})
 
 /** Files of ours and of packages, by their name in a URL. */
 const FILES = Object.freeze({
@@ -63,10 +64,9 @@ const MODULES = Object.freeze([
 const UPLOT = Object.freeze({ 'uplot.js': 'uPlot' })
 
 /** @type {Map<string, Asset>} read once, so that a page and its files belong together even when an upgrade replaces them on disk */
-const ASSETS = new Map([
-  ...Object.entries(FILES).map(([name, files]) => /** @type {const} */ ([name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n')))])),
-  ...MODULES.map((name) => /** @type {const} */ ([name, toAsset(name, bundleModules(name, readModule, UPLOT))]))
-])
+const ASSETS = new Map()
+for (const [name, files] of Object.entries(FILES)) ASSETS.set(name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n'))))
+for (const name of MODULES) ASSETS.set(name, toAsset(name, bundleModules(name, readModule, UPLOT)))
 
 /** Changes when any file does, so that a page that was loaded before an upgrade can tell that it is out of date. */
 export const ASSETS_VERSION = hashOf(Buffer.from([...ASSETS.values()].map(({ hash }) => hash).join()))

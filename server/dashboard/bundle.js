@@ -57,7 +57,8 @@ export function bundleModules (entry, read, libraries = {}) {
   /** @param {string} name @param {string} source */
   function bodyOf (name, source) {
     const code = source.replace(DOCUMENTATION, '').replace(LINE_COMMENT, '')
-    const names = /** @type {string[]} */ ([])
+    /** @type {string[]} */
+    const names = []
     const body = code.replace(IMPORT, (_all, main, named, from) => {
       addModule(from)
       if (main) return `const { default: ${main} } = ${variables.get(from)}`

@@ -65,8 +65,11 @@ const OWN_CALLS = Object.freeze({
   }
 })
 
-/** Actions that also exist for another member of the fleet, on its page. */
-export const MEMBER_ACTIONS = Object.freeze(/** @type {const} */ (['restart', 'scale', 'restart-worker', 'kill-worker']))
+/**
+ * Actions that also exist for another member of the fleet, on its page.
+ * @type {readonly ('restart' | 'scale' | 'restart-worker' | 'kill-worker')[]}
+ */
+export const MEMBER_ACTIONS = Object.freeze(['restart', 'scale', 'restart-worker', 'kill-worker'])
 
 /** @type {Readonly<Record<string, Call>>} by the name of the action */
 export const CALLS = Object.freeze({

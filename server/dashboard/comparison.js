@@ -4,19 +4,20 @@ import { firstLine } from './readable-text.js'
 /**
  * Two releases side by side, for an operator who is about to switch between them.
  * @typedef {import('../deck.js').ReleaseView} ReleaseView
+ * @typedef {NonNullable<import('../lifecycle/state.js').Release['changed']>} Changed
  * @typedef {Pick<import('../deck.js').Deck, 'releases' | 'crashes'>} Deck
  */
 
-/** Parts that can differ between two releases, by their names for people. */
-const CHANGES = Object.freeze({
-  commit: 'commit',
-  package: 'package.json',
-  lockFile: 'lock file',
-  arguments: 'arguments',
-  mode: 'mode',
-  folder: 'folder',
-  entry: 'entry'
-})
+/** Parts that can differ between two releases, with their names for people. @type {readonly [Exclude<keyof Changed, 'from' | 'environment'>, string][]} */
+const CHANGES = Object.freeze([
+  ['commit', 'commit'],
+  ['package', 'package.json'],
+  ['lockFile', 'lock file'],
+  ['arguments', 'arguments'],
+  ['mode', 'mode'],
+  ['folder', 'folder'],
+  ['entry', 'entry']
+])
 const SHOWN_CRASHES = 3
 const TITLE_CHARS = 120
 
@@ -38,13 +39,12 @@ export async function comparisonOf ({ deck, from, to }) {
 }
 
 /**
- * @param {{ changed?: import('../lifecycle/state.js').Release['changed'] }} release
+ * @param {{ changed?: Changed | null }} release
  * @returns {{ from: string, parts: string[], variables: string[] } | null} null: no earlier release is known
  */
 export function changesOf ({ changed }) {
   if (!changed) return null
-  const names = /** @type {(keyof typeof CHANGES)[]} */ (Object.keys(CHANGES))
-  return { from: changed.from, parts: names.filter((name) => changed[name]).map((name) => CHANGES[name]), variables: changed.environment }
+  return { from: changed.from, parts: CHANGES.filter(([part]) => changed[part]).map(([, name]) => name), variables: changed.environment }
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 
 /** @type {Readonly<Record<Kind, { label: string, noStack: string }>>} `noStack`: why there is no stack */
-const KINDS = Object.freeze({
+const VIEWS = Object.freeze({
   exception: { label: 'Exception', noStack: 'The thrown value is not an Error, so it has no stack.' },
   'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The rejection value is not an Error, so it has no stack.' },
   'exit-code': { label: 'Exit', noStack: 'The app called exit, which leaves no stack. See its last lines on stderr.' },
@@ -17,6 +17,7 @@ const KINDS = Object.freeze({
   hung: { label: 'Hung', noStack: 'The stack of the blocked event loop could not be read.' },
   'boot-failure': { label: 'Not ready in time', noStack: 'The worker was not ready in time; it threw no error.' }
 })
+const KINDS = new Map(Object.entries(VIEWS))
 
 /** Node's type names of thrown values that are no errors. */
 const PRIMITIVES = Object.freeze(['string', 'number', 'boolean', 'undefined', 'null', 'object', 'symbol', 'bigint', 'function'])
@@ -32,7 +33,7 @@ export const GROUP_STATES = Object.freeze({
 
 /** @param {string} kind */
 export function crashKindOf (kind) {
-  return Object.hasOwn(KINDS, kind) ? KINDS[/** @type {Kind} */ (kind)] : { label: kind, noStack: 'There is no stack.' }
+  return KINDS.get(kind) ?? { label: kind, noStack: 'There is no stack.' }
 }
 
 /** @param {{ kind: string, cause: string }} crash @returns {string[]} short labels of one or two words */

@@ -53,7 +53,7 @@ export function crashModel ({ crashes, history, id, params, now }) {
     pinned,
     group: toGroup(group),
     notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
-    frequencies: /** @type {const} */ (['day', 'month']).map((span) => frequencyOf(crashes, group.id, { now, span })),
+    frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }), frequencyOf(crashes, group.id, { now, span: 'month' })],
     crash: record && toCrash(record, eventOf(history, record), crashes.sourceLines(record)),
     kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length
@@ -76,7 +76,8 @@ export function crashModel ({ crashes, history, id, params, now }) {
 export function followCrash ({ crashes, history, id, params, now, render, can }) {
   const names = params.get('crash') ? PINNED : FOLLOWING
   let seen = ''
-  let fragments = /** @type {{ id: string, html: string }[]} */ ([])
+  /** @type {import('./pages.js').Fragment[]} */
+  let fragments = []
   return () => {
     try {
       // The bars move each hour.

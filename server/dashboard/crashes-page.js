@@ -3,7 +3,7 @@ import { CRASH_SORT, CURSOR, crashFilters } from '../api/filters.js'
 import { parseFields } from '../api/input.js'
 import { frequencyOf } from './crash-frequency.js'
 import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.js'
-import { toShownProblem, urlOf } from './history-filters.js'
+import { givenFilters, toShownProblem, urlOf } from './history-filters.js'
 import { firstLine, readable } from './readable-text.js'
 
 /**
@@ -17,7 +17,7 @@ const MAX_MESSAGE_CHARS = 300
 // Without a state the page shows open groups; the API shows all.
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
 /** Columns that the list can be sorted by. */
-const SORTS = Object.freeze(/** @type {const} */ (['count', 'last', 'first']))
+const SORTS = Object.freeze(['count', 'last', 'first'])
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const CRASHES_FRAGMENTS = Object.freeze(['crash-tabs', 'crash-groups'])
 
@@ -115,20 +115,16 @@ function releasesOf ({ firstRelease, lastRelease }) {
 
 /** @param {URLSearchParams} params @param {number} now */
 function blankModel (params, now) {
-  const filters = /** @type {Filters} */ (Object.fromEntries(['state', 'q', 'release', 'sort'].flatMap((name) => {
-    const text = params.get(name)
-    return text ? [[name, text.slice(0, 100)]] : []
-  })))
   return {
     now,
-    filters,
+    filters: givenFilters(params),
     tabs: tabsOf({}, null),
     total: 0,
     isFirstPage: false,
     isNarrowed: true,
     sort: 'last',
     sorts: sortsOf({}),
-    groups: /** @type {(ReturnType<typeof toRow> & { frequency: import('./crash-frequency.js').Frequency })[]} */ ([]),
+    groups: [],
     links: { more: null, newest: null, clear: '/crashes', everywhere: '/crashes?state=all' },
     canonicalUrl: '/crashes'
   }

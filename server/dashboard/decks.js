@@ -42,13 +42,14 @@ function toRow ({ id, name, cwd, adminUrl, publicUrl, presence, status }, { isAt
 }
 
 /**
- * @param {any} status as the master of another deck sends it, whose version may differ
+ * @param {unknown} status as the master of another deck sends it, whose version may differ
  * @returns {State}
  */
 export function stateOf (status) {
-  const [ready, wanted] = [numberOf(status?.readyWorkers) + numberOf(status?.finishedWorkers), numberOf(status?.desiredWorkers)]
-  const text = typeof status?.health?.text === 'string' ? status.health.text.slice(0, MAX_TEXT_CHARS) : ''
-  return { ...wordOf({ state: status?.state, tone: status?.health?.tone, ready, wanted }), workers: `${ready}/${wanted}`, text }
+  const { state, readyWorkers, finishedWorkers, desiredWorkers, health } = Object(status)
+  const { tone, text } = Object(health)
+  const [ready, wanted] = [numberOf(readyWorkers) + numberOf(finishedWorkers), numberOf(desiredWorkers)]
+  return { ...wordOf({ state, tone, ready, wanted }), workers: `${ready}/${wanted}`, text: typeof text === 'string' ? text.slice(0, MAX_TEXT_CHARS) : '' }
 }
 
 /** @param {{ state: unknown, tone: unknown, ready: number, wanted: number }} seen @returns {{ word: string, tone: Tone }} */

@@ -23,7 +23,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
   const snapshot = deck.snapshot()
   const { cursor } = parseFields(PAGE_QUERY, params).values
   const { items, next } = readOr(() => history.rollouts({ limit: PAGE_SIZE, cursor }), { items: [], next: null })
-  const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, /** @type {import('../deck.js').ReleaseView[]} */ ([]))
+  const releases = readOr(() => deck.releases.list({ limit: KNOWN }).items, [])
   const past = items.filter(({ id }) => id !== snapshot.rollout?.id).map((rollout) => toRollout(rollout))
   return {
     now,

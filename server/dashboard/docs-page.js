@@ -70,7 +70,7 @@ export async function toHtml (markdown) {
       image: ({ text }) => escapeHtml(text)
     }
   })
-  const html = /** @type {string} */ (marked.parse(markdown, { async: false }))
+  const html = marked.parse(markdown, { async: false })
   // On a narrow screen tables and code blocks scroll, so they must take the keyboard focus.
   return html
     .replaceAll('<table>', '<div class="doc-table" role="group" aria-label="Table" tabindex="0"><table>')

@@ -21,7 +21,8 @@ const DEEDS = Object.freeze({
 
 /** @param {ShownEvent[]} events newest first @returns {Row[]} */
 export function foldEvents (events) {
-  const runs = /** @type {{ isRoutine: boolean, events: ShownEvent[] }[]} */ ([])
+  /** @type {{ isRoutine: boolean, events: ShownEvent[] }[]} */
+  const runs = []
   for (const event of events) {
     const isRoutine = isRoutineEvent(event)
     const last = runs.at(-1)

@@ -13,8 +13,8 @@ import { toShownEvent } from './shown-event.js'
 const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
 
-/** Fields that link to all events with the same value. */
-const LINKED = Object.freeze({ cause: 'Cause', slot: 'Slot', worker: 'Worker', release: 'Release', rollout: 'Rollout' })
+/** Fields that link to all events with the same value. @type {readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][]} */
+const LINKED = Object.freeze([['cause', 'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
 
 /**
  * @param {{ history: Pick<import('../../db/history.js').History, 'event'>, id: string, now: number }} parts
@@ -47,12 +47,8 @@ function headlineOf (sentence) {
 
 /** @param {DeckEvent} event @param {unknown} errorName @returns {Fact[]} */
 function factsOf (event, errorName) {
-  const linked = Object.entries(LINKED).map(([field, name]) => {
-    const value = event[/** @type {keyof typeof LINKED} */ (field)]
-    return factOf(name, value, `/history?${field}=${encodeURIComponent(String(value))}`)
-  })
   return [
-    ...linked,
+    ...LINKED.map(([field, name]) => factOf(name, event[field], `/history?${field}=${encodeURIComponent(String(event[field]))}`)),
     factOf('PID', event.pid),
     factOf('Exit code', event.code),
     factOf('Signal', event.signal),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { fleetEventFilters, fleetEvents } from '../api/fleet-events.js'
 import { parseFields } from '../api/input.js'
-import { TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.js'
+import { givenFilters, TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 
@@ -41,10 +41,9 @@ export async function fleetHistoryModel ({ deck, params, now }) {
       canonicalUrl: urlOf(PATH, filters, { cursor: place.cursor, trail: place.trail.join('.') || undefined })
     }
   } catch (error) {
-    const filters = /** @type {Filters} */ (Object.fromEntries([...params].map(([name, value]) => [name, value.slice(0, 100)])))
     return {
       ...around,
-      filters,
+      filters: givenFilters(params),
       problem: toShownProblem(error),
       rows: [],
       isFirstPage: false,
@@ -81,7 +80,7 @@ export function followFleetHistory (asked) {
 
 /** @param {Item} item @param {Pick<import('../fleet/presence.js').Member, 'isOwn' | 'url'>} [member] its current state */
 function toRow ({ seq, member: name, app, host, event }, member) {
-  const { kind, sentence } = toShown(/** @type {DeckEvent} */ (event))
+  const { kind, sentence } = toShown(event)
   const place = `/history/${event.id}`
   const elsewhere = member?.url ? member.url.replace(/\/$/, '') + place : null
   return {

@@ -11,7 +11,7 @@ import { toWorkerRow } from './overview.js'
  * @typedef {import('../fleet/rpc-client.js').Person} Person
  * @typedef {z.infer<typeof WORKERS>['items'][number]} Worker
  * @typedef {{
- *   workers: ReturnType<typeof toWorkerRow>[] | null,
+ *   workers: ReturnType<typeof toWorkerRow<Worker>>[] | null,
  *   workersProblem: string | null,
  *   lines: ReturnType<typeof toLine>[] | null,
  *   linesProblem: string | null
@@ -115,7 +115,7 @@ function askMember (fleet, member, now) {
     const slots = Math.max(1, workers.value?.items.length ?? 1)
     const lines = await fetchAnswer(LINES, `/logs?lines=${Math.max(2, Math.min(SHOWN_LINES, Math.floor(ASKED_LINES / slots)))}`)
     known.inside = {
-      workers: workers.value?.items.map(rowOf) ?? known.inside.workers,
+      workers: workers.value?.items.map(toWorkerRow) ?? known.inside.workers,
       workersProblem: workers.problem,
       lines: lines.value?.items.slice(-SHOWN_LINES).map((line) => toLine(line, {})) ?? known.inside.lines,
       linesProblem: lines.problem
@@ -131,9 +131,4 @@ function askMember (fleet, member, now) {
       return { value: null, problem: toDeckError(error).message }
     }
   }
-}
-
-/** @param {Worker} worker @param {number} index @param {Worker[]} all */
-function rowOf (worker, index, all) {
-  return toWorkerRow(/** @type {import('../deck.js').WorkerRow} */ (/** @type {unknown} */ (worker)), index, /** @type {any} */ (all))
 }

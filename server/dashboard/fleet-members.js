@@ -8,15 +8,14 @@ import { urlOf } from './history-filters.js'
  * @typedef {import('../api/fleet-builds.js').Mark} Mark
  * @typedef {Partial<Record<'health' | 'label' | 'q' | 'page', string>>} Filters  as in the URL
  * @typedef {Member & { mark: Mark | null }} Marked
- * @typedef {keyof typeof HEALTHS} Health
  */
 
-/** Filters by health. */
+/** Filters by health. @type {Readonly<Record<string, { label: string, isOf: (member: Marked) => boolean }>>} */
 export const HEALTHS = Object.freeze({
   all: { label: 'All', isOf: () => true },
   silent: { label: 'Silent', isOf: isSilent },
   ill: { label: 'Not well', isOf: isIll },
-  behind: { label: 'Behind', isOf: (/** @type {Marked} */ { mark }) => mark?.isBehind ?? false }
+  behind: { label: 'Behind', isOf: ({ mark }) => mark?.isBehind ?? false }
 })
 
 const ILL = Object.freeze(['bad', 'warn'])
@@ -42,7 +41,7 @@ export function linkTo (filters, changes) {
  * @returns {Marked[]} silent ones first, then those that are not well, then by name
  */
 export function selectMembers (members, { health = 'all', label, q }, isAway = false) {
-  const isWanted = HEALTHS[/** @type {Health} */ (health)].isOf
+  const isWanted = HEALTHS[health].isOf
   const [, name, value] = /^([\w.-]+):(.*)$/s.exec(label ?? '') ?? []
   const text = q?.toLowerCase()
   return members
@@ -69,12 +68,14 @@ function urgencyOf (member) {
 export function toMemberRow (member, { observations, isAway, usualVersion, filters }) {
   const { labels, rollout, version, code, ...rest } = member
   const isQuiet = isSilent(member)
+  /** @type {Tone} */
+  const tone = isQuiet ? isAway ? 'idle' : 'bad' : member.health.tone
   return {
     ...rest,
     isSilent: isQuiet,
     isAway,
     heardAt: isQuiet ? observations.heardAt(member.member) : null,
-    tone: /** @type {Tone} */ (isQuiet ? isAway ? 'idle' : 'bad' : member.health.tone),
+    tone,
     code: codeText(code),
     rollout: !isQuiet && rollout
       ? { ...BLANK_ROLLOUT, ...rollout, percent: rollout.total === 0 ? 0 : Math.round(100 * rollout.replaced / rollout.total) }
@@ -111,7 +112,7 @@ function labelTexts ({ labels }) {
 export function healthOf (members, { nats, rollout }) {
   const all = members.length === 1 ? '1 member' : `${members.length} members`
   if (!nats.isConnected) return { tone: 'warn', text: 'The fleet is out of reach' }
-  const countOf = (/** @type {Health} */ health) => members.filter(HEALTHS[health].isOf).length
+  const countOf = (/** @type {string} */ health) => members.filter(HEALTHS[health].isOf).length
   const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
   const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`].filter(Boolean)
   const held = rollout?.state === 'held' ? `; rollout ${rollout.id} is held` : ''

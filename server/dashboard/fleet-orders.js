@@ -13,8 +13,6 @@ import { refreshMember } from './fleet-member-cache.js'
  * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: { auth: import('../admin/guard.js').Auth }) => Promise<unknown>} Action
  */
 
-const KINDS = Object.freeze(/** @type {const} */ (['deploy', 'restart', 'rollback']))
-const ORDERS = Object.freeze(/** @type {const} */ (['pause', 'resume', 'abort']))
 const STEER = z.object({ rollout: z.string().regex(ID).transform(Number).describe('the id of a rollout of the fleet') })
 /** Fields of the dialog that starts a rollout. */
 const FIELDS = Object.freeze(['note', 'batch', 'pauseMs', 'order', 'canary', 'onFailure'])
@@ -28,8 +26,8 @@ const MEMBER_FIELDS = z.object({
 
 /** @type {Readonly<Record<string, Action>>} by the name of the action */
 export const FLEET_ACTIONS = Object.freeze({
-  ...actionsFor(KINDS, (kind) => [`fleet-${kind}`, (deck, body, actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)]),
-  ...actionsFor(ORDERS, (order) => [`fleet-${order}`, (deck, body, actor) => steerRollout(deck, order, body, actor)]),
+  ...actionsFor(['deploy', 'restart', 'rollback'], (kind) => [`fleet-${kind}`, (deck, body, actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)]),
+  ...actionsFor(['pause', 'resume', 'abort'], (order) => [`fleet-${order}`, (deck, body, actor) => steerRollout(deck, order, body, actor)]),
   ...actionsFor(MEMBER_ACTIONS, (action) => [`member-${action}`, (deck, body, _actor, { auth }) => askMember(deck, action, body, auth)])
 })
 
@@ -38,19 +36,19 @@ function actionsFor (names, actionOf) {
   return Object.fromEntries(names.map(actionOf))
 }
 
-/** A form sends every field, also an empty one, as text. @param {typeof KINDS[number]} kind @param {Record<string, unknown>} body */
+/** A form sends every field, also an empty one, as text. @param {import('../fleet/rollout.js').Kind} kind @param {Record<string, unknown>} body */
 function wantedOf (kind, body) {
   const given = Object.fromEntries(FIELDS.filter((name) => body[name] !== undefined && body[name] !== '').map((name) => [name, body[name]]))
   for (const name of ['batch', 'pauseMs']) {
     if (WHOLE.test(String(given[name]))) given[name] = Number(given[name])
   }
-  return /** @type {import('../fleet/fleet.js').Wanted} */ (parseBody(WANTED, { ...given, kind }))
+  return parseBody(WANTED, { ...given, kind })
 }
 
 /**
  * Refuses if another rollout has begun since the page was rendered.
  * @param {Deck} deck
- * @param {typeof ORDERS[number]} order
+ * @param {import('./fleet-rollout.js').Order} order
  * @param {Record<string, unknown>} body
  * @param {string} actor
  */
@@ -75,11 +73,7 @@ async function steerRollout (deck, order, body, actor) {
 async function askMember (deck, action, fields, person) {
   const fleet = fleetOf(deck)
   const { member, ...values } = parseBody(MEMBER_FIELDS, fields)
-  const { method, path, body } = requestOf(CALLS[action], /** @type {Record<string, string>} */ (values))
-  await fleet.obtain(member, {
-    method: /** @type {import('../api/endpoint.js').Method} */ (method),
-    path: path.replace('/api/v1', ''),
-    body: body ?? undefined
-  }, person)
+  const { method, path, body } = requestOf(CALLS[action], values)
+  await fleet.obtain(member, { method, path: path.replace('/api/v1', ''), body: body ?? undefined }, person)
   refreshMember(fleet, member)
 }

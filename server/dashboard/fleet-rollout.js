@@ -47,8 +47,14 @@ export const TURN_STATES = Object.freeze({
 })
 
 const NEXT = Object.freeze({ ...TURN_STATES.pending, label: 'next', tone: 'info' })
-/** @type {Readonly<Record<Column, string>>} */
-const COLUMNS = Object.freeze({ waiting: 'Waiting', running: 'Running', done: 'Done', 'rolling-back': 'Rolling back', back: 'Rolled back' })
+/** @type {readonly { column: Column, label: string }[]} */
+const COLUMNS = Object.freeze([
+  { column: 'waiting', label: 'Waiting' },
+  { column: 'running', label: 'Running' },
+  { column: 'done', label: 'Done' },
+  { column: 'rolling-back', label: 'Rolling back' },
+  { column: 'back', label: 'Rolled back' }
+])
 const WAY_BACK = Object.freeze(['rolling-back', 'back'])
 const UNDER_WAY = Object.freeze(['running', 'reverting'])
 
@@ -81,7 +87,7 @@ export function toFleetRollout (rollout, { members = [], mostRows = Infinity, is
     progress: progressOf(rollout),
     plan: planOf(rollout),
     absent: rollout.absent,
-    columns: Object.entries(COLUMNS).filter(([column]) => hasWayBack || !WAY_BACK.includes(column)).map(([column, label]) => ({ column, label })),
+    columns: COLUMNS.filter(({ column }) => hasWayBack || !WAY_BACK.includes(column)),
     hasBatches: rollout.batches.some(({ length }) => length > 1),
     batches: rollout.batches.length,
     rows: shown,
@@ -175,8 +181,7 @@ function rowsOf (rollout, known) {
 /** @param {Turn} turn @param {{ times: Record<string, string>, isNext: boolean }} parts @returns {Cell[]} */
 function cellsOf (turn, { times, isNext }) {
   const now = turn.state === 'pending' && isNext ? NEXT : TURN_STATES[turn.state]
-  const columns = /** @type {Column[]} */ (Object.keys(COLUMNS))
-  const reached = columns.indexOf(now.column)
+  const reached = COLUMNS.findIndex(({ column }) => column === now.column)
   const at = {
     waiting: null,
     running: turn.startedAt,
@@ -184,7 +189,7 @@ function cellsOf (turn, { times, isNext }) {
     'rolling-back': times['turn-reverting'] ?? null,
     back: times['turn-reverted'] ?? (now.column === 'back' ? turn.finishedAt : null)
   }
-  return columns.slice(0, reached + 1).flatMap((column, index) => {
+  return COLUMNS.slice(0, reached + 1).flatMap(({ column }, index) => {
     const isNow = index === reached
     // A host that was rolled back in its turn was never done.
     if (!isNow && column !== 'waiting' && at[column] === null) return []
@@ -194,12 +199,12 @@ function cellsOf (turn, { times, isNext }) {
   })
 }
 
-/** @param {Column} column @param {Record<string, string>} times */
+/** @param {Column} column @param {Record<string, string>} times @returns {Pick<Cell, 'label' | 'tone' | 'icon'>} */
 function pastView (column, times) {
   if (column === 'done') return times['turn-failed'] && !times['turn-succeeded'] ? TURN_STATES.failed : TURN_STATES.succeeded
   return {
     label: { waiting: 'waited', running: 'started', 'rolling-back': 'rolling back', back: 'rolled back' }[column],
-    tone: /** @type {const} */ ('idle'),
+    tone: 'idle',
     icon: 'circle'
   }
 }

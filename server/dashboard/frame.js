@@ -11,8 +11,8 @@ import { describeHealth } from '../health.js'
 /** The elements around the pages that change, by id; each is the partial of the same name. */
 export const FRAME_FRAGMENTS = Object.freeze(['trouble', 'open-crashes'])
 
-/** The frame of a page that is shown without a cluster. */
-export const NO_FRAME = Object.freeze(/** @type {Frame} */ ({ app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }))
+/** The frame of a page that is shown without a cluster. @type {Frame} */
+export const NO_FRAME = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }
 
 /** @param {{ deck: Deck, openCrashes: number | null, host?: string }} parts `openCrashes`: null if unknown */
 export function frameModel ({ deck, openCrashes, host = os.hostname() }) {

@@ -16,6 +16,7 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 /** How many rollouts are searched for the last deploy. */
 const MAX_ROLLOUTS = 50
+const MAX_GIVEN_CHARS = 100
 
 /**
  * Named ranges of time. `isDaily`: depends on the time zone; `isRare`: shown only while it is chosen.
@@ -103,6 +104,11 @@ export function urlOf (path, filters, changes = {}) {
   }
   const text = String(params).replaceAll('%3A', ':').replaceAll('%2F', '/')
   return text ? `${path}?${text}` : path
+}
+
+/** Keeps filters as they are given, though they are wrong, so that the fields show them. @param {URLSearchParams} params @returns {Record<string, string>} */
+export function givenFilters (params) {
+  return Object.fromEntries(Array.from(params, ([name, text]) => [name, text.slice(0, MAX_GIVEN_CHARS)]).filter(([, text]) => text !== ''))
 }
 
 /** @param {unknown} error @returns {{ status: number, title: string, message: string }} what a page shows in place of its list */

@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { CAUSES } from '../causes.js'
 import { foldEvents, toSingleRows } from './event-folds.js'
-import { RANGES, SINGLE_TYPES, TYPE_GROUPS, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
+import { RANGES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 import { countTimeline } from './timeline.js'
@@ -15,11 +15,11 @@ import { countTimeline } from './timeline.js'
 const PAGE_SIZE = 50
 /** A folded list fits more events. */
 const FOLDED_PAGE_SIZE = 100
-/** A list with one of these filters shows every event unfolded. */
-const UNFOLDING_FILTERS = /** @type {const} */ (['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
+/** A list with one of these filters shows every event unfolded. @type {readonly (keyof Filters)[]} */
+const UNFOLDING_FILTERS = Object.freeze(['q', 'type', 'cause', 'slot', 'worker', 'rollout'])
 
-/** Filters that the page offers to remove if nothing matches, by label. */
-const OPTIONAL = Object.freeze(/** @type {Record<string, (keyof Filters)[]>} */ ({
+/** Filters that the page offers to remove if nothing matches, by label. @type {Readonly<Record<string, (keyof Filters)[]>>} */
+const OPTIONAL = Object.freeze({
   'At any time': ['range', 'since', 'until', 'zone'],
   'With any message': ['q'],
   'Of any type': ['type'],
@@ -28,7 +28,7 @@ const OPTIONAL = Object.freeze(/** @type {Record<string, (keyof Filters)[]>} */ 
   'Of any worker': ['worker'],
   'Of any release': ['release'],
   'Of any rollout': ['rollout']
-}))
+})
 /** The live graph is counted at most 1/50 of the time. */
 const REST_PER_COUNT = 50
 const MIN_REST_MS = 2000
@@ -168,7 +168,8 @@ export function exportQuery ({ history, deck, params, now }) {
 
 /** Filters without a field in the form are shown as chips that can be removed. */
 function withoutLinks (/** @type {Filters} */ filters) {
-  const chips = /** @type {const} */ (['release', 'rollout'])
+  /** @type {(keyof Filters)[]} */
+  const chips = ['release', 'rollout']
   return chips.filter((name) => filters[name]).map((name) => ({ name, value: filters[name], url: urlOf('/history', filters, { [name]: undefined }) }))
 }
 
@@ -177,11 +178,11 @@ function blankModel (params, now) {
   return {
     now,
     query: null,
-    filters: /** @type {Filters} */ (Object.fromEntries([...params].map(([name, value]) => [name, value.slice(0, 100)]))),
+    filters: givenFilters(params),
     isFirstPage: false,
     isFiltered: true,
-    rows: /** @type {import('./event-folds.js').Row[]} */ ([]),
-    nearest: /** @type {ReturnType<typeof nearestTo>} */ ([]),
+    rows: [],
+    nearest: [],
     isCutShort: false,
     ranges: rangeLinks({}),
     links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },

@@ -1,6 +1,7 @@
 import { formatCount, shownLine } from '../../public/log-text.js'
 import { findLines, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery, presentSlots } from '../api/log-lines.js'
 import { toDeckError } from '../api/problem.js'
+import { givenFilters } from './history-filters.js'
 
 /**
  * The first content of the page of the logs: the last lines, which continue live, or the results of a search, or the lines
@@ -8,7 +9,7 @@ import { toDeckError } from '../api/problem.js'
  * @typedef {import('../api/log-lines.js').Deck} Deck
  * @typedef {import('../api/log-lines.js').Entry} Entry
  * @typedef {'live' | 'search' | 'around'} View
- * @typedef {Partial<Record<typeof FIELDS[number], string>>} Texts  as in the URL
+ * @typedef {Partial<Record<'slot' | 'stream' | 'q' | 'since' | 'until' | 'around' | 'cursor', string>>} Texts  as in the URL
  * @typedef {ReturnType<typeof shownLine> & {
  *   slot: number,
  *   stream: import('../api/log-lines.js').Stream,
@@ -20,7 +21,6 @@ import { toDeckError } from '../api/problem.js'
  *   `isOpen`: the line has no end yet and will be sent again; `isMark`: the first line after the requested time
  */
 
-const FIELDS = /** @type {const} */ (['slot', 'stream', 'q', 'since', 'until', 'around', 'cursor'])
 const SHOWN_LINES = 200
 const DOWNLOAD_LINES = 1000
 
@@ -49,9 +49,9 @@ export async function logsModel ({ deck, params, now }) {
     const { status, title, message } = toDeckError(error)
     return {
       slots,
-      query: givenTexts(params),
+      query: givenFilters(params),
       selected: Number(params.get('slot')) || null,
-      view: /** @type {View} */ ('search'),
+      view: 'search',
       problem: { status, title, message },
       lines: [],
       places: '',
@@ -143,9 +143,4 @@ function queryOf (texts) {
   const params = new URLSearchParams()
   for (const [name, text] of Object.entries(texts)) if (text !== undefined) params.set(name, text)
   return params.size === 0 ? '' : `?${params}`
-}
-
-/** Keeps the given texts, so that the fields show them. @param {URLSearchParams} params @returns {Texts} */
-function givenTexts (params) {
-  return Object.fromEntries(FIELDS.flatMap((name) => params.get(name) ? [[name, String(params.get(name)).slice(0, 100)]] : []))
 }

@@ -7,14 +7,15 @@
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const JSON_TYPE = 'application/json'
-const TYPES = Object.freeze(/** @type {Record<string, string>} */ ({
+/** @type {Readonly<Record<string, string>>} */
+const TYPES = Object.freeze({
   string: 'text',
   boolean: 'true or false',
   integer: 'integer',
   number: 'number',
   object: 'object',
   null: 'null'
-}))
+})
 
 /**
  * @param {Json} document of OpenAPI

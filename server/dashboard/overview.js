@@ -22,7 +22,8 @@ const RECENT_EVENTS = 8
 const MAX_COUNTED = 100
 /** Workers report each second, so older figures are not shown. */
 const FRESH_MS = 5000
-const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: /** @type {import('../events/stream.js').DeckEvent[]} */ ([]) })
+/** @type {{ isAvailable: boolean, rollout: RolloutView | null, events: import('../events/stream.js').DeckEvent[] }} */
+const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: [] })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
 const WORKER_STATES = Object.freeze({
@@ -160,7 +161,11 @@ function highestOf (values) {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-export function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number} */ index, /** @type {WorkerRow[]} */ all) {
+/**
+ * @template {{ id: number | null, slot: number, state: string, orphan: boolean, crashLooping: boolean, finished: { succeeded: boolean } | null }} Worker
+ * @param {Worker} worker @param {number} index @param {readonly Worker[]} all
+ */
+export function toWorkerRow (worker, index, all) {
   return {
     ...worker,
     key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
@@ -171,7 +176,7 @@ export function toWorkerRow (/** @type {WorkerRow} */ worker, /** @type {number}
   }
 }
 
-/** @param {WorkerRow} worker @returns {{ label: string, tone: Tone }} */
+/** @param {Pick<WorkerRow, 'crashLooping'> & { state: string, finished: { succeeded: boolean } | null }} worker @returns {{ label: string, tone: Tone }} */
 function badgeOfWorker ({ state, crashLooping, finished }) {
   if (finished?.succeeded === false) return { label: 'Ended', tone: 'bad' }
   if (crashLooping && !finished) return { label: 'Crash-looping', tone: 'bad' }
@@ -203,11 +208,11 @@ export function toRollout (rollout, { history } = {}) {
   }
 }
 
-/** @param {RolloutView['steps'][number]} step @param {{ isCanary: boolean, isOver: boolean }} rollout */
+/** @param {RolloutView['steps'][number]} step @param {{ isCanary: boolean, isOver: boolean }} rollout @returns {{ label: string, tone: Tone, icon: string }} */
 function badgeOf ({ state }, { isCanary, isOver }) {
   if (isOver && state === 'pending') return UNTOUCHED
   if (isCanary && state === 'ready') return CANARY
-  return STEP_STATES[state] ?? { label: state, tone: /** @type {Tone} */ ('idle'), icon: 'circle' }
+  return STEP_STATES[state] ?? { label: state, tone: 'idle', icon: 'circle' }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isLoopback } from '../system/loopback.js'
 
-const PORTS = Object.freeze(/** @type {Record<string, string>} */ ({ 'http:': '80', 'https:': '443' }))
+/** @type {Readonly<Record<string, string>>} */
+const PORTS = Object.freeze({ 'http:': '80', 'https:': '443' })
 
 /**
  * Whether the browser runs on this machine and loaded its page from this port, not through a proxy or from another port of

@@ -45,12 +45,14 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  *   isAtLoopback?: boolean
  * }} Asked  `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
  * @typedef {{ id: string, html: string }} Fragment
+ * @typedef {object & { status?: number, problem?: { status: number } | null, canonicalUrl?: string }} Model
+ *   `status` or `problem.status`: the HTTP status, if not 200
  */
 /**
  * @typedef {object} Page
  * @property {string} path  as express reads it
  * @property {string} view  a file of views/pages
- * @property {(asked: Asked) => any} model  may be a promise; `status` or `problem.status`: the HTTP status, if not 200
+ * @property {(asked: Asked) => Model | Promise<Model>} model
  * @property {boolean} [hasFilters]  it has a form, which also sends empty fields: the address bar shows `canonicalUrl` of the model instead
  * @property {readonly string[]} [fragments]  files of views/partials
  * @property {(asked: Asked) => () => Fragment[]} [follow]  in place of `fragments`, if rendering all each time costs too much

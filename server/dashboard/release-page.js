@@ -6,6 +6,7 @@ import { toReleaseRow } from './releases.js'
 
 const COMPARABLE = 100
 const LABEL_CHARS = 60
+/** @type {Readonly<Record<string, string>>} */
 const MODES = Object.freeze({
   live: 'runs in its folder, nothing is copied',
   symlink: 'the target of a symbolic link',
@@ -30,7 +31,7 @@ export function releaseModel ({ deck, id, now, blocked }) {
     release: {
       ...toReleaseRow(release, snapshot),
       slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot),
-      means: MODES[/** @type {keyof typeof MODES} */ (release.mode)] ?? null,
+      means: MODES[release.mode ?? ''] ?? null,
       changes: changesOf(release)
     },
     crashes: crashesOn(deck, id)

@@ -29,7 +29,8 @@ const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollo
 export function stillSpansOf ({ timeline }, axis) {
   /** @type {Span[]} */
   const spans = []
-  let startMs = /** @type {number | null} */ (null)
+  /** @type {number | null} */
+  let startMs = null
   for (const { at, type } of timeline ?? []) {
     if (STOPS.includes(type)) startMs ??= Date.parse(at)
     else if (startMs !== null && GOES_ON.includes(type)) {
@@ -100,13 +101,15 @@ function phasesOf (step, axis) {
   const { startedAt, readyAt, promotedAt, drainedAt, revertingAt, finishedAt } = step
   if (!startedAt) return []
   const isStopFirst = oldGoesFirst(step)
-  const marks = /** @type {[string, string, string | null | undefined][]} */ ([
+  /** @type {[string, string, string | null | undefined][]} */
+  const phases = [
     isStopFirst ? ['draining', 'old worker drained', startedAt] : ['starting', readyAt === undefined ? 'took' : 'started', startedAt],
-    ...isStopFirst ? [['starting', 'started', drainedAt]] : [],
+    ['starting', 'started', isStopFirst ? drainedAt : null],
     ['ready', step.isCanary ? 'canary' : 'ready, waited', readyAt],
-    ...isStopFirst ? [] : [['draining', 'old worker drained', promotedAt]],
+    ['draining', 'old worker drained', isStopFirst ? null : promotedAt],
     ['reverting', 'rolled back', revertingAt]
-  ]).flatMap(([kind, title, at]) => at ? [{ kind, title, startMs: Date.parse(at) }] : [])
+  ]
+  const marks = phases.flatMap(([kind, title, at]) => at ? [{ kind, title, startMs: Date.parse(at) }] : [])
   return marks.map(({ kind, title, startMs }, index) => {
     const until = kind === 'draining' ? drainedAt ?? finishedAt : marks[index + 1] ? null : finishedAt
     const endMs = Math.min(marks[index + 1]?.startMs ?? axis.endMs, until ? Date.parse(until) : axis.endMs)

@@ -17,7 +17,8 @@ import { powersOf } from './powers.js'
  */
 
 const SILENT_LOG = { warn () {}, error () {} }
-const LOG_FILES = /** @type {const} */ ([['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']])
+/** @type {readonly [string, 'text' | 'ndjson', string][]} */
+const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson', 'application/x-ndjson']]
 
 /**
  * @param {object} parts

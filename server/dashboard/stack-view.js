@@ -20,24 +20,20 @@ const MAX_OWNERS = 3
  */
 export function foldFrames (frames, lines = []) {
   const first = lines.findIndex(Boolean)
-  const shown = new Map(frames.map((frame, index) => [frame, toShown(frame, lines[index] ?? null, index === first)]))
   const hasOwn = frames.some(({ isInApp }) => isInApp)
-  const runs = /** @type {{ isInApp: boolean, frames: Frame[] }[]} */ ([])
-  for (const frame of frames) {
-    const last = runs.at(-1)
-    if (last?.isInApp === frame.isInApp) last.frames.push(frame)
-    else runs.push({ isInApp: frame.isInApp, frames: [frame] })
+  /** @type {{ owners: string[], frames: ShownFrame[] }[]} */
+  const runs = []
+  for (const [index, frame] of frames.entries()) {
+    if (runs.at(-1)?.frames[0].isInApp !== frame.isInApp) runs.push({ owners: [], frames: [] })
+    const last = runs[runs.length - 1]
+    last.owners.push(ownerOf(frame))
+    last.frames.push(toShown(frame, lines[index] ?? null, index === first))
   }
-  return runs.map(({ isInApp, frames }) => ({
-    isFolded: hasOwn && !isInApp,
-    label: labelOf(frames),
-    frames: frames.map((frame) => /** @type {ShownFrame} */ (shown.get(frame)))
-  }))
+  return runs.map(({ owners, frames }) => ({ isFolded: hasOwn && !frames[0].isInApp, label: labelOf(frames, [...new Set(owners)]), frames }))
 }
 
-/** @param {Frame[]} frames */
-function labelOf (frames) {
-  const owners = [...new Set(frames.map(ownerOf))]
+/** @param {ShownFrame[]} frames @param {string[]} owners */
+function labelOf (frames, owners) {
   const named = owners.slice(0, MAX_OWNERS).join(', ')
   return `${frames.length} ${frames.length === 1 ? 'frame' : 'frames'} of ${named}${owners.length > MAX_OWNERS ? ' and others' : ''}`
 }

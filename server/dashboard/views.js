@@ -32,21 +32,24 @@ const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
  * @param {{ software?: string, basePath?: string }} [options] `software`: the version that serves the pages, so that an open page notices an upgrade
  */
 export function createViews ({ software = '', basePath = '' } = {}) {
+  /** The parts of the page that is rendered now. @type {ReturnType<typeof createParts> | null} */
+  let parts = null
   const eta = notingParts(new Eta({
     views: FOLDER,
     cache: true,
     escapeFunction: (text) => escapeHtml(readable(text)),
     functionHeader: 'const { f, icon, asset, tick, clock, count, calls } = it.helpers'
-  }))
+  }), (name, html) => parts?.note(name, html))
 
   return {
     /**
+     * @template {object & { can?: object }} Data
      * @param {string} name  `pages/overview`, `partials/workers`, …
-     * @param {Record<string, any>} [data] `can`: what the viewer may do, by default nothing; `frame`: see frame.js
+     * @param {Data} data `can`: what the viewer may do, by default nothing; `frame`: see frame.js
      * @returns {string} HTML
      */
-    render (name, data = {}) {
-      const parts = name.startsWith('pages/') ? createParts(basePath) : null
+    render (name, data) {
+      parts = name.startsWith('pages/') ? createParts(basePath) : null
       return htmlWithBase(basePath, eta.render(`./${name}`, {
         helpers,
         assetsVersion: ASSETS_VERSION,
@@ -61,13 +64,13 @@ export function createViews ({ software = '', basePath = '' } = {}) {
   }
 }
 
-/** Records the parts of a page while it is rendered. @param {Eta} eta */
-function notingParts (eta) {
+/** @param {Eta} eta @param {(name: string, html: string) => void} onPart hears of each part of a page that is rendered */
+function notingParts (eta, onPart) {
   const { render } = eta
   eta.render = (template, data, meta) => {
     const html = render.call(eta, template, data, meta)
     const [, name] = PART.exec(String(template)) ?? []
-    if (name) /** @type {{ parts?: ReturnType<typeof createParts> }} */ (data).parts?.note(name, html)
+    if (name) onPart(name, html)
     return html
   }
   return eta

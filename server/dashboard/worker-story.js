@@ -54,9 +54,9 @@ function readStory (history, worker, which) {
   return {
     forked,
     exited: exited && toShownEvent(exited),
-    next: endMs === null || slot === undefined
+    next: exited === null || slot === undefined
       ? null
-      : nextOf(history, { slot, first: forked ?? /** @type {DeckEvent} */ (exited), untilMs: endMs + MAX_WAIT_MS }),
+      : nextOf(history, { slot, first: forked ?? exited, untilMs: Date.parse(exited.at) + MAX_WAIT_MS }),
     events: history.page({ worker, since: forked?.at, until: endMs === null ? undefined : endMs + AFTERMATH_MS, limit: MAX_EVENTS }).items
       .filter(({ id }) => id >= (forked?.id ?? 0))
       .map(toShownEvent),
@@ -96,6 +96,6 @@ function toLives (events) {
 
 /** @param {number | null} worker @param {DeckEvent | null} forked @param {DeckEvent} [end] @returns {Life} */
 function toLife (worker, forked, end) {
-  const known = /** @type {DeckEvent} */ (forked ?? end)
-  return { worker: Number(worker), pid: known.pid, release: known.release, startedAt: forked?.at ?? null, end: end ? toShownEvent(end) : null }
+  const { pid = null, release = null } = forked ?? end ?? {}
+  return { worker: Number(worker), pid, release, startedAt: forked?.at ?? null, end: end ? toShownEvent(end) : null }
 }

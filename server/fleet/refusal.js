@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DeckError, PROBLEMS } from '../errors.js'
+import { DeckError, isErrorCode } from '../errors.js'
 import { parseUntrusted } from './untrusted-json.js'
 
 const PROBLEM = z.object({ code: z.string(), detail: z.string() })
@@ -13,6 +13,6 @@ const MAX_CHARS = 500
 export function refusalOf ({ status, body }) {
   const problem = parseUntrusted(PROBLEM, () => JSON.parse(body))
   if (!problem) return new DeckError('not-possible', `status ${status}`)
-  const code = Object.hasOwn(PROBLEMS, problem.code) ? /** @type {import('../errors.js').ErrorCode} */ (problem.code) : 'not-possible'
+  const code = isErrorCode(problem.code) ? problem.code : 'not-possible'
   return new DeckError(code, problem.detail.slice(0, MAX_CHARS))
 }
