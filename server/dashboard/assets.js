@@ -5,7 +5,7 @@ import { dirname, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Router } from 'express'
 import { encodeContent, encodingFor, KEPT } from '../api/encoding.js'
-import { bundleModules, classicScript } from './bundle.js'
+import { bundleModules } from './bundle.js'
 
 /**
  * The files that a page needs beside its HTML: ours from public/, libraries from their packages. Nobody has to sign in
@@ -22,8 +22,7 @@ const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
 const require = createRequire(import.meta.url)
 const UPLOT_DIST = join(dirname(require.resolve('uplot/package.json')), 'dist')
 const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
-/** The module is smaller than the classic script, which also supports browsers without classes. */
-const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
+const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.min.js')
 const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
 
 /** @type {Readonly<Record<string, string>>} */
@@ -120,8 +119,7 @@ function withoutComments (name, text) {
 }
 
 function readAsset (/** @type {string} */ file) {
-  const text = readFileSync(file, 'utf8')
-  return file === SOCKET_IO ? classicScript(text, 'io') : text
+  return readFileSync(file, 'utf8')
 }
 
 function readModule (/** @type {string} */ name) {

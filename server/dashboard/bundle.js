@@ -13,22 +13,6 @@ const DOCUMENTATION = /\/\*\*.*?\*\/ *\n?/gs
 const INDENTATION = /\n\s+/g
 const LINE_COMMENT = /^ *\/\/.*\n/gm
 
-/** The end of a module that a package has minified. */
-const EXPORTS = /\bexport\s*\{([^}]*)\};?/
-
-/**
- * Turns a module without imports, as packages minify it, into a classic script.
- * @param {string} source
- * @param {string} name one of its exports, which becomes a global variable of the page
- * @throws {Error} the module has no such export
- */
-export function classicScript (source, name) {
-  const [, all] = EXPORTS.exec(source) ?? []
-  const own = (all ?? '').split(',').map((each) => each.trim().split(' as ')).find((words) => words.at(-1) === name)?.[0]
-  if (own === undefined) throw new Error(`expected an export called ${name}`)
-  return `var ${name} = (() => {\n${source.replace(EXPORTS, '')}\nreturn ${own}\n})()`
-}
-
 /**
  * @param {string} entry a name
  * @param {(name: string) => string} read the source of a module

@@ -9,8 +9,8 @@ const API_PAGE = 'api'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
 /** Pages of the dashboard that belong to a page of the manual. @type {Readonly<Record<string, { url: string, about: string }>>} */
 const LIVE_PAGES = Object.freeze({ webhooks: { url: '/webhooks', about: 'The webhooks of this cluster' } })
-/** Short code, such as a flag, must not break across lines. */
-const SHORT_CODE = /<code>([^<\n]{1,40})<\/code>/g
+/** Code that is shorter, such as a flag, must not break across lines. */
+const MAX_WHOLE_CHARS = 40
 
 /** @type {Map<string, string>} HTML by page name, kept for good: the files do not change while this version runs */
 const rendered = new Map()
@@ -53,7 +53,7 @@ async function renderOnce (name, markdown) {
  */
 export async function toHtml (markdown) {
   // Most masters never show a page of the manual.
-  const { Marked } = await import('marked')
+  const { Marked, Renderer } = await import('marked')
   const slugOf = createSlugs()
   const marked = new Marked({
     renderer: {
@@ -67,16 +67,16 @@ export async function toHtml (markdown) {
         return SAFE_URL.test(url) ? `<a href="${escapeHtml(url)}">${text}</a>` : text
       },
       // The content security policy forbids pictures of other sites.
-      image: ({ text }) => escapeHtml(text)
+      image: ({ text }) => escapeHtml(text),
+      codespan: ({ text }) => `<code${text.length <= MAX_WHOLE_CHARS ? ' class="whole"' : ''}>${escapeHtml(text)}</code>`,
+      // On a narrow screen code blocks and tables scroll, so they must take the keyboard focus.
+      code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}\n</code></pre>\n`,
+      table (token) {
+        return `<div class="doc-table" role="group" aria-label="Table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`
+      }
     }
   })
-  const html = marked.parse(markdown, { async: false })
-  // On a narrow screen tables and code blocks scroll, so they must take the keyboard focus.
-  return html
-    .replaceAll('<table>', '<div class="doc-table" role="group" aria-label="Table" tabindex="0"><table>')
-    .replaceAll('</table>', '</table></div>')
-    .replaceAll('<pre>', '<pre tabindex="0">')
-    .replace(SHORT_CODE, '<code class="whole">$1</code>')
+  return marked.parse(markdown, { async: false })
 }
 
 /** Pages link to each other by file name, as in their folder. @param {string} href */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { bundleModules, classicScript } from '../../../server/dashboard/bundle.js'
+import { bundleModules } from '../../../server/dashboard/bundle.js'
 
 /** @param {Record<string, string>} files @param {Record<string, string>} [libraries] */
 function run (files, libraries) {
@@ -30,13 +30,4 @@ test('a form of import or export that it does not know is refused, and not left 
   for (const line of ["import * as all from './a.js'", 'export default 1', "export { a } from './a.js'"]) {
     assert.throws(() => run({ 'entry.js': `${line}\n`, 'a.js': '' }), { message: `entry.js: expected imports and exports as of the other files, received ${line}` })
   }
-})
-
-test('a minified module becomes a script that makes a variable of one export, whatever that is called inside', () => {
-  for (const [source, value] of [
-    ['class a{};const _t=()=>7;export{a as Manager,_t as default,_t as io,a as x};\n//# sourceMappingURL=x.map', 7],
-    ['const io=()=>8;export{io}', 8],
-    ['const $=()=>9;export { $ as io };', 9]
-  ]) assert.equal(runInNewContext(`${classicScript(String(source), 'io')};io()`), value)
-  for (const source of ['export{a as Manager}', 'export const io = 1', '']) assert.throws(() => classicScript(source, 'io'), { message: 'expected an export called io' })
 })
