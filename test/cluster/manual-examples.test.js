@@ -33,7 +33,8 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
   [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => { await standby(deck); return line }],
   [/ --q payment /, (_scene, line) => line.replace('payment', 'out')],
-  [/^clusterdeck scale 8$/, (_scene, line) => line.replace('8', '3')],
+  [/^clusterdeck scale 8$/, (_scene, line) => line.replace('8', '2')],
+  [/^clusterdeck scale 2 --wait$/, (_scene, line) => line.replace('2', '1')],
   [/ --duration 10s /, (_scene, line) => line.replace('10s', '100ms')],
   [/^clusterdeck crashes 12$/, (_scene, line) => line.replace('12', '1')],
   [/^clusterdeck releases r7$/, async ({ deck }, line) => line.replace('r7', (await deck.status()).release.id)],
@@ -114,11 +115,12 @@ test('every example of several apps is about them', async (t) => {
   const names = () => apps.decks().map(({ name }) => name).sort()
   const isUp = (/** @type {{ line: string }} */ { line }) => /^clusterdeck up\b/.test(line)
   const isDown = (/** @type {{ line: string }} */ { line }) => /^clusterdeck down\b/.test(line)
-  const all = ALL.filter(isOfApps)
-  // Those that start apps find none, the others have them, and those that stop them come last, the ones that name an app first.
-  const inOrder = [...all.filter(isUp), ...all.filter((each) => !isUp(each) && !isDown(each)), ...all.filter(isDown).sort((one, other) => other.line.length - one.line.length)]
-  for (const [index, { from, line }] of inOrder.entries()) {
+  // Each finds what it needs, and few decks are started for that: what names an app comes first, and the one that stays in the foreground last.
+  const ORDER = [/^clusterdeck up \w/, /^clusterdeck (?!up\b|down\b)/, /^clusterdeck down \w/, /^clusterdeck up -/, /^clusterdeck down$/, /^clusterdeck up$/]
+  const rankOf = (/** @type {{ line: string }} */ { line }) => ORDER.findIndex((pattern) => pattern.test(line))
+  for (const { from, line } of ALL.filter(isOfApps).sort((one, other) => rankOf(one) - rankOf(other))) {
     await t.test(`${line} (${from})`, async () => {
+      assert.notEqual(rankOf({ line }), -1)
       const words = wordsOf(line)
       if (line === 'clusterdeck up') {
         const up = apps.spawn(words.join(' '))
@@ -127,6 +129,7 @@ test('every example of several apps is about them', async (t) => {
         assert.deepEqual(await up.exited, { code: 0, signal: null })
         return
       }
+      if (isUp({ line }) && names().length === 2) await apps.run('down')
       const before = names()
       if (!isUp({ line })) assert.notDeepEqual(before, [], 'there is something to tell of')
       const { code, stdout, stderr } = await runCliHere(words, apps)
@@ -135,8 +138,6 @@ test('every example of several apps is about them', async (t) => {
       if (line.includes(' | jq ')) JSON.parse(stdout)
       if (isUp({ line })) assert.deepEqual(names(), ['mail', 'shop'])
       if (isDown({ line })) assert.notDeepEqual(names(), before)
-      // What is started last is kept for the others.
-      if (isUp({ line }) && isUp(inOrder[index + 1])) await apps.run('down')
     })
   }
 })
@@ -168,8 +169,8 @@ async function open (t) {
     writeFileSync(app, isBroken ? 'throw new Error("not yet")' : source)
   }
   breakApp(false)
-  const deck = await startDeck(t, app, { workers: 2, dataDir: path.join(cwd, '.clusterdeck'), cwd })
-  await deck.until({ ready: 2 })
+  const deck = await startDeck(t, app, { workers: 1, dataDir: path.join(cwd, '.clusterdeck'), cwd })
+  await deck.until({ ready: 1 })
   await fetch(`${await deck.appUrl()}/?kind=1`).catch(() => {})
   await deck.untilEvent(({ type }) => type === 'crash.group-new', 'a crash')
   await settle(deck)
