@@ -57,11 +57,6 @@ export const PROBLEMS = Object.freeze({
   'timed-out': { status: 504, exitCode: 124, title: 'Timed out' }
 })
 
-/** @param {string} code @returns {code is ErrorCode} */
-export function isErrorCode (code) {
-  return Object.hasOwn(PROBLEMS, code)
-}
-
 /**
  * An error that its reader can act on. The message says option, expected and received where there is one.
  * `details` is plain data that may be shown to API callers (for `rollout-running`: `{ rollout: <id> }`).
@@ -86,6 +81,11 @@ export class DeckError extends Error {
 
 /** Where this program's own files are. */
 const OWN_FOLDER = decodeURIComponent(new URL('..', import.meta.url).pathname)
+
+/** @param {unknown} code @returns {code is ErrorCode} */
+export function isErrorCode (code) {
+  return typeof code === 'string' && Object.hasOwn(PROBLEMS, code)
+}
 
 /** @param {unknown} error what was thrown @returns {string | undefined} such as ENOENT */
 export function errorCode (error) {

@@ -1,11 +1,12 @@
 import { text } from 'node:stream/consumers'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode, errorText, isErrorCode } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
 import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 
 /** @typedef {ReturnType<typeof createApiClient>} ApiClient */
 /** @typedef {import('node:http').IncomingMessage} Response */
+/** @typedef {Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>} What */
 /** @typedef {Pick<import('./find-master.js').Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member'>} Addressee */
 
 /** For a code that this version does not know: the master may be newer. @type {Readonly<Record<number, import('../errors.js').ErrorCode>>} */
@@ -45,31 +46,24 @@ export function createApiClient (master, { timeoutMs, signal = AbortSignal.timeo
     stream: streamEvents
   }
 
-  /**
-   * @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @param {Record<string, string>} [headers]
-   * @returns {Promise<any>}
-   */
+  /** @param {string} method @param {string} path below /api/v1 @param {unknown} [body] @param {Record<string, string>} [headers] */
   async function callApi (method, path, body, headers = {}) {
+    if (body === undefined) return await readAnswer(path, { method, headers: {} })
+    return await readAnswer(path, { method, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  }
+
+  /** @param {string} path below /api/v1 @param {Omit<What, 'signal'>} what @returns {Promise<any>} JSON, as the API describes it */
+  async function readAnswer (path, what) {
     try {
-      return await readBody(await sendToMaster(path, {
-        method,
-        signal,
-        headers: body === undefined ? {} : { ...headers, 'content-type': 'application/json' },
-        body: body === undefined ? undefined : JSON.stringify(body)
-      }))
+      return await readBody(await sendToMaster(path, { ...what, signal }))
     } catch (error) {
       throw errorOfCall(error)
     }
   }
 
-  /** @param {string} path below /api/v1 @param {import('node:stream').Readable} body @param {{ type: string, bytes: number }} what @returns {Promise<any>} */
+  /** @param {string} path below /api/v1 @param {import('node:stream').Readable} body @param {{ type: string, bytes: number }} what */
   async function uploadBody (path, body, { type, bytes }) {
-    const headers = { 'content-type': type, 'content-length': String(bytes) }
-    try {
-      return await readBody(await sendToMaster(path, { method: 'POST', signal, headers, body }))
-    } catch (error) {
-      throw errorOfCall(error)
-    }
+    return await readAnswer(path, { method: 'POST', headers: { 'content-type': type, 'content-length': String(bytes) }, body })
   }
 
   /** @param {string} path below /api/v1 @param {string} [type] @returns {Promise<Response>} its body is still to be read */
@@ -118,7 +112,7 @@ export function createApiClient (master, { timeoutMs, signal = AbortSignal.timeo
 
   /**
    * Sends a request to the current master. At the address of an ended one, another program may listen by now.
-   * @param {string} path @param {Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>} what
+   * @param {string} path @param {What} what
    */
   async function sendToMaster (path, { headers, ...what }) {
     if (master.recipient && !isAlive(master.recipient.processes[0])) master = await findAgain()
@@ -147,8 +141,7 @@ export function createApiClient (master, { timeoutMs, signal = AbortSignal.timeo
   function errorOfCall (error) {
     if (error instanceof DeckError) return error
     if (signal.aborted) return timedOut(timeoutMs)
-    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error)
-    return new DeckError('no-master', `no master answers at ${master.url} (${code ?? message})`, { cause: error })
+    return new DeckError('no-master', `no master answers at ${master.url} (${errorCode(error) ?? errorText(error)})`, { cause: error })
   }
 }
 
@@ -169,12 +162,8 @@ export function timedOut (timeoutMs) {
   return new DeckError('timed-out', `not done within ${formatExactDuration(timeoutMs)} (--timeout)`)
 }
 
-/** @param {number} status @param {Partial<Record<'code' | 'detail' | 'title', any>>} problem RFC 9457 */
+/** @param {number} status @param {Partial<Record<'code' | 'detail' | 'title', unknown>>} problem RFC 9457 */
 function errorOfProblem (status, { code, detail, title }) {
   const message = String(detail ?? title ?? `HTTP ${status}`)
-  try {
-    return new DeckError(code, message)
-  } catch {
-    return new DeckError(CODE_BY_STATUS[status] ?? (status < 500 ? 'bad-request' : 'internal'), message)
-  }
+  return new DeckError(isErrorCode(code) ? code : CODE_BY_STATUS[status] ?? (status < 500 ? 'bad-request' : 'internal'), message)
 }

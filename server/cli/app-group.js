@@ -37,7 +37,8 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
   /** @type {Map<string, Member>} */
   const members = new Map()
   for (const app of apps) {
-    const member = /** @type {Member} */ ({ ...app, state: 'waiting', reason: null, answer: null, process: null })
+    /** @type {Member} */
+    const member = { ...app, state: 'waiting', reason: null, answer: null, process: null, isReady: Promise.resolve(false) }
     members.set(app.name, member)
     member.isReady = bringUp(member)
   }
@@ -60,9 +61,9 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
       isStopping = true
       waiting.abort()
       await inStopOrder(members, all.map(({ name }) => name), async (name) => {
-        const member = /** @type {Member} */ (members.get(name))
-        member.process?.signal('SIGTERM')
-        await isOver(member)
+        const member = members.get(name)
+        member?.process?.signal('SIGTERM')
+        if (member) await isOver(member)
       })
     },
 
@@ -82,7 +83,7 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
 
   /** @param {Member} member @returns {Promise<boolean>} */
   async function bringUp (member) {
-    const needs = member.dependsOn.map((name) => /** @type {Member} */ (members.get(name)))
+    const needs = member.dependsOn.flatMap((name) => members.get(name) ?? [])
     if (await isRunning(member.dataDir)) {
       tell(member.name, 'already runs')
     } else {
@@ -164,7 +165,9 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
 
 /** @param {Member} member that another one depends on */
 function whyMissing ({ name, state, reason, answer }) {
-  if (state === 'failed' || state === 'stopped') return `it depends on ${name}, which ${state === 'failed' ? 'failed' : 'was stopped'}${reason === null ? '' : ` (${reason})`}`
+  const because = reason === null ? '' : ` (${reason})`
+  if (state === 'failed') return `it depends on ${name}, which failed${because}`
+  if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`
   if (state === 'not started') return `it depends on ${name}, which was not started`
   return `it depends on ${name}, which is not ready (${textOf(answer)})`
 }

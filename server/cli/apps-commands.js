@@ -2,7 +2,8 @@
 
 /** Adds the commands for several decks. @param {import('./deck-command.js').DeckCommand} program @param {Terminal} terminal */
 export function addAppsCommands (program, terminal) {
-  addCommand('up [name...]', 'start the apps of the config file, or some and what they depend on, each as its own deck', 'with --detach: how long they may take to get ready')
+  addCommand('up [name...]', 'start the apps of the config file, or some and what they depend on, each as a deck',
+    'with --detach: how long they may take to get ready')
     .option('-d, --detach', 'return once they are ready; they keep running')
     .example('all apps of the config file, until Ctrl-C', 'clusterdeck up')
     .example('in the background: returns once they are ready', 'clusterdeck up --detach')

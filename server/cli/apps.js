@@ -21,14 +21,17 @@ const OF_ONE_DECK = Object.freeze(['CLUSTERDECK_DATA_DIR', 'CLUSTERDECK_URL'])
  */
 export async function findApps (command, { config }, { env, cwd }) {
   const variable = OF_ONE_DECK.find((name) => env[name])
-  if (variable) throw new DeckError('usage', `${variable}: expected nothing with ${command}, where each app has its own, received ${JSON.stringify(env[variable])}`)
+  if (variable) {
+    throw new DeckError('usage', `${variable}: expected nothing with ${command}, where each app has its own, received ${JSON.stringify(env[variable])}`)
+  }
   const found = await readConfigFile(config ?? (env.CLUSTERDECK_CONFIG || undefined), cwd)
+  /** @type {ReturnType<typeof appsOf>} */
   const apps = found ? appsOf(found) : new Map()
   if (!found || apps.size === 0) {
-    throw new DeckError('invalid-config', `${command}: expected a config file with apps, received ${found ? `${found.file}, which has none` : 'no config file'}`)
+    const received = found ? `${found.file}, which has none` : 'no config file'
+    throw new DeckError('invalid-config', `${command}: expected a config file with apps, received ${received}`)
   }
-  const entries = [...apps].map(([name, app]) => /** @type {const} */ ([name, { name, ...app, dataDir: dataDirOfApp(found, name, cwd) }]))
-  return { ...found, apps: new Map(entries) }
+  return { ...found, apps: new Map([...apps].map(([name, app]) => [name, { name, ...app, dataDir: dataDirOfApp(found, name, cwd) }])) }
 }
 
 /**
@@ -40,7 +43,8 @@ export function checkedApps (command, names, { file, apps }) {
   const unknown = names.find((name) => !apps.has(name))
   if (unknown !== undefined) {
     const known = [...apps.keys()].join(', ')
-    throw new DeckError('usage', `${command}: expected some of ${known}, the apps of ${file}, received ${JSON.stringify(unknown)}${didYouMean(unknown, apps.keys())}`)
+    const received = JSON.stringify(unknown) + didYouMean(unknown, apps.keys())
+    throw new DeckError('usage', `${command}: expected some of ${known}, the apps of ${file}, received ${received}`)
   }
   return names.length > 0 ? names : [...apps.keys()]
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { lstat, open, readFile, readdir, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { lstat, open, readFile, readdir, readlink, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable, Transform } from 'node:stream'
@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import ignore from 'ignore'
 import { formatBytes } from '../../public/format.js'
-import { DeckError } from '../errors.js'
+import { DeckError, errorText } from '../errors.js'
 import { ARCHIVE, leadsInside, tameMode, whyNoName } from '../system/archive.js'
 
 /**
@@ -73,8 +73,7 @@ export async function packFolder (folder, { limits = ARCHIVE, also = [] } = {}) 
   try {
     const hash = createHash('sha256')
     const counter = { bytes: 0 }
-    const write = (/** @type {any} an iterable, which the types of writeFile do not know */ packed) => handle.writeFile(packed)
-    await pipeline(await packEntries(top, entries), createGzip(), createMeter(hash, counter, folder, limits), write)
+    await pipeline(await packEntries(top, entries), createGzip(), createMeter(hash, counter, folder, limits), (packed) => writeFile(handle, packed))
     return {
       digest: `sha256:${hash.digest('hex')}`,
       bytes: counter.bytes,
@@ -84,13 +83,16 @@ export async function packFolder (folder, { limits = ARCHIVE, also = [] } = {}) 
       read: (onRead = () => {}) => Readable.from(bytesOf(handle, onRead), { objectMode: false }),
       close: () => handle.close()
     }
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     await handle.close()
-    throw error instanceof DeckError ? error : refusePacking(folder, error.message)
+    throw error instanceof DeckError ? error : refusePacking(folder, errorText(error))
   }
 }
 
-/** Reads from the beginning. A stream of the file would close it at the end. @param {import('node:fs/promises').FileHandle} handle @param {(bytes: number) => void} onRead */
+/**
+ * Reads from the beginning. A stream of the file would close it at the end.
+ * @param {import('node:fs/promises').FileHandle} handle @param {(bytes: number) => void} onRead
+ */
 async function * bytesOf (handle, onRead) {
   for (let position = 0; ;) {
     const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(READ_BYTES), position })
@@ -125,7 +127,8 @@ async function listEntries (top, { limits, also }) {
   await addAll('', names, await ignoredAbove(top))
   const missing = asked.unseen()
   if (missing.length > 0) {
-    throw new DeckError('usage', `--push-also: expected names of files that would be left out of ${top}, received ${missing.join(', ')}, which ${missing.length === 1 ? 'matches' : 'match'} none`)
+    const received = `${missing.join(', ')}, which ${missing.length === 1 ? 'matches' : 'match'} none`
+    throw new DeckError('usage', `--push-also: expected names of files that would be left out of ${top}, received ${received}`)
   }
   return { entries, unpackedBytes, leftOut }
 

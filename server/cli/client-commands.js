@@ -25,6 +25,9 @@ import { webhooksCommand } from './webhooks.js'
 /** @typedef {commands.Options} Options */
 
 /**
+ * Commander hands over a text for each argument, or a list for the last one.
+ * @typedef {(context: commands.Context, ...args: any[]) => Promise<void>} Run
+ *
  * @typedef {object} How what is special about a command
  * @property {string} [onlyHere] why it cannot be meant for another member of the fleet
  * @property {(options: Options, ...args: any[]) => Promise<Options | null>} [prepare] replaces the options; null: nothing is left to do
@@ -32,12 +35,16 @@ import { webhooksCommand } from './webhooks.js'
 
 /** Adds the commands that talk to a running master. @param {DeckCommand} program @param {Terminal} terminal */
 export function addClientCommands (program, terminal) {
-  addCommand('status', 'print the state of the cluster and its workers, or of each of several apps', commands.statusCommand, { prepare: (options) => statusOfAll(options, terminal) })
+  addCommand('status', 'print the state of the cluster and its workers, or of each of several apps', commands.statusCommand, {
+    prepare: (options) => statusOfAll(options, terminal)
+  })
     .option('--watch', 'refresh every second until Ctrl-C; print one line per change when piped')
     .example('of the app of this folder, each second', 'clusterdeck status --watch')
     .example('of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck')
     .example('of a deck in another folder', 'clusterdeck status -n shop')
-  addCommand('restart [app]', 'restart all workers; each new one is ready before its old one drains', rolloutCommand('restart'), { prepare: async (options, app) => ofApp(options, app) })
+  addCommand('restart [app]', 'restart all workers; each new one is ready before its old one drains', rolloutCommand('restart'), {
+    prepare: async (options, app) => ofApp(options, app)
+  })
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')
     .example('restart all workers, and wait for the end', 'clusterdeck restart --wait')
@@ -110,13 +117,17 @@ export function addClientCommands (program, terminal) {
   addCommand('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', killCommand)
     .example('a worker that "clusterdeck status" lists', 'clusterdeck kill 5')
     .example('for a script', 'clusterdeck kill 5 --json')
-  addCommand('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnoseCommand, { onlyHere: 'the file holds secrets of the process and stays on its machine' })
+  addCommand('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnoseCommand, {
+    onlyHere: 'the file holds secrets of the process and stays on its machine'
+  })
     .requiredOption('--kind <cpu-profile|heap-snapshot|heap-statistics|report>', 'what to take')
     .option('--duration <duration>', 'how long to profile, at most 60s (default: 10s)')
     .option('--output <file>', 'output file (default: a generated name in the working folder)')
     .example('what a worker is busy with', 'clusterdeck diagnose 7 --kind cpu-profile --duration 10s --output slow.cpuprofile')
     .example('what its memory consists of', 'clusterdeck diagnose 7 --kind heap-statistics')
-  addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgradeCommand, { onlyHere: 'a master is upgraded on its own machine' })
+  addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgradeCommand, {
+    onlyHere: 'a master is upgraded on its own machine'
+  })
     .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
     .option('--note <text>', 'why, for the history')
@@ -158,7 +169,7 @@ export function addClientCommands (program, terminal) {
     .example('the crashes of the last day', 'clusterdeck crashes --since 24h')
     .example('one group, with its newest crash', 'clusterdeck crashes 12')
     .example('the groups that are still open', 'clusterdeck crashes --state open')
-  addCommand('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test one or all, or send a failed delivery again', webhooksCommand)
+  addCommand('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test them, or send a failed delivery again', webhooksCommand)
     .example('all webhooks, with their last deliveries', 'clusterdeck webhooks')
     .example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck webhooks test')
     .example('send delivery 7 of webhook 1 again', 'clusterdeck webhooks retry 1 7')
@@ -172,7 +183,9 @@ export function addClientCommands (program, terminal) {
     .example('in the browser of this machine', 'clusterdeck open')
     .example('a link for a browser elsewhere', 'clusterdeck open --url https://deck.example.com --token-file /run/secrets/deck')
     .example('for somebody who may only look', 'clusterdeck open --as ada --role viewer')
-  addCommand('tokens [action] [subject]', 'print the tokens; create one (create NAME), or revoke one (revoke ID)', tokensCommand, { onlyHere: 'each deck has its own tokens' })
+  addCommand('tokens [action] [subject]', 'print the tokens; create one (create NAME), or revoke one (revoke ID)', tokensCommand, {
+    onlyHere: 'each deck has its own tokens'
+  })
     .option('--role <viewer|operator|admin>', 'with create: what its holder may do')
     .option('--ttl <duration>', 'with create: how long it is valid (default: 90d)')
     .example('all tokens', 'clusterdeck tokens')
@@ -187,7 +200,7 @@ export function addClientCommands (program, terminal) {
     return addCommand(action, about, steerCommand(action)).option('--wait', 'wait for the end of the rollout')
   }
 
-  /** @param {string} usage @param {string} about @param {(context: commands.Context, ...args: any[]) => Promise<void>} run @param {How} [how] */
+  /** @param {string} usage @param {string} about @param {Run} run @param {How} [how] */
   function addCommand (usage, about, run, { onlyHere, prepare = async (options) => options } = {}) {
     const command = program.command(usage)
       .description(about)
@@ -216,10 +229,13 @@ export function addClientCommands (program, terminal) {
 const FLEET_ABOUT = 'print the decks of the fleet; restart, deploy or rollback them host by host; pause, resume or abort that; ' +
   'print the history or the crashes of all, and resolve, mute or reopen a crash group'
 
+/** Options that name one deck. @type {readonly ('app' | 'name' | 'dataDir' | 'url')[]} */
+const OF_ONE_DECK = ['app', 'name', 'dataDir', 'url']
+
 /** @param {Options} options @param {string | undefined} app @throws {DeckError} usage */
 function ofApp (options, app) {
   if (app === undefined) return options
-  const other = /** @type {const} */ (['app', 'name', 'dataDir', 'url']).find((name) => options[name] !== undefined)
+  const other = OF_ONE_DECK.find((name) => options[name] !== undefined)
   if (other) throw new DeckError('usage', `restart: expected either an app or --${other === 'dataDir' ? 'data-dir' : other}, received both`)
   return { ...options, app }
 }
@@ -230,7 +246,7 @@ function ofApp (options, app) {
  */
 async function statusOfAll (options, terminal) {
   const { env, cwd } = terminal
-  const isNamed = /** @type {const} */ (['app', 'name', 'dataDir', 'url', 'member']).some((name) => options[name] !== undefined) ||
+  const isNamed = options.member !== undefined || OF_ONE_DECK.some((name) => options[name] !== undefined) ||
     ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
   if (isNamed || options.watch) return options
   const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)

@@ -34,8 +34,8 @@ export function addCompletionCommand (program, { stdout }) {
 function completionScript (program, shell) {
   if (!SHELLS.includes(shell)) throw new DeckError('usage', `completion: expected one of ${SHELLS.join(', ')}, received ${JSON.stringify(shell)}`)
   const commands = program.commands.map(toEntry)
-  const help = /** @type {Entry} */ (commands.find(({ name }) => name === 'help'))
-  help.values = [...commands.map(({ name }) => name), ...manualPages().map(({ name }) => `${name}.md`)]
+  const topics = [...commands.map(({ name }) => name), ...manualPages().map(({ name }) => `${name}.md`)]
+  for (const command of commands) if (command.name === 'help') command.values = topics
   return SCRIPTS[shell]([toEntry(program), ...commands])
 }
 

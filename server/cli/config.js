@@ -31,13 +31,15 @@ function settingsText (items) {
 /** @param {string[]} given @returns {Record<string, unknown>} @throws {DeckError} usage */
 function readChanges (given) {
   if (given.length === 0) throw new DeckError('usage', 'config set: expected a change such as drain.deadlineMs=10000, received nothing')
-  const pairs = given.map((change) => {
+  const expected = 'a change such as drain.deadlineMs=10000'
+  /** @type {Map<string, unknown>} */
+  const changes = new Map()
+  for (const change of given) {
     const [, name, text] = /^([^=]+)=(.*)$/s.exec(change) ?? []
     // The value may be a secret, so the message has only the beginning.
-    if (name === undefined) throw new DeckError('usage', `config set: expected a change such as drain.deadlineMs=10000, received ${JSON.stringify(change.slice(0, 40))}`)
-    return /** @type {const} */ ([name, valueFromText(text)])
-  })
-  const twice = pairs.find(([name], index) => pairs.findIndex(([other]) => other === name) !== index)
-  if (twice) throw new DeckError('usage', `config set: expected ${twice[0]} once, received it twice`)
-  return Object.fromEntries(pairs)
+    if (name === undefined) throw new DeckError('usage', `config set: expected ${expected}, received ${JSON.stringify(change.slice(0, 40))}`)
+    if (changes.has(name)) throw new DeckError('usage', `config set: expected ${name} once, received it twice`)
+    changes.set(name, valueFromText(text))
+  }
+  return Object.fromEntries(changes)
 }

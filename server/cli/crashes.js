@@ -8,7 +8,8 @@ import { formatTable, jsonText } from './output.js'
 /** @typedef {import('../api/crashes.js').CrashGroupInFull} CrashGroupInFull */
 
 const PAGE_LIMIT = 100
-const FILTERS = /** @type {const} */ (['state', 'q', 'release', 'since'])
+/** @type {readonly import('./commands.js').TextOption[]} */
+const FILTERS = ['state', 'q', 'release', 'since']
 const STATES = Object.freeze(['open', 'resolved', 'muted'])
 
 /**

@@ -5,6 +5,9 @@ export class DeckCommand extends Command {
   /** @type {[want: string, line: string][]} */
   examples = []
 
+  /** createCommand() makes them all. @override @type {readonly DeckCommand[]} */
+  commands = []
+
   /** @override @param {string} [name] @returns {DeckCommand} */
   createCommand (name) {
     return new DeckCommand(name)

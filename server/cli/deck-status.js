@@ -33,7 +33,7 @@ export async function readDeckStatus (dataDir, place) {
   }
 }
 
-/** @param {Pick<Status, 'state' | 'readyWorkers' | 'finishedWorkers' | 'desiredWorkers'>} status @returns {boolean} whether every wanted worker is ready or finished */
+/** Tells whether every wanted worker is ready or finished. @param {Pick<Status, 'state' | 'readyWorkers' | 'finishedWorkers' | 'desiredWorkers'>} status */
 export function isReady ({ state, readyWorkers, finishedWorkers, desiredWorkers }) {
   return state === 'running' && readyWorkers + finishedWorkers >= desiredWorkers
 }

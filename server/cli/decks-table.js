@@ -13,7 +13,8 @@ import { formatTable } from './output.js'
  * @property {string} [state]  why it does not run
  * @property {string | null} [reason]  more about that
  *
- * @typedef {(row: Row, status: import('./deck-status.js').Status | null | undefined, place: { now: number, home: string | null }) => string | null | undefined} CellOf
+ * @typedef {import('./deck-status.js').Status | null | undefined} AnyStatus
+ * @typedef {(row: Row, status: AnyStatus, place: { now: number, home: string | null }) => string | null | undefined} CellOf
  */
 
 /** The columns, by heading. @type {Readonly<Record<string, [isNumber: boolean, cellOf: CellOf]>>} */

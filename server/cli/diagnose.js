@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode, errorText } from '../errors.js'
 import { timedOut } from './api-client.js'
 import { optionalDuration } from './duration.js'
 import { checkedId } from './id.js'
@@ -38,8 +38,9 @@ export async function diagnoseCommand ({ api, options, cwd, print, tell, timeout
   try {
     // The file may hold secrets, so only its owner may read it. An existing file is not overwritten.
     await pipeline(response, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
-  } catch (/** @type {any} */ error) {
-    throw new DeckError('diagnostics-failed', `${file} cannot be written (${error.code ?? error.message}); the master keeps the file as diagnostics ${item.id}`, { cause: error })
+  } catch (error) {
+    const reason = errorCode(error) ?? errorText(error)
+    throw new DeckError('diagnostics-failed', `${file} cannot be written (${reason}); the master keeps it as diagnostics ${item.id}`, { cause: error })
   }
   print(options.json ? jsonText({ ...item, file }) : file)
 }

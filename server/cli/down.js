@@ -6,7 +6,7 @@ import { runningDeckAt } from '../system/running-decks.js'
 import { createApiClient } from './api-client.js'
 import { checkedApps, findApps } from './apps.js'
 import { timeoutOf } from './duration.js'
-import { findRunning } from './find-master.js'
+import { dataDirOfApp, findRunning } from './find-master.js'
 import { isRunning, findMasterAt } from './deck-status.js'
 import { formatTable, jsonText } from './output.js'
 
@@ -26,8 +26,7 @@ export async function downCommand (names, options, terminal) {
   const found = await findApps('down', options, terminal)
   const wanted = checkedApps('down', names, found)
   const outcomes = await inStopOrder(found.apps, wanted, async (name) => {
-    const { dataDir } = /** @type {import('./apps.js').App} */ (found.apps.get(name))
-    return { name, ...await stopDeck(dataDir, { env, cwd }, AbortSignal.timeout(timeoutMs)) }
+    return { name, ...await stopDeck(dataDirOfApp(found, name, cwd), { env, cwd }, AbortSignal.timeout(timeoutMs)) }
   })
   const table = formatTable(['NAME', 'STATE'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))
   stdout.write(`${options.json ? jsonText(outcomes) : table}\n`)

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pickApp } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { didYouMean } from '../config/nearest.js'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
 import { isAlive } from '../system/process-identity.js'
 import { runningDecks } from '../system/running-decks.js'
@@ -19,7 +19,7 @@ const ROOT = 0
  * @property {string} url
  * @property {string} token
  * @property {string | null} fingerprint of its certificate, where the data folder has it
- * @property {import('../system/recipient.js').Recipient | null} recipient the processes that may get the token; null: whoever answers, as the user has named the address
+ * @property {import('../system/recipient.js').Recipient | null} recipient the processes that may get the token; null: any, as the user has named the address
  * @property {string} dataDir
  * @property {string} [member] the member of its fleet that is meant instead
  *
@@ -39,16 +39,18 @@ export async function findMaster (options, { env, cwd }) {
   const dataDir = place.folder
   const named = byName === null ? checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined)) : null
   const running = readRunning(place, env)
-  if (named === null && running === null) {
+  const url = named ?? running?.url
+  if (url === undefined) {
     throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
   }
   // The token of this folder is for its own master, so it is sent to no other address.
   const own = named === null || named === running?.url ? running : null
   const token = givenToken(options, { env, cwd }) ?? (own ? readToken([dataDir, own.folder]) : undefined)
   if (token === undefined) {
-    throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE), received none`)
+    const ways = 'or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE'
+    throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (${ways}), received none`)
   }
-  return { url: /** @type {string} */ (named ?? running?.url), token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir }
+  return { url, token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir }
 }
 
 /**
@@ -81,7 +83,8 @@ function findByName (options, env) {
   const [deck, ...others] = decks.filter((each) => each.name === name)
   if (others.length > 0) {
     const folders = [deck, ...others].map(({ dataDir }) => dataDir).join(', ')
-    throw new DeckError('usage', `--name: expected the name of one deck, received ${JSON.stringify(name)}, which ${others.length + 1} decks have; choose one by --data-dir: ${folders}`)
+    const received = `${JSON.stringify(name)}, which ${others.length + 1} decks have; choose one by --data-dir: ${folders}`
+    throw new DeckError('usage', `--name: expected the name of one deck, received ${received}`)
   }
   if (deck) return deck.dataDir
   const known = [...new Set(decks.map((each) => each.name))]
@@ -89,7 +92,10 @@ function findByName (options, env) {
   throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, known)}; ${running}`)
 }
 
-/** @param {{ url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env @param {string} cwd @returns {Promise<Place>} */
+/**
+ * @param {{ url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env @param {string} cwd
+ * @returns {Promise<Place>}
+ */
 async function findDataDir (options, env, cwd) {
   const named = options.dataDir ?? (env.CLUSTERDECK_DATA_DIR || undefined)
   if (named !== undefined) return { folder: path.resolve(cwd, named), isNamed: true }
@@ -159,8 +165,8 @@ function checkFolder (folder, isNamed) {
       const hint = isNamed ? '' : '; --data-dir names the folder of another deck'
       throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}${hint}`)
     }
-  } catch (/** @type {any} */ error) {
-    if (error.code === 'EACCES') throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
+  } catch (error) {
+    if (errorCode(error) === 'EACCES') throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
     if (error instanceof DeckError) throw error
     // ENOTDIR: none runs here.
   }
@@ -179,7 +185,8 @@ function isOwnFolder (folder) {
 /** @param {string} folder @returns {Pick<Master, 'url' | 'fingerprint'> & { recipient: import('../system/recipient.js').Recipient, folder: string } | null} */
 function readMaster (folder) {
   try {
-    const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null } = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
+    const written = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
+    const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null } = written
     const processes = [{ pid: Number(pid), startTime }, ...(keeper === null ? [] : [{ pid: Number(keeper.pid), startTime: keeper.startTime }])]
     return { url: new URL(adminUrl).origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder }
   } catch {
@@ -194,8 +201,9 @@ function readToken (folders) {
   const file = files.find((each) => existsSync(each)) ?? files[0]
   try {
     return readOwn(file)
-  } catch (/** @type {any} */ error) {
-    throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${error.code}; give it by --token-file or CLUSTERDECK_TOKEN`, { cause: error })
+  } catch (error) {
+    const received = `${errorCode(error)}; give it by --token-file or CLUSTERDECK_TOKEN`
+    throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${received}`, { cause: error })
   }
 }
 

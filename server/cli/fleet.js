@@ -91,7 +91,9 @@ async function printFleet ({ api, options, print }) {
 async function startRollout (kind, context, release) {
   const { path, push: folder, note, batch, pause, deadline, order, canary, onFailure, only } = context.options
   if (folder !== undefined && path !== undefined) throw new DeckError('usage', 'fleet deploy: expected either --push or --path, received both')
-  if (context.options.pushAlso !== undefined && folder === undefined) throw new DeckError('usage', 'fleet deploy --push-also: expected --push <folder> beside it, received none')
+  if (context.options.pushAlso !== undefined && folder === undefined) {
+    throw new DeckError('usage', 'fleet deploy --push-also: expected --push <folder> as well, received none')
+  }
   const wanted = {
     kind,
     release,
@@ -163,7 +165,8 @@ async function followRollout (rollout, { api, tell, timeoutMs }, ends) {
     silent = new Set(members.filter(({ isSilent }) => nats.isConnected && isSilent).map(({ member }) => member))
     missed = found === null && nats.isConnected ? missed + 1 : 0
     if (missed === LOST_AFTER_POLLS) {
-      throw new DeckError('rollout-failed', `rollout ${rollout.id} of the fleet is lost: NATS no longer has it. Hosts that are deploying will finish; no others will start`)
+      const rest = 'Hosts that are deploying will finish; no others will start'
+      throw new DeckError('rollout-failed', `rollout ${rollout.id} of the fleet is lost: NATS no longer has it. ${rest}`)
     }
     return found
   }

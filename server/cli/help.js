@@ -22,8 +22,7 @@ export function addHelpCommand (program) {
 
 /** @param {DeckCommand} program @returns {DeckCommand[]} the program itself and its commands */
 export function commandsOf (program) {
-  const commands = /** @type {DeckCommand[]} */ (program.commands)
-  return [program, ...commands]
+  return [program, ...program.commands]
 }
 
 /** @param {DeckCommand} program @param {string | undefined} topic @throws {DeckError} unknown-option */

@@ -6,8 +6,8 @@ import { eventsText, jsonText } from './output.js'
 
 const DEFAULT_LIMIT = 50
 const PAGE_LIMIT = 1000
-/** The master checks the values of these options. */
-const FILTERS = /** @type {const} */ (['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q'])
+/** The master checks the values of these options. @type {readonly import('./commands.js').TextOption[]} */
+const FILTERS = ['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since', 'until', 'q']
 
 /** @param {Context} context */
 export async function historyCommand (context) {

@@ -1,6 +1,6 @@
 import { renameSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
+import { DeckError, errorText } from '../errors.js'
 import { formatTable } from './output.js'
 
 /** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
@@ -43,7 +43,8 @@ async function importEcosystem (file, options, terminal) {
   const report = options.print ? stderr : stdout
   report.write(reportText(conversion, remarks, foreignText))
   if (conversion.apps.length === 0) {
-    throw new DeckError('not-possible', `import: expected an app that Node runs, received ${conversion.foreign.length} that it does not run; nothing is written`)
+    const received = `${conversion.foreign.length} that it does not run; nothing is written`
+    throw new DeckError('not-possible', `import: expected an app that Node runs, received ${received}`)
   }
   if (options.print) {
     stdout.write(text)
@@ -89,8 +90,8 @@ function writeConfigFile (file, text, { mode, isForced }) {
   try {
     writeFileSync(place, text, { mode, flag: 'wx' })
     if (isForced) renameSync(place, file)
-  } catch (/** @type {any} */ error) {
-    throw new DeckError('usage', `--output: expected a file that can be written, received ${file}: ${error.message}`, { cause: error })
+  } catch (error) {
+    throw new DeckError('usage', `--output: expected a file that can be written, received ${file}: ${errorText(error)}`, { cause: error })
   }
 }
 

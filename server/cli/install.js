@@ -112,7 +112,8 @@ function planText ({ text, lines }) {
 
 /** @param {string} name @param {Scope} scope */
 function notInstalledText (name, scope) {
-  return `${name}.service is not installed for ${scope === 'system' ? 'the system (for your user: --scope user)' : 'this user (for the system: --scope system)'}\n`
+  const place = scope === 'system' ? 'the system (for your user: --scope user)' : 'this user (for the system: --scope system)'
+  return `${name}.service is not installed for ${place}\n`
 }
 
 /** @param {Systemctl} systemctl @param {Terminal} terminal */

@@ -7,8 +7,10 @@ const RECONNECT_WITHIN_MS = 10_000
 const RECONNECT_EVERY_MS = 250
 const MAX_LINES = 1000
 
-/** The master checks the values of these options. */
-const FILTERS = /** @type {const} */ (['q', 'since', 'until', 'around'])
+/** The master checks the values of these options. @type {readonly import('./commands.js').TextOption[]} */
+const FILTERS = ['q', 'since', 'until', 'around']
+/** @type {typeof FILTERS} */
+const PLACES = ['slot', 'stream']
 
 /** Stands for an unknown time, and is as wide as one. */
 const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
@@ -25,7 +27,7 @@ export async function logsCommand (context) {
   const filter = FILTERS.find((name) => options[name] !== undefined)
   if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
   const query = new URLSearchParams({ lines: String(checkedLines(options.lines ?? '', options.follow ? 0 : 1)) })
-  for (const name of /** @type {const} */ (['slot', 'stream', ...FILTERS])) if (options[name] !== undefined) query.set(name, options[name])
+  for (const name of [...PLACES, ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
   const show = createLinePrinter(context)
   if (options.follow) return await followLogs(context, query, show)
   const { items, next } = await api.get(`/logs?${query}`)
@@ -68,8 +70,10 @@ async function followLogs ({ api, tell }, query, show) {
 
   /** @param {{ event: string, data: any }} message @param {string | null} seenAt */
   function tellLine ({ event, data }, seenAt) {
-    if (event === 'dropped') tell(`${Number(data.bytes)} bytes of slot ${Number(data.slot)}, ${oneLine(String(data.stream))}, skipped: output is faster than the reader`)
-    else if (event === 'message') show(data, seenAt)
+    if (event === 'message') show(data, seenAt)
+    if (event !== 'dropped') return
+    const { bytes, slot, stream } = data
+    tell(`${Number(bytes)} bytes of slot ${Number(slot)}, ${oneLine(String(stream))}, skipped: output is faster than the reader`)
   }
 }
 

@@ -9,7 +9,11 @@ export function addMemberOption (command, { isHidden }) {
   return command.addOption(new Option('--member <name>', 'another member of its fleet, asked through it').hideHelp(isHidden))
 }
 
-/** @param {import('commander').Command} command @param {string | undefined} onlyHere why no other deck does it @returns {string | undefined} @throws {DeckError} usage */
+/**
+ * @param {import('commander').Command} command @param {string | undefined} onlyHere why no other deck does it
+ * @returns {string | undefined}
+ * @throws {DeckError} usage
+ */
 export function memberOf (command, onlyHere) {
   const { member } = command.opts()
   if (member === undefined) return undefined

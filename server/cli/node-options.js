@@ -17,7 +17,7 @@ export function leavePreloads (env, { again, say = (line) => { process.stderr.wr
   if (rest === whole) return
   env[KEPT_AS] = whole
   env.NODE_OPTIONS = rest
-  if (!again()) say('NODE_OPTIONS: its preloads are loaded here too, not only in workers; to avoid that, use Node 22.15 or the optional package koffi, without an IPC channel')
+  if (!again()) say('NODE_OPTIONS: its preloads run here too, not only in workers; to avoid that, use Node 22.15 or the package koffi, without an IPC channel')
 }
 
 /** Gives the workers back what the user has set. @param {NodeJS.ProcessEnv} env */

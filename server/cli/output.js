@@ -88,12 +88,13 @@ function countsOf (words) {
 function factsText (status, now) {
   const { master, app, health, notices = [] } = status
   const ready = `${status.readyWorkers} of ${status.desiredWorkers} ready`
+  const versions = `clusterdeck ${master.version}, node ${master.nodeVersion}`
   /** @type {[name: string, value: string][]} */
   const facts = [
     ...notices.map(noticeFact),
     ...optionalFact('health', health && healthText(health)),
     ['state', status.state],
-    ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}, clusterdeck ${master.version}, node ${master.nodeVersion}`],
+    ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}, ${versions}`],
     ['app', app.entry],
     ...app.addresses.flatMap((address) => optionalFact('', address)),
     ['release', status.release?.id ?? '-'],

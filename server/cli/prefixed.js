@@ -4,14 +4,17 @@ import { oneLine } from '../system/one-line.js'
 /** @typedef {'stdout' | 'stderr'} Stream */
 /** @typedef {ReturnType<typeof createPrefixed>} Prefixed */
 
-const COLOURS = /** @type {const} */ (['cyan', 'green', 'yellow', 'magenta', 'blue'])
+/** @type {readonly ('cyan' | 'green' | 'yellow' | 'magenta' | 'blue')[]} */
+const COLOURS = ['cyan', 'green', 'yellow', 'magenta', 'blue']
 /** A longer line is shown in parts, as it may have no end. */
 const MAX_LINE_CHARS = 64 * 1024
 
 /**
  * Prints the output of several programs, with the name of the program before each line.
  * @param {readonly string[]} names of all
- * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream & { isTTY?: boolean }, env: Record<string, string | undefined> }} terminal
+ * @param {{ stdout: Output, stderr: Output, env: Record<string, string | undefined> }} terminal
+ *
+ * @typedef {NodeJS.WritableStream & { isTTY?: boolean }} Output
  */
 export function createPrefixed (names, { env, ...streams }) {
   const width = Math.max(...names.map((name) => name.length))
@@ -51,7 +54,7 @@ async function * linesOf (source) {
   try {
     for await (const chunk of source.setEncoding('utf8')) {
       const lines = (rest + chunk).split(/\r?\n/)
-      rest = /** @type {string} */ (lines.pop())
+      rest = lines.pop() ?? ''
       if (rest.length > MAX_LINE_CHARS) lines.push(rest.slice(0, MAX_LINE_CHARS))
       rest = rest.length > MAX_LINE_CHARS ? rest.slice(MAX_LINE_CHARS) : rest
       if (lines.length > 0) yield lines

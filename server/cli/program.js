@@ -19,7 +19,8 @@ import { addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOpti
  */
 
 const USAGE_EXIT_CODE = 2
-const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with its arguments after -- (default: "main" or the script "start" of package.json)'
+const EXIT_CODES = '0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.'
+const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after -- (default: "main" or script "start" of package.json)'
 const MAIN_FILE = 'the app\'s main file (default: "main" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
@@ -54,7 +55,7 @@ export async function createProgram (argv, terminal, outcome) {
       writeErr: (text) => terminal.stderr.write(text),
       outputError: (text, write) => write(inOurWords(text))
     })
-    .addHelpText('after', '\nExit codes: 0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.')
+    .addHelpText('after', `\nExit codes: ${EXIT_CODES}`)
     .example('run an app on all CPUs', 'clusterdeck start app.js')
     .example('see its state', 'clusterdeck status')
     .example('deploy new code, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"')

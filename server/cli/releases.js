@@ -75,9 +75,16 @@ function commitOf ({ git }, length = 10) {
   return [git.commit.slice(0, length), git.branch && length > 10 ? `on ${git.branch}` : null, git.isDirty ? '(changed)' : null].filter(Boolean).join(' ')
 }
 
-const CHANGE_NAMES = /** @type {const} */ ([
-  ['commit', 'commit'], ['package', 'package.json'], ['lockFile', 'lock file'], ['arguments', 'arguments'], ['mode', 'mode'], ['folder', 'folder'], ['entry', 'entry']
-])
+/** @type {[Exclude<keyof NonNullable<KeptRelease['changed']>, 'environment'>, string][]} */
+const CHANGE_NAMES = [
+  ['commit', 'commit'],
+  ['package', 'package.json'],
+  ['lockFile', 'lock file'],
+  ['arguments', 'arguments'],
+  ['mode', 'mode'],
+  ['folder', 'folder'],
+  ['entry', 'entry']
+]
 
 /** @param {NonNullable<KeptRelease['changed']>} changed @returns {string[]} */
 function changesOf ({ environment, ...rest }) {

@@ -68,7 +68,10 @@ async function reportOn (rollout, context, good = ['succeeded']) {
   for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
   for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
   if (options.json) print(jsonText(ended))
-  if (ended.state === 'held') throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; continue with "clusterdeck retry" or "resume", or roll back with "abort"`)
+  if (ended.state === 'held') {
+    const ways = 'continue with "clusterdeck retry" or "resume", or roll back with "abort"'
+    throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; ${ways}`)
+  }
   if (!good.includes(ended.state)) {
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }

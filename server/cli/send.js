@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.js'
+import { DeckError, errorText } from '../errors.js'
 import { checkedId } from './id.js'
 import { jsonText } from './output.js'
 
@@ -18,8 +18,8 @@ export async function sendCommand ({ api, options, print }, type, text) {
 function parsedData (text) {
   try {
     return JSON.parse(text)
-  } catch (/** @type {any} */ error) {
-    throw new DeckError('usage', `send: expected JSON, received ${whereWrong(text, error.message)}`, { cause: error })
+  } catch (error) {
+    throw new DeckError('usage', `send: expected JSON, received ${whereWrong(text, errorText(error))}`, { cause: error })
   }
 }
 

@@ -1,5 +1,5 @@
 import { Option as CommanderOption } from 'commander'
-import { loadFailure } from '../errors.js'
+import { loadFailure, errorText } from '../errors.js'
 import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
 import { standOn } from '../system/working-folder.js'
 
@@ -28,9 +28,9 @@ export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
     const { stopped } = await main.startMaster(config, { stdout, stderr, reload: reloadConfig })
     process.off('SIGTERM', endEarly)
     return await stopped
-  } catch (/** @type {any} */ cause) {
+  } catch (cause) {
     const error = loadFailure(cause) ?? cause
-    if (isKept) tellFailure(error.message)
+    if (isKept) tellFailure(errorText(error))
     throw error
   }
 }
@@ -39,7 +39,8 @@ export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
 export async function addStartOptions (start, { omit = [] } = {}) {
   const { OPTIONS } = await import('../config/options.js')
   const all = OPTIONS.filter(({ name, kind }) => !['entry', 'args', ...omit].includes(name) && kind !== 'file')
-  start.optionsGroup('Options:').addOption(new CommanderOption('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
+  start.optionsGroup('Options:')
+  start.addOption(new CommanderOption('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
   start.option('--app <name>', 'one of the apps of the config file (env: CLUSTERDECK_APP)')
   all.filter(isCommon).forEach((option) => addOption(start, option))
   start.option('--no-keeper', 'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')

@@ -29,7 +29,7 @@ import { userId, userName } from './user.js'
  * @typedef {OwnOptions & Record<string, any>} UnitOptions
  */
 
-/** @type {readonly string[]} */
+/** @type {readonly Scope[]} */
 const SCOPES = ['system', 'user']
 /** Where systemd makes the folders of services: StateDirectory= in systemd.exec(5). */
 const STATE_FOLDER = '/var/lib'
@@ -69,7 +69,10 @@ export async function systemdService (options, { cwd, script }) {
       ...(app === undefined ? [] : ['--app', app]),
       // The commands find the deck by this name, too.
       ...(givenName !== undefined && app === undefined && DECK_NAME.test(givenName) ? ['--name', givenName] : []),
-      ...Object.entries(rest).flatMap(([key, value]) => flagOf(/** @type {Option} */ (OPTIONS.find((option) => option.key === key)), value, cwd)),
+      ...Object.entries(rest).flatMap(([key, value]) => {
+        const option = OPTIONS.find((each) => each.key === key)
+        return option ? flagOf(option, value, cwd) : []
+      }),
       ...(keeper === false ? ['--no-keeper'] : []),
       // The journal collects the output of the workers, unless logs.mirror is set.
       ...(originOf(config, 'logs.mirror') === null ? ['--logs-mirror', 'on'] : [])
@@ -94,11 +97,16 @@ async function dependenciesOf (app, configFile, cwd) {
 
 /** @param {unknown} scope @returns {Scope} @throws {DeckError} usage */
 export function checkedScope (scope) {
-  if (SCOPES.includes(/** @type {string} */ (scope))) return /** @type {Scope} */ (scope)
+  const known = SCOPES.find((each) => each === scope)
+  if (known) return known
   throw new DeckError('usage', `--scope: expected one of "system", "user", received ${JSON.stringify(scope)}`)
 }
 
-/** @param {string | undefined} given @param {Pick<import('../config/config.js').Config, 'entry' | 'cwd' | 'launch'>} config @returns {string} what its units are called @throws {DeckError} usage */
+/**
+ * @param {string | undefined} given @param {Pick<import('../config/config.js').Config, 'entry' | 'cwd' | 'launch'>} config
+ * @returns {string} the name of its units
+ * @throws {DeckError} usage
+ */
 export function serviceName (given, config) {
   return checkedName(given ?? nameOf(config))
 }
@@ -153,5 +161,6 @@ function checkedSocket (text) {
   const isPort = Number(port) >= 1 && Number(port) <= 65535
   const isHost = host === undefined || net.isIP(host.replace(/^\[|\]$/g, '')) > 0
   if ((isPort && isHost) || path.isAbsolute(text)) return text
-  throw new DeckError('usage', `--socket: expected a port, an address such as 127.0.0.1:3000 or [::1]:3000, or an absolute path, received ${JSON.stringify(text)}`)
+  const expected = 'a port, an address such as 127.0.0.1:3000 or [::1]:3000, or an absolute path'
+  throw new DeckError('usage', `--socket: expected ${expected}, received ${JSON.stringify(text)}`)
 }

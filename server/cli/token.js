@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode, errorText } from '../errors.js'
 
 /** The characters that a header can carry. */
 const TOKEN = /^[\x21-\x7e]+$/
@@ -24,9 +24,10 @@ export function givenToken ({ token, tokenFile }, { env, cwd }) {
 function tokenIn (option, file, cwd) {
   try {
     return checkedToken(`${option} ${file}`, readFileSync(path.resolve(cwd, file), 'utf8').trim())
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     if (error instanceof DeckError) throw error
-    throw new DeckError('usage', `${option}: expected a file with the token in it, received ${JSON.stringify(file)} (${error.code ?? error.message})`, { cause: error })
+    const received = `${JSON.stringify(file)} (${errorCode(error) ?? errorText(error)})`
+    throw new DeckError('usage', `${option}: expected a file with the token in it, received ${received}`, { cause: error })
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { startOrder } from '../config/app-order.js'
+import { isObject } from '../config/is-object.js'
 import { DeckError } from '../errors.js'
 import { createAppGroup, textOf } from './app-group.js'
 import { startApp } from './app-process.js'
@@ -14,11 +15,11 @@ import { createPrefixed } from './prefixed.js'
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('./app-group.js').Member} Member */
 /** @typedef {ReturnType<typeof createAppGroup>} AppGroup */
-/** @typedef {{ mirror?: unknown }} Logs */
 
 /** @type {Readonly<Partial<Record<import('./app-group.js').State, string>>>} */
 const TEXTS = Object.freeze({ starting: 'is not ready', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
-const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
+/** @type {readonly NodeJS.Signals[]} */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 /** Output of another process that holds the pipe open may never end. */
 const SHOWN_WITHIN_MS = 1000
 /** How many lines are shown of an app that does not get ready. */
@@ -137,8 +138,8 @@ function lastLines (text) {
   return text.split('\n').slice(-SHOWN_LINES - 1).join('\n')
 }
 
-/** @param {string} name @param {import('./apps.js').Apps} found @param {Record<string, string | undefined>} env @returns {boolean} whether logs.mirror is set */
+/** Tells whether logs.mirror is set. @param {string} name @param {import('./apps.js').Apps} found @param {Record<string, string | undefined>} env */
 function saysMirror (name, { values }, env) {
-  const { apps, logs } = /** @type {{ apps: Record<string, { logs?: Logs }>, logs?: Logs }} */ (values)
-  return [env.CLUSTERDECK_LOGS_MIRROR || undefined, apps[name].logs?.mirror, logs?.mirror].some((each) => each !== undefined)
+  const ofApps = isObject(values.apps) ? values.apps[name] : undefined
+  return Boolean(env.CLUSTERDECK_LOGS_MIRROR) || [ofApps, values].some((each) => isObject(each) && isObject(each.logs) && each.logs.mirror !== undefined)
 }

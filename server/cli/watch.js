@@ -9,7 +9,8 @@ const EVERY_MS = 1000
 const ANSWER_WITHIN_MS = 5000
 /** By default, a master that hangs is replaced after 10 seconds. */
 const FOUND_WITHIN_MS = 30_000
-const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM'])
+/** @type {readonly NodeJS.Signals[]} */
+const SIGNALS = ['SIGINT', 'SIGTERM']
 
 // ECMA-48 and xterm: the alternate screen, without a cursor and without wrapped lines.
 const OPEN_SCREEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
@@ -20,7 +21,8 @@ const ERASE_BELOW = '\u001b[J'
 
 /**
  * @typedef {import('./commands.js').Context} Context
- * @typedef {{ status: import('./output.js').Status | null, notice: string | undefined }} Look `status`: null while no master answers; `notice`: a change of the master
+ * `status`: null while no master answers; `notice`: a change of the master.
+ * @typedef {{ status: import('./output.js').Status | null, notice: string | undefined }} Look
  * @typedef {{ show: (look: Look) => void, close: () => void }} View
  */
 
@@ -111,7 +113,10 @@ function viewFor (context) {
   })
 }
 
-/** Prints a line at a time, for files and programs. @param {Context} context @param {(status: import('./output.js').Status) => string | null} lineOf @returns {View} */
+/**
+ * Prints a line at a time, for files and programs.
+ * @param {Context} context @param {(status: import('./output.js').Status) => string | null} lineOf @returns {View}
+ */
 function reportView ({ print, tell }, lineOf) {
   return {
     show (look) {

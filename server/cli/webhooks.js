@@ -90,7 +90,8 @@ function deliveredText (webhook, { event, status, durationMs }) {
 
 /** @param {Webhook[]} items */
 function listText (items) {
-  const targets = formatTable(['WEBHOOK', 'WAITING', 'URL', 'EVENTS'], items.map(({ id, waiting, url, events }) => [id, waiting, url, events.join(', ')]), { right: [0, 1] })
+  const targetRows = items.map(({ id, waiting, url, events }) => [id, waiting, url, events.join(', ')])
+  const targets = formatTable(['WEBHOOK', 'WAITING', 'URL', 'EVENTS'], targetRows, { right: [0, 1] })
   const rows = items.flatMap(({ id, deliveries }) => deliveries.map((delivery) => [id, ...cellsOf(delivery)]))
   if (rows.length === 0) return `${targets}\n\nno deliveries yet`
   const head = ['WEBHOOK', 'DELIVERY', 'TIME', 'EVENT', 'STATE', 'TRIES', 'STATUS', 'TOOK', 'ERROR']
