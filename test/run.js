@@ -13,14 +13,21 @@ const HERE = fileURLToPath(new URL('.', import.meta.url))
 const LANE = path.join(HERE, 'support', 'lane.js')
 /** Tests wait as often as they work. */
 const LANES = 5
-/** What takes long comes first, so that at the end no lane is left alone. What measures time runs alone. */
-const STAGES = [{ folders: ['browser', 'cluster', 'admin', 'unit'], lanes: LANES }, { folders: ['timed'], lanes: 1 }]
+/** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
+const PATIENT = ['crashes', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
+const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))
+/** What takes long comes first, so that at the end no lane is left alone. */
+const STAGES = [
+  { files: ['browser', 'cluster', 'admin', 'unit'].flatMap(filesOf), lanes: LANES },
+  { files: filesOf('timed').filter(isPatient), lanes: 2 },
+  { files: filesOf('timed').filter((file) => !isPatient(file)), lanes: 1 }
+]
 const SLOW_MS = 30_000
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { lanes: { type: 'string' } } })
 const stages = positionals.length > 0
   ? [{ files: positionals.map((file) => path.resolve(file)), lanes: LANES }]
-  : STAGES.map(({ folders, lanes }) => ({ files: folders.flatMap(filesOf), lanes }))
+  : STAGES
 for (const { files, lanes } of stages) {
   if (process.exitCode) break
   await runFiles(files, Math.min(files.length, Number(values.lanes ?? lanes)))
