@@ -5,6 +5,7 @@ import { liveFile } from '../../server/logs/log-files.js'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
 import { startDeck } from '../support/deck.js'
+import { rareTest } from '../support/rare.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -13,7 +14,7 @@ after(() => browser.close())
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>\u001b[31mred\u001b[0m'
 
-test('a real cluster: what an app writes is there at once, and once, also what it writes while its master is lost', async (t) => {
+rareTest('a real cluster: what an app writes is there at once, and once, also what it writes while its master is lost', async (t) => {
   const deck = await startDeck(t, 'talks-and-dies.js', { workers: 1 })
   await deck.until({ ready: 1 })
   const app = await deck.appUrl()

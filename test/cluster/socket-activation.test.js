@@ -10,6 +10,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
+import { rareOnly } from '../support/rare.js'
 import { openDatagramSocket, openSocket, passing, withoutNativeCalls } from '../support/service-manager.js'
 
 const APP = 'listens-where-told.js'
@@ -22,7 +23,7 @@ const loopback = (/** @type {number} */ port) => ({ host: '127.0.0.1', port })
 
 describe('sockets of the service manager', { skip: withoutNativeCalls, concurrency: 2 }, () => {
   for (const [who, flags] of /** @type {[string, string[]][]} */ ([['the keeper', []], ['a master without a keeper', ALONE]])) {
-    test(`${who} gets them: what connected before the start is answered, no worker has a descriptor more than it should, and the whole service may start anew without a request that fails`, async (t) => {
+    test(`${who} gets them: what connected before the start is answered, no worker has a descriptor more than it should, and the whole service may start anew without a request that fails`, { skip: flags.length > 0 && rareOnly }, async (t) => {
       const [app, other, admin, datagram] = [openSocket(t), openSocket(t), openSocket(t), openDatagramSocket(t)]
       const early = await knock({ host: '127.0.0.1', port: app.port })
       const launch = passing([app, other, datagram, admin], ['web', 'other', 'dns', 'admin'])

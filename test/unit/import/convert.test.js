@@ -11,6 +11,7 @@ import { readEcosystem } from '../../../server/import/ecosystem-file.js'
 import { KEYS } from '../../../server/import/keys.js'
 import { lookUpScript } from '../../../server/import/look.js'
 import { loadGenerated } from '../../support/generated-config.js'
+import { rareTest } from '../../support/rare.js'
 import { PM2_KEYS } from './pm2-keys.js'
 
 const FOLDER = fileURLToPath(new URL('../../fixtures/ecosystems/', import.meta.url))
@@ -77,7 +78,7 @@ for (const file of FILES) {
   })
 }
 
-test('what is written passes the linter', async () => {
+rareTest('what is written passes the linter', async () => {
   const eslint = new ESLint({ cwd: path.join(FOLDER, '../../..') })
   for (const file of FILES) {
     const [{ messages }] = await eslint.lintText((await imported(file)).text, { filePath: 'clusterdeck.config.mjs' })
