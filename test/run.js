@@ -46,10 +46,20 @@ async function runFiles (files, lanes) {
   /** @type {string[]} */
   const slow = []
   const tests = run({ files: Array(lanes).fill(LANE), concurrency: lanes })
-  tests.on('test:fail', () => { process.exitCode = 1 })
-  tests.on('test:pass', ({ name, details }) => { if (details.type !== 'suite' && details.duration_ms > SLOW_MS) slow.push(`${name} (${Math.round(details.duration_ms / 1000)} s)`) })
+  const missing = new Set(files.map((file) => path.relative(process.cwd(), file)))
+  tests.on('test:fail', ({ name }) => {
+    process.exitCode = 1
+    missing.delete(name)
+  })
+  tests.on('test:pass', ({ name, details }) => {
+    missing.delete(name)
+    if (details.type !== 'suite' && details.duration_ms > SLOW_MS) slow.push(`${name} (${Math.round(details.duration_ms / 1000)} s)`)
+  })
   const output = tests.compose(new SpecReporter())
   output.pipe(process.stdout)
   await new Promise((resolve) => output.once('end', resolve))
+  // Of a lane that has ended before its time.
+  for (const each of missing) console.log(`has not been run to its end: ${each}`)
+  if (missing.size > 0) process.exitCode = 1
   for (const each of slow) console.log(`took more than ${SLOW_MS / 1000} s: ${each}`)
 }
