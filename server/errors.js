@@ -79,6 +79,14 @@ export class DeckError extends Error {
   }
 }
 
+/**
+ * Makes an error of what a `catch` has caught, which may be anything.
+ * @param {unknown} thrown @returns {NodeJS.ErrnoException}
+ */
+export function toError (thrown) {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
 /** Where this program's own files are. */
 const OWN_FOLDER = decodeURIComponent(new URL('..', import.meta.url).pathname)
 

@@ -16,8 +16,9 @@ export interface SocketHandle {
   ref (): void
   unref (): void
   hasRef (): boolean
-  /** A pipe has none. */
+  /** A pipe has neither. */
   getsockname? (out: { address?: string, port?: number, family?: string }): number
+  getpeername? (out: { address?: string, port?: number, family?: string }): number
 }
 
 /** The socket of node:dgram below its Socket. */
@@ -145,7 +146,7 @@ declare module 'child_process' {
     /** What waits for the acknowledgement of a handle; null: nothing. */
     _handleQueue?: unknown[] | null
     /** Node sends such a handle as it is. */
-    send (message: object, handle: SocketHandle | DatagramHandle | undefined, options?: undefined, callback?: (error: Error | null) => void): boolean
+    send (message: object | string, handle: SocketHandle | DatagramHandle | undefined, options?: undefined, callback?: (error: Error | null) => void): boolean
   }
 }
 
@@ -154,7 +155,7 @@ declare global {
     interface Process {
       /** The names of Node's own modules that are loaded. */
       moduleLoadList?: string[]
-      send? (message: object, handle: SocketHandle | undefined, options?: undefined, callback?: (error: Error | null) => void): boolean
+      send? (message: object, handle: SocketHandle | DatagramHandle | undefined, options?: undefined, callback?: (error: Error | null) => void): boolean
     }
     interface ProcessReport {
       excludeNetwork?: boolean

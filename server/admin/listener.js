@@ -128,7 +128,7 @@ export function createAdmin ({
      *   publicUrl: string,
      *   host: string,
      *   port: number,
-     *   socket: object | null,
+     *   socket: import('../../workers/node-internals.d.ts').SocketHandle | null,
      *   loaded: Promise<void>
      * }>} `url`: on this machine; `publicUrl`: for people; `socket`: the raw handle;
      *   `loaded`: resolves once what is behind the port answers

@@ -1,22 +1,22 @@
 import { realpathSync } from 'node:fs'
 import path from 'node:path'
-import { ADMIN_NAME, describeInherited, INHERITED_PREFIX } from '../systemd/activated-sockets.js'
+import { ADMIN_NAME, describeInherited, listInherited } from '../systemd/activated-sockets.js'
 
 /** @typedef {import('../systemd/activated-sockets.js').InheritedSocket} InheritedSocket */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 const ANY_ADDRESS = ['::', '0.0.0.0']
 
 /**
  * The app's sockets that the service manager opened. Each is found by the address that the app asks for.
- * @param {Map<string, { handle: any, data: any }>} held
+ * @param {import('./sockets.js').Keeper['held']} held
  */
 export function createInherited (held) {
-  const sockets = /** @type {{ handle: any, data: InheritedSocket }[]} */ ([...held].filter(([key]) => key.startsWith(INHERITED_PREFIX)).map(([, socket]) => socket))
-    .filter(({ data }) => data.name !== ADMIN_NAME)
+  const sockets = listInherited(held).filter(({ data }) => data.name !== ADMIN_NAME)
 
   return {
-    /** @param {SocketQuery} query @returns {{ handle: any, inherited: number, errno?: undefined } | null} `inherited`: which one it is */
+    /** @param {SocketQuery} query @returns {{ handle: SocketHandle, inherited: number, errno?: undefined } | null} `inherited`: which one it is */
     match (query) {
       // A second server of a worker on the same address uses the same socket.
       if (query.index > 0) return null

@@ -1,6 +1,6 @@
 import { oneLine } from '../system/one-line.js'
 import { excerpt } from './excerpt.js'
-import { createUnanswered } from './unanswered.js'
+import { createUnanswered, isRecord } from './unanswered.js'
 
 const MAX_TOLD = 10
 const WINDOW_MS = 1000
@@ -28,9 +28,9 @@ export function createAppMessages ({ state, events }) {
   const isForPrimary = createUnanswered({ tell: (worker, message, detail) => publishForWorker('worker.unanswered', worker, message, detail) })
 
   return {
-    /** @param {number} worker @param {any} message whatever it is */
+    /** @param {number} worker @param {unknown} message */
     hear (worker, message) {
-      if (isForPrimary(worker, message) || typeof message?.type !== 'string') return
+      if (!isRecord(message) || isForPrimary(worker, message) || typeof message.type !== 'string') return
       const flow = flows.get(worker) ?? beginFlow(worker)
       if (flow.told === MAX_TOLD) {
         flow.leftOut++

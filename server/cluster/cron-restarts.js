@@ -1,3 +1,5 @@
+import { toError } from '../errors.js'
+
 /** A changed clock or a machine that slept is noticed within this time. */
 const MAX_WAIT_MS = 60_000
 
@@ -49,8 +51,8 @@ export function createCronRestarts ({ expression, nextRun, restart, events, now 
   function tryRestart () {
     try {
       restart()
-    } catch (/** @type {any} */ error) {
-      events.publish({ type: 'restart.skipped', actor: 'cron', message: `the restart by restart.cron is skipped: ${error.message}` })
+    } catch (error) {
+      events.publish({ type: 'restart.skipped', actor: 'cron', message: `the restart by restart.cron is skipped: ${toError(error).message}` })
     }
   }
 }

@@ -1,4 +1,5 @@
 /** @typedef {import('../lifecycle/state.js').Command} Command */
+/** @typedef {{ [Each in Command as Each['type']]: Each }} Commands  by type */
 
 /**
  * Carries out each command of the lifecycle.
@@ -13,13 +14,13 @@
  * @param {Pick<import('./sockets.js').Keeper, 'send'>} [parts.keeper]
  * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive
  * @param {Pick<import('./standbys.js').Standbys, 'promote'>} parts.standbys
- * @param {(order: Extract<Command, { type: 'fork' }>) => void} parts.forkWorker
- * @param {(order: Extract<Command, { type: 'prepare-release' }>) => void} parts.prepareRelease
- * @param {(order: Extract<Command, { type: 'run-hook' }>) => void} parts.runHook
- * @param {(order: Extract<Command, { type: 'run-start-hook' }>) => void} parts.runStartHook
+ * @param {(order: Commands['fork']) => void} parts.forkWorker
+ * @param {(order: Commands['prepare-release']) => void} parts.prepareRelease
+ * @param {(order: Commands['run-hook']) => void} parts.runHook
+ * @param {(order: Commands['run-start-hook']) => void} parts.runStartHook
  * @param {(rollout: number) => void} parts.endHook
  * @param {() => void} parts.onFinished
- * @returns {{ [T in Command['type']]: (command: Extract<Command, { type: T }>) => void }}
+ * @returns {{ [Type in keyof Commands]: (command: Commands[Type]) => void }}
  */
 export function createEffects ({
   handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive,

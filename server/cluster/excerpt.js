@@ -1,3 +1,5 @@
+import { isRecord } from './unanswered.js'
+
 const MAX_CHARS = 2000
 /** Beyond this depth JSON.stringify() could run out of stack when the value is stored. */
 const MAX_DEPTH = 8
@@ -6,18 +8,18 @@ const CHARS_OF_OTHERS = 8
 
 /**
  * Copies the part of a value that is worth keeping; `…` stands for the rest, which is never looked at.
- * @param {unknown} value as JSON.parse() has made it
- * @returns {any} a copy
+ * @param {unknown} value  as JSON.parse() has made it
+ * @returns {unknown} a copy
  */
 export function excerpt (value) {
   let room = MAX_CHARS
   return takeValue(value, 0)
 
-  /** @param {unknown} value @param {number} depth @returns {any} */
+  /** @param {unknown} value @param {number} depth @returns {unknown} */
   function takeValue (value, depth) {
     if (typeof value === 'string') return takeText(value)
     room -= CHARS_OF_OTHERS
-    if (typeof value !== 'object' || value === null) return value
+    if (!isRecord(value)) return value
     if (depth === MAX_DEPTH) return '…'
     return Array.isArray(value) ? takeList(value, depth + 1) : takeObject(value, depth + 1)
   }
@@ -39,13 +41,13 @@ export function excerpt (value) {
     return kept
   }
 
-  /** @param {object} object @param {number} depth */
+  /** @param {Record<string, unknown>} object @param {number} depth */
   function takeObject (object, depth) {
     /** @type {[string, unknown][]} */
     const kept = []
     for (const name in object) {
       if (room <= 0) return Object.fromEntries([...kept, ['…', '…']])
-      kept.push([takeText(name), takeValue(/** @type {any} */ (object)[name], depth)])
+      kept.push([takeText(name), takeValue(object[name], depth)])
     }
     return Object.fromEntries(kept)
   }

@@ -1,5 +1,6 @@
 import { ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
+import { toError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
@@ -102,9 +103,9 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
 export function signalProcessGroup (pid, signal) {
   try {
     process.kill(-pid, signal)
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     // ESRCH: nobody is left in it. EPERM: those who are have become somebody else's.
-    if (!['ESRCH', 'EPERM'].includes(error.code)) throw error
+    if (!['ESRCH', 'EPERM'].includes(String(toError(error).code))) throw error
   }
 }
 

@@ -102,15 +102,15 @@ export function createHooks ({ configured, release: findRelease, environment, cw
   /** @param {import('../events/stream.js').DeckEvent} event */
   function onEvent ({ type, cause, rollout, release, slot, detail }) {
     if (isClosed) return
-    if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(detail)
+    if (type === 'rollout.succeeded' && detail?.kind === 'deploy') return runAfterDeploy(detail.id, detail.from, detail.to)
     if (type !== 'worker.exited' || !isOneOf(CRASH_CAUSES, cause) || !configured().onCrash) return
     crashes.offer({ release: String(release), rollout, slot, cause: String(cause), crash: detail?.crash ?? null, group: detail?.crashGroup ?? null })
   }
 
-  /** @param {Record<string, any>} rollout */
-  function runAfterDeploy ({ id, from, to }) {
+  /** @param {number} rollout @param {string} from @param {string} to */
+  function runAfterDeploy (rollout, from, to) {
     const release = findRelease(to)
-    if (release && configured().afterDeploy) runConfigured('afterDeploy', { rollout: id, from, release })
+    if (release && configured().afterDeploy) runConfigured('afterDeploy', { rollout, from, release })
   }
 
   /**
@@ -140,12 +140,13 @@ export function createHooks ({ configured, release: findRelease, environment, cw
    * @param {{ rollout: number | null, from: string | null, release: Release, more?: Record<string, string | undefined> }} occasion
    */
   async function runConfigured (name, { rollout, from, release, more = {} }) {
-    const { command, timeoutMs } = /** @type {HookConfig} */ (configured()[name])
+    const { [name]: hookConfig } = configured()
+    // It was removed from the configuration meanwhile.
+    if (!hookConfig) return { passed: true, reason: null, output: '' }
     const own = environment(release.id)
     const hook = runHook({
       name,
-      command,
-      timeoutMs,
+      ...hookConfig,
       cwd: isFolder(release.cwd ?? cwd) ? release.cwd ?? cwd : dirname(release.entry),
       env: {
         ...withoutOwnVariables({ ...process.env, ...own }),

@@ -1,8 +1,10 @@
+import { toError } from '../errors.js'
+
 /**
  * Works on one input after the other; an input that arrives meanwhile waits.
  * @template {{ type: string, worker?: number }} I
  * @template R
- * @param {{ work: (input: I) => R, onFault: (fault: { worker: number | null, message: string, detail: { stack: string } }) => void }} parts
+ * @param {{ work: (input: I) => R, onFault: (fault: { worker: number | null, message: string, detail: { stack: string | undefined } }) => void }} parts
  *   `onFault`: an input failed that nobody waits for; the others go on
  */
 export function createInbox ({ work, onFault }) {
@@ -32,8 +34,9 @@ export function createInbox ({ work, onFault }) {
     for (let input; (input = waiting.shift());) {
       try {
         handleInput(input)
-      } catch (/** @type {any} */ error) {
-        onFault({ worker: input.worker ?? null, message: `${input.type}: ${error.message}`, detail: { stack: error.stack } })
+      } catch (error) {
+        const { message, stack } = toError(error)
+        onFault({ worker: input.worker ?? null, message: `${input.type}: ${message}`, detail: { stack } })
       }
     }
   }

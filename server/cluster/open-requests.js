@@ -41,12 +41,12 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
       return answer
     },
 
-    /** @param {number} worker @param {any} body  untrusted @throws {TypeError} */
+    /** @param {number} worker @param {{ id: number, requests: unknown, total?: unknown }} answer  untrusted @throws {TypeError} */
     answered (worker, { id, requests, total }) {
       const question = asked.get(worker)
       if (!question || question.id !== id) return
       const items = checkRequests(requests)
-      question.end({ items, total: Number.isSafeInteger(total) && total > items.length ? total : items.length })
+      question.end({ items, total: Number.isSafeInteger(total) ? Math.max(Number(total), items.length) : items.length })
     },
 
     /** @param {number} worker has ended */
@@ -58,7 +58,8 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
   /** @param {number} worker */
   function askWorker (worker) {
     const id = ++lastId
-    const { reached, reach } = /** @type {ReturnType<typeof createDeferred<OpenRequests | DeckError>>} */ (createDeferred())
+    /** @type {ReturnType<typeof createDeferred<OpenRequests | DeckError>>} */
+    const { reached, reach } = createDeferred()
     const timer = setTimeout(() => endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${durationText(patienceMs)}`)), patienceMs).unref()
     asked.set(worker, { id, answered: reached, end: endQuestion })
     handles.get(worker)?.tell({ type: 'list-requests', id })

@@ -7,14 +7,14 @@ const IMPORTS = /(^|\s)--import(=|\s|$)/
 const CANNOT_REQUIRE_MODULES = /(^|\s)--no-(experimental[-_])?require[-_]module(\s|$)/
 
 /**
- * How a worker gets its own part before anything that the user preloads: Node loads what `--require` names before what
- * `--import` names, and of each first what is in NODE_OPTIONS, which it does not read where the system has given the
- * binary further powers. So ours is in both. Yarn's Plug'n'Play alone comes before it.
+ * Has a worker load our part before anything that the user preloads. Node loads what `--require` names before what
+ * `--import` names, and for each of them NODE_OPTIONS first, which it does not read where the system has given the binary
+ * further powers. So our part is in both. Only Yarn's Plug'n'Play comes before it.
  * @param {{ execArgv: readonly string[], nodeOptions: string | undefined }} own  of the user's
  * @param {unknown} [requiresModules]  whether this Node can load an ES module by `require()`
  * @returns {{ execArgv: string[], nodeOptions: string | undefined, hasImports: boolean }} `hasImports`: ours is also the last of what is imported
  */
-export function withPreload ({ execArgv, nodeOptions }, requiresModules = /** @type {any} */ (process.features).require_module) {
+export function withPreload ({ execArgv, nodeOptions }, requiresModules = process.features.require_module) {
   const all = [...execArgv, nodeOptions ?? ''].join(' ')
   const last = ['--import', BY_IMPORT]
   if (requiresModules !== true || CANNOT_REQUIRE_MODULES.test(all)) return { execArgv: [...execArgv, ...last], nodeOptions, hasImports: true }
@@ -33,7 +33,7 @@ function inNodeOptions (nodeOptions, others) {
   return [...others.map(quotePath), first, '--require', quotePath(BY_REQUIRE), rest].filter((words) => words !== '').join(' ')
 }
 
-/** As Node reads NODE_OPTIONS. @param {string} path */
+/** Quotes a path the way Node reads NODE_OPTIONS. @param {string} path */
 function quotePath (path) {
   return `"${path.replace(/[\\"]/g, '\\$&')}"`
 }

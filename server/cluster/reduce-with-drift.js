@@ -5,7 +5,7 @@ import { reduce } from '../lifecycle/pool.js'
 /**
  * Whether the files of a release have changed is asked only where a worker is about to be forked on it; then it is
  * decided once more, knowing the answer. What is deployed is meant as it is.
- * @param {PoolState} state @param {any} input
+ * @param {PoolState} state @param {import('../lifecycle/state.js').Input} input
  * @param {(ids: string[]) => Record<string, import('../lifecycle/state.js').Drift>} look  at the files of releases
  * @returns {ReturnType<typeof reduce>}
  */

@@ -7,7 +7,7 @@ const AGAIN_MS = 10
  * With round-robin the primary of node:cluster hands connections to every worker that listens. Until one is to have
  * any, what the primary would send to it is refused on its behalf, as a worker does that has just closed its server:
  * then another worker gets the connection, or it waits in the primary.
- * @param {any} child a worker's process, as node:cluster has it
+ * @param {import('node:child_process').ChildProcess} child  a worker's process, as node:cluster has it
  * @returns {() => void} lets connections through from now on
  */
 export function refuseUntilReady (child) {
@@ -18,8 +18,9 @@ export function refuseUntilReady (child) {
   const waiting = new Set()
   let isGone = false
 
-  child.send = function (/** @type {any} */ message, /** @type {any} */ handle) {
-    if (!isConnection(message)) return send.apply(child, arguments)
+  child.send = function (/** @type {[unknown, object?, ...unknown[]]} */ ...args) {
+    const [message, handle] = args
+    if (!handle || !isConnection(message)) return Reflect.apply(send, child, args)
     answerLater(message.seq, handle)
     return true
   }
@@ -37,7 +38,7 @@ export function refuseUntilReady (child) {
     for (const seq of waiting) refuseConnection(seq)
   }
 
-  function answerLater (/** @type {number} */ seq, /** @type {any} */ handle) {
+  function answerLater (/** @type {number} */ seq, /** @type {object} */ handle) {
     waiting.add(seq)
     if (refused.has(handle)) setTimeout(refuseConnection, AGAIN_MS, seq)
     else setImmediate(refuseConnection, seq)
@@ -54,7 +55,8 @@ export function refuseUntilReady (child) {
   }
 }
 
-/** @param {any} message one of node:cluster's own, see lib/internal/cluster/round_robin_handle.js */
+/** See lib/internal/cluster/round_robin_handle.js. @param {unknown} message @returns {message is { seq: number }} */
 function isConnection (message) {
-  return message?.cmd === 'NODE_CLUSTER' && message.act === 'newconn'
+  if (typeof message !== 'object' || message === null || !('cmd' in message && 'act' in message)) return false
+  return message.cmd === 'NODE_CLUSTER' && message.act === 'newconn'
 }

@@ -1,6 +1,7 @@
-import { bindSocket, describeBindError } from './sockets.js'
+import { bindTcp, describeBindError } from './sockets.js'
 
 /** @typedef {ReturnType<typeof createSlotPorts>} SlotPorts */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 /** The keeper holds other sockets than these. */
 const KEEPER_PREFIX = 'port '
@@ -12,12 +13,12 @@ const KEEPER_PREFIX = 'port '
  * @param {number} parts.above  slot 1 has the port above it; 0: there are none
  * @param {Pick<import('./sockets.js').Keeper, 'held' | 'hold' | 'drop'>} [parts.keeper]
  * @param {(worker: number) => { key: string, address: string | null, addressType: number | string } | null} parts.listensOn  the TCP port of a worker
- * @param {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle: any) => void} parts.tell
+ * @param {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle: SocketHandle) => void} parts.tell
  * @param {(problem: { worker: number, message: string }) => void} parts.onProblem
- * @param {typeof bindSocket} [parts.bind]
+ * @param {typeof bindTcp} [parts.bind]
  */
-export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bind = bindSocket }) {
-  /** @type {Map<number, any>} handles, by slot */
+export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bind = bindTcp }) {
+  /** @type {Map<number, SocketHandle>} by slot */
   const open = new Map()
   for (const [name, { handle }] of keeper?.held ?? []) if (name.startsWith(KEEPER_PREFIX)) open.set(Number(name.slice(KEEPER_PREFIX.length)), handle)
 
@@ -62,7 +63,7 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
     return handle
   }
 
-  /** @param {number} slot @param {any} handle */
+  /** @param {number} slot @param {SocketHandle} handle */
   function dropPort (slot, handle) {
     open.delete(slot)
     keeper?.drop(KEEPER_PREFIX + slot)

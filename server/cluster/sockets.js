@@ -39,7 +39,7 @@ export function createSockets ({
   /** Ready workers; the addresses on which they listen are meant to last. @type {Set<number>} */
   const ready = new Set()
   for (const [name, { handle, data: kept }] of keeper.held) {
-    if (!name.startsWith(KEEPER_PREFIX)) continue
+    if (!name.startsWith(KEEPER_PREFIX) || !kept || 'fd' in kept) continue
     const key = name.slice(KEEPER_PREFIX.length)
     const path = kept.path && findUnixPath(kept.path)
     if (path === null) {
@@ -52,7 +52,7 @@ export function createSockets ({
   }
   for (const [key, members] of groupsOf(keeper.held)) {
     const handles = members.map(({ handle }) => handle)
-    const socket = { ...members[0].data, query: placeOfKey(key), users: new Set() }
+    const socket = { data: members[0].data?.data, query: placeOfKey(key), users: new Set() }
     if (sticky) held.set(key, { ...socket, handle: handles[0], group: sticky.adopt(key, handles), kept: handles.length, isEstablished: true })
     else held.set(key, { ...socket, handle: ungroupSockets(key, handles), isEstablished: false })
   }
@@ -68,7 +68,7 @@ export function createSockets ({
 
     /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
-     * @returns {{ key: string, handle?: any, data?: unknown, errno?: number, awaitMaster?: boolean, isPlaceholder?: boolean, isOwn?: boolean, isWorkersOwn?: boolean }} `isOwn`: of its slot alone; `isWorkersOwn`: the number of a descriptor means nothing here
+     * @returns {{ key: string, handle?: Handle, data?: unknown, errno?: number, awaitMaster?: boolean, isPlaceholder?: boolean, isOwn?: boolean, isWorkersOwn?: boolean }} `isOwn`: of its slot alone; `isWorkersOwn`: the number of a descriptor means nothing here
      */
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
@@ -193,14 +193,14 @@ export function createSockets ({
     socket.kept = handles.length
   }
 
-  /** @param {string} key @param {SocketQuery} query @returns {{ handle: any, group: StickyGroup, errno?: undefined } | { errno: number } | null} */
+  /** @param {string} key @param {SocketQuery} query @returns {{ handle: SocketHandle, group: StickyGroup, errno?: undefined } | { errno: number } | null} */
   function bindGroup (key, query) {
     if (!sticky || !isTcpPort(query)) return null
     const group = sticky.bind(key, query)
     return 'errno' in group ? group : { handle: group.handle, group }
   }
 
-  /** Without sticky dispatch all workers share the first socket of a group. @param {string} key @param {any[]} handles @returns {any} */
+  /** Without sticky dispatch all workers share the first socket of a group. @param {string} key @param {SocketHandle[]} handles */
   function ungroupSockets (key, [first, ...others]) {
     for (const handle of others) handle.close()
     for (let slot = 1; slot <= others.length + 1; slot++) keeper.drop(memberName(key, slot))
@@ -253,15 +253,32 @@ export function createSockets ({
 }
 
 /**
- * `isEstablished`: a worker that was ready has listened there; `users`: the workers that have it now; `group`: where each slot
- * has one of its own; `kept`: how many of these the keeper has.
- * @typedef {{ handle: any, group?: StickyGroup, kept?: number, query: Pick<SocketQuery, 'address' | 'port' | 'addressType'>, data: unknown, path?: UnixPath, inherited?: number, isEstablished: boolean, users: Set<number>, unusedTimer?: NodeJS.Timeout }} Socket
+ * @typedef {object} Socket
+ * @property {Handle} handle
+ * @property {StickyGroup} [group]  each slot has a socket of its own
+ * @property {number} [kept]  how many of these the keeper has
+ * @property {Place} query
+ * @property {unknown} [data]  the ticket keys of a TLS server
+ * @property {UnixPath} [path]
+ * @property {number} [inherited]  its number among the service manager's
+ * @property {boolean} isEstablished  a worker that was ready has listened there
+ * @property {Set<number>} users  the workers that have it now
+ * @property {NodeJS.Timeout} [unusedTimer]
  */
 
 /** @typedef {import('./sticky-group.js').StickyGroup} StickyGroup */
 /** @typedef {import('./unix-path.js').UnixPath} UnixPath */
 
-/** @typedef {{ held: Map<string, { handle: any, data: any }>, hold: (key: string, handle: any, data?: unknown) => void, drop: (key: string) => void, send: (message: Record<string, any>) => void }} Keeper */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
+/** @typedef {SocketHandle | import('../../workers/node-internals.d.ts').DatagramHandle} Handle */
+
+/**
+ * @typedef {object} Keeper
+ * @property {Map<string, import('../keeper/link.js').HeldSocket>} held
+ * @property {(key: string, handle: Handle, data?: import('../keeper/link.js').KeptData) => void} hold
+ * @property {(key: string) => void} drop
+ * @property {(message: import('../keeper/link.js').ToKeeper) => void} send
+ */
 
 /** The keeper holds other sockets as well. */
 const KEEPER_PREFIX = 'app '
@@ -274,16 +291,16 @@ function memberName (key, slot) {
 
 /**
  * @param {Keeper['held']} kept
- * @returns {Map<string, { handle: any, data: any }[]>} by key, those of the slots from 1 on
+ * @returns {Map<string, { handle: SocketHandle, data?: import('../keeper/link.js').KeptData }[]>} by key, those of the slots from 1 on
  */
 function groupsOf (kept) {
-  /** @type {Map<string, { handle: any, data: any }[]>} */
+  /** @type {ReturnType<typeof groupsOf>} */
   const groups = new Map()
-  for (const [name, socket] of kept) {
+  for (const [name, { handle, data }] of kept) {
     const [, slot, key] = MEMBER.exec(name) ?? []
-    if (slot === undefined) continue
+    if (slot === undefined || (data && 'fd' in data)) continue
     const members = groups.get(key) ?? []
-    members[Number(slot) - 1] = socket
+    members[Number(slot) - 1] = { handle, data }
     groups.set(key, members)
   }
   return groups
@@ -306,15 +323,19 @@ const EADDRINUSE = -constants.errno.EADDRINUSE
 /**
  * Binds without listening, by the call that node:cluster's primary uses for its shared handles.
  * @param {SocketQuery} query
- * @returns {{ handle: any, path?: UnixPath, errno?: undefined } | { handle?: undefined, errno: number }}
+ * @returns {{ handle: Handle, path?: UnixPath, errno?: undefined } | { handle?: undefined, errno: number }}
  */
 export function bindSocket (query) {
   const { address, port } = query
   if (isUdp(query)) return bindUdpSocket(query)
-  if (port === -1 && address?.startsWith('/')) return bindPath(query, address)
+  return port === -1 && address?.startsWith('/') ? bindPath(query, address) : bindTcp(query)
+}
+
+/** @param {SocketQuery} query @returns {{ handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number }} */
+export function bindTcp (query) {
   const handle = createHandle(query)
   if (typeof handle === 'number') return { errno: handle }
-  if (!isBoundTo(handle, port)) {
+  if (!isBoundTo(handle, query.port)) {
     handle.close()
     return { errno: EADDRINUSE }
   }
@@ -328,10 +349,10 @@ function bindPath (query, file) {
   return bindUnixPath(file, query.mode, (address) => createHandle({ ...query, address }))
 }
 
-/** @param {SocketQuery} query @returns {any} a handle, or an error number below 0 */
+/** @param {SocketQuery} query @returns {SocketHandle | number} an error number below 0 */
 function createHandle ({ address, port, addressType, flags }) {
   // Never by a descriptor: it would be one of this process.
-  return /** @type {any} */ (net)._createServerHandle(address, port, addressType, undefined, flags)
+  return net._createServerHandle(address, port, addressType, undefined, flags)
 }
 
 /** @param {Pick<SocketQuery, 'port' | 'addressType'>} query */
@@ -339,17 +360,20 @@ function isTcpPort (query) {
   return !isUdp(query) && query.port !== null && query.port >= 0
 }
 
-/** @param {Pick<SocketQuery, 'addressType'>} query */
-function isUdp ({ addressType }) {
-  return String(addressType).startsWith('udp')
+/**
+ * @template {Pick<SocketQuery, 'addressType'>} Query
+ * @param {Query} query @returns {query is Query & { addressType: dgram.SocketType }}
+ */
+function isUdp (query) {
+  return String(query.addressType).startsWith('udp')
 }
 
 /**
  * Node has no call that binds at once and does not receive either, so the handle is taken out of a socket of its own.
- * @param {SocketQuery} query
+ * @param {SocketQuery & { addressType: dgram.SocketType }} query
  */
 function bindUdpSocket ({ address, port, addressType, flags }) {
-  const socket = dgram.createSocket(/** @type {dgram.SocketType} */ (addressType))
+  const socket = dgram.createSocket(addressType)
   const handle = handleOf(socket)
   const errno = handle.bind(address, port ?? 0, flags ?? 0)
   if (!errno) return { handle }
@@ -358,8 +382,8 @@ function bindUdpSocket ({ address, port, addressType, flags }) {
 }
 
 /** A bind to a port in use may report nothing until listen(), which would then take a random port (libuv's delayed error). */
-function isBoundTo (/** @type {any} */ handle, /** @type {number | null} */ port) {
-  if (!port || port < 0 || typeof handle.getsockname !== 'function') return true
+function isBoundTo (/** @type {SocketHandle} */ handle, /** @type {number | null} */ port) {
+  if (!port || port < 0 || !handle.getsockname) return true
   /** @type {{ port?: number }} */
   const bound = {}
   handle.getsockname(bound)

@@ -1,9 +1,11 @@
 import net from 'node:net'
+import { getSystemErrorName } from 'node:util'
 import { stickyProgram } from './sticky-program.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy'>} Calls */
 /** @typedef {ReturnType<typeof createStickyGroup>} StickyGroup */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 /** The longest that the kernel allows: net.core.somaxconn. A worker sets the app's own, once it listens. */
 const BACKLOG = 65_535
@@ -16,7 +18,7 @@ const V6_ONLY = 1
  * One listening socket for each slot, all on the same address, between which the kernel chooses by the address of the
  * client. The order in which they begin to listen is their index for the program, so they do in the order of the slots.
  * @param {Calls} calls
- * @param {{ place: { address: string, port: number, isV6Only: boolean }, handles: any[], isListening: boolean }} parts
+ * @param {{ place: { address: string, port: number, isV6Only: boolean }, handles: SocketHandle[], isListening: boolean }} parts
  *   `handles`: of the slots from 1 on
  */
 function createStickyGroup (calls, { place, handles, isListening }) {
@@ -24,15 +26,15 @@ function createStickyGroup (calls, { place, handles, isListening }) {
   let picked
 
   return {
-    /** @returns {any} the first one, by which the group is known */
+    /** @returns {SocketHandle} the first one, by which the group is known */
     get handle () { return handles[0] },
 
-    /** @returns {any[]} those of the slots from 1 on */
+    /** @returns {SocketHandle[]} those of the slots from 1 on */
     handles: () => handles,
 
     /**
      * @param {number} slot  those up to it are made where there are none yet
-     * @returns {{ handle: any, errno?: undefined } | { handle?: undefined, errno: number }}
+     * @returns {{ handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number }}
      */
     member (slot) {
       while (handles.length < slot) {
@@ -94,7 +96,7 @@ export function bindStickyGroup (calls, { address, port, flags = 0 }, size) {
 
 /**
  * A group that a master before has bound.
- * @param {Calls} calls @param {any[]} handles of the slots from 1 on
+ * @param {Calls} calls @param {SocketHandle[]} handles  of the slots from 1 on
  */
 export function adoptStickyGroup (calls, handles) {
   return createStickyGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: false }, handles, isListening: true })
@@ -102,7 +104,7 @@ export function adoptStickyGroup (calls, handles) {
 
 /**
  * @param {Calls} calls @param {string[]} addresses the first that this machine has @param {{ port: number, isV6Only: boolean }} place
- * @returns {{ handle: any, place: { address: string, port: number }, errno?: undefined } | { errno: number }}
+ * @returns {{ handle: SocketHandle, place: { address: string, port: number }, errno?: undefined } | { errno: number }}
  */
 function bindFirst (calls, addresses, place) {
   /** @type {{ fd?: number, errno?: number }} */
@@ -122,14 +124,16 @@ function joinGroup (calls, place) {
   return fd === undefined ? { errno } : { handle: toHandle(fd) }
 }
 
-/** @param {number} fd @returns {any} as node:net has it */
+/** @param {number} fd  of a TCP socket that is bound */
 function toHandle (fd) {
-  return /** @type {any} */ (net)._createServerHandle(null, null, null, fd, 0)
+  const handle = net._createServerHandle(null, null, null, fd, 0)
+  if (typeof handle === 'number') throw new Error(`the socket ${fd} cannot be used (${getSystemErrorName(handle)})`)
+  return handle
 }
 
-/** @param {any} handle @returns {{ address: string, port: number }} */
+/** @param {SocketHandle} handle @returns {{ address: string, port: number }} */
 function placeOf (handle) {
   const place = { address: '', port: 0 }
-  handle.getsockname(place)
+  handle.getsockname?.(place)
   return place
 }

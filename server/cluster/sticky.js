@@ -1,6 +1,7 @@
 import { adoptStickyGroup, bindStickyGroup } from './sticky-group.js'
 
 /** @typedef {import('./sticky-group.js').StickyGroup} StickyGroup */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 /** @typedef {{ worker: number, slot: number, isOrphan: boolean }} Serving a worker that is ready */
 /** @typedef {ReturnType<typeof createSticky>} Sticky */
 
@@ -16,7 +17,7 @@ const REMOVED_GRACE_MS = 5000
  * @param {boolean} parts.isHeldBack  whether workers accept nothing before their app has answered a probe
  * @param {() => number} parts.size  how many slots there are
  * @param {() => Serving[]} parts.serving
- * @param {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: any) => void} parts.tell
+ * @param {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: SocketHandle) => void} parts.tell
  * @param {() => number} [parts.now]  monotonic, ms
  */
 export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, tell, now = () => performance.now() }) {
@@ -39,7 +40,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
       return group
     },
 
-    /** @param {string} key @param {any[]} handles of a master before */
+    /** @param {string} key @param {SocketHandle[]} handles  of a master before */
     adopt (key, handles) {
       const group = adoptStickyGroup(calls, handles)
       beginRoute(key, group)

@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.js'
+import { DeckError, toError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
@@ -45,7 +45,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {() => number} [shell.random]
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
- * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<any>} [shell.prepare]  makes the release of a deploy
+ * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<import('../lifecycle/state.js').Release>} [shell.prepare]  makes the release of a deploy
  * @param {Pick<import('./hooks.js').Hooks, 'has' | 'beforeStart' | 'beforeDeploy' | 'endOf'>} [shell.hooks]
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} [shell.judge]
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
@@ -68,15 +68,15 @@ export function createSupervisor (initialState, {
   const finished = createDeferred()
   /** @type {ReturnType<typeof createDeferred<{ message: string }>>} */
   const startBlocked = createDeferred()
-  /** Names of the last master's sockets, which its workers may still hold. */
-  let socketsBefore = /** @type {Set<string>} */ (new Set())
+  /** Names of the last master's sockets, which its workers may still hold. @type {Set<string>} */
+  let socketsBefore = new Set()
 
   const { receive, ask } = createInbox({ work: applyInput, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
   const boots = createBoots({ pidOf: (worker) => handles.get(worker)?.identity?.pid, now })
   const deadlines = createDeadlines({
     onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id, ...(deadline === 'ready' && { starvedMs: boots.starvedMs(id) }) })
   })
-  /** @type {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: any) => void} */
+  /** @type {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: import('./sockets.js').Handle) => void} */
   const tellWorker = (worker, message, handle) => handles.get(worker)?.tell(message, handle)
   const sockets = createSockets({
     onBindError: isFirstStart,
@@ -240,7 +240,7 @@ export function createSupervisor (initialState, {
     /** @param {string} reason */
     nextFailing (reason) { receive({ type: 'next-failing', reason }) },
 
-    /** @param {{ reason: string, left: SavedWorker[], lastWorker: number }} gone the next master, and those of its workers that may still live */
+    /** @param {{ reason: string, left: Omit<SavedWorker, 'state'>[], lastWorker: number }} gone the next master, and those of its workers that may still live */
     nextGone ({ reason, left, lastWorker }) {
       receive({ type: 'next-gone', reason, lastWorker, orphans: left.map((worker) => adopt({ ...worker, state: 'draining' })) })
     },
@@ -263,7 +263,7 @@ export function createSupervisor (initialState, {
     },
 
     /**
-     * @param {any} command  an operator's input of lifecycle/state.js
+     * @param {import('../lifecycle/state.js').OperatorInput} command
      * @throws {DeckError} when it is not possible now; then nothing has changed
      */
     dispatch (command) {
@@ -315,11 +315,17 @@ export function createSupervisor (initialState, {
   /** A command that fails must not stop the others. @param {Command} command */
   function doCommand (command) {
     try {
-      effects[command.type](/** @type {never} */ (command))
-    } catch (/** @type {any} */ error) {
+      passToEffect(command.type, command)
+    } catch (error) {
+      const { message, stack } = toError(error)
       const worker = 'worker' in command ? command.worker : null
-      events.publish({ type: 'unexpected', worker, message: `${command.type}: ${error.message}`, detail: { stack: error.stack } })
+      events.publish({ type: 'unexpected', worker, message: `${command.type}: ${message}`, detail: { stack } })
     }
+  }
+
+  /** @template {Command['type']} Type @param {Type} type @param {import('./effects.js').Commands[Type]} command */
+  function passToEffect (type, command) {
+    effects[type](command)
   }
 
   /** @param {Extract<Command, { type: 'fork' }>} order */
@@ -335,8 +341,9 @@ export function createSupervisor (initialState, {
       })
       handles.set(worker, handle)
       receive({ type: 'worker-forked', worker, pid: handle.identity?.pid ?? null })
-    } catch (/** @type {any} */ error) {
-      onExited(worker, { code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } })
+    } catch (error) {
+      const { name: errorName, message: errorMessage } = toError(error)
+      onExited(worker, { code: null, signal: null, error: { errorName, errorMessage, stack: null } })
     }
   }
 
@@ -379,8 +386,8 @@ export function createSupervisor (initialState, {
     try {
       const release = await prepare(source, { note, actor })
       receive({ type: 'release-prepared', rollout, release, hasHook: hooks.has('beforeDeploy') })
-    } catch (/** @type {any} */ error) {
-      receive({ type: 'release-not-prepared', rollout, reason: error.message })
+    } catch (error) {
+      receive({ type: 'release-not-prepared', rollout, reason: toError(error).message })
     }
   }
 
@@ -407,7 +414,7 @@ export function createSupervisor (initialState, {
     return true
   }
 
-  /** @param {any} query @param {number} errno */
+  /** @param {import('../../workers/protocol.js').SocketQuery} query @param {number} errno */
   function onBindFailed (query, errno) {
     const endsStart = isFirstStart()
     if (endsStart) startBlocked.reach(sockets.explain(query, errno))
@@ -431,6 +438,7 @@ export function createSupervisor (initialState, {
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('this cluster has no judge') } }
 const NO_HOOKS = { has: () => false, beforeStart: runNoHook, beforeDeploy: runNoHook, endOf () {} }
 
+/** @returns {Promise<never>} */
 async function prepareNothing () {
   throw new Error('this cluster prepares no releases')
 }
@@ -442,7 +450,9 @@ async function runNoHook () {
 
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
-const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: /** @type {const} */ ('off') }, recycle: { maxRssBytes: 0 } })
+/** @type {import('./watchdog.js').Limits} */
+const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: 'off' }, recycle: { maxRssBytes: 0 } })
+
 /** @param {import('../lifecycle/state.js').PoolState} state @returns {import('./sticky.js').Serving[]} */
 function servingWorkers ({ workers }) {
   const ready = Object.values(workers).filter(({ state }) => state === 'ready')

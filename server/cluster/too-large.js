@@ -1,13 +1,15 @@
+import { toError } from '../errors.js'
+
 /** What Linux gives to a program in one string, its end not counted: MAX_ARG_STRLEN. */
 const MAX_STRING_BYTES = 131_071
 
 /**
  * Why the system starts no program with these arguments and variables; node says no more than E2BIG.
- * @param {any} error @param {string[]} args @param {Record<string, unknown>} env
+ * @param {unknown} error @param {string[]} args @param {Record<string, unknown>} env
  * @returns {Error | null} null: it is another error
  */
 export function tooLarge (error, args, env) {
-  if (error.code !== 'E2BIG') return null
+  if (toError(error).code !== 'E2BIG') return null
   const given = Object.entries(env).filter(([, value]) => value !== undefined).map(([name, value]) => ({ what: `the variable ${name}`, bytes: Buffer.byteLength(`${name}=${value}`) }))
   const all = [...given, ...args.map((arg, index) => ({ what: `argument ${index + 1}`, bytes: Buffer.byteLength(arg) }))]
   const total = all.reduce((sum, { bytes }) => sum + bytes, 0)

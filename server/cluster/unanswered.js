@@ -13,7 +13,7 @@ const PM2_REPORT = /^(axm:|http:transaction$|application:dependencies$|profiling
 
 /**
  * Libraries of node:cluster of which one half runs in the app's own primary, which does not run here.
- * @type {readonly { library: string, isFrom: (message: any) => boolean, advice: string }[]} `advice`: what is lost, and what to set
+ * @type {readonly { library: string, isFrom: (message: Record<string, unknown>) => boolean, advice: string }[]} `advice`: what is lost, and what to set
  */
 const LIBRARIES = Object.freeze([
   { library: 'log4js', isFrom: ({ topic }) => topic === 'log4js:message', advice: 'the lines of its log are lost; set disableClustering: true in log4js.configure()' },
@@ -33,9 +33,8 @@ export function createUnanswered ({ tell }) {
   const told = new Set()
   let others = 0
 
-  /** @param {number} worker @param {any} message @returns {boolean} whether it was for a primary, and is done with */
+  /** @param {number} worker @param {Record<string, unknown>} message @returns {boolean} whether it was for a primary, and needs no more */
   return function hear (worker, message) {
-    if (typeof message !== 'object' || message === null) return false
     const known = LIBRARIES.find(({ isFrom }) => isFrom(message))
     const isForOperator = isText(message.type) && ('data' in message || !SENDERS.some((key) => isText(message[key])))
     const name = nameOf(message)
@@ -58,14 +57,19 @@ export function createUnanswered ({ tell }) {
 }
 
 /**
- * Some wrap what they say in what tells their messages from those of others.
- * @param {any} message @returns {string} empty: it has none
+ * Finds what a message is about. Some libraries wrap it in an object of their own.
+ * @param {Record<string, unknown>} message @returns {string} empty: it has no name
  */
 function nameOf (message) {
-  const inner = Array.isArray(message) ? [] : Object.values(message).slice(0, MAX_INNER).filter((value) => typeof value === 'object' && value !== null)
-  const namesOf = (/** @type {any} */ each) => NAMES.map((key) => each[key])
+  const inner = Array.isArray(message) ? [] : Object.values(message).slice(0, MAX_INNER).filter(isRecord)
+  const namesOf = (/** @type {Record<string, unknown>} */ each) => NAMES.map((key) => each[key])
   const name = [...namesOf(message), message.type, ...inner.flatMap(namesOf)].find(isText) ?? ''
   return oneLine(name.slice(0, MAX_NAME_CHARS))
+}
+
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+export function isRecord (value) {
+  return typeof value === 'object' && value !== null
 }
 
 /** @param {unknown} value @returns {value is string} */

@@ -3,8 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, closeSync, constants, existsSync, fstatSync, linkSync, lstatSync, openSync, statSync, unlinkSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import path from 'node:path'
+import { toError } from '../errors.js'
 import { keepName } from './name-keeping.js'
 import { isAt, lookAt, nameAgain } from './socket-names.js'
+
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 /**
  * The path of a Unix socket that many processes serve: there as long as the socket is, whoever of them removes it.
@@ -26,14 +29,14 @@ const DESCRIPTORS = existsSync('/proc/self/fd') ? '/proc/self/fd' : null
  * go on serving there. So it is bound to another name, and linked to its own. A second, hidden name stays: an app may
  * remove the path to listen there anew, as one does that is started again, or when it ends.
  * @param {string} file @param {number | undefined} mode
- * @param {(address: string) => any} createHandle  a handle that is bound there, or an error number below 0
- * @returns {{ handle: any, path: UnixPath, errno?: undefined } | { handle?: undefined, errno: number }}
+ * @param {(address: string) => SocketHandle | number} createHandle  a handle that is bound there, or an error number below 0
+ * @returns {{ handle: SocketHandle, path: UnixPath, errno?: undefined } | { handle?: undefined, errno: number }}
  */
 export function bindUnixPath (file, mode, createHandle) {
   const folder = openFolder(file)
   if (typeof folder === 'number') return { errno: folder }
   const [name, hidden, bound] = [path.basename(file), hiddenName(file), `.${randomBytes(4).toString('hex')}`]
-  /** @type {any} */
+  /** @type {SocketHandle | number | undefined} */
   let handle
   /** @type {OpenSocket | null} */
   let socket = null
@@ -47,9 +50,10 @@ export function bindUnixPath (file, mode, createHandle) {
     for (const other of [hidden, name]) linkSync(folder.at(bound), folder.at(other))
     unlinkSync(folder.at(bound))
     return { handle, path: adoptSocket({ file, folder, socket }) }
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
+    const { code, errno } = toError(error)
     if (socket) removeName(folder.at(hidden), socket)
-    return refuseBind(error.code === 'EEXIST' ? EADDRINUSE : error.errno)
+    return refuseBind(code === 'EEXIST' || errno === undefined ? EADDRINUSE : errno)
   }
 
   /** @param {number} errno */
@@ -138,8 +142,9 @@ function openFolder (file) {
       },
       close: () => closeSync(fd)
     }
-  } catch (/** @type {any} */ error) {
-    return error.code === 'ENOENT' ? EACCES : /** @type {number} */ (error.errno)
+  } catch (error) {
+    const { errno = EACCES } = toError(error)
+    return errno === ENOENT ? EACCES : errno
   }
 }
 

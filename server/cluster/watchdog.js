@@ -48,7 +48,7 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
       startTimer()
     },
 
-    /** @param {number} worker @param {any} message one of workers/protocol.js: it proves that the worker's event loop runs */
+    /** @param {number} worker @param {import('../../workers/protocol.js').ToMaster} message  proves that the worker's event loop runs */
     heard (worker, message) {
       if (heartbeat.heard(worker)) {
         notes.delete(worker)
@@ -101,7 +101,7 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
     const ready = listReady()
     for (const { id, pid } of ready) if (pid !== null) pids.set(id, pid)
     for (const { worker, silentMs } of heartbeat.tick(now(), ready.map(({ id }) => id))) {
-      const { slot } = /** @type {{ slot: number | null }} */ (ready.find(({ id }) => id === worker))
+      const slot = ready.find(({ id }) => id === worker)?.slot ?? null
       const what = `the event loop has not answered for ${durationText(silentMs)} (option watchdog.timeoutMs: ${timeoutMs})`
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
       receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })

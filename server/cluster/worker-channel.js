@@ -2,7 +2,12 @@ import { isDescriptor } from '../../workers/descriptor.js'
 import { COMMAND } from '../../workers/protocol.js'
 import { guardChannel } from '../system/channel-guard.js'
 
-/** What the worker's side of node:cluster says to its primary, by how connections are dispatched. */
+/** @typedef {import('../../workers/protocol.js').Dispatch} Dispatch */
+
+/**
+ * What the worker's side of node:cluster says to its primary, by how connections are dispatched.
+ * @type {Readonly<Record<Dispatch, Set<unknown>>>}
+ */
 const CLUSTER_ACTS = Object.freeze({
   shared: new Set(['online', 'exitedAfterDisconnect']),
   sticky: new Set(['online', 'exitedAfterDisconnect']),
@@ -12,10 +17,13 @@ const CLUSTER_ACTS = Object.freeze({
 
 /**
  * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed.
- * @param {any} child a worker's process
- * @param {{ dispatch: 'shared' | 'sticky' | 'round-robin', onInvalidMessage: (reason: string) => void }} options
+ * @param {import('node:child_process').ChildProcess} child  a worker's process
+ * @param {{ dispatch: Dispatch, onInvalidMessage: (reason: string) => void }} options
  */
 export function guardWorkerChannel (child, { dispatch, onInvalidMessage }) {
   const acts = CLUSTER_ACTS[dispatch]
-  guardChannel(child, { isExpected: ({ cmd, act, fd }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })), onInvalidMessage })
+  guardChannel(child, {
+    isExpected: ({ cmd, act, fd }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })),
+    onInvalidMessage
+  })
 }

@@ -8,6 +8,10 @@ import { refuseUntilReady } from './refuse-until-ready.js'
 import { guardWorkerChannel } from './worker-channel.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
+/** @typedef {import('../../workers/protocol.js').ToMaster} ToMaster */
+/** @typedef {import('../../workers/protocol.js').ToWorker} ToWorker */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle | import('../../workers/node-internals.d.ts').DatagramHandle} Handle */
+/** @typedef {import('../lifecycle/loss.js').ToldExit} ToldExit */
 
 /** How long the channel of a process that has ended is read on, where a child of it keeps that open. */
 const LAST_WORDS_MS = 200
@@ -22,12 +26,15 @@ const MAX_UNSENT = 100
  * @param {import('node:cluster').Worker} worker
  * @param {object} hooks
  * @param {() => void} hooks.onOnline
- * @param {(body: any) => void} hooks.onMessage  a message of workers/protocol.js
+ * @param {(message: ToMaster) => void} hooks.onMessage
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(reason: string) => void} hooks.onInvalidMessage  of a message that was dropped
- * @param {(exit: { code: number | null, signal: string | null, error: import('../lifecycle/state.js').CrashNote | null, unfinished?: { requests: number, connections: number } | null, left?: import('../system/children.js').ChildProcess[] }) => void} hooks.onExit  `unfinished`: what it has said that ends with it; `left`: what it had started, and that lives on
+ * @param {(exit: ToldExit) => void} hooks.onExit
  * @param {WorkerFiles} files
- * @param {{ dispatch?: 'shared' | 'sticky' | 'round-robin', isAsked?: boolean, message?: import('../../workers/protocol.js').ShutdownMessage }} [how] `isAsked`: it gets no connection before `accept`
+ * @param {object} [how]
+ * @param {import('../../workers/protocol.js').Dispatch} [how.dispatch]
+ * @param {boolean} [how.isAsked]  it gets no connection before `accept`
+ * @param {import('../../workers/protocol.js').ShutdownMessage} [how.message]
  */
 export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onInvalidMessage, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
   const { process: child } = worker
@@ -48,7 +55,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
 
   worker.once('online', onOnline)
   worker.on('message', onAppMessage)
-  child.on('internalMessage', (message) => {
+  child.on('internalMessage', (/** @type {import('../../workers/protocol.js').Envelope<ToMaster>} */ message) => {
     const body = unwrapMessage(message)
     if (body?.type === 'hello') deliverUnheard()
     else if (body?.type === 'crash-note') crashNote = body.note
@@ -74,8 +81,8 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     /** What it takes for another master to look after it. */
     identity: identity && { ...identity, crashFile, orderFile },
 
-    /** @param {import('../../workers/protocol.js').ToWorker} message @param {any} [handle] */
-    tell (message, handle = undefined) {
+    /** @param {ToWorker} message @param {Handle} [handle] */
+    tell (message, handle) {
       isToGo ||= message.type === 'drain'
       const sendEnvelope = () => sendToChild(wrapMessage(message), handle)
       if (unheard) unheard.push(sendEnvelope)
@@ -119,7 +126,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     for (const deliver of waiting) deliver()
   }
 
-  function sendToChild (/** @type {any} */ message, /** @type {any} */ handle = undefined) {
+  function sendToChild (/** @type {object | string} */ message, /** @type {Handle | undefined} */ handle = undefined) {
     // ERR_IPC_CHANNEL_CLOSED, EPIPE: already dead.
     if (child.connected) child.send(message, handle, undefined, () => {})
   }
@@ -129,7 +136,7 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     if (child.pid !== undefined && !hasEnded) children = listChildren(child.pid)
   }
 
-  function onGone (/** @type {Omit<Parameters<typeof onExit>[0], 'unfinished' | 'left'>} */ exit) {
+  function onGone (/** @type {Omit<ToldExit, 'unfinished' | 'left'>} */ exit) {
     if (isGone) return
     isGone = true
     onExit({ ...exit, unfinished, left: children.filter(isAlive) })

@@ -28,10 +28,13 @@ const MAX_STDERR_LINE_CHARS = 2000
  * @property {unknown[]} vitals  of its last minute
  */
 
+/** @typedef {import('../../workers/crash-note.js').CrashNote} CrashNote */
+/** @typedef {Pick<CrashNote, 'errorName' | 'errorMessage' | 'stack'> & Partial<CrashNote>} ExitNote  the worker wrote all of it, the master only an error */
+
 /**
  * @param {Record<string, any>} event `worker.exited`
  * @param {object} evidence
- * @param {import('../../workers/crash-note.js').CrashNote | null} evidence.note
+ * @param {ExitNote | null} evidence.note
  * @param {CrashRecord['kind'] | null} evidence.memoryKind
  * @param {string | null} evidence.root the release's folder
  * @param {string[]} evidence.stderr
@@ -77,7 +80,7 @@ export function culpritOf ({ frames }) {
   return (NAMELESS.includes(frame.function) ? String(frame.file) : `${frame.function} (${frame.file})`).slice(0, 300)
 }
 
-/** @param {Record<string, any>} event @param {{ kind: CrashRecord['kind'] } | null} note @param {CrashRecord['kind'] | null} memoryKind @returns {CrashRecord['kind']} */
+/** @param {Record<string, any>} event @param {ExitNote | null} note @param {CrashRecord['kind'] | null} memoryKind @returns {CrashRecord['kind']} */
 function kindOf ({ cause, signal, actor }, note, memoryKind) {
   if (cause === 'hung') return 'hung'
   if (memoryKind) return memoryKind

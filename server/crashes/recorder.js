@@ -52,7 +52,7 @@ export function createCrashRecorder ({
     /**
      * @template {Record<string, any>} T
      * @param {T} event `worker.exited`, about to be published
-     * @param {{ note: import('../../workers/crash-note.js').CrashNote | null, memoryKind: any, stderr: string[], root: string | null }} evidence
+     * @param {{ note: import('./record.js').ExitNote | null, memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[], root: string | null }} evidence
      * @returns {T} with `detail.crash` and `detail.crashGroup`, where a record was made
      */
     record (event, evidence) {

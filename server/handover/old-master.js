@@ -8,12 +8,13 @@
  * @param {() => void} parts.onHandOver
  */
 export function followNext ({ keeper, supervisor, events, onHandOver }) {
-  /** @type {import('../cluster/supervisor.js').SavedWorker[]} */
+  /** @type {Parameters<typeof supervisor.nextGone>[0]['left']} */
   let left = []
   let lastWorker = 0
-  keeper.on('relay', ({ failing, event, workers }) => {
-    if (failing !== undefined) return supervisor.nextFailing(String(failing))
-    left = workers.map((/** @type {any} */ worker) => ({ ...worker, orphan: 'upgrade' }))
+  keeper.on('relay', (message) => {
+    if (message.failing !== undefined) return supervisor.nextFailing(message.failing)
+    const { event, workers } = message
+    left = workers.map((worker) => ({ ...worker, orphan: 'upgrade' }))
     if (event.type === 'worker.forked') supervisor.nextForks()
     lastWorker = Math.max(lastWorker, event.worker ?? 0)
     events.publish(event)

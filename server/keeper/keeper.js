@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { toError } from '../errors.js'
 import { guardChannel } from '../system/channel-guard.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
@@ -35,7 +36,18 @@ const START_PATIENCE_MS = 10_000
 const HANDLE_TYPES = ['net.Native', 'dgram.Native']
 const MAX_REASON_CHARS = 200
 
-/** @typedef {import('./master-watch.js').Watched & { startedAt: number, hasStarted: boolean, hearsSignals?: boolean, isEnding: boolean, failure?: number, hang?: import('./master-watch.js').Hang }} Master */
+/**
+ * @typedef {object} MasterState
+ * @property {number} startedAt  monotonic ms
+ * @property {boolean} hasStarted
+ * @property {boolean} [hearsSignals]
+ * @property {boolean} isEnding  its exit is meant
+ * @property {number} [failure]  the exit code of a start that failed
+ * @property {import('./master-watch.js').Hang} [hang]
+ *
+ * @typedef {import('./master-watch.js').Watched & MasterState} Master
+ * @typedef {{ [Message in import('./link.js').ToKeeper as Message['type']]: Message }} Messages  by type
+ */
 
 /**
  * @param {{ script: string, args: string[], folder?: import('../system/working-folder.js').WorkingFolder, say?: (line: string) => void }} options
@@ -44,29 +56,37 @@ const MAX_REASON_CHARS = 200
  * @returns {Promise<number>} the exit code of its last master
  */
 export function runKeeper ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
-  const held = /** @type {Map<string, { handle: any, data: unknown, from?: Master }>} */ (takeInheritedSockets({ say }))
-  const ownPids = /** @type {Set<number | undefined>} */ (new Set())
+  /** @type {Map<string, import('./link.js').HeldSocket & { from?: Master }>} */
+  const held = takeInheritedSockets({ say })
+  /** @type {Set<number | undefined>} */
+  const ownPids = new Set()
   // The masters are in sessions of their own, and have none.
   const hasTerminal = hasControllingTerminal()
-  // null while it waits to start one; `next`: the one that is to take over in an upgrade
-  let [current, next] = /** @type {(Master | null)[]} */ ([null, null])
-  let predecessor = /** @type {import('./link.js').Predecessor | null} */ (null)
-  // Checkpoint and events that could not be written to the disk.
-  let memory = /** @type {unknown} */ (null)
-  let unsaved = /** @type {unknown[]} */ ([])
-  /** The latest exits of orphans. */
-  const exits = /** @type {import('./link.js').Exit[]} */ ([])
+  /** @type {Master | null} null while it waits to start one */
+  let current = null
+  /** @type {Master | null} the one that is to take over in an upgrade */
+  let next = null
+  /** @type {import('./link.js').Predecessor | null} */
+  let predecessor = null
+  /** @type {unknown} the checkpoint that could not be written to the disk */
+  let memory = null
+  /** @type {import('./link.js').DeckEvent[]} the events that could not be written there */
+  let unsaved = []
+  /** @type {import('./link.js').Exit[]} the latest exits of orphans */
+  const exits = []
   const own = ownPrograms(script)
   let execPath = own.node
   let [record, giveUpAfter, hasEverStarted] = [blankRecord(), 0, false]
-  let retryTimer = /** @type {NodeJS.Timeout | null} */ (null)
-  let stopSignal = /** @type {NodeJS.Signals | null} */ (null)
+  /** @type {NodeJS.Timeout | undefined} */
+  let retryTimer
+  /** @type {NodeJS.Signals | null} */
+  let stopSignal = null
   let isUrgent = false
   /** @type {ReturnType<typeof createDeferred<number>>} the exit code */
   const ended = createDeferred()
 
-  /** @type {Record<string, (master: Master, message: any, handle: any) => void>} */
-  const MESSAGES = {
+  /** @type {{ [Type in keyof Messages]: (master: Master, message: Messages[Type], handle: import('./link.js').SocketHandle) => void }} */
+  const handlers = {
     hello (master) {
       for (const [key, { handle, data }] of held) sendToMaster(master, { type: 'held', key, data }, handle)
       sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, memory, unsaved })
@@ -139,14 +159,19 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     ownPids.add(child.pid)
     const onInvalidMessage = (/** @type {string} */ reason) => ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
     guardChannel(child, { isExpected: () => false, isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(type) && whyMisshapen(msg, type) === null, onInvalidMessage })
-    child.on('message', (/** @type {any} */ message, handle) => {
+    child.on('message', (/** @type {import('./link.js').ToKeeper} */ message, /** @type {import('./link.js').SocketHandle} */ handle) => {
       const reason = whyMisshapen(message, handle)
       if (reason) onInvalidMessage(reason)
-      else MESSAGES[message.type](master, message, handle)
+      else passToHandler(master, message.type, message, handle)
     })
     child.on('exit', (code, signal) => onMasterExit(master, { code, signal }))
     child.on('error', (error) => { if (child.pid === undefined) onMasterExit(master, { code: null, signal: null, reason: error.message }) })
     return master
+  }
+
+  /** @template {keyof Messages} Type @param {Master} master @param {Type} type @param {Messages[Type]} message @param {import('./link.js').SocketHandle} handle */
+  function passToHandler (master, type, message, handle) {
+    handlers[type](master, message, handle)
   }
 
   /** @param {string} key */
@@ -216,11 +241,11 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   }
 
   function retryStart () {
-    clearTimeout(retryTimer ?? undefined)
+    clearTimeout(retryTimer)
     try {
       current = startAgain()
-    } catch (/** @type {any} */ error) {
-      scheduleRestart(0, error.message) // ENOMEM
+    } catch (error) {
+      scheduleRestart(0, toError(error).message) // ENOMEM
     }
   }
 

@@ -6,20 +6,75 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
 /** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
-/** @typedef {Exit & { hang?: import('./master-watch.js').Hang | null }} Predecessor `hang`: why the keeper has ended it */
+/** @typedef {Exit & { hang?: import('./master-watch.js').Hang | null }} Predecessor  `hang`: why the keeper has ended it */
+/** @typedef {{ [Message in FromKeeper as Message['type']]: Message }} MessagesOfKeeper  by type */
+/** @typedef {{ [Type in keyof MessagesOfKeeper]?: (message: MessagesOfKeeper[Type], handle: SocketHandle) => void }} Handlers */
 
 /**
- * What is said between a master and its keeper. Keepers are not upgraded, so messages may be added but never changed.
+ * What a master says to its keeper. Keepers are not upgraded, so messages may be added but never changed.
+ * @typedef {{ type: 'hello' }
+ *   | { type: 'beat', isInspected: boolean }
+ *   | { type: 'hold', key: string, data?: KeptData }
+ *   | { type: 'drop', key: string }
+ *   | { type: 'started', hearsSignals?: boolean, giveUpAfter?: number, hang?: HangOptions }
+ *   | { type: 'watch', hang?: HangOptions }
+ *   | { type: 'ending' }
+ *   | { type: 'start-failed', code: number }
+ *   | { type: 'upgrade', execPath: string | null }
+ *   | { type: 'cancel' }
+ *   | { type: 'serving' }
+ *   | { type: 'handed-over' }
+ *   | { type: 'remember', content: unknown }
+ *   | { type: 'unsaved', event: DeckEvent }
+ *   | { type: 'saved' }
+ *   | Relay} ToKeeper
  *
- * To the keeper: `hello` (tell me what there is), `beat` (I answer), `hold` and `drop` (a socket, by key), `started`
- * (signals can come), `ending` (the exit to come is meant), `start-failed` (so is this one, with a code, if none has ever started). In an upgrade, when there are two masters: `upgrade` (start the next one), `cancel`
- * (end it), `serving` (from the next one: its workers are ready), `handed-over` (from the current one) and `relay` (to the other).
+ * `hello`: it wants to know what there is; `beat`: it answers; `hold`, `drop`: a socket; `started`: signals can come.
+ * `ending`: the exit to come is meant; `start-failed`: so is this one if no master has ever started.
+ * `upgrade`: start the next master; `cancel`: end it; `serving`: the workers of the next one are ready; `handed-over`: they
+ *   are the only ones now.
+ * Where the disk is full: `remember`: what the next master has to know, null: a file says it; `unsaved`: an event that the
+ *   history does not have; `saved`: it has all of them.
  *
- * Where the disk takes nothing, `remember` (what the next master has to know; null: a file says it), `unsaved` (an event
- * that the history does not have) and `saved` (it has all of them).
+ * @typedef {{ type: 'relay', failing: string } | { type: 'relay', failing?: undefined, event: NewEvent, workers: RelayedWorker[] }} Relay
+ *   to the other master of an upgrade
+ */
+
+/**
+ * What a keeper says to a master.
+ * @typedef {{ type: 'held', key: string, data?: HeldSocket['data'] }
+ *   | { type: 'go' } & Greeting
+ *   | { type: 'signal', signal: NodeJS.Signals }
+ *   | { type: 'reaped' } & Exit
+ *   | { type: 'hand-over' }
+ *   | { type: 'take-over', predecessor: Predecessor | null }
+ *   | { type: 'upgrade-failed', reason: string }
+ *   | { type: 'close-inspector' }
+ *   | { type: 'remember', content: unknown }
+ *   | Relay} FromKeeper
  *
- * To the master: `held` (a socket), `go` (these were all), `signal` (to one that `hearsSignals`), `reaped` (how an orphan has ended), `hand-over`, `take-over`,
- * `upgrade-failed`, `relay` and `close-inspector` (which the keeper has opened to see where it is stuck).
+ * `held`: a socket, which comes along; `go`: those were all; `signal`: to a master that `hearsSignals`; `reaped`: how an orphan has ended.
+ * `close-inspector`: the keeper has opened it to see where the master is stuck.
+ *
+ * @typedef {object} Greeting
+ * @property {'current' | 'next'} role
+ * @property {Predecessor | null} predecessor
+ * @property {Exit[]} exits
+ * @property {boolean} [reaps]
+ * @property {unknown} [memory]
+ * @property {DeckEvent[]} [unsaved]
+ */
+
+/**
+ * @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle
+ * @typedef {import('../../workers/node-internals.d.ts').DatagramHandle} DatagramHandle
+ * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
+ * @typedef {import('../events/stream.js').NewEvent} NewEvent
+ * @typedef {Partial<import('./master-watch.js').HangOptions> | null} HangOptions
+ * @typedef {Omit<import('../cluster/supervisor.js').SavedWorker, 'orphan' | 'state'>} RelayedWorker
+ *
+ * @typedef {{ data?: unknown, path?: { file: string, dev: number, ino: number }, inherited?: number }} KeptData  of a socket of the app
+ * @typedef {{ handle: SocketHandle, data?: KeptData | import('../systemd/activated-sockets.js').InheritedSocket }} HeldSocket
  */
 
 /** Sent after the sockets, each of which the keeper acknowledges first. */
@@ -40,14 +95,19 @@ export function noteExit (exits, exit) {
   if (exits.length > MAX_EXITS) exits.shift()
 }
 
+/** @param {Exit} exit  with more */
+function exitOf ({ pid, code, signal }) {
+  return { pid, code, signal }
+}
+
 /** Holds the pid of the keeper, so that a master knows that its IPC channel leads to one. */
 export const KEPT_VARIABLE = 'CLUSTERDECK_KEPT'
 /** The folder that its keeper was started in, which it may not be able to work in any more: see system/working-folder.js. */
 export const FOLDER_VARIABLE = 'CLUSTERDECK_KEPT_FOLDER'
 
 /**
- * The keeper's side of the line.
- * @param {{ child: import('node:child_process').ChildProcess } | null} master @param {Record<string, any>} message @param {any} [handle]
+ * Sends a message to a master, or to none.
+ * @param {{ child: import('node:child_process').ChildProcess } | null} master @param {FromKeeper} message @param {SocketHandle} [handle]
  */
 export function sendToMaster (master, message, handle) {
   // ERR_IPC_CHANNEL_CLOSED, EPIPE: it is dead, and its 'exit' says so.
@@ -62,7 +122,7 @@ export function tellFailure (reason) {
   if (process.connected) process.send?.({ type: 'relay', failing: reason }, undefined, undefined, () => {})
 }
 
-/** @type {{ role: 'current' | 'next', predecessor: Predecessor | null, exits: Exit[], reaps?: boolean, memory?: any, unsaved?: any[] }} */
+/** @type {Greeting} */
 const ALONE = Object.freeze({ role: 'current', predecessor: null, exits: [] })
 
 /**
@@ -76,16 +136,16 @@ export async function connectKeeper (env = process.env) {
   // A master that lost its keeper before it began could run beside another one, or after the end of the cluster.
   if (isKept && Number(env[KEPT_VARIABLE]) !== process.ppid) throw keeperGone()
   delete env[KEPT_VARIABLE]
-  /** @type {Map<string, { handle: any, data: any }>} */
+  /** @type {Map<string, HeldSocket>} */
   const held = isKept ? new Map() : takeInheritedSockets({ env })
-  /** @type {Map<string, (message: any) => void>} */
-  const handlers = new Map()
+  /** @type {Handlers} */
+  const handlers = {}
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
   const { role, predecessor, exits, reaps = false, memory = null, unsaved = [] } = isKept ? await greetKeeper() : ALONE
   let remembered = memory
-  handlers.set('remember', ({ content }) => { remembered = content })
+  handlers.remember = ({ content }) => { remembered = content }
   const signals = new EventEmitter()
-  handlers.set('signal', ({ signal }) => signals.emit(signal))
+  handlers.signal = ({ signal }) => signals.emit(signal)
 
   return {
     get isKept () { return isKept && process.connected },
@@ -105,14 +165,14 @@ export async function connectKeeper (env = process.env) {
 
     /**
      * Before this process ends: what is only queued would end with it.
-     * @param {Record<string, any>} message @returns {Promise<void>} resolves once it has left, or cannot any more
+     * @param {ToKeeper} message @returns {Promise<void>} resolves once it has left, or cannot any more
      */
     async deliver (message) {
       if (!isKept || !process.connected) return
       await waitAtMost(new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) }), DELIVERY_MS)
     },
 
-    /** @param {string} key @param {any} handle @param {unknown} [data] */
+    /** @param {string} key @param {SocketHandle | DatagramHandle} handle @param {KeptData} [data] */
     hold (key, handle, data) { sendToKeeper({ type: 'hold', key, data }, handle) },
 
     /** @param {string} key */
@@ -128,12 +188,15 @@ export async function connectKeeper (env = process.env) {
       }
     },
 
-    /** @param {string} type @param {(message: any) => void} handler */
-    on (type, handler) { handlers.set(type, handler) },
+    /**
+     * @template {keyof Handlers} Type
+     * @param {Type} type @param {NonNullable<Handlers[Type]>} handler
+     */
+    on (type, handler) { handlers[type] = handler },
 
     /** The checkpoint for the next master, if the disk is full. */
     memory: {
-      /** @returns {any} null: it is in the file */
+      /** @returns {unknown} null: it is in the file */
       read: () => remembered,
       /** @param {unknown} content null: a file says it @returns {boolean} whether it is kept */
       write (content) {
@@ -160,23 +223,28 @@ export async function connectKeeper (env = process.env) {
     offLost: loss.off
   }
 
-  /** @returns {Promise<{ role: 'current' | 'next', predecessor: Predecessor | null, exits: Exit[], reaps?: boolean, memory?: any, unsaved?: any[] }>} */
+  /** @returns {Promise<Greeting>} */
   function greetKeeper () {
     return new Promise((resolve, reject) => {
       const onLost = () => reject(keeperGone())
       loss.on(onLost)
-      handlers.set('held', ({ key, data, handle }) => held.set(key, { handle, data }))
-      handlers.set('go', ({ exits, ...rest }) => {
-        process.on('message', (/** @type {any} */ { type, pid, code, signal }) => { if (type === 'reaped') noteExit(exits, { pid, code, signal }) })
+      handlers.held = ({ key, data }, handle) => held.set(key, { handle, data })
+      handlers.go = (greeting) => {
+        process.on('message', (/** @type {FromKeeper} */ message) => { if (message.type === 'reaped') noteExit(greeting.exits, exitOf(message)) })
         loss.off(onLost)
-        resolve({ exits, ...rest })
-      })
-      process.on('message', (/** @type {any} */ message, handle) => handlers.get(message.type)?.({ ...message, handle }))
+        resolve(greeting)
+      }
+      process.on('message', (/** @type {FromKeeper} */ message, /** @type {SocketHandle} */ handle) => passToHandler(message.type, message, handle))
       sendToKeeper({ type: 'hello' })
     })
   }
 
-  /** @param {Record<string, any>} message @param {any} [handle] */
+  /** @template {keyof Handlers} Type @param {Type} type @param {MessagesOfKeeper[Type]} message @param {SocketHandle} handle */
+  function passToHandler (type, message, handle) {
+    handlers[type]?.(message, handle)
+  }
+
+  /** @param {ToKeeper} message @param {SocketHandle | DatagramHandle} [handle] */
   function sendToKeeper (message, handle) {
     // 'disconnect' tells that the keeper is gone.
     if (isKept && process.connected) process.send?.(message, handle, undefined, () => {})

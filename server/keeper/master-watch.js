@@ -1,3 +1,4 @@
+import { toError } from '../errors.js'
 import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 
 /**
@@ -9,7 +10,9 @@ import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 const TICK_MS = 500
 /** The workers serve on meanwhile. */
 const CAPTURE_WITHIN_MS = 10_000
-/** @type {Readonly<{ afterMs: number, stack: 'on' | 'off' }>} */
+/** @typedef {{ afterMs: number, stack: 'on' | 'off' }} HangOptions */
+
+/** @type {Readonly<HangOptions>} */
 const DEFAULTS = Object.freeze({ afterMs: 10_000, stack: 'on' })
 
 /**
@@ -27,7 +30,7 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
   setInterval(checkMasters, TICK_MS).unref()
 
   return {
-    /** @param {Partial<typeof DEFAULTS> | undefined} wanted of the configuration; `afterMs`: 0: it does not watch */
+    /** @param {Partial<HangOptions> | null | undefined} wanted  of the configuration; `afterMs`: 0: it does not watch */
     configure (wanted) {
       options = { ...DEFAULTS, ...wanted }
       heartbeat = newHeartbeat()
@@ -68,8 +71,8 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
       // A keeper loads what it may never need only then.
       const { captureStack } = await import('../system/stuck-stack.js')
       return await captureStack(pid, { withinMs: CAPTURE_WITHIN_MS })
-    } catch (/** @type {any} */ error) {
-      return { stack: null, reason: error.message }
+    } catch (error) {
+      return { stack: null, reason: toError(error).message }
     }
   }
 }

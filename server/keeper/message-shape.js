@@ -3,7 +3,7 @@
  * program that is no node at all may have written there too. See link.js for what each message means.
  */
 
-/** @typedef {Record<string, any>} Message */
+/** @typedef {Record<string, unknown>} Message */
 
 const MAX_KEY_CHARS = 1000
 
@@ -17,7 +17,7 @@ const SHAPES = Object.freeze({
   watch: ({ hang }) => isOptional(hang, isHang),
   beat: () => true,
   remember: ({ content }) => content !== undefined,
-  unsaved: ({ event }) => isObject(event) && typeof event.type === 'string' && isCount(event.id),
+  unsaved: ({ event }) => isObject(event) && isText(event.type) && isCount(event.id),
   saved: () => true,
   ending: () => true,
   'start-failed': ({ code }) => isCount(code),
@@ -25,11 +25,14 @@ const SHAPES = Object.freeze({
   upgrade: ({ execPath }) => isOptional(execPath, isText),
   serving: () => true,
   'handed-over': () => true,
-  relay: ({ failing, event, workers }) => failing === undefined ? isObject(event) && typeof event.type === 'string' && Array.isArray(workers) && workers.every(isObject) : isText(failing)
+  relay: ({ failing, event, workers }) => {
+    if (failing !== undefined) return isText(failing)
+    return isObject(event) && isText(event.type) && Array.isArray(workers) && workers.every(isObject)
+  }
 })
 
 /**
- * @param {any} message @param {unknown} handle what has come along
+ * @param {unknown} message @param {unknown} handle  what has come along
  * @returns {string | null} null: nothing is wrong with it
  */
 export function whyMisshapen (message, handle) {

@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs'
+import { toError } from '../errors.js'
 import { whyPlaceDistrusted, whyProgramDistrusted } from '../system/trust.js'
 
 /**
@@ -31,7 +32,7 @@ function findProgram (wanted, own, whyDistrusted) {
     const file = realpathSync(wanted)
     const reason = file === own ? null : whyDistrusted(file)
     return reason ? { file: own, reason: `${file} is not run: ${reason.startsWith('/') ? '' : 'it '}${reason}` } : { file, reason: null }
-  } catch (/** @type {any} */ error) {
-    return { file: own, reason: `${wanted} is not there any more (${error.code})` }
+  } catch (error) {
+    return { file: own, reason: `${wanted} is gone (${toError(error).code})` }
   }
 }

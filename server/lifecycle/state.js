@@ -242,6 +242,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number, starvedMs?: number })} Input
  *
  * @typedef {Input extends infer I ? I extends Input ? Omit<I, keyof Stamp> : never : never} PlainInput  without the stamp, which the supervisor adds
+ * @typedef {Extract<PlainInput, { type: 'scale' | 'configure' | 'rollout' | 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'restart-worker' | 'kill-worker' | 'stop' | 'upgrade' }>} OperatorInput
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
  * @typedef {{ requests: number, connections: number, isReported: boolean }} Unfinished  what was open when a worker ended; `isReported`: as of its last report, as it could not say it in the end
  * @typedef {{ name: string, pid: number }} LeftProcess  that a worker had started, and that lives on

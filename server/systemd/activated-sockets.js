@@ -1,6 +1,8 @@
 import { fstatSync, readFileSync } from 'node:fs'
 import net from 'node:net'
 
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
+
 /**
  * A listening socket that a service manager has opened before us, sd_listen_fds(3). Its other copies are not ours:
  * it is never unlinked, and closed here only when this process ends.
@@ -9,7 +11,7 @@ import net from 'node:net'
  */
 
 /** Under this name, and its descriptor's number, a keeper holds each of them. */
-export const INHERITED_PREFIX = 'inherited '
+const INHERITED_PREFIX = 'inherited '
 /** The name of the one that is meant for the admin port. */
 export const ADMIN_NAME = 'admin'
 
@@ -25,11 +27,12 @@ const VARIABLES = ['LISTEN_PID', 'LISTEN_FDS', 'LISTEN_FDNAMES']
  * @param {Record<string, string | undefined>} [options.env]
  * @param {number} [options.pid]
  * @param {(line: string) => void} [options.say] why one of them is not used
- * @returns {Map<string, { handle: any, data: InheritedSocket }>} by the name under which a keeper holds them
+ * @returns {Map<string, { handle: SocketHandle, data: InheritedSocket }>} by the name under which a keeper holds them
  */
 export function takeInheritedSockets ({ env = process.env, pid = process.pid, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } } = {}) {
   const { LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES } = env
   for (const name of VARIABLES) delete env[name]
+  /** @type {ReturnType<typeof takeInheritedSockets>} */
   const taken = new Map()
   // Another process of the same service may have left its own in the environment.
   if (LISTEN_PID === undefined || Number(LISTEN_PID) !== pid) return taken
@@ -38,12 +41,25 @@ export function takeInheritedSockets ({ env = process.env, pid = process.pid, sa
   const names = (LISTEN_FDNAMES ?? '').split(':')
   for (let fd = FIRST_FD; fd < FIRST_FD + count; fd++) {
     const name = names[fd - FIRST_FD] || NO_NAME
-    const { handle, place, reason } = openSocket(fd)
-    if (handle) taken.set(`${INHERITED_PREFIX}${fd}`, { handle, data: { fd, name, ...place } })
-    else say(`the inherited descriptor ${fd} ("${name}") is not used: expected a listening TCP or Unix stream socket, received ${reason}`)
-    if (reason === NOTHING) break
+    const opened = openSocket(fd)
+    if (opened.handle) taken.set(`${INHERITED_PREFIX}${fd}`, { handle: opened.handle, data: { fd, name, ...opened.place } })
+    else say(`the inherited descriptor ${fd} ("${name}") is not used: expected a listening TCP or Unix stream socket, received ${opened.reason}`)
+    if (opened.reason === NOTHING) break
   }
   return taken
+}
+
+/**
+ * @param {Map<string, { handle: SocketHandle, data?: object }>} held  all sockets of a keeper
+ * @returns {{ handle: SocketHandle, data: InheritedSocket }[]} those of the service manager
+ */
+export function listInherited (held) {
+  return [...held].flatMap(([key, { handle, data }]) => key.startsWith(INHERITED_PREFIX) && isInherited(data) ? [{ handle, data }] : [])
+}
+
+/** @param {object | undefined} data @returns {data is InheritedSocket} */
+function isInherited (data) {
+  return data !== undefined && 'fd' in data && 'name' in data
 }
 
 /** @param {InheritedSocket} socket @returns {string} for people */
@@ -59,18 +75,20 @@ function addressText (host, port) {
 
 const NOTHING = 'nothing'
 
-/** @param {number} fd @returns {{ handle?: any, place?: { host: string, port: number } | { path: string | null }, reason?: string }} */
+/** @typedef {{ host: string, port: number } | { path: string | null }} Place */
+
+/** @param {number} fd @returns {{ handle: SocketHandle, place: Place, reason?: undefined } | { handle?: undefined, reason: string }} */
 function openSocket (fd) {
   const stat = statOf(fd)
   if (!stat) return { reason: NOTHING }
   // A pipe opens as a Unix socket would.
   if (!stat.isSocket()) return { reason: 'something else' }
-  const handle = /** @type {any} */ (net)._createServerHandle(null, null, null, fd)
+  const handle = net._createServerHandle(null, null, null, fd)
   if (typeof handle === 'number') return { reason: 'another kind of socket, as a datagram one is' }
-  const { reason, ...place } = typeof handle.getsockname === 'function' ? tcpPlace(handle) : unixPlace(stat.ino)
-  if (!reason) return { handle, place: /** @type {any} */ (place) }
+  const place = handle.getsockname ? tcpPlace(handle) : unixPlace(stat.ino)
+  if (place !== null) return { handle, place }
   handle.close()
-  return { reason }
+  return { reason: 'a connection (Accept=yes in its socket unit)' }
 }
 
 /** @param {number} fd */
@@ -83,13 +101,11 @@ function statOf (fd) {
   }
 }
 
-const CONNECTION = 'a connection (Accept=yes in its socket unit)'
-
-/** @param {any} handle @returns {{ host: string, port: number, reason?: undefined } | { reason: string }} */
+/** @param {SocketHandle} handle @returns {Place | null} null: it is a connection */
 function tcpPlace (handle) {
-  if (handle.getpeername({}) === 0) return { reason: CONNECTION }
-  const bound = /** @type {import('node:net').AddressInfo} */ ({})
-  handle.getsockname(bound)
+  if (handle.getpeername?.({}) === 0) return null
+  const bound = { address: '', port: 0 }
+  handle.getsockname?.(bound)
   return { host: bound.address, port: bound.port }
 }
 
@@ -99,12 +115,12 @@ const FLAGS_COLUMN = 3
 
 /**
  * Node does not tell the path of a Unix socket, proc_pid_net(5) does. One from another network namespace is not in there.
- * @param {number} inode @returns {{ path: string | null, reason?: undefined } | { reason: string }}
+ * @param {number} inode @returns {Place | null} null: it is a connection
  */
 function unixPlace (inode) {
   const row = unixSockets().map((line) => /^((?:\S+ +){6})(\d+)(?: (.*))?$/.exec(line)).find((match) => Number(match?.[2]) === inode)
   if (!row) return { path: null }
-  if ((Number.parseInt(row[1].trim().split(/ +/)[FLAGS_COLUMN], 16) & LISTENS) === 0) return { reason: CONNECTION }
+  if ((Number.parseInt(row[1].trim().split(/ +/)[FLAGS_COLUMN], 16) & LISTENS) === 0) return null
   return { path: row[3] ?? null }
 }
 

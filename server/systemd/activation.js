@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
-import { ADMIN_NAME, describeInherited, INHERITED_PREFIX } from './activated-sockets.js'
+import { ADMIN_NAME, describeInherited, listInherited } from './activated-sockets.js'
 
-/** @typedef {import('./activated-sockets.js').InheritedSocket} InheritedSocket */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 /** The keeper holds other sockets than the admin port's too. */
 const KEEPER_PREFIX = 'admin '
@@ -11,11 +11,11 @@ const KEEPER_PREFIX = 'admin '
  * still to be bound.
  * @param {Pick<import('../config/config.js').Config, 'admin' | 'dispatch'>} config
  * @param {Pick<import('../keeper/link.js').KeeperLink, 'held' | 'hold' | 'dropOthers'>} keeper
- * @returns {{ host: string, port: number, socket?: any, hold: (socket: any) => void }} `hold`: to be called with the socket that listens
+ * @returns {{ host: string, port: number, socket?: SocketHandle, hold: (socket: SocketHandle | null) => void }} `hold`: call it with the socket that listens
  * @throws {DeckError} invalid-config where what was inherited cannot be used as the configuration says
  */
 export function adminPlace ({ admin: { host, port }, dispatch }, keeper) {
-  const inherited = [...keeper.held].filter(([key]) => key.startsWith(INHERITED_PREFIX)).map(([, socket]) => socket)
+  const inherited = listInherited(keeper.held)
   const forAdmin = inherited.find(({ data }) => data.name === ADMIN_NAME)
   const forApp = inherited.find(({ data }) => data.name !== ADMIN_NAME)
   // node:cluster's own primary would bind the address anew.
@@ -23,7 +23,7 @@ export function adminPlace ({ admin: { host, port }, dispatch }, keeper) {
     throw new DeckError('invalid-config', `dispatch: expected "shared" for a socket of the service manager, ${describeInherited(forApp.data)}, received "${dispatch}"`)
   }
   if (forAdmin) {
-    const { data } = /** @type {{ data: InheritedSocket }} */ (forAdmin)
+    const { data } = forAdmin
     if (data.port === undefined) {
       throw new DeckError('invalid-config', `LISTEN_FDNAMES: expected a TCP socket under the name "${ADMIN_NAME}", received ${describeInherited(data)}`)
     }
@@ -36,7 +36,7 @@ export function adminPlace ({ admin: { host, port }, dispatch }, keeper) {
     port,
     socket: keeper.held.get(key)?.handle,
     hold (socket) {
-      keeper.hold(key, socket)
+      if (socket) keeper.hold(key, socket)
       keeper.dropOthers(KEEPER_PREFIX, key)
     }
   }

@@ -180,7 +180,7 @@ export async function startDeck () {
     if (supervisor.snapshot().desiredWorkers > MAX_WORKERS_AT_REST) attempt({ type: 'scale', workers: WORKERS, actor: 'system' })
   }
 
-  /** @param {object} command that something else may have made impossible by now */
+  /** @param {import('../../server/lifecycle/state.js').OperatorInput} command  that something else may have made impossible by now */
   function attempt (command) {
     try {
       supervisor.dispatch(command)

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { createInherited } from '../../../server/cluster/activated.js'
 import { createSockets } from '../../../server/cluster/sockets.js'
 import { takeInheritedSockets } from '../../../server/systemd/activated-sockets.js'
+import { fakeHandle } from '../../support/socket-handle.js'
 import { tempFolder } from '../../support/folder.js'
 
 /** @param {Record<string, any>} fields */
@@ -12,7 +13,7 @@ const query = (fields) => /** @type {any} */ ({ address: null, port: null, addre
 
 /** @param {...Record<string, any>} sockets the first one is descriptor 3 */
 function holding (...sockets) {
-  return new Map(sockets.map((data, index) => [`inherited ${index + 3}`, { handle: { isClosed: false, close () { this.isClosed = true } }, data: { fd: index + 3, name: 'web', ...data } }]))
+  return new Map(sockets.map((data, index) => [`inherited ${index + 3}`, { handle: fakeHandle(), data: { fd: index + 3, name: 'web', ...data } }]))
 }
 
 const folder = tempFolder()
@@ -65,7 +66,7 @@ test('one that the app has closed everywhere stays, and is found again', (t) => 
   const { key, handle } = sockets.request(1, { query: query({ port: 3000 }), data: 'ticket keys' })
   sockets.release(1, key)
   t.mock.timers.tick(1_000_000)
-  assert.equal(handle.isClosed, false)
+  assert.equal(held.get('inherited 3')?.handle.isClosed, false)
   assert.equal(sockets.request(2, { query: query({ port: 3000 }) }).handle, handle)
   assert.deepEqual(told, [['hold', `app ${key}`, { data: 'ticket keys', inherited: 3 }]])
 })

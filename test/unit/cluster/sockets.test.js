@@ -5,21 +5,22 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { bindSocket, createSockets, describeBindError } from '../../../server/cluster/sockets.js'
+import { bindSocket, bindTcp, createSockets, describeBindError } from '../../../server/cluster/sockets.js'
 import { socketKey } from '../../../workers/protocol.js'
+import { fakeHandle } from '../../support/socket-handle.js'
 import { tempFolder } from '../../support/folder.js'
 
 const query = (/** @type {object} */ fields = {}) => ({ address: '127.0.0.1', port: 80, addressType: 4, fd: undefined, flags: 0, index: 0, ...fields })
 
 function setUp ({ errno = /** @type {number | undefined} */ (undefined), wait = false } = {}) {
-  /** @type {{ isClosed: boolean, close: () => void }[]} */
+  /** @type {ReturnType<typeof fakeHandle>[]} */
   const handles = []
   /** @type {any[]} */
   const errors = []
   const sockets = createSockets({
     bind () {
       if (errno !== undefined) return { errno }
-      const handle = { isClosed: false, close () { handle.isClosed = true } }
+      const handle = fakeHandle()
       handles.push(handle)
       return { handle }
     },
@@ -51,7 +52,7 @@ test('no descriptor is opened because a worker names it', () => {
   const { sockets, handles } = setUp()
   for (const fields of [{ port: null, fd: 0 }, { port: null, fd: 16 }, { fd: 3 }, { fd: 2 ** 40 }, { port: null, fd: 16, addressType: 'udp4' }]) assert.equal(sockets.request(1, { query: query(fields) }).isWorkersOwn, true)
   assert.equal(handles.length, 0)
-  for (const fd of [1, 16, 2 ** 31]) assert.notEqual(bindSocket(query({ address: null, port: 0, fd })).handle?.fd, fd)
+  for (const fd of [1, 16, 2 ** 31]) assert.notEqual(bindTcp(query({ address: null, port: 0, fd })).handle?.fd, fd)
 })
 
 test('a socket outlives every worker that dies, however many', (t) => {
@@ -206,19 +207,19 @@ test('what another master leaves to a keeper is there for the next one, and drop
   t.mock.timers.enable({ apis: ['setTimeout'] })
   /** @type {string[]} */
   const told = []
-  const handles = [80, 81].map(() => ({ isClosed: false, close () { this.isClosed = true } }))
+  const handles = [80, 81].map(() => fakeHandle())
   const [app, unused] = [query(), query({ port: 81 })].map((each) => `app ${socketKey(each)}`)
   const keeper = {
     held: new Map([
       [app, { handle: handles[0], data: { data: 'ticket keys' } }],
       [unused, { handle: handles[1], data: {} }],
-      ['admin 127.0.0.1:9777', { handle: { close () { throw new Error('it is not the app\'s') } }, data: undefined }]
+      ['admin 127.0.0.1:9777', { handle: { ...fakeHandle(), close () { throw new Error('it is not the app\'s') } }, data: undefined }]
     ]),
     send () {},
     hold: (/** @type {string} */ key) => { told.push(`hold ${key}`) },
     drop: (/** @type {string} */ key) => { told.push(`drop ${key}`) }
   }
-  const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: { close () {} } }) })
+  const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: fakeHandle() }) })
   assert.deepEqual(sockets.request(1, { query: query(), data: 'other keys' }), { key: socketKey(query()), handle: handles[0], data: 'ticket keys' })
   sockets.request(1, { query: query({ port: 82 }) })
   assert.deepEqual(told, [], 'it may only be looking whether the port is free')

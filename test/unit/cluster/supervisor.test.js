@@ -103,8 +103,10 @@ test('what an operator starts is refused where it would fork on changed files, a
   const { supervisor, changed, processes, last } = supervised(t, {}, { options: HOLDING })
   last().onMessage({ type: 'ready' })
   Object.assign(changed, CHANGED)
-  for (const command of [{ type: 'restart-worker', worker: 1 }, { type: 'rollout', kind: 'restart' }, { type: 'upgrade', execPath: null }]) {
-    assert.throws(() => supervisor.dispatch({ ...command, actor: 'api' }), { code: 'drifted' }, command.type)
+  /** @type {import('../../../server/lifecycle/state.js').OperatorInput[]} */
+  const commands = [{ type: 'restart-worker', worker: 1, actor: 'api' }, { type: 'rollout', kind: 'restart', actor: 'api' }, { type: 'upgrade', execPath: null, actor: 'api' }]
+  for (const command of commands) {
+    assert.throws(() => supervisor.dispatch(command), { code: 'drifted' }, command.type)
   }
   assert.equal(processes.length, 1)
 })

@@ -35,7 +35,7 @@ describe('programs of the next master', () => {
     chmodSync(newer.script, 0o777)
     assert.deepEqual(trustedPrograms(newer, own), { programs: { node: newer.node, script: own.script }, distrust: `${newer.script} is not run: ${newer.script} can be written by others (mode 0777)` })
     rmSync(newer.node)
-    assert.equal(trustedPrograms({ ...own, node: newer.node }, own).distrust, `${newer.node} is not there any more (ENOENT)`)
+    assert.equal(trustedPrograms({ ...own, node: newer.node }, own).distrust, `${newer.node} is gone (ENOENT)`)
     // It runs already: a second look would come too late.
     chmodSync(own.script, 0o777)
     assert.deepEqual(trustedPrograms(own, own), { programs: own, distrust: null })
