@@ -64,7 +64,7 @@ test('what happens while NATS is away is in the stream afterwards, once and in o
   assert.deepEqual(idsOf(await stream.all(), 'two'), await ownIds(two))
 })
 
-test('a master that is killed while its events go out loses none and tells none twice', { skip }, async (t) => {
+test('a master that is killed while its events go out loses none and tells none twice', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port })
   const member = /** @type {import('../support/fleet.js').Member & import('../support/deck.js').Deck} */ (await startMember(t, { name: 'one', servers: link.url, isApart: true }))

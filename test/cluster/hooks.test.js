@@ -7,6 +7,7 @@ import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, end, pick, roll, start, steer } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 import { until } from '../support/until.js'
 
@@ -156,7 +157,7 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.equal((await deck.history('type=hook.started')).length, 1)
   })
 
-  test('a master that dies during beforeDeploy leaves neither a running hook nor an open deploy', async (t) => {
+  rareTest('a master that dies during beforeDeploy leaves neither a running hook nor an open deploy', async (t) => {
     const site = await withHooks()
     site.configure({ beforeDeploy: shell(`echo $$ > ${site.place('pid')}; exec sleep 1000`) })
     const deck = await startDeck(t, site.entry, { flags: site.flags })

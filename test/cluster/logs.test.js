@@ -17,7 +17,7 @@ const MEGABYTE = 1024 * 1024
 const env = { CLUSTERDECK_DRAIN_IDLE_GRACE_MS: '50' }
 
 describe('the output of the workers', () => {
-  test('10 MB at full speed through rotation, while the master is killed: every line once, in order, none torn', async (t) => {
+  rareTest('10 MB at full speed through rotation, while the master is killed: every line once, in order, none torn', async (t) => {
     const deck = await startDeck(t, 'writes-lines.js', {
       env,
       args: [String(5 * MEGABYTE)],

@@ -69,7 +69,7 @@ describe('a master that is lost', () => {
     db.close()
   })
 
-  test('killed in the same instant as all its workers: connections wait for the next ones', async (t) => {
+  rareTest('killed in the same instant as all its workers: connections wait for the next ones', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     const { workers } = await deck.until({ ready: 2 })
     const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })

@@ -49,7 +49,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
   })
 
-  test('it outlives its master, until the next one has a worker in its place', async (t) => {
+  rareTest('it outlives its master, until the next one has a worker in its place', async (t) => {
     const deck = await startDeck(t, 'never-listens.js', { workers: 1, flags: ['--ready-timeout-ms', '4000'] })
     await deck.until({ ready: 1 })
     await deck.loseMaster()

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
-import { rareTest } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 import { openNotifySocket, WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
 
@@ -13,7 +13,7 @@ const STATES = ['READY', 'RELOADING', 'STOPPING']
 
 describe('what the service manager is told', { skip: withoutNativeCalls, concurrency: 2 }, () => {
   for (const [who, flags, isAbstract] of /** @type {[string, string[], boolean][]} */ ([['a keeper', [], false], ['no keeper, in the abstract namespace', ['--no-keeper'], true]])) {
-    test(`with ${who}: ready once every worker is, reloading while SIGHUP's deploy runs, stopping; the app hears nothing of it`, async (t) => {
+    test(`with ${who}: ready once every worker is, reloading while SIGHUP's deploy runs, stopping; the app hears nothing of it`, { skip: isAbstract && rareOnly }, async (t) => {
       const receiver = openNotifySocket(t, { isAbstract })
       const flagsOfDrain = ['--drain-deadline-ms', '100000', '--stop-term-grace-ms', '7000']
       const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...flags, ...flagsOfDrain], env: { NOTIFY_SOCKET: receiver.name } })
@@ -77,7 +77,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     assert.equal((await deck.status()).rollout?.id, 2, 'the one that was in the way goes on')
   })
 
-  test('a watchdog is fed at half its time, by the loop of the master, and by the next one after a death', async (t) => {
+  rareTest('a watchdog is fed at half its time, by the loop of the master, and by the next one after a death', async (t) => {
     const receiver = openNotifySocket(t)
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '400000' } })
     await receiver.until('READY=1')

@@ -8,7 +8,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
-import { rareOnly } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { withoutNativeCalls } from '../support/service-manager.js'
 import { until } from '../support/until.js'
 
@@ -76,7 +76,7 @@ describe('a worker on standby', () => {
     }
   })
 
-  test('ends with its master, and the next one has its own', async (t) => {
+  rareTest('ends with its master, and the next one has its own', async (t) => {
     const deck = await startDeck(t, APP, { workers: 1, flags: STANDBY, env: { ALONE: 'on' } })
     const { standby: { workers: [first] } } = await standing(deck)
     await deck.loseMaster()
