@@ -1,4 +1,4 @@
-/** What the charts show, in the order in which the live page gets it. */
+/** The columns that the charts show, in the order in which the live page gets them. */
 export const CHART_COLUMNS = Object.freeze([
   'requestsPerSecond',
   'requests5xxPerSecond',

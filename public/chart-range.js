@@ -59,7 +59,7 @@ export function writeRange (params, range) {
   return written
 }
 
-/** As the history and the logs take it, too. @param {FixedRange} range */
+/** Parameters that the API, the history and the logs share. @param {FixedRange} range */
 export function spanParams ({ sinceMs, untilMs }) {
   return { since: new Date(sinceMs).toISOString(), until: new Date(untilMs).toISOString() }
 }

@@ -62,7 +62,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     /** Shows the newest values while there is no pointer. */
     rest: () => { if (Number(plot.cursor.left) < 0) followCursor(plot) },
 
-    /** How much time one pixel covers. */
+    /** The time that one pixel covers. */
     get secondsPerPx () { return (scale.max - scale.min) / Math.max(1, plot.over.clientWidth) },
 
     /** @param {number} second */

@@ -1,5 +1,5 @@
 /**
- * What a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form, `{workers:json}` for
+ * Says what a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form, `{workers:json}` for
  * what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left out, with the flag before it.
  * @typedef {import('../server/api/endpoint.js').Method} Method
  * @typedef {{ method: Method, path: string, headers?: Record<string, string>, body?: Record<string, string>, cli?: string[] }} Call

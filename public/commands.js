@@ -1,7 +1,7 @@
 import { commandTexts } from './command-text.js'
 import { findElement, setText } from './elements.js'
 
-/** Under the button of a dialog: the same as a command, with what has been typed so far. */
+/** Shows the commands that do the same as a dialog, with what has been typed so far. */
 
 document.addEventListener('input', ({ target }) => {
   const dialog = target instanceof Element && target.closest('dialog')

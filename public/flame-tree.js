@@ -1,7 +1,7 @@
 import { readable } from './readable-text.js'
 
 /**
- * Where the time of a CPU profile went, as a tree of calls. The profiled process wrote it, so nothing in it is believed:
+ * Shows where the time of a CPU profile went, as a tree of calls. The profiled process wrote it, so nothing in it is believed:
  * names may be anything, and the nodes need not be a tree.
  * @typedef {object} Frame  a function as it was called from its parent
  * @property {string} key  of the function, the same wherever it was called

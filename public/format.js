@@ -1,5 +1,5 @@
 /**
- * How numbers read. Used by the server for the first paint and by the browser for what ticks, so that both agree.
+ * Formats numbers for people. Used by the server for the first paint and by the browser for what ticks, so that both agree.
  */
 
 /**

@@ -2,11 +2,11 @@ const AT_START_OF_WORD = 8
 const NEXT_TO_LAST = 4
 const FIRST = 6
 const MAX_GAP = 12
-/** Where words begin: `crashes`, `r12` in `Release r12`, `js` in `price.js`. */
+/** Words begin with these: `crashes`, `r12` in `Release r12`, `js` in `price.js`. */
 const LETTER = /[\p{L}\p{N}]/u
 
 /**
- * How well a text fits what somebody types: each word of it has to be there, its letters in order, perhaps with others
+ * Rates how well a text fits what somebody types: each word of it has to be there, its letters in order, perhaps with others
  * between them.
  * @param {string} query @param {string} text
  * @returns {number | null} more is better; null: not at all

@@ -116,7 +116,7 @@ function showSelection () {
   describePart(dragged)
 }
 
-/** What a part of the graph stands for. @param {{ first: number, last: number } | null} part */
+/** Says what a part of the graph stands for. @param {{ first: number, last: number } | null} part */
 function describePart (part) {
   const output = document.getElementById('timeline-read')
   const times = part && timesOf(part)

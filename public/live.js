@@ -66,7 +66,7 @@ document.addEventListener('htmx:after:swap', () => {
 })
 document.addEventListener('visibilitychange', () => { if (socket.connected) watchPage() })
 
-// So does the range of the charts.
+// The range of the charts changes it, too.
 document.addEventListener('clusterdeck:address', () => { if (location.href !== watched) watchPage() })
 
 /** @type {string | undefined} the address that the server knows of */
@@ -113,7 +113,7 @@ function sayLost () {
   localiseTimes(offline)
 }
 
-/** What the server is asked to watch. A hidden page shows its title and its icon alone, which come with a path that is no page, too. */
+/** A hidden page shows only its title and icon, which come with every path. So it watches a path without a page. */
 function watchedPath () {
   return document.hidden ? '/hidden' : currentPath()
 }

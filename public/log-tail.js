@@ -4,7 +4,7 @@
  * batch counts once its end has come, and what has come of it before a connection breaks will come again.
  * @typedef {{ slot: number, stream: 'stdout' | 'stderr', text?: string, arrivedAt?: string | null, bytes?: number }} Entry  `bytes`: so many were left out
  * @typedef {'live' | 'lost'} State
- * @typedef {{ readyState: number, close: () => void, addEventListener(type: string, listener: (message: MessageEvent) => void): void }} Source  of an EventSource
+ * @typedef {Pick<EventSource, 'readyState' | 'close'> & { addEventListener(type: string, listener: (message: MessageEvent) => void): void }} Source
  */
 
 const RETRY_MS = 3000

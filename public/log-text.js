@@ -1,5 +1,5 @@
 /**
- * How lines of the workers' output are shown. They are the app's, and anybody's who makes it log something, so nothing
+ * Prepares lines of the workers' output. They are the app's, and anybody's who makes it log something, so nothing
  * in them is obeyed but colours, which become classes. Used by the server for the first paint and by the browser for
  * what comes, so that both agree.
  * @typedef {{ text: string, style: string }} Part `style`: class names, empty for plain text
@@ -187,7 +187,7 @@ function changedBy (state, code) {
   return name && (code < 38 || code >= 90) ? { ...state, colour: name } : state
 }
 
-/** Of 256 colours: 16 with names, a cube and greys. @param {number} index */
+/** The 256 colours are 16 with names, a cube and greys. @param {number} index */
 function ofPalette (index) {
   if (index < 16) return NAMES[index % 8]
   if (index >= 232) return index < 244 ? 'black' : 'white'

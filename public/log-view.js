@@ -168,7 +168,7 @@ function timeText (iso) {
   return last.text
 }
 
-/** What is in `text` is text, whatever it looks like. @param {string} name @param {string} className @param {string} [text] */
+/** `text` is never read as HTML. @param {string} name @param {string} className @param {string} [text] */
 function elementOf (name, className, text = '') {
   const made = document.createElement(name)
   made.className = className

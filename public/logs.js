@@ -59,7 +59,7 @@ function openPanel (panel) {
   const stopped = new AbortController()
   const isLive = Boolean(panel.dataset.stream)
   const [list, follow] = ['log-lines', 'log-follow'].map(byId)
-  // Only live lines have it.
+  // Lines that are not live have none.
   const jump = document.getElementById('log-jump')
   const search = findElement('#log-filter', HTMLInputElement)
   /** @type {import('./log-tail.js').State | 'connecting'} */

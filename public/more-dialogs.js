@@ -31,7 +31,7 @@ async function loadDialogs () {
 
 /** @param {string} path @returns {Promise<string>} @throws {Error} */
 export async function fetchHtml (path) {
-  // As htmx asks, so that an ended session gets an error and not the sign-in page.
+  // It asks as htmx does, so that an ended session gets an error and not the sign-in page.
   const response = await fetch(BASE + path, { headers: { 'hx-request': 'true', accept: 'text/html' } })
   if (!response.ok) throw new Error(`status ${response.status}`)
   return response.text()

@@ -1,5 +1,5 @@
 /**
- * Where the palette leads, and the keys after `g`.
+ * The pages that the palette and the keys after `g` lead to.
  * @typedef {{
  *   label: string,
  *   href: string,

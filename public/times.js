@@ -1,6 +1,6 @@
 import { preference, setPreference } from './preferences.js'
 
-/** Whether clocks show the viewer's own time, or UTC, as logs and colleagues elsewhere do. */
+/** Switches clocks between the viewer's own time and UTC, which logs and colleagues elsewhere use. */
 
 const LABELS = Object.freeze({ local: 'Local times', utc: 'UTC times' })
 

@@ -25,7 +25,7 @@ const SERVER_OPTIONS = Object.freeze({
 })
 /** Limits for the TLS handshake. @type {Readonly<https.ServerOptions>} */
 const TLS_OPTIONS = Object.freeze({ handshakeTimeout: 5_000, minVersion: 'TLSv1.2' })
-/** Long, as a connection that does not fit is accepted seconds later, if at all. */
+/** The queue is long: a connection that does not fit in is accepted seconds later, if at all. */
 const BACKLOG = 4096
 const CLOSE_GRACE_MS = 1_000
 const TOO_SLOW = 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -246,7 +246,7 @@ export function createAdmin ({
     connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }
 
-  /** As node does, but spares a body that may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
+  /** Refuses invalid HTTP as node does, but spares a body that may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
   function refuseSocket (error, socket) {
     if (error.code === TOO_SLOW && mayTakeTime(socket)) return
     const isBegun = '_httpMessage' in socket && Object(socket._httpMessage).headersSent

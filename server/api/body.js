@@ -1,6 +1,6 @@
 /** More than any request needs, so that a client that sends a little too much can still read the refusal. */
 const MAX_READ_BYTES = 4 * 1024 * 1024
-/** How much may still be in the buffers of both ends when a large upload is answered. */
+/** When a large upload is answered, the buffers of both ends may still hold this much. */
 const MAX_LATE_BYTES = 64 * 1024 * 1024
 
 /**
@@ -16,7 +16,7 @@ export function cutEndlessBody (req) {
   })
 }
 
-/** How long a slow body may pause. */
+/** A slow body may pause for this long. */
 const SILENT_MS = 60_000
 /** @type {WeakSet<object>} sockets */
 const patient = new WeakSet()

@@ -11,18 +11,18 @@ import { SAMPLE } from './vitals.js'
 
 /** @typedef {z.infer<typeof WORKER>} Worker */
 export const WORKER = z.strictObject({
-  id: NUMBER.nullable().describe('that of node:cluster, never used again; null: the slot waits for its next worker'),
+  id: NUMBER.nullable().describe('the number of the worker, never used again; null: the slot waits for its next worker'),
   slot: NUMBER,
   pid: NUMBER.nullable(),
   state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'queued', 'backoff', 'held', 'finished']),
   release: RELEASE_NAME,
   startedAt: TIME.nullable(),
   readyAt: TIME.nullable(),
-  orphan: z.boolean().describe('another master has started it'),
-  drifted: z.boolean().describe('the files of its release had changed when it was started'),
-  logSlot: COUNT.describe('whose log has its output: that of its slot, or 0, that of standby workers, for one that was on standby'),
-  port: z.int().nullable().describe('a port that only its slot has; null: it has none'),
-  restarts: COUNT.describe('of its slot, after workers that died'),
+  orphan: z.boolean().describe('an earlier master started it'),
+  drifted: z.boolean().describe('files of its release changed between the deploy and its start'),
+  logSlot: COUNT.describe('the slot whose log has its output; 0: the log of standby workers'),
+  port: z.int().nullable().describe('the port that only this slot uses; null: none'),
+  restarts: COUNT.describe('how often its slot was restarted after a worker died'),
   crashLooping: z.boolean(),
   retryAt: TIME.nullable().describe('when a slot without a worker gets its next one'),
   finished: z.strictObject({
@@ -33,15 +33,15 @@ export const WORKER = z.strictObject({
     code: z.int().nullable(),
     succeeded: z
       .boolean()
-      .describe('it has done its work, by its exit code')
-  }).nullable().describe('how the program of a slot has ended that is not started again by itself'),
+      .describe('its exit code was 0')
+  }).nullable().describe('how the program ended, if it is not started again by itself; else null'),
   vitals: SAMPLE.extend({ requestsPerSecond: z.number().nullable() }).meta({ id: 'Vitals' }).nullable()
 }).meta({ id: 'Worker' })
 
 const STANDBY = z.strictObject({
   wanted: COUNT,
-  ready: COUNT.describe('of those that have loaded the app, and wait where it listens'),
-  problem: z.string().nullable().describe('why none is kept of this release'),
+  ready: COUNT.describe('how many have loaded the app and wait for a slot'),
+  problem: z.string().nullable().describe('why this release has no standby workers'),
   workers: z.array(z.strictObject({
     id: NUMBER,
     pid: NUMBER.nullable(),
@@ -55,7 +55,7 @@ const STANDBY = z.strictObject({
 const REQUESTS = z.strictObject({
   items: z.array(z.strictObject({
     method: z.string(),
-    path: z.string().describe('as its client sent it, without the query'),
+    path: z.string().describe('the path as the client sent it, without the query'),
     ageMs: COUNT
   })).describe('at most 100, oldest first'),
   total: COUNT.describe('how many there are')
@@ -63,16 +63,16 @@ const REQUESTS = z.strictObject({
 
 const HEALTH = z.strictObject({
   tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']),
-  text: z.string().meta({ description: 'who serves, and what is wrong', examples: ['3 of 4 workers serve; slot 2 keeps crashing'] }),
+  text: z.string().meta({ description: 'how many workers serve, and what is wrong', examples: ['3 of 4 workers serve; slot 2 keeps crashing'] }),
   hint: z.string(),
   reasons: z.array(z.strictObject({
     slots: z.array(NUMBER),
     text: z
       .string()
-      .meta({ description: 'of the app: hostile', examples: ['TypeError: Cannot read properties of undefined (reading \'price\'), in total (price.js)'] }),
+      .meta({ description: 'text of the app: escape it', examples: ['TypeError: Cannot read properties of undefined (reading \'price\'), in total (price.js)'] }),
     event: NUMBER.describe('the newest of these exits, in the history'),
     crashGroup: NUMBER.nullable()
-  })).describe('what workers have died of, where it matters now')
+  })).describe('why workers died, as far as it matters now')
 }).meta({ id: 'Health' })
 
 const SCALE = z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' })
@@ -84,22 +84,22 @@ export const STATUS = z.strictObject({
   desiredWorkers: COUNT,
   readyWorkers: COUNT.describe('slots with a worker that is ready'),
   finishedWorkers: COUNT.describe('slots whose program has ended with exit code 0, and is not started again by itself (restart.policy)'),
-  nextRestartAt: TIME.nullable().describe('by restart.cron'),
+  nextRestartAt: TIME.nullable().describe('the next restart by restart.cron'),
   release: RELEASE,
-  rollout: ROLLOUT.nullable().describe('the one that is running'),
-  upgrade: UPGRADE.nullable().describe('the change of masters that is under way'),
+  rollout: ROLLOUT.nullable().describe('the running rollout; null: none'),
+  upgrade: UPGRADE.nullable().describe('the running change to another master; null: none'),
   workers: z.array(WORKER),
-  standby: STANDBY.describe('workers beside those of the slots'),
+  standby: STANDBY.describe('workers that wait for a slot'),
   master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT }),
-  app: z.strictObject({ name: z.string().describe('of this deck'), entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
+  app: z.strictObject({ name: z.string().describe('the name of this deck'), entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),
   isEven: z.boolean()
     .nullable()
-    .describe('whether connections are spread evenly over the workers that are idle; null: none listens yet, or the addresses of the clients decide'),
-  history: z.strictObject({ problem: z.string().nullable().describe('why it cannot be written at the moment') }),
+    .describe('whether idle workers get equally many connections; null: no worker listens yet, or dispatch is sticky'),
+  history: z.strictObject({ problem: z.string().nullable().describe('why the history cannot be written now; null: it can') }),
   lastEventId: COUNT,
   health: HEALTH,
-  notices: z.array(NOTICE).describe('what has gone wrong and nobody has acknowledged, newest first')
+  notices: z.array(NOTICE).describe('problems that nobody has acknowledged, newest first')
 }).meta({ id: 'Status' })
 
 const UPGRADE_BODY = z.strictObject({
@@ -117,7 +117,7 @@ export function clusterResources ({ deck }) {
     '/status': {
       GET: operation({
         name: 'getStatus',
-        summary: 'The whole cluster',
+        summary: 'Returns the state of the whole cluster',
         role: 'viewer',
         cli: 'clusterdeck status',
         answer: STATUS,
@@ -131,7 +131,7 @@ export function clusterResources ({ deck }) {
     '/workers': {
       GET: operation({
         name: 'listWorkers',
-        summary: 'Workers, and slots that wait for one',
+        summary: 'Lists the workers, and the slots that wait for one',
         role: 'viewer',
         answer: listOf(WORKER),
         handle: () => ({ body: { items: deck.snapshot().workers } })
@@ -141,7 +141,7 @@ export function clusterResources ({ deck }) {
     '/workers/:id': {
       GET: operation({
         name: 'getWorker',
-        summary: 'One worker',
+        summary: 'Returns one worker',
         role: 'viewer',
         problems: ['not-found'],
         answer: WORKER,
@@ -152,7 +152,7 @@ export function clusterResources ({ deck }) {
     '/workers/:id/requests': {
       GET: operation({
         name: 'listWorkerRequests',
-        summary: 'The HTTP requests that a worker has not answered yet',
+        summary: 'Lists the HTTP requests that a worker has not answered yet',
         role: 'viewer',
         problems: ['not-found', 'not-possible'],
         answer: REQUESTS,
@@ -163,7 +163,7 @@ export function clusterResources ({ deck }) {
     '/workers/:id/restart': {
       POST: operation({
         name: 'restartWorker',
-        summary: 'Replaces one worker, new before old',
+        summary: 'Restarts one worker: the new one is ready before the old one stops',
         role: 'operator',
         status: 202,
         location: true,
@@ -180,7 +180,7 @@ export function clusterResources ({ deck }) {
     '/workers/:id/kill': {
       POST: operation({
         name: 'killWorker',
-        summary: 'Ends one worker by SIGKILL; the next one starts at once',
+        summary: 'Kills one worker by SIGKILL; the next one starts at once',
         role: 'operator',
         cli: 'clusterdeck kill 3',
         status: 202,
@@ -197,7 +197,7 @@ export function clusterResources ({ deck }) {
     '/scale': {
       GET: operation({
         name: 'getScale',
-        summary: 'How many workers should run',
+        summary: 'Returns how many workers should run',
         role: 'viewer',
         hasTag: true,
         answer: SCALE,
@@ -225,8 +225,8 @@ export function clusterResources ({ deck }) {
     '/upgrade': {
       POST: operation({
         name: 'upgradeMaster',
-        summary: 'Changes to another master, and to another node, without a gap',
-        description: '`status.upgrade` is null again when it is over; the history tells how it ended.',
+        summary: 'Starts a new master, perhaps with another version of Node.js, without dropping a request',
+        description: 'When it is over, `status.upgrade` is null again. The history tells how it ended.',
         role: 'admin',
         // The body names a program to run.
         byToken: 'An upgrade',
@@ -244,7 +244,7 @@ export function clusterResources ({ deck }) {
     '/stop': {
       POST: operation({
         name: 'stopMaster',
-        summary: 'Drains all workers and ends the master',
+        summary: 'Drains all workers and stops the master',
         role: 'admin',
         cli: 'clusterdeck stop',
         status: 202,

@@ -7,16 +7,16 @@ import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
 /** @typedef {z.infer<typeof SETTING>} Setting */
 const SETTING = z.strictObject({
   name: z.string().meta({ description: 'its path in a config file', examples: ['drain.deadlineMs'] }),
-  value: z.unknown().describe('null where nothing is set, or where it is secret'),
+  value: z.unknown().describe('null: nothing is set, or the value is secret'),
   source: z
     .enum(['default', 'file', 'environment', 'flag', 'program', 'operator'])
-    .describe('where the value comes from; `operator`: it was changed since the start'),
+    .describe('where the value comes from; `operator`: it was changed after the start'),
   from: z.string().nullable().describe('the file, the variable or the flag'),
   default: z.unknown(),
   description: z.string(),
   expected: z.string(),
   isLive: z.boolean().describe('whether it can change while the cluster runs'),
-  isSecret: z.boolean().describe('whether its value may hold a secret, and so is not shown')
+  isSecret: z.boolean().describe('whether its value may hold a secret; it is then not shown')
 }).meta({ id: 'Setting' })
 
 const SETTINGS = listOf(SETTING).meta({ id: 'Settings' })
@@ -37,7 +37,7 @@ export function configResources ({ deck }) {
     '/config': {
       GET: operation({
         name: 'getConfig',
-        summary: 'Every option, its value and where that comes from',
+        summary: 'Lists every option, its value and where the value comes from',
         role: 'viewer',
         cli: 'clusterdeck config',
         hasTag: true,
@@ -47,8 +47,8 @@ export function configResources ({ deck }) {
 
       PATCH: operation({
         name: 'changeConfig',
-        summary: 'Changes options until the next start',
-        description: 'All of them or none. What has begun goes on with the values that it began with.',
+        summary: 'Changes options until the master starts again',
+        description: 'It changes all of the given options, or none. What is already running keeps its old values.',
         role: 'admin',
         cli: 'clusterdeck config set drain.deadlineMs=10000',
         headers: { 'If-Match': IF_MATCH },

@@ -17,22 +17,22 @@ const CRASH_GROUP = z.strictObject({
   fingerprint: z.string(),
   state: z.enum(['open', 'resolved', 'muted']),
   kind: KIND,
-  cause: z.enum(CAUSES).describe('of its newest crash, as in the history'),
+  cause: z.enum(CAUSES).describe('the cause of its newest crash, as in the history'),
   errorName: z.string().nullable(),
-  message: z.string().nullable().describe('of its newest crash'),
-  culprit: z.string().nullable().describe('the topmost function of the app, with its file; the file alone where the function has no name'),
+  message: z.string().nullable().describe('the message of its newest crash'),
+  culprit: z.string().nullable().describe('the topmost function of the app with its file; only the file if the function has no name'),
   firstSeenAt: TIME,
   lastSeenAt: TIME,
-  count: COUNT.describe('of all, also of those of which no sample is kept'),
+  count: COUNT.describe('how many crashes, including those that are no longer kept'),
   firstRelease: RELEASE_NAME.nullable(),
   lastRelease: RELEASE_NAME.nullable(),
   lastCrash: COUNT.describe('the id of its newest crash'),
   stateChangedAt: TIME.nullable(),
   stateChangedBy: ACTOR.nullable(),
-  assignee: z.string().nullable().describe('who takes care of it'),
-  goneSince: RELEASE_NAME.nullable().describe('the first release without it, once that has run for long enough to tell'),
-  returnedAt: TIME.nullable().describe('when it came back after it was resolved'),
-  isNewInRelease: z.boolean().describe('the release that runs is the first with it'),
+  assignee: z.string().nullable().describe('the person who takes care of it; null: nobody'),
+  goneSince: RELEASE_NAME.nullable().describe('the first release without this crash; null: not known yet'),
+  returnedAt: TIME.nullable().describe('when it crashed again after it was resolved'),
+  isNewInRelease: z.boolean().describe('the running release is the first with this crash'),
   hasReturned: z.boolean()
 }).meta({ id: 'CrashGroup' })
 
@@ -59,24 +59,24 @@ const FRAME = z.strictObject({
   file: z.string().nullable(),
   line: z.int().nullable(),
   column: z.int().nullable(),
-  isInApp: z.boolean().describe('neither of Node, nor of node_modules, nor of clusterdeck')
+  isInApp: z.boolean().describe('a frame of the app: not of Node.js, node_modules or clusterdeck')
 })
 
 /** @typedef {z.infer<typeof CRASH>} Crash */
 const CRASH = OCCURRENCE.extend({
   kind: KIND,
   nodeVersion: z.string(),
-  stack: z.string().nullable().describe('as the process had it'),
-  frames: z.array(FRAME).describe('of that stack, innermost first, with source maps applied'),
+  stack: z.string().nullable().describe('the stack as the process reported it'),
+  frames: z.array(FRAME).describe('frames of that stack, innermost first, with source maps applied'),
   causes: z.array(z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })),
-  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe('that were not answered yet'),
-  memory: z.record(z.string(), z.number()).nullable().describe('in bytes, at its end'),
-  stderr: z.array(z.string()).describe('its last lines'),
-  vitals: z.array(SAMPLE).describe('of its last minute'),
-  isCut: z.boolean().describe('it was too large to be kept whole').optional()
+  requests: z.array(z.strictObject({ method: z.string(), path: z.string(), ageMs: z.number() })).describe('requests that were not answered yet'),
+  memory: z.record(z.string(), z.number()).nullable().describe('memory at its end, in bytes'),
+  stderr: z.array(z.string()).describe('its last lines on stderr'),
+  vitals: z.array(SAMPLE).describe('vitals of its last minute'),
+  isCut: z.boolean().describe('the record was too large and is shortened').optional()
 }).meta({ id: 'Crash' })
 
-/** With the releases that it occurred in. */
+/** A group also lists the releases that it occurred in. */
 const KNOWN_CRASH_GROUP = CRASH_GROUP.extend({ releases: z.array(GROUP_RELEASE) }).meta({ id: 'KnownCrashGroup' })
 
 const NOTE = z.strictObject({ id: NUMBER, at: TIME, actor: ACTOR, text: z.string() }).meta({ id: 'CrashNote' })
@@ -95,9 +95,9 @@ export const NOTE_TEXT = z.string()
 export const ASSIGNEE = z.string().trim().min(1).max(100).meta({ description: 'a name of 1 to 100 characters', examples: ['ada'] })
 
 const ACTIONS = Object.freeze({
-  resolve: 'Marks a group as mended; it opens again if it comes back',
-  mute: 'Tells nobody of a group any more',
-  reopen: 'Opens a group again'
+  resolve: 'Marks a crash group as resolved; it opens again if it crashes again',
+  mute: 'Mutes a crash group: nobody is told of it any more',
+  reopen: 'Opens a crash group again'
 })
 
 /**
@@ -118,7 +118,7 @@ export function crashResources ({ deck, now }) {
     '/crashes': {
       GET: operation({
         name: 'listCrashes',
-        summary: 'Groups of crashes, the last to crash first unless sorted otherwise',
+        summary: 'Lists the crash groups, the last to crash first unless `sort` says otherwise',
         role: 'viewer',
         cli: 'clusterdeck crashes',
         query: listQuery,
@@ -129,7 +129,7 @@ export function crashResources ({ deck, now }) {
     '/crashes/:id': {
       GET: operation({
         name: 'getCrash',
-        summary: 'One group, with its newest crash and what is kept of the others',
+        summary: 'Returns one crash group with its newest crash and a summary of the others that are kept',
         role: 'viewer',
         cli: 'clusterdeck crashes 7',
         problems: ['not-found'],
@@ -140,7 +140,7 @@ export function crashResources ({ deck, now }) {
     '/crashes/:id/occurrences/:n': {
       GET: operation({
         name: 'getCrashOccurrence',
-        summary: 'One crash in full',
+        summary: 'Returns one crash with all details',
         role: 'viewer',
         path: { n: ID_PARAMETER.describe('the id of a crash') },
         problems: ['not-found'],
@@ -151,7 +151,7 @@ export function crashResources ({ deck, now }) {
     '/crashes/:id/assignee': {
       PUT: operation({
         name: 'assignCrash',
-        summary: 'Says who takes care of a group, or that nobody does',
+        summary: 'Assigns a crash group to a person, or to nobody',
         role: 'operator',
         problems: ['not-found', 'history-unavailable'],
         body: z.strictObject({ assignee: ASSIGNEE.nullable().describe('a name of 1 to 100 characters, or null') }),
@@ -162,7 +162,7 @@ export function crashResources ({ deck, now }) {
     '/crashes/:id/notes': {
       POST: operation({
         name: 'addCrashNote',
-        summary: 'Adds a note to a group',
+        summary: 'Adds a note to a crash group',
         role: 'operator',
         status: 201,
         problems: ['not-found', 'not-possible', 'history-unavailable'],
@@ -174,7 +174,7 @@ export function crashResources ({ deck, now }) {
     '/crashes/:id/notes/:n': {
       DELETE: operation({
         name: 'removeCrashNote',
-        summary: 'Removes a note',
+        summary: 'Removes a note from a crash group',
         role: 'operator',
         path: { n: ID_PARAMETER.describe('the id of a note') },
         problems: ['not-found', 'history-unavailable'],

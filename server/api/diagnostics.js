@@ -19,13 +19,13 @@ const DIAGNOSTICS = z.strictObject({
   pid: NUMBER,
   release: RELEASE_NAME,
   state: z.enum(['running', 'done', 'failed']),
-  durationMs: COUNT.nullable().describe('of a CPU profile'),
+  durationMs: COUNT.nullable().describe('the length of a CPU profile'),
   actor: ACTOR,
   startedAt: TIME,
   finishedAt: TIME.nullable(),
-  bytes: COUNT.nullable().describe('of its file'),
+  bytes: COUNT.nullable().describe('the size of its file'),
   error: z.string().nullable(),
-  warning: z.string().nullable().describe('what its file may hold')
+  warning: z.string().nullable().describe('what secrets its file may hold')
 }).meta({ id: 'Diagnostics' })
 
 const START_BODY = z.strictObject({
@@ -43,7 +43,7 @@ export function diagnosticsResources ({ deck }) {
     '/workers/:id/diagnostics': {
       POST: operation({
         name: 'startDiagnostics',
-        summary: 'Looks into one worker',
+        summary: 'Takes a profile, a snapshot or a report of one worker',
         role: 'operator',
         cli: 'clusterdeck diagnose 3 --kind cpu-profile',
         body: START_BODY,
@@ -61,7 +61,7 @@ export function diagnosticsResources ({ deck }) {
     '/diagnostics': {
       GET: operation({
         name: 'listDiagnostics',
-        summary: 'Diagnostics, newest first',
+        summary: 'Lists the diagnostics, newest first',
         role: 'viewer',
         answer: listOf(DIAGNOSTICS),
         handle: () => ({ body: { items: deck.diagnostics.list() } })
@@ -71,7 +71,7 @@ export function diagnosticsResources ({ deck }) {
     '/diagnostics/:id': {
       GET: operation({
         name: 'getDiagnostics',
-        summary: 'One of the diagnostics',
+        summary: 'Returns one of the diagnostics',
         role: 'viewer',
         problems: ['not-found'],
         answer: DIAGNOSTICS,
@@ -93,8 +93,8 @@ export function diagnosticsResources ({ deck }) {
     '/diagnostics/:id/file': {
       GET: operation({
         name: 'getDiagnosticsFile',
-        summary: 'The file of diagnostics, once they are done',
-        description: 'A heap snapshot holds everything that the app has in memory.',
+        summary: 'Downloads the file of finished diagnostics',
+        description: 'A heap snapshot holds everything that the app has in memory, also secrets.',
         role: 'admin',
         produces: [BINARY, 'application/json'],
         problems: ['not-found'],
@@ -103,7 +103,7 @@ export function diagnosticsResources ({ deck }) {
           const item = findDiagnostic(id)
           const found = deck.diagnostics.file(id, auth.actor)
           const stat = found && statSync(found.file, { throwIfNoEntry: false })
-          if (!found || !stat) throw new DeckError('not-found', `Diagnostics ${id} have no file (${item.state})`)
+          if (!found || !stat) throw new DeckError('not-found', `Diagnostics ${id} have no file: they are ${item.state}`)
           res.set({
             'Content-Type': BINARY,
             'Content-Length': String(stat.size),

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 
-/** How an answer is made smaller, where whoever asks can read that. @typedef {'br' | 'gzip'} Encoding */
+/** Encodings that make an answer smaller. @typedef {'br' | 'gzip'} Encoding */
 
 /** @type {readonly Encoding[]} */
 const ENCODINGS = Object.freeze(['br', 'gzip'])

@@ -96,7 +96,7 @@ async function answerRequest (resource, req, res, idempotency) {
   const call = {
     req,
     res,
-    // Only an operation that anybody may ask for gets none, and it reads none.
+    // It is null only for operations without a role, which do not read it.
     auth: /** @type {import('../admin/guard.js').Auth} */ (req.auth),
     id: req.params.id === undefined ? 0 : parseId(req.params.id),
     query: parseQuery(operation.query ?? NO_QUERY, req.url),

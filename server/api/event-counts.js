@@ -38,13 +38,13 @@ const DEFAULT_RANGE_MS = 24 * HOUR_MS
 const MAX_TURNS = 100
 
 const EVENT_COUNT = z.strictObject({
-  at: TIME.describe('when its step begins'),
+  at: TIME.describe('the start of the step'),
   type: z.enum(EVENT_TYPES),
   cause: z.enum(CAUSES).nullable(),
   count: NUMBER,
   firstAt: TIME,
   lastAt: TIME,
-  lastId: NUMBER.describe('of the newest of them')
+  lastId: NUMBER.describe('the id of the newest of them')
 }).meta({ id: 'EventCount' })
 
 const EVENT_COUNTS = z.strictObject({
@@ -52,7 +52,7 @@ const EVENT_COUNTS = z.strictObject({
   since: TIME,
   until: TIME,
   items: z.array(EVENT_COUNT).describe('oldest step first'),
-  next: z.string().nullable().describe('a cursor, where there were too many for one answer: what it brings has to be added to the same steps')
+  next: z.string().nullable().describe('a cursor if there were too many for one answer; add the counts of the next answer to the same steps')
 })
 
 /**
@@ -64,13 +64,13 @@ export function eventCountResources ({ history, now }) {
     '/events/counts': {
       GET: operation({
         name: 'countEvents',
-        summary: 'How many events there were, by step of time, type and cause',
-        description: `Steps begin at multiples of their length; those without any event are left out. At most ${MAX_STEPS} steps.`,
+        summary: 'Counts events by step of time, type and cause',
+        description: `Steps begin at multiples of their length; steps without an event are left out. At most ${MAX_STEPS} steps.`,
         role: 'viewer',
         problems: ['history-unavailable'],
         query: z.strictObject({
           ...eventFilters(now),
-          step: z.enum(STEP_NAMES).optional().describe(`one of ${STEP_NAMES.join(', ')}; else the shortest that suits the range`),
+          step: z.enum(STEP_NAMES).optional().describe(`one of ${STEP_NAMES.join(', ')}; default: the shortest that suits the range`),
           cursor: CURSOR
         }),
         answer: EVENT_COUNTS,

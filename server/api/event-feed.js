@@ -26,8 +26,8 @@ export function eventFeedResources ({ deck, history }, stream) {
     '/events/stream': {
       GET: operation({
         name: 'followEvents',
-        summary: 'Events as they happen, as server-sent events with ids',
-        description: 'Each `data` is an Event. `Last-Event-ID` goes on where a reader has stopped.',
+        summary: 'Streams events as they happen, as server-sent events with ids',
+        description: 'Each `data` is an Event. `Last-Event-ID` continues where a reader has stopped.',
         role: 'viewer',
         headers: { 'Last-Event-ID': z.string().regex(/^\d{0,15}$/).optional().describe('the id of the last event that was read') },
         problems: ['invalid-id'],

@@ -11,7 +11,7 @@ import { fullPage } from './full-page.js'
 /** @typedef {z.infer<typeof EVENT>} Event */
 /** One event of the history. */
 export const EVENT = z.strictObject({
-  id: NUMBER.describe('ascending without reuse, over all masters of one data folder'),
+  id: NUMBER.describe('ascending, never used again in this data folder'),
   at: TIME,
   type: z.enum(EVENT_TYPES),
   cause: z.enum(CAUSES).nullable(),
@@ -42,8 +42,8 @@ export function eventResources ({ history, now, log }) {
     '/events': {
       GET: operation({
         name: 'listEvents',
-        summary: 'The history, newest first',
-        description: 'As JSON a page; as CSV or NDJSON all that matches, or `limit` of it.',
+        summary: 'Lists the events of the history, newest first',
+        description: 'JSON is a page. CSV and NDJSON hold all matching events, or the first `limit`.',
         role: 'viewer',
         cli: 'clusterdeck history',
         query: listQuery,
@@ -59,7 +59,7 @@ export function eventResources ({ history, now, log }) {
     '/events/:id': {
       GET: operation({
         name: 'getEvent',
-        summary: 'One event',
+        summary: 'Returns one event',
         role: 'viewer',
         problems: ['not-found'],
         answer: EVENT,

@@ -13,29 +13,29 @@ const STATE = z.enum(['open', 'resolved', 'muted'])
 const MEMBER = z.string()
 
 const ASKED = {
-  asked: COUNT.describe('how many members there are'),
-  answered: COUNT.describe('how many of them have answered, this deck among them'),
-  silent: z.array(MEMBER).describe('those that did not answer in time, or cannot be asked'),
-  refused: z.array(z.strictObject({ member: MEMBER, problem: z.string() })).describe('those that answered by a refusal')
+  asked: COUNT.describe('how many members were asked'),
+  answered: COUNT.describe('how many members answered, including this deck'),
+  silent: z.array(MEMBER).describe('members that did not answer in time or cannot be asked'),
+  refused: z.array(z.strictObject({ member: MEMBER, problem: z.string() })).describe('members that refused')
 }
 
 /** @typedef {z.infer<typeof GROUP>} FleetCrashGroup */
 const GROUP = z.strictObject({
   fingerprint: NAME,
-  state: z.enum(['open', 'resolved', 'muted', 'mixed']).describe('"mixed" where members differ'),
+  state: z.enum(['open', 'resolved', 'muted', 'mixed']).describe('"mixed": the members differ'),
   kind: z.string(),
   cause: z.string(),
   errorName: z.string().nullable(),
-  message: z.string().nullable().describe('of the newest crash'),
+  message: z.string().nullable().describe('the message of the newest crash'),
   culprit: z.string().nullable(),
-  count: COUNT.describe('of all members together'),
+  count: COUNT.describe('crashes of all members together'),
   firstSeenAt: TIME,
   lastSeenAt: TIME,
-  isNewInRelease: z.boolean().describe('on a member, the release that runs is the first with it'),
+  isNewInRelease: z.boolean().describe('on a member the running release is the first with this crash'),
   hasReturned: z.boolean(),
   members: z.array(z.strictObject({
     member: MEMBER,
-    id: NUMBER.describe('of the group there'),
+    id: NUMBER.describe('the id of the group on that member'),
     count: COUNT,
     state: STATE,
     lastSeenAt: TIME,
@@ -49,19 +49,19 @@ const LIST = z
     ...ASKED,
     cut: z
       .array(MEMBER)
-      .describe('those that have more groups than the 100 that each is asked for, or groups that are not among the 1000 that have crashed last'),
+      .describe('members that have more groups than this answer shows'),
     items: z.array(GROUP)
   })
   .meta({ id: 'FleetCrashes' })
 /** @typedef {z.infer<typeof SETTLED>} SettledFleetCrash */
 const SETTLED = z
-  .strictObject({ fingerprint: NAME, ...ASKED, members: z.array(z.strictObject({ member: MEMBER, id: NUMBER })).describe('those that had the group') })
+  .strictObject({ fingerprint: NAME, ...ASKED, members: z.array(z.strictObject({ member: MEMBER, id: NUMBER })).describe('members that had the group') })
   .meta({ id: 'FleetCrashSettled' })
 
-/** With what each does. @type {readonly [import('../crashes/crashes.js').CrashAction, string][]} */
+/** Actions with their summaries. @type {readonly [import('../crashes/crashes.js').CrashAction, string][]} */
 const ACTIONS = Object.freeze([
-  ['resolve', 'Marks a group as mended on all members'],
-  ['mute', 'Tells nobody of a group any more, on all members'],
+  ['resolve', 'Marks a group as resolved on all members'],
+  ['mute', 'Mutes a group on all members: nobody is told of it any more'],
   ['reopen', 'Opens a group again on all members']
 ])
 
@@ -75,8 +75,8 @@ export function fleetCrashResources ({ deck, now }) {
     '/fleet/crashes': {
       GET: operation({
         name: 'listFleetCrashes',
-        summary: 'Groups of crashes of all members, folded by fingerprint, the last to crash first',
-        description: 'Each member is given 3 seconds, and is asked for the 100 groups that crashed last. Also without NATS: then this deck alone answers.',
+        summary: 'Lists the crash groups of all members, joined by fingerprint, the last to crash first',
+        description: 'Each member has 3 seconds to send its 100 groups that crashed last. While NATS is away only this deck answers.',
         role: 'viewer',
         cli: 'clusterdeck fleet crashes',
         query: z.strictObject({ state, q, since }),
@@ -89,7 +89,7 @@ export function fleetCrashResources ({ deck, now }) {
       POST: operation({
         name: `${action}FleetCrash`,
         summary,
-        description: 'Reaches those that answer; the others keep the group as it is.',
+        description: 'Only members that answer change the group.',
         role: 'operator',
         cli: `clusterdeck fleet ${action} v1:0123456789abcdef0123456789abcdef`,
         path: { fingerprint: NAME },

@@ -13,11 +13,11 @@ const MAX_LIMIT = 200
 const DEFAULT_LIMIT = 50
 const PLACE = /^\d{1,15}$/
 
-const EVENT = z.object({ id: NUMBER, at: TIME, type: z.string(), message: z.string().nullable() }).loose().describe('as the deck has it in its own history')
+const EVENT = z.object({ id: NUMBER, at: TIME, type: z.string(), message: z.string().nullable() }).loose().describe('the event as in the history of its deck')
 /** @typedef {z.infer<typeof ITEM>} FleetEvent */
 const ITEM = z.strictObject({
-  seq: COUNT.describe('ascending over the whole fleet'),
-  at: TIME.describe('when it came, by the clock of NATS'),
+  seq: COUNT.describe('a number that ascends over the whole fleet'),
+  at: TIME.describe('when it arrived, by the clock of NATS'),
   member: z.string(),
   app: z.string(),
   host: z.string(),
@@ -33,8 +33,8 @@ export function fleetEventResources ({ deck, now }) {
     '/fleet/events': {
       GET: operation({
         name: 'listFleetEvents',
-        summary: 'What has happened on all decks of the fleet, newest first',
-        description: 'As the decks have told it: also of those that are gone. A page may have fewer items than `limit`, and still a `next`.',
+        summary: 'Lists the events of all decks of the fleet, newest first',
+        description: 'Events of decks that are gone are included. A page may have fewer items than `limit` and still a `next`.',
         role: 'viewer',
         cli: 'clusterdeck fleet history',
         query: z.strictObject({ ...fleetEventFilters(now), ...pagingFields(MAX_LIMIT) }),

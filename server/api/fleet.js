@@ -23,13 +23,13 @@ const ARCHIVE_TYPE = 'application/gzip'
 const MAX_WAIT_MS = 604_800_000
 
 /** The body that starts a rollout. */
-/** What can be done to a running rollout. @type {readonly ('pause' | 'resume' | 'abort')[]} */
+/** Commands for a running rollout. @type {readonly ('pause' | 'resume' | 'abort')[]} */
 const ORDERS = Object.freeze(['pause', 'resume', 'abort'])
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
-  path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member, to be deployed'),
+  path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member'),
   digest: DIGEST.optional().describe('sha256: and 64 hex digits'),
-  release: z.string().max(50).optional().describe('a release, to be rolled back to'),
+  release: z.string().max(50).optional().describe('the release to roll back to'),
   note: z.string().max(1000).optional().describe('a text of at most 1000 characters'),
   batch: z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)]).optional().describe('a number of members from 1 or a share such as "25%"'),
   pauseMs: z.int().min(0).max(MAX_WAIT_MS).optional().describe(`milliseconds from 0 to ${MAX_WAIT_MS}`),
@@ -46,7 +46,7 @@ export const WANTED = z.strictObject({
  * }} Summary
  */
 
-/** Of one with hundreds of members, what a list needs. @param {import('../fleet/rollout.js').FleetRollout} rollout @returns {Summary} */
+/** Leaves out what a list does not need: a rollout may have hundreds of members. @param {import('../fleet/rollout.js').FleetRollout} rollout @returns {Summary} */
 export function summaryOf ({ turns, batches, timeline, ...rollout }) {
   const states = Object.values(turns).map(({ state }) => state)
   const countOf = (/** @type {string} */ wanted) => states.filter((state) => state === wanted).length
@@ -62,7 +62,7 @@ export function fleetResources ({ deck }) {
     '/fleet': {
       GET: operation({
         name: 'getFleet',
-        summary: 'The members of the fleet, and its rollout',
+        summary: 'Returns the members of the fleet and its newest rollout',
         role: 'viewer',
         cli: 'clusterdeck fleet',
         problems: ['no-fleet', 'fleet-away'],
@@ -73,7 +73,7 @@ export function fleetResources ({ deck }) {
     '/fleet/rollouts': {
       GET: operation({
         name: 'listFleetRollouts',
-        summary: 'The last rollouts of the fleet, newest first, without the turns of their members',
+        summary: 'Lists the last rollouts of the fleet, newest first, without the turns of their members',
         role: 'viewer',
         problems: ['no-fleet', 'fleet-away'],
         answer: listOf(FLEET_ROLLOUT_SUMMARY),
@@ -83,7 +83,7 @@ export function fleetResources ({ deck }) {
     '/fleet/rollouts/:id': {
       GET: operation({
         name: 'getFleetRollout',
-        summary: 'One of the last rollouts of the fleet',
+        summary: 'Returns one of the last rollouts of the fleet',
         role: 'viewer',
         problems: ['no-fleet', 'fleet-away', 'not-found'],
         answer: FLEET_ROLLOUT,
@@ -93,7 +93,7 @@ export function fleetResources ({ deck }) {
     '/fleet/rollout': {
       POST: operation({
         name: 'startFleetRollout',
-        summary: 'Restarts, deploys or rolls back all members, host by host',
+        summary: 'Starts a restart, a deploy or a rollback of all members, one batch after the other',
         role: 'operator',
         cli: { deploy: 'clusterdeck fleet deploy', restart: 'clusterdeck fleet restart', rollback: 'clusterdeck fleet rollback' },
         body: WANTED,
@@ -110,7 +110,7 @@ export function fleetResources ({ deck }) {
     '/fleet/releases': {
       GET: operation({
         name: 'listPushedReleases',
-        summary: 'What was pushed to the fleet, newest first',
+        summary: 'Lists the apps that were pushed to the fleet, newest first',
         role: 'admin',
         problems: ['no-fleet', 'fleet-away'],
         answer: z.object({ items: z.array(PUSHED) }),
@@ -118,8 +118,8 @@ export function fleetResources ({ deck }) {
       }),
       POST: operation({
         name: 'pushRelease',
-        summary: 'Stores an app for all members, to be deployed by its digest',
-        description: 'The body is a tar archive of the folder of the app, by gzip, of at most 1 GiB. One that is there already is not stored again.',
+        summary: 'Stores an app for all members; a deploy names it by its digest',
+        description: 'The body is the folder of the app as a tar archive, compressed by gzip, of at most 1 GiB. An archive that is already there is not stored again.',
         role: 'admin',
         cli: 'fleet deploy --push <folder>',
         takes: ARCHIVE_TYPE,
@@ -133,7 +133,7 @@ export function fleetResources ({ deck }) {
     ...Object.fromEntries(ORDERS.map((order) => [`/fleet/rollout/${order}`, {
       POST: operation({
         name: `${order}FleetRollout`,
-        summary: order,
+        summary: `${order[0].toUpperCase()}${order.slice(1)}s the rollout of the fleet`,
         role: 'operator',
         cli: `clusterdeck fleet ${order}`,
         problems: ['no-fleet', 'fleet-away', 'rollout-running', 'rollout-ended', 'rollout-state', 'not-found'],
@@ -180,7 +180,7 @@ async function * bytesOf (req) {
     // A member that refuses it says why.
     yield * req.iterator({ destroyOnReturn: false })
   } catch (cause) {
-    throw new DeckError('bad-request', 'The body has ended before it was whole', { cause })
+    throw new DeckError('bad-request', 'The body ended too early', { cause })
   }
 }
 
@@ -188,7 +188,7 @@ async function * bytesOf (req) {
 export function fleetOf ({ fleet, joinsFleet }) {
   if (fleet) return fleet
   if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this deck is still connecting to NATS')
-  throw new DeckError('no-fleet', 'This deck is in no fleet: fleet.servers names the servers by which others are seen')
+  throw new DeckError('no-fleet', 'This deck is in no fleet: set fleet.servers to the addresses of your NATS servers')
 }
 
 /** @param {import('../fleet/fleet.js').Fleet} fleet @returns {Promise<import('../fleet/rollout.js').FleetRollout[]>} newest first */

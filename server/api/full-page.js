@@ -36,7 +36,7 @@ export function pageAfter (history, query) {
 }
 
 /**
- * What follows on a part of the same call.
+ * Reads the next part of the same call.
  * @template Part @param {() => Part} read @param {Part} end  where that is no longer kept since then
  * @returns {Part}
  */

@@ -29,15 +29,15 @@ const MAX_TURNS = 250
 const BAD = new Set(PROBLEMS)
 
 export const HISTOGRAM = z.strictObject({
-  from: TIME.describe('where the first step begins'),
-  to: TIME.describe('where the last step ends'),
+  from: TIME.describe('the start of the first step'),
+  to: TIME.describe('the end of the last step'),
   stepMs: z.int().min(1),
-  countedSince: TIME.nullable().describe('a search that took too long has counted nothing older; null: all is counted'),
+  countedSince: TIME.nullable().describe('the search took too long and counted no older events; null: all are counted'),
   items: z.array(z.strictObject({
-    at: TIME.describe('where the step begins'),
+    at: TIME.describe('the start of the step'),
     count: COUNT,
-    problems: COUNT.describe('how many of them the filter "problems" finds')
-  })).describe('each step of the time, oldest first')
+    problems: COUNT.describe('how many of them match the filter "problems"')
+  })).describe('one item for each step, oldest first')
 }).meta({ id: 'EventHistogram' })
 
 /**
@@ -51,7 +51,7 @@ export function histogramResources ({ history, now }) {
     '/events/histogram': {
       GET: operation({
         name: 'getEventHistogram',
-        summary: 'How many events there were over time',
+        summary: 'Counts events over time',
         description: 'Takes the filters of the history. Without `since` it begins with the oldest event that is kept, without `until` it ends now. ' +
           'There are at most `steps` (60) steps, of a round length.',
         role: 'viewer',

@@ -116,7 +116,7 @@ export function createIdempotency ({ store, now }) {
     try {
       store.keep({ key, request: kept.request, answer: kept.outcome, at: kept.at }, { oldest: now() - KEPT_MS })
     } catch {
-      // As above: only the next master does not know it.
+      // The database is away: only the next master will not know this answer.
     }
   }
 }

@@ -34,7 +34,7 @@ export const SELECTION = {
   stream: z.enum(STREAMS).optional().describe('"stdout" or "stderr"')
 }
 
-/** Which lines of all that the files hold. @param {() => number} now */
+/** Filters for the lines in the files. @param {() => number} now */
 export function lineFilters (now) {
   return {
     q: z.string().min(1).max(MAX_QUERY_CHARS).optional().describe(`1 to ${MAX_QUERY_CHARS} characters of a line`),

@@ -30,10 +30,10 @@ import { nextTurn } from './turn.js'
 
 /** One line of a worker's output. */
 const LINE = z.strictObject({
-  slot: COUNT.describe('0: of workers that are, or were, on standby'),
+  slot: COUNT.describe('0: a standby worker, or one that was'),
   stream: z.enum(STREAMS),
   text: z.string(),
-  arrivedAt: TIME.nullable().describe('when it was written, as exactly as the master has seen it; null where it has not')
+  arrivedAt: TIME.nullable().describe('about when it was written; null: not known')
 }).meta({ id: 'LogLine' })
 
 const NDJSON_TYPE = 'application/x-ndjson'
@@ -60,7 +60,7 @@ export function logResources ({ deck, now }, stream) {
     '/logs': {
       GET: operation({
         name: 'listLogLines',
-        summary: 'The last lines of the workers\' output, or those that match, in the order of their arrival',
+        summary: 'Returns the last lines of the workers\' output, or the matching ones, oldest first',
         description: 'Without filters, the last `lines` of each log. With `q`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
           '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time and half ' +
           'after it. Removed slots are left out unless `slot` names one.',
@@ -83,7 +83,7 @@ export function logResources ({ deck, now }, stream) {
     '/logs/stream': {
       GET: operation({
         name: 'followLogLines',
-        summary: 'The workers\' output as it is written, as server-sent events',
+        summary: 'Streams the workers\' output as it is written, as server-sent events',
         description: 'Each `data` is a LogLine. The ids are places in the logs; `Last-Event-ID` or `from` continues from one. ' +
           'A reader that is too slow misses lines; an event `dropped` says how many bytes.',
         role: 'viewer',

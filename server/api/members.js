@@ -27,11 +27,11 @@ const PATH = {
 
 /** @type {readonly { method: Method, name: string, summary: string, role: import('./roles.js').Role }[]} */
 const OPERATIONS = Object.freeze([
-  { method: 'GET', name: 'getFromMember', summary: 'Asks a member of the fleet', role: 'viewer' },
-  { method: 'POST', name: 'postToMember', summary: 'Has a member of the fleet do something', role: 'operator' },
-  { method: 'PUT', name: 'putToMember', summary: 'Sets something on a member of the fleet', role: 'operator' },
-  { method: 'PATCH', name: 'patchMember', summary: 'Changes something on a member of the fleet', role: 'operator' },
-  { method: 'DELETE', name: 'deleteFromMember', summary: 'Removes something from a member of the fleet', role: 'operator' }
+  { method: 'GET', name: 'getFromMember', summary: 'Forwards a GET to a member of the fleet', role: 'viewer' },
+  { method: 'POST', name: 'postToMember', summary: 'Forwards a POST to a member of the fleet', role: 'operator' },
+  { method: 'PUT', name: 'putToMember', summary: 'Forwards a PUT to a member of the fleet', role: 'operator' },
+  { method: 'PATCH', name: 'patchMember', summary: 'Forwards a PATCH to a member of the fleet', role: 'operator' },
+  { method: 'DELETE', name: 'deleteFromMember', summary: 'Forwards a DELETE to a member of the fleet', role: 'operator' }
 ])
 
 /**

@@ -3,7 +3,7 @@ import { MESSAGE_ORDER } from '../config/orders.js'
 import { operation } from './endpoint.js'
 import { NUMBER } from './fields.js'
 
-const SENT = z.strictObject({ workers: z.array(NUMBER).describe('those to which it is on its way') })
+const SENT = z.strictObject({ workers: z.array(NUMBER).describe('the workers that it was sent to') })
 
 /**
  * Messages of operators to the app.
@@ -15,8 +15,8 @@ export function messageResources ({ deck }) {
     '/messages': {
       POST: operation({
         name: 'sendMessage',
-        summary: 'Sends a message to the app in every worker that is ready',
-        description: 'The app hears `{ type, from: \'admin\', data }` by `process.on(\'message\')`.',
+        summary: 'Sends a message to the app in every ready worker',
+        description: 'The app receives `{ type, from: \'admin\', data }` via `process.on(\'message\')`.',
         role: 'operator',
         cli: 'clusterdeck send reload',
         body: MESSAGE_ORDER,

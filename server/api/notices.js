@@ -5,15 +5,15 @@ import { COUNT, listOf, NUMBER, TIME } from './fields.js'
 
 /** @typedef {z.infer<typeof NOTICE>} Notice */
 export const NOTICE = z.strictObject({
-  id: NUMBER.describe('that of its newest event, in the history'),
+  id: NUMBER.describe('the id of its newest event'),
   kind: z.enum(NOTICE_KINDS),
   at: TIME,
-  firstAt: TIME.describe('of the first that nobody has acknowledged'),
+  firstAt: TIME.describe('when the first unacknowledged one of its kind happened'),
   count: COUNT,
   message: z
     .string()
     .meta({ description: 'one sentence for people', examples: ['Deploy of r5 was rolled back: worker 9 (slot 1) was not ready within 30 s'] }),
-  endedAt: TIME.nullable().describe('when it was over by itself')
+  endedAt: TIME.nullable().describe('when the problem ended by itself; null: it has not')
 }).meta({ id: 'Notice' })
 
 /**
@@ -26,7 +26,7 @@ export function noticeResources ({ deck }) {
     '/notices': {
       GET: operation({
         name: 'listNotices',
-        summary: 'What has gone wrong and nobody has acknowledged',
+        summary: 'Lists the problems that nobody has acknowledged',
         description: 'One of each kind, newest first: a lost master or keeper, a rollout that failed or was rolled back by itself, ' +
           'a failed upgrade, a history that could not be written.',
         role: 'viewer',
@@ -39,7 +39,7 @@ export function noticeResources ({ deck }) {
     '/notices/:id/acknowledge': {
       POST: operation({
         name: 'acknowledgeNotice',
-        summary: 'Takes a notice, and all of its kind before it, off the overview; the history keeps who did',
+        summary: 'Acknowledges a notice and all older ones of its kind; the history records who did',
         role: 'operator',
         cli: 'clusterdeck acknowledge 812',
         problems: ['not-found'],

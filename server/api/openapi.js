@@ -16,13 +16,13 @@ import { IDEMPOTENCY_KEY } from './idempotency.js'
  */
 
 const JSON_TYPE = 'application/json'
-/** What the configuration says of its options beside their schema. */
+/** Fields that the schemas of the configuration have for its own use. */
 const OF_OPTIONS = ['kind', 'hint', 'expected', 'separator']
 const PROBLEM_TYPE = 'application/problem+json'
 
-/** What any operation may answer, whatever it is. @type {readonly ErrorCode[]} */
+/** Errors that every operation may answer. @type {readonly ErrorCode[]} */
 const ANYWHERE = ['bad-request', 'unauthenticated', 'forbidden', 'not-acceptable', 'rate-limited', 'internal', 'history-unavailable', 'invalid-query']
-/** The same where nobody has to sign in. @type {readonly ErrorCode[]} */
+/** Errors of operations that need no sign-in. @type {readonly ErrorCode[]} */
 const ANYWHERE_PUBLIC = ['bad-request', 'forbidden', 'internal', 'invalid-query']
 /** @type {readonly ErrorCode[]} */
 const WITH_BODY = ['invalid-json', 'payload-too-large', 'unsupported-media-type', 'invalid-body']
@@ -38,7 +38,7 @@ const PROBLEM = z.looseObject({
   detail: z.string().describe('one sentence: what was expected and what was received'),
   code: z.enum(Object.keys(PROBLEMS)),
   errors: z.array(z.strictObject({ path: z.string(), expected: z.string(), received: z.string() })).optional().describe('what is wrong with a query or a body'),
-  rollout: z.int().optional().describe('the one that is in the way')
+  rollout: z.int().optional().describe('the rollout that prevents it')
 }).meta({
   id: 'Problem',
   description: 'An error (RFC 9457). `code` is stable.',
@@ -58,7 +58,7 @@ export function openapiResources (describe) {
     '/openapi.json': {
       GET: operation({
         name: 'getOpenapi',
-        summary: 'This document',
+        summary: 'Returns this API as an OpenAPI 3.1 document',
         role: 'viewer',
         answer: z.looseObject({ openapi: z.string() }),
         handle: () => ({ body: describe() })
@@ -164,13 +164,13 @@ function describeOperation (operation, { path, method, tag, toSchema, toProblems
         description: summary,
         ...((location || hasTag) && {
           headers: {
-            ...(location && { Location: { description: 'where it is', required: true, schema: { type: 'string', format: 'uri-reference' } } }),
-            ...(hasTag && { ETag: { description: 'of this state, for `If-Match`', required: true, schema: { type: 'string' } } })
+            ...(location && { Location: { description: 'the path of what was created', required: true, schema: { type: 'string', format: 'uri-reference' } } }),
+            ...(hasTag && { ETag: { description: 'the tag of this state, for `If-Match`', required: true, schema: { type: 'string' } } })
           }
         }),
         content: contentOf(answer, toSchema)
       },
-      ...Object.fromEntries(Object.entries(others).map(([other, types]) => [other, { description: 'Not so', content: contentOf(types, toSchema) }])),
+      ...Object.fromEntries(Object.entries(others).map(([other, types]) => [other, { description: 'Another answer', content: contentOf(types, toSchema) }])),
       ...toProblems(role === null ? [...ANYWHERE_PUBLIC, ...problems] : codes)
     }
   }

@@ -13,10 +13,10 @@ export const RELEASE = z.strictObject({
   entry: z.string().describe('the absolute path of the main file'),
   path: z.string().describe('the folder of the code'),
   createdAt: TIME,
-  mode: z.enum(['live', 'symlink', 'path', 'snapshot']).describe('what it pins').optional(),
+  mode: z.enum(['live', 'symlink', 'path', 'snapshot']).describe('how the code is pinned').optional(),
   cwd: z.string().optional(),
-  calledAs: z.string().describe('what its workers see as their entry, where that is a symbolic link').optional(),
-  source: z.string().nullable().describe('of a snapshot: the folder that was copied').optional(),
+  calledAs: z.string().describe('the entry as its workers see it, if it is a symbolic link').optional(),
+  source: z.string().nullable().describe('the folder that a snapshot was copied from').optional(),
   package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
   git: z.strictObject({
     commit: z.string(),
@@ -29,7 +29,7 @@ export const RELEASE = z.strictObject({
     .optional(),
   lockFile: DIGEST.nullable().optional(),
   environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) })
-    .describe('of the variables that the configuration sets; never their values')
+    .describe('names of the variables that the configuration sets, without their values')
     .optional(),
   arguments: z.strictObject({ digest: DIGEST }).optional(),
   changed: z.strictObject({
@@ -42,29 +42,29 @@ export const RELEASE = z.strictObject({
     mode: z.boolean(),
     folder: z.boolean(),
     entry: z.boolean()
-  }).nullable().describe('what differs from the release before').optional(),
+  }).nullable().describe('the differences from the release before').optional(),
   createdBy: ACTOR.optional(),
   note: z.string().nullable().optional(),
-  environmentChanged: z.boolean().describe('its workers get other variables than when it was deployed').optional()
+  environmentChanged: z.boolean().describe('its workers get other variables than at its deploy').optional()
 }).meta({ id: 'Release' })
 
 /** @typedef {z.infer<typeof KEPT_RELEASE>} KeptRelease */
 const KEPT_RELEASE = RELEASE.extend({
   outcome: z.enum(['succeeded', 'failed', 'rolled-back'])
     .nullable()
-    .describe('of its last deploy that succeeded, or of its last one if none has; null: that is not over'),
-  rollout: NUMBER.nullable().describe('the one that has brought it'),
+    .describe('the outcome of its last successful deploy, or of its last deploy; null: it is still running'),
+  rollout: NUMBER.nullable().describe('the rollout that deployed it'),
   deployedAt: TIME.nullable(),
-  servedAt: TIME.nullable().describe('when it last took over; null: it never has'),
+  servedAt: TIME.nullable().describe('when it last became the running release; null: never'),
   setback: z.strictObject({
-    outcome: z.enum(['taken-back', 'failed', 'rolled-back']).describe('taken-back: a rollback has replaced it; else what came of a later rollout to it'),
+    outcome: z.enum(['taken-back', 'failed', 'rolled-back']).describe('taken-back: a rollback replaced it; else the outcome of a later rollout to it'),
     at: TIME,
     rollout: NUMBER,
     actor: ACTOR,
     reason: z.string().nullable()
-  }).nullable().describe('what has gone against it since it served'),
-  isLastGood: z.boolean().describe('a rollback that names no release goes to it'),
-  inUse: z.boolean().describe('a worker runs it, or would come back on it')
+  }).nullable().describe('what went wrong with it after it served; null: nothing'),
+  isLastGood: z.boolean().describe('the release that a rollback goes to by default'),
+  inUse: z.boolean().describe('a worker runs it, or would restart with it')
 }).meta({ id: 'KeptRelease' })
 
 const RELEASE_PARAMETER = { release: RELEASE_NAME.describe('a release such as r12') }
@@ -78,7 +78,7 @@ export function releaseResources ({ deck }) {
     '/releases': {
       GET: operation({
         name: 'listReleases',
-        summary: 'Releases, newest first',
+        summary: 'Lists the releases, newest first',
         role: 'viewer',
         query: PAGE_QUERY,
         answer: pageOf(KEPT_RELEASE),
@@ -89,7 +89,7 @@ export function releaseResources ({ deck }) {
     '/releases/:release': {
       GET: operation({
         name: 'getRelease',
-        summary: 'One release',
+        summary: 'Returns one release',
         role: 'viewer',
         path: RELEASE_PARAMETER,
         problems: ['not-found'],

@@ -16,11 +16,11 @@ const FIGURES = z.strictObject({ workers: COUNT, requests: COUNT, errorRate: z.n
 
 const VERDICT = z.strictObject({
   at: TIME,
-  passed: z.boolean().nullable().describe('null: there is too little to say'),
+  passed: z.boolean().nullable().describe('null: too little traffic to judge'),
   isFinal: z.boolean(),
   message: z.string(),
-  canary: FIGURES.describe('of the new workers'),
-  baseline: FIGURES.describe('of the old workers that they are compared with')
+  canary: FIGURES.describe('figures of the new workers'),
+  baseline: FIGURES.describe('figures of the old workers')
 })
 
 const STEP = z.strictObject({
@@ -28,13 +28,13 @@ const STEP = z.strictObject({
   state: z.enum(['pending', 'stopping', 'starting', 'soaking', 'ready', 'draining', 'done', 'failed', 'reverting', 'reverted']),
   oldWorker: NUMBER.nullable(),
   newWorker: NUMBER.nullable(),
-  from: RELEASE_NAME.describe('to which this slot rolls back'),
+  from: RELEASE_NAME.describe('the release that this slot rolls back to'),
   isCanary: z.boolean(),
   startedAt: TIME.nullable(),
-  readyAt: TIME.nullable().describe('its new worker was ready').optional(),
-  promotedAt: TIME.nullable().describe('its new worker took the slot over, and the old one began to drain').optional(),
-  drainedAt: TIME.nullable().describe('the old worker was gone').optional(),
-  revertingAt: TIME.nullable().describe('since when the slot rolls back').optional(),
+  readyAt: TIME.nullable().describe('when its new worker was ready').optional(),
+  promotedAt: TIME.nullable().describe('when its new worker took the slot and the old one began to drain').optional(),
+  drainedAt: TIME.nullable().describe('when the old worker was gone').optional(),
+  revertingAt: TIME.nullable().describe('when the slot began to roll back').optional(),
   finishedAt: TIME.nullable()
 })
 
@@ -66,50 +66,50 @@ export const ROLLOUT = z.strictObject({
   pausedIn: z.enum(['preparing', 'canary', 'rolling']).nullable().describe('the state in which it was paused or held'),
   done: z.boolean(),
   from: RELEASE_NAME,
-  to: RELEASE_NAME.nullable().describe('null: it is not prepared yet'),
+  to: RELEASE_NAME.nullable().describe('null: the release is not prepared yet'),
   actor: ACTOR,
-  client: z.enum(['dashboard', 'cli', 'api']).nullable().describe('by what they asked for it; null: not over the admin port').optional(),
+  client: z.enum(['dashboard', 'cli', 'api']).nullable().describe('the program that started it; null: it was not started over the admin port').optional(),
   note: z.string().nullable(),
   strategy: USED_STRATEGY,
-  crashes: COUNT.describe('of workers of the new release'),
+  crashes: COUNT.describe('crashes of the new release'),
   verdicts: z.array(VERDICT).describe('oldest first, the last 50'),
-  comparison: z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }).nullable().describe('how both sides did when the judge last looked').optional(),
+  comparison: z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }).nullable().describe('the last figures of both sides').optional(),
   canaryEndsAt: TIME.nullable(),
-  pausedAt: TIME.nullable().describe('since when it is paused or held').optional(),
+  pausedAt: TIME.nullable().describe('when it was paused or held').optional(),
   startedAt: TIME,
   finishedAt: TIME.nullable(),
-  reason: z.string().nullable().describe('why it has not succeeded'),
-  abortedBy: ACTOR.nullable().describe('who has aborted it; null: nobody'),
+  reason: z.string().nullable().describe('why it did not succeed'),
+  abortedBy: ACTOR.nullable().describe('who aborted it; null: nobody'),
   warnings: z.array(z.string()),
   hook: z.strictObject({
     name: z.enum(['beforeDeploy']),
-    state: z.enum(['due', 'running', 'passed', 'failed', 'ended']).describe('due: it waits for the end of a pause; ended: the deploy was called off'),
+    state: z.enum(['due', 'running', 'passed', 'failed', 'ended']).describe('due: it starts after the pause; ended: the deploy was aborted meanwhile'),
     startedAt: TIME.nullable(),
     finishedAt: TIME.nullable(),
-    output: z.string().nullable().describe('the last of what it wrote, where it failed')
-  }).nullable().describe('what runs before anything is replaced; null: nothing').optional(),
+    output: z.string().nullable().describe('the end of its output, if it failed')
+  }).nullable().describe('the command that runs before the first step; null: none').optional(),
   progress: z.strictObject({ total: COUNT, replaced: COUNT }),
   steps: z.array(STEP)
 }).meta({ id: 'Rollout' })
 
 const MOMENT = z.strictObject({
   at: TIME,
-  type: z.string().describe('of its event'),
+  type: z.string().describe('the type of the event'),
   actor: ACTOR.nullable().describe('who did it; null: nobody'),
   message: z.string().nullable().describe('at most 500 characters'),
-  passed: z.boolean().nullable().describe('of a verdict; null: it is none, or there was too little to say')
+  passed: z.boolean().nullable().describe('the result of a verdict; null: no verdict, or too little traffic to judge')
 }).meta({ examples: [{ at: '2026-01-31T12:00:09.000Z', type: 'rollout.paused', actor: 'ada', message: 'paused by ada', passed: null }] })
 
-/** With all details that are kept; null: not kept. */
+/** A rollout with all its details; null: not kept. */
 const ROLLOUT_STORY = z.strictObject({
   ...ROLLOUT.shape,
-  timeline: z.array(MOMENT).nullable().describe('what happened to it as a whole, oldest first, the last 100; what happened in each slot is in `steps`'),
+  timeline: z.array(MOMENT).nullable().describe('what happened to the rollout as a whole: the last 100 entries, oldest first; `steps` tells what happened in each slot'),
   comparisons: z.array(z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }))
     .nullable()
-    .describe('how both sides did whenever the judge looked, each since it began to compare; oldest first, at most 60 over the whole time'),
+    .describe('figures of both sides over time, each since the start of the comparison: at most 60, oldest first'),
   usual: z.strictObject({ tookMs: COUNT, count: NUMBER })
     .nullable()
-    .describe('median of the last ones of its kind that have succeeded before it, and how many these are, at most 20; null: fewer than three')
+    .describe('the median time of the last 20 successful rollouts of its kind, and how many these are; null: fewer than three')
 }).meta({ id: 'RolloutStory' })
 
 /** Errors that refuse a rollout. @type {readonly import('../errors.js').ErrorCode[]} */
@@ -136,18 +136,18 @@ const ROLLOUT_BODY = z.strictObject({
   ]
 })
 
-/** As JSON Schema. @param {string} field @param {string} kind */
+/** Allows a field only with one kind, as JSON Schema. @param {string} field @param {string} kind */
 function onlyWith (field, kind) {
   return { anyOf: [{ properties: { kind: { const: kind } } }, { properties: { [field]: false } }] }
 }
 
 /** @type {Readonly<Record<import('../config/steering.js').Steering, string>>} */
 const STEERING_SUMMARIES = Object.freeze({
-  pause: 'Begins no further step until it is resumed',
-  resume: 'Goes on after a pause',
-  abort: 'Takes back what it has replaced',
-  promote: 'Ends the canary\'s trial as passed',
-  retry: 'Tries a step again that has failed'
+  pause: 'Pauses a rollout: no further step starts until it is resumed',
+  resume: 'Resumes a paused rollout',
+  abort: 'Aborts a rollout and rolls back what it has replaced',
+  promote: 'Accepts the canary at once, without waiting for the judge',
+  retry: 'Retries the failed step of a held rollout'
 })
 
 const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
@@ -165,7 +165,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
     '/rollouts': {
       GET: operation({
         name: 'listRollouts',
-        summary: 'Rollouts, newest first',
+        summary: 'Lists the rollouts, newest first',
         role: 'viewer',
         query: PAGE_QUERY,
         answer: pageOf(ROLLOUT),
@@ -176,8 +176,8 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       }),
       POST: operation({
         name: 'startRollout',
-        summary: 'Restarts all, deploys or rolls back',
-        description: '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` is what `rollout.*` says, for this one.',
+        summary: 'Starts a restart of all workers, a deploy or a rollback',
+        description: '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
         role: 'operator',
         cli: { restart: 'clusterdeck restart', deploy: 'clusterdeck deploy', rollback: 'clusterdeck rollback' },
         body: ROLLOUT_BODY,
@@ -198,7 +198,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
     '/rollouts/:id': {
       GET: operation({
         name: 'getRollout',
-        summary: 'One rollout and what happened in it; with wait once it is done, or the time is up',
+        summary: 'Returns one rollout with its story; `wait` waits until it is done, or the time is up',
         role: 'viewer',
         query: ONE_QUERY,
         problems: ['not-found'],
@@ -272,7 +272,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
   }
 }
 
-/** Without what is told of one alone. @param {RolloutView} rollout */
+/** Leaves out the details that only the page of one rollout needs. @param {RolloutView} rollout */
 export function rolloutSummary ({ timeline, comparisons, ...rollout }) {
   return rollout
 }

@@ -18,12 +18,12 @@ const MAX_STREAMS = 32
 
 export const EVENT_STREAM = 'text/event-stream'
 
-/** What each event of a stream is. @param {string} data @param {[string, ...string[]]} types */
+/** Describes the events of a stream. @param {string} data @param {[string, ...string[]]} types */
 export function serverSentEvent (data, types) {
   return z.looseObject({
     data: z.string().meta({ description: data, contentMediaType: 'application/json' }),
     event: z.enum(types).optional(),
-    id: z.string().optional().describe('from which `Last-Event-ID` goes on')
+    id: z.string().optional().describe('the id that `Last-Event-ID` continues from')
   })
 }
 
@@ -33,10 +33,10 @@ export function serverSentEvent (data, types) {
  * @throws {DeckError} rate-limited, not-possible
  */
 export function admitStream ({ auth, res }, { streams }) {
-  if (auth.via === 'fleet') throw new DeckError('not-possible', 'A stream does not go to another deck: ask for a page, again and again')
+  if (auth.via === 'fleet') throw new DeckError('not-possible', 'A stream cannot be forwarded to another deck: request pages instead')
   const holder = holderOf(auth)
   const open = streams.get(holder) ?? 0
-  if (open >= MAX_STREAMS) throw new DeckError('rate-limited', `There are ${MAX_STREAMS} streams of ${auth.actor} already: end some first`)
+  if (open >= MAX_STREAMS) throw new DeckError('rate-limited', `There are ${MAX_STREAMS} streams of ${auth.actor} already: close some first`)
   streams.set(holder, open + 1)
   res.once('close', () => {
     const left = (streams.get(holder) ?? 1) - 1

@@ -15,10 +15,10 @@ const LINK_BODY = z.strictObject({
   role: ROLE.optional(),
   ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
     .meta({
-      description: 'when whoever comes by it is signed out again at the latest: a duration from 1s to 30d; default: admin.sessionTtlMs',
+      description: 'the longest time of its session: a duration from 1s to 30d; default: admin.sessionTtlMs',
       as: { type: 'string', pattern: '^[1-9]\\d{0,2}m$' }
     }),
-  from: z.string().regex(ONE_LINE).optional().describe('the deck whose dashboard they come from, for the history')
+  from: z.string().regex(ONE_LINE).optional().describe('the deck whose dashboard the person comes from, for the history')
 }).meta({ examples: [{ name: 'ada', role: 'viewer' }] })
 
 /**
@@ -36,7 +36,7 @@ export function signInLinkResources ({ links, urlFor, now }) {
     '/sign-in-links': {
       POST: operation({
         name: 'createSignInLink',
-        summary: 'A one-time sign-in link',
+        summary: 'Creates a one-time sign-in link',
         role: 'admin',
         byToken: 'A sign-in link',
         cli: 'clusterdeck open',

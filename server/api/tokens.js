@@ -17,7 +17,7 @@ const TOKEN = z.strictObject({
   role: ROLE,
   createdAt: TIME,
   createdBy: ACTOR,
-  createdWith: NUMBER.nullable().describe('the token that has made it, with which it ends; null: the token of the data folder'),
+  createdWith: NUMBER.nullable().describe('the token that created it, and with which it ends; null: the token of the data folder'),
   expiresAt: TIME,
   isExpired: z.boolean()
 }).meta({ id: 'Token' })
@@ -27,7 +27,7 @@ const TOKEN_BODY = z.strictObject({
   role: ROLE,
   ttl: z.string().transform(readBy(parseDuration)).pipe(z.int().min(MIN_TTL_MS).max(MAX_TTL_MS)).optional()
     .meta({
-      description: 'how long it may be used: a duration from 1m to 3650d, such as 90d (the default), and no longer than the token that makes it',
+      description: 'how long it may be used: a duration from 1m to 3650d, such as 90d (the default), and no longer than the token that creates it',
       as: { type: 'string', pattern: '^[1-9]\\d{0,2}d$' }
     })
 }).meta({ examples: [{ name: 'ada', role: 'operator', ttl: '30d' }] })
@@ -45,7 +45,7 @@ export function tokenResources ({ tokens, deck, now }) {
     '/tokens': {
       GET: operation({
         name: 'listTokens',
-        summary: 'Tokens, newest first; never what they are',
+        summary: 'Lists the tokens, newest first, without their secrets',
         role: 'admin',
         cli: 'clusterdeck tokens',
         answer: listOf(TOKEN),
@@ -53,7 +53,7 @@ export function tokenResources ({ tokens, deck, now }) {
       }),
       POST: operation({
         name: 'createToken',
-        summary: 'Makes a token, which no other answer tells again',
+        summary: 'Creates a token; only this answer holds its secret',
         role: 'admin',
         byToken: 'A new token',
         cli: 'clusterdeck tokens create ada --role operator',
@@ -61,7 +61,7 @@ export function tokenResources ({ tokens, deck, now }) {
         status: 201,
         isSecret: true,
         problems: ['not-possible'],
-        answer: TOKEN.extend({ token: z.string().describe('what to send as a bearer') }).meta({ id: 'NewToken' }),
+        answer: TOKEN.extend({ token: z.string().describe('the secret: send it as `Authorization: Bearer …`') }).meta({ id: 'NewToken' }),
         handle ({ body: { name, role, ttl }, auth }) {
           const { token, secret } = tokens.create({ name, role, ttlMs: ttlWithin(auth, ttl, now()), createdBy: auth.actor, createdWith: auth.token })
           publishTokenEvent('token.created', auth.actor, token)
@@ -73,11 +73,11 @@ export function tokenResources ({ tokens, deck, now }) {
     '/tokens/:id': {
       DELETE: operation({
         name: 'revokeToken',
-        summary: 'Ends a token, all that it has made, and all that was opened by these, at once',
+        summary: 'Revokes a token and the tokens that it created; their sessions are closed at once',
         role: 'admin',
         cli: 'clusterdeck tokens revoke 3',
         problems: ['not-found'],
-        answer: TOKEN.extend({ alsoEnded: z.array(NUMBER).describe('the tokens that it has made, and these, and so on') }).meta({ id: 'RevokedToken' }),
+        answer: TOKEN.extend({ alsoEnded: z.array(NUMBER).describe('the tokens that it created, directly or through others') }).meta({ id: 'RevokedToken' }),
         handle ({ id, auth }) {
           const { token, made } = tokens.revoke(id)
           for (const each of [token, ...made]) publishTokenEvent('token.revoked', auth.actor, each)

@@ -1,7 +1,7 @@
 const MIN_COUNT = 3
 
 /**
- * How long a rollout of this kind takes.
+ * The usual time of a rollout of this kind.
  * @param {Pick<import('../../db/history.js').History, 'rolloutDurations'>} history
  * @param {Pick<import('../deck.js').RolloutView, 'id' | 'kind' | 'steps'>} rollout
  * @returns {{ tookMs: number, count: number } | null} the median of those that have succeeded before it; null: too few, or nobody can tell

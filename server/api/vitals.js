@@ -20,7 +20,7 @@ const FIGURES = /** @type {Record<ColumnName, z.ZodNullable<z.ZodNumber>>} */ (O
 /** Vitals of a worker in one second; null: unknown. */
 export const SAMPLE = z.strictObject({ at: TIME, ...FIGURES }).meta({ id: 'Sample' })
 
-const VALUES = z.record(z.string(), z.array(z.number().nullable())).describe('by name of the column; null where nothing is known')
+const VALUES = z.record(z.string(), z.array(z.number().nullable())).describe('values by the name of the column; null: not known')
 
 const SLOTS = z.string().regex(/^(?:all|none|[1-9]\d{0,2})$/).transform((text) => text === 'all' || text === 'none' ? text : Number(text)).optional()
   .meta({ description: 'all, none or the number of a slot', as: { type: 'string', pattern: '^(all|none|[1-9][0-9]{0,2})$' } })
@@ -31,10 +31,10 @@ const SERIES = z.strictObject({
   stepMs: NUMBER,
   since: TIME,
   until: TIME,
-  time: z.array(z.int()).describe('where each step begins, in seconds since the epoch'),
+  time: z.array(z.int()).describe('the start of each step, in seconds since the epoch'),
   cluster: VALUES,
   slots: z.array(z.strictObject({ slot: NUMBER, columns: VALUES })),
-  next: TIME.nullable().describe('from where to ask again, where this was too much for one answer')
+  next: TIME.nullable().describe('the `since` of the next request if the range was too long for one answer; null: it was not')
 }).meta({ id: 'Series' })
 
 const COLUMN_LIST = {
@@ -57,7 +57,7 @@ export function vitalsResources ({ deck, now }) {
     '/vitals': {
       GET: operation({
         name: 'getVitals',
-        summary: 'The vitals of the workers over time, as columns',
+        summary: 'Returns the vitals of the workers over time, as columns',
         role: 'viewer',
         problems: ['history-unavailable'],
         answer: SERIES,

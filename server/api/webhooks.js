@@ -5,23 +5,23 @@ import { parseId } from './input.js'
 
 /** @typedef {z.infer<typeof DELIVERY>} Delivery */
 const DELIVERY = z.strictObject({
-  id: NUMBER.describe('of this webhook alone'),
-  at: TIME.describe('when it was tried first'),
+  id: NUMBER.describe('a number of this webhook'),
+  at: TIME.describe('the first try'),
   event: z.strictObject({ id: NUMBER, type: z.string() }),
-  attempt: COUNT.describe('how many tries were begun'),
+  attempt: COUNT.describe('how many tries so far'),
   state: z.enum(['pending', 'delivered', 'failed']),
-  status: z.int().nullable().describe('of the last answer'),
-  durationMs: COUNT.nullable().describe('of the last try'),
-  error: z.string().nullable().describe('why the last try was not enough'),
+  status: z.int().nullable().describe('the HTTP status of the last answer'),
+  durationMs: COUNT.nullable().describe('how long the last try took'),
+  error: z.string().nullable().describe('why the last try failed'),
   nextAttemptAt: TIME.nullable()
 }).meta({ id: 'Delivery' })
 
 /** @typedef {z.infer<typeof WEBHOOK>} Webhook */
 const WEBHOOK = z.strictObject({
   id: NUMBER.describe('its place in the configuration'),
-  url: z.string().meta({ description: 'without what may be a secret', examples: ['https://example.com/hook?token=…'] }),
-  events: z.array(z.string()).describe('that it is told of'),
-  waiting: COUNT.describe('messages that are still to be delivered, the one that is under way included'),
+  url: z.string().meta({ description: 'the address without its secrets', examples: ['https://example.com/hook?token=…'] }),
+  events: z.array(z.string()).describe('the events that are sent to it'),
+  waiting: COUNT.describe('how many messages are still to be delivered'),
   deliveries: z.array(DELIVERY).describe('the last 20, newest first')
 }).meta({ id: 'Webhook' })
 
@@ -35,8 +35,8 @@ export function webhookResources ({ deck }) {
     '/webhooks': {
       GET: operation({
         name: 'listWebhooks',
-        summary: 'Webhooks, with their last deliveries',
-        description: 'What this master has sent since its start.',
+        summary: 'Lists the webhooks with their last deliveries',
+        description: 'Only deliveries since the start of this master are listed.',
         role: 'viewer',
         cli: 'clusterdeck webhooks',
         answer: listOf(WEBHOOK),
@@ -47,7 +47,7 @@ export function webhookResources ({ deck }) {
     '/webhooks/:id/test': {
       POST: operation({
         name: 'testWebhook',
-        summary: 'Sends a test to one webhook, once',
+        summary: 'Sends a test message to one webhook, without a retry',
         role: 'operator',
         cli: 'clusterdeck webhooks test 1',
         status: 202,
@@ -60,7 +60,7 @@ export function webhookResources ({ deck }) {
     '/webhooks/:id/deliveries/:n/retry': {
       POST: operation({
         name: 'retryDelivery',
-        summary: 'Sends again what was not delivered, once',
+        summary: 'Sends a failed delivery again, without a retry',
         role: 'operator',
         cli: 'clusterdeck webhooks retry 1 7',
         path: { n: ID_PARAMETER.describe('the id of a delivery') },

@@ -1,13 +1,13 @@
 import { HOUR_MS, barsOf, endOfHour } from './bars.js'
 
 /**
- * How often a group crashed, as graphs.
+ * Draws how often a group crashed.
  * @typedef {ReturnType<typeof frequencyOf>} Frequency
  */
 
 const DAY_MS = 24 * HOUR_MS
 
-/** How much time the graph and each of its bars cover. */
+/** The time that the graph and each of its bars cover. */
 const SPANS = Object.freeze({
   day: { label: 'Last 24 hours', bars: 24, barMs: HOUR_MS, unit: 'h' },
   month: { label: 'Last 30 days', bars: 30, barMs: DAY_MS, unit: 'd' }

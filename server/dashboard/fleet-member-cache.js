@@ -24,7 +24,7 @@ const AGAIN_MS = 1000
 const ANSWER_WITHIN_MS = 5000
 const KEPT_MS = 60_000
 const SHOWN_LINES = 40
-/** For all logs of a member together; each slot has two. */
+/** The limit for all logs of a member together; each slot has two. */
 const ASKED_LINES = 240
 const MAX_WORKERS = 1024
 const MAX_LINES = 10_000

@@ -10,7 +10,7 @@ import { SPARK_BOX } from './sparkline.js'
  * @typedef {ReturnType<typeof createObservations>} Observations
  */
 
-/** How long one point of a line covers. */
+/** One point of a line covers this time. */
 const STEP_MS = 10_000
 const STEPS = 30
 const PADDING = 3

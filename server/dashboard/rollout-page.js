@@ -104,7 +104,7 @@ function storyOf (rollout, { deck, history, usual, now, isRunning }) {
 }
 
 /**
- * From its start to its end. For a running rollout, to now in whole steps, so that the page does not change all the time.
+ * The axis ends with the rollout. While it runs, the axis ends now, in whole steps, so that the page does not change all the time.
  * @param {RolloutView} rollout @param {{ now: number, isRunning: boolean }} parts
  * @returns {{ startMs: number, endMs: number, lengthMs: number }} wall time, ms
  */
