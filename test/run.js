@@ -24,6 +24,12 @@ const STAGES = [
 ]
 const SLOW_MS = 30_000
 
+// Each process reads the extra certificates of the machine when it starts, which takes longer than the rest of a start; and a
+// run starts a thousand. Here nobody but npm meets a stranger: test/cluster/install.test.js gives it them back.
+const { NODE_EXTRA_CA_CERTS } = process.env
+if (NODE_EXTRA_CA_CERTS !== undefined) process.env.TEST_EXTRA_CA_CERTS = NODE_EXTRA_CA_CERTS
+delete process.env.NODE_EXTRA_CA_CERTS
+
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { lanes: { type: 'string' } } })
 const stages = positionals.length > 0
   ? [{ files: positionals.map((file) => path.resolve(file)), lanes: LANES }]

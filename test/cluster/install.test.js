@@ -12,7 +12,8 @@ import { rareTest } from '../support/rare.js'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PATIENCE_MS = 120_000
 const run = promisify(execFile)
-const { PORT: _, ...env } = process.env
+const { PORT: _, TEST_EXTRA_CA_CERTS: certificates, ...others } = process.env
+const env = certificates === undefined ? others : { ...others, NODE_EXTRA_CA_CERTS: certificates }
 const [installation] = /(?<=^## Install\n(?:.*\n)+? {4})npm .*/m.exec(read('README.md')) ?? ['']
 const [runsInTheClone] = /(?<=`)npx \. start app\.js(?=`)/.exec(read('README.md')) ?? ['']
 

@@ -10,7 +10,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
-import { rareOnly } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { openDatagramSocket, openSocket, passing, withoutNativeCalls } from '../support/service-manager.js'
 
 const APP = 'listens-where-told.js'
@@ -108,7 +108,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     assert.deepEqual(await deck.history('type=socket.unused'), [])
   })
 
-  test('sockets that were passed to another process are not taken', async (t) => {
+  rareTest('sockets that were passed to another process are not taken', async (t) => {
     const socket = openSocket(t)
     const launch = { ...passing([socket], ['web']), through: [] }
     const deck = await startDeck(t, 'answers-with-pid.js', { launch, env: { LISTEN_PID: '1' }, workers: 1 })
