@@ -6,18 +6,20 @@ import { unitOf } from './unit.js'
 /** @typedef {import('./convert.js').Conversion} Conversion */
 
 /**
- * The text of `clusterdeck.config.mjs`.
+ * Writes the text of `clusterdeck.config.mjs`.
  * @param {Conversion} conversion
- * @param {{ source: string, remarks?: string[] }} from `source`: what it is made from; `remarks`: what its reader has to know first
+ * @param {{ source: string, remarks?: string[] }} from `source`: the file that was read; `remarks`: come first
  */
 export function configText ({ apps, foreign, items }, { source, remarks = [] }) {
   const isAlone = apps.length === 1
-  const modules = [...new Set(apps.flatMap(({ settings }) => [...settings.values()].flatMap((value) => value instanceof Expression ? value.needs ?? [] : [])))]
+  const values = apps.flatMap(({ settings }) => [...settings.values()])
+  const modules = [...new Set(values.flatMap((value) => value instanceof Expression ? value.needs ?? [] : []))]
+  const start = isAlone ? 'it by: clusterdeck start' : 'all by: clusterdeck up'
   const config = isAlone
     ? `export default {\n${appText(apps[0], '  ')}\n}`
     : `export default {\n  apps: {\n${apps.map((app) => `    ${propertyName(app.name)}: {\n${appText(app, '      ')}\n    }`).join(',\n')}\n  }\n}`
   return [
-    [commentLines(`Made by clusterdeck import from ${source}. Start ${isAlone ? 'it by: clusterdeck start' : 'all by: clusterdeck up'}`), ...remarks.map((remark) => commentLines(remark))].join('\n'),
+    [`Made by clusterdeck import from ${source}. Start ${start}`, ...remarks].map((remark) => commentLines(remark)).join('\n'),
     ...(modules.length > 0 ? [modules.map((name) => `import ${name} from 'node:${name}'`).join('\n')] : []),
     config,
     ...items.map(({ key, note }) => commentLines(`Left out: ${key}. ${note}`)),
@@ -35,7 +37,7 @@ function appText ({ settings, items, notes }, indent) {
 }
 
 /**
- * What has to be known about an option, where it is the first that its key has become.
+ * Collects the remarks on an option, and those of keys whose first option it is.
  * @param {string} name @param {App['items']} items @param {App['notes']} notes
  */
 function notesOf (name, items, notes) {
@@ -49,13 +51,16 @@ function groupText (fields, indent) {
   return heads.map((head, index) => {
     const here = fields.filter(({ path }) => path[0] === head)
     const end = index === heads.length - 1 ? '' : ','
-    if (here[0].path.length > 1) return `${indent}${head}: {\n${groupText(here.map((field) => ({ ...field, path: field.path.slice(1) })), `${indent}  `)}\n${indent}}${end}`
+    if (here[0].path.length > 1) {
+      const inner = here.map((field) => ({ ...field, path: field.path.slice(1) }))
+      return `${indent}${head}: {\n${groupText(inner, `${indent}  `)}\n${indent}}${end}`
+    }
     const [{ value, notes }] = here
     return [...notes.map((note) => commentLines(note, indent, '  ')), `${indent}${head}: ${literalOf(value, indent)}${end}`].join('\n')
   }).join('\n')
 }
 
-/** As the manual lists them. @param {[string, unknown]} one @param {[string, unknown]} other */
+/** Sorts options as the schema lists them. @param {[string, unknown]} one @param {[string, unknown]} other */
 function byPlace ([one], [other]) {
   return placeOf(one) - placeOf(other)
 }
@@ -67,7 +72,7 @@ function placeOf (name) {
 }
 
 /**
- * What to do with a program that Node does not run.
+ * Says what to do with a program that Node does not run.
  * @param {import('./convert.js').ForeignApp} app
  */
 export function foreignText (app) {

@@ -9,14 +9,14 @@ import { Expression, SPREAD } from './literal.js'
 import { programOf } from './program.js'
 
 /**
- * What becomes of one key. `to`: names of options; `note`: what is to know, or why it is left out.
+ * The outcome of one key. `to`: names of options; `note`: a remark, or why it is left out.
  * @typedef {{ key: string, fate: import('./keys.js').Fate, to: string[], note: string | null }} Item
  *
  * @typedef {object} App
- * @property {string} name  that a config file can have below `apps`
- * @property {Map<string, any>} settings  values by the name of the option
+ * @property {string} name  its name below `apps` in a config file
+ * @property {Map<string, unknown>} settings  values by the name of the option
  * @property {Item[]} items
- * @property {{ option: string, text: string }[]} notes  what no key says
+ * @property {{ option: string, text: string }[]} notes  remarks that belong to no key
  *
  * @typedef {object} ForeignApp one that Node does not run
  * @property {string} name
@@ -28,12 +28,12 @@ import { programOf } from './program.js'
  */
 
 const MAX_NAME = 60
-const LONG_NAMES = Object.freeze(/** @type {Record<string, string>} */ (Object.fromEntries(
-  Object.entries(KEYS).flatMap(([key, { also = [] }]) => [key, ...also].map((name) => [name, key]))
-)))
+const IS_DEFAULT = 'not needed: it is the default'
+/** @type {Readonly<Record<string, string>>} */
+const LONG_NAMES = Object.fromEntries(Object.entries(KEYS).flatMap(([key, { also = [] }]) => [key, ...also].map((name) => [name, key])))
 
 /**
- * What PM2 is told about its apps, as options.
+ * Converts what PM2 is told about its apps to options.
  * @param {unknown} ecosystem  what the file exports: a list of apps, an object with `apps`, or one app
  * @param {object} how
  * @param {string} how.folder  what relative paths start from
@@ -62,10 +62,14 @@ export function convertEcosystem (ecosystem, { folder, target, look, envName }) 
 /** @param {unknown} ecosystem @returns {Record<string, unknown>[]} */
 function appsOf (ecosystem) {
   const found = isObject(ecosystem) ? ecosystem.apps ?? ecosystem.pm2 ?? (isApp(ecosystem) ? ecosystem : undefined) : ecosystem
-  if (found === undefined || found === null) throw new DeckError('invalid-config', `expected a list of apps, an object with "apps", or an app with "script", received ${isObject(ecosystem) ? 'an object without these' : 'nothing'}`)
+  if (found === undefined || found === null) {
+    const received = isObject(ecosystem) ? 'an object without these' : 'nothing'
+    throw new DeckError('invalid-config', `expected a list of apps, an object with "apps", or an app with "script", received ${received}`)
+  }
   return [found].flat().map((app, index) => {
     if (isObject(app)) return app
-    throw new DeckError('invalid-config', `apps[${index}]: expected an object, received ${Array.isArray(app) ? 'a list' : app === null ? 'null' : `a ${typeof app}`}`)
+    const received = Array.isArray(app) ? 'a list' : app === null ? 'null' : `a ${typeof app}`
+    throw new DeckError('invalid-config', `apps[${index}]: expected an object, received ${received}`)
   })
 }
 
@@ -78,16 +82,18 @@ function isApp (object) {
 function checkEnvironment (apps, envName) {
   const known = new Set(apps.flatMap(environmentsOf))
   if (envName === undefined || known.has(envName)) return
-  throw new DeckError('usage', `--env: expected ${known.size > 0 ? `one of ${[...known].join(', ')}` : 'a name for which an app has env_<name>, and none has any'}, received ${JSON.stringify(envName)}${didYouMean(envName, known)}`)
+  const expected = known.size > 0 ? `one of ${[...known].join(', ')}` : 'a name for which an app has env_<name>, and none has any'
+  throw new DeckError('usage', `--env: expected ${expected}, received ${JSON.stringify(envName)}${didYouMean(envName, known)}`)
 }
 
-/** Each once, and such as a config file can have. @param {Record<string, unknown>[]} apps @param {string | undefined} envName @returns {string[]} */
+/** Makes names that are unique and that a config file can have. @param {Record<string, unknown>[]} apps @param {string | undefined} envName */
 function namesOf (apps, envName) {
   /** @type {string[]} */
   const names = []
   for (const app of apps) {
     const { name, script, append_env_to_name: isAppended } = byLongName(app).values
-    const wanted = typeof name === 'string' && name !== '' ? name : typeof name === 'number' ? String(name) : typeof script === 'string' ? path.parse(script).name : ''
+    const ofScript = typeof script === 'string' ? path.parse(script).name : ''
+    const wanted = typeof name === 'number' ? String(name) : typeof name === 'string' && name !== '' ? name : ofScript
     const full = isAppended && envName !== undefined ? `${wanted}-${envName}` : wanted
     const plain = full.replace(/[^\w.-]+/g, '-').replace(/^[^A-Za-z\d]+|-+$/g, '').slice(0, MAX_NAME) || 'app'
     let free = plain
@@ -98,7 +104,7 @@ function namesOf (apps, envName) {
 }
 
 /**
- * By the names that PM2 itself goes on with; of two of the same meaning the first one counts.
+ * Renames keys to the names that PM2 uses inside. Of two with the same meaning the first one counts.
  * @param {Record<string, unknown>} app
  */
 function byLongName (app) {
@@ -128,12 +134,16 @@ function convertApp (given, { name, folder, target, look, envName, deploy }) {
   const cwd = path.resolve(folder, typeof app.cwd === 'string' ? app.cwd : '')
   const { variables, unset, dropped } = environmentOf(app, { envName, deploy })
   const program = programOf(app, { cwd, look })
-  if ('reason' in program) return { name, reason: program.reason, nearest: program.nearest, unit: { command: program.command, cwd, variables } }
+  if ('reason' in program) {
+    const { reason, nearest, command } = program
+    return { name, reason, nearest, unit: { command, cwd, variables } }
+  }
 
   const env = { ...(unset && { [SPREAD]: unset }), ...variables, ...program.env }
   const inFile = (/** @type {string} */ file) => relativeTo(target, path.resolve(folder, file))
   /** @type {import('./keys.js').Scene} */
   const scene = { app, program, env, path: inFile, envName }
+  /** @type {Map<string, unknown>} */
   const settings = new Map()
   const items = Object.entries(given).map(([key, value]) => itemOf(key, value))
   if (!settings.has('env') && Object.keys(env).length > 0) settings.set('env', env)
@@ -141,7 +151,7 @@ function convertApp (given, { name, folder, target, look, envName, deploy }) {
   const notes = [
     ...program.notes.map((text) => ({ option: 'entry', text })),
     ...dropped.map((each) => ({ option: 'entry', text: `env: ${each} is left out, as no environment can hold it.` })),
-    ...(settings.has('workers') ? [] : [{ option: 'workers', text: 'PM2 runs one process unless told otherwise. Two or more survive the end of one, and share the port.' }])
+    ...(settings.has('workers') ? [] : [{ option: 'workers', text: 'PM2 runs one process by default. With two or more, the app survives the end of one.' }])
   ]
   if (!settings.has('workers')) settings.set('workers', 1)
   return { name, settings, items, notes }
@@ -149,13 +159,13 @@ function convertApp (given, { name, folder, target, look, envName, deploy }) {
   /** @param {string} key @param {unknown} value @returns {Item} */
   function itemOf (key, value) {
     const long = ownValue(LONG_NAMES, key)
-    if (long !== undefined && value !== undefined && value !== null && givenAs.get(long) !== key) return leftOutItem(key, `${givenAs.get(long)} says the same, and counts`)
     if (long === undefined) return environmentItem(key, value) ?? leftOutItem(key, `PM2 does not know it either${didYouMean(key, Object.keys(LONG_NAMES))}`)
     const row = KEYS[long]
-    if (value === undefined || value === null) return { key, fate: row.fate, to: [], note: 'not said, so the default counts' }
-    if (row.usual?.includes(value)) return { key, fate: row.fate === 'left out' ? 'carried over' : row.fate, to: [], note: 'nothing to say: it is so anyway' }
+    if (value === undefined || value === null) return { key, fate: row.fate, to: [], note: 'not set, so the default counts' }
+    if (givenAs.get(long) !== key) return leftOutItem(key, `${givenAs.get(long)} means the same, and counts`)
+    if (row.usual?.includes(value)) return { key, fate: row.fate === 'left out' ? 'carried over' : row.fate, to: [], note: IS_DEFAULT }
     const outcome = row.read ? row.read(value, scene) : { left: row.about }
-    if (outcome === null) return { key, fate: 'carried over', to: [], note: 'nothing to say: it is so anyway' }
+    if (outcome === null) return { key, fate: 'carried over', to: [], note: IS_DEFAULT }
     if ('left' in outcome) return leftOutItem(key, outcome.left)
     const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each)).find((each) => each !== null)
     if (refused) return leftOutItem(key, refused)
@@ -181,23 +191,27 @@ function leftOutItem (key, note) {
 
 /** @param {Record<string, unknown>} ecosystem @returns {Item[]} */
 function fileItems (ecosystem) {
-  const other = Object.keys(ecosystem).filter((key) => key !== (ecosystem.apps === undefined || ecosystem.apps === null ? 'pm2' : 'apps'))
-  return other.map((key) => leftOutItem(key, ownValue(FILE_KEYS, key)?.about ?? `PM2 does not know it either${didYouMean(key, ['apps', ...Object.keys(FILE_KEYS)])}`))
+  const ofApps = ecosystem.apps === undefined || ecosystem.apps === null ? 'pm2' : 'apps'
+  const known = ['apps', ...Object.keys(FILE_KEYS)]
+  return Object.keys(ecosystem).filter((key) => key !== ofApps).map((key) => {
+    return leftOutItem(key, ownValue(FILE_KEYS, key)?.about ?? `PM2 does not know it either${didYouMean(key, known)}`)
+  })
 }
 
 /**
- * Whatever the file says, the config file is to load.
+ * The config file must load, whatever the file of PM2 says.
  * @param {string} name of an option @param {unknown} value @returns {string | null} why it cannot be the value
  */
 function refusalOf (name, value) {
   if (value instanceof Expression) return null
-  const option = /** @type {import('../config/options.js').Option} */ (OPTIONS.find((each) => each.name === name))
-  const bare = name === 'env' ? Object.fromEntries(Object.entries(/** @type {object} */ (value)).filter(([, each]) => !(each instanceof Expression))) : value
+  const option = OPTIONS.find((each) => each.name === name)
+  if (!option) return `there is no option ${name}`
+  const bare = name === 'env' && isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, each]) => !(each instanceof Expression))) : value
   const nested = option.path.reduceRight((/** @type {unknown} */ inner, key) => ({ [key]: inner }), bare)
   return SCHEMA.safeParse(nested).success ? null : `expected ${option.expected}`
 }
 
-/** Below the config file by a path from there, elsewhere as it is. @param {string} folder @param {string} file absolute @returns {string} */
+/** Makes a path relative if the file is near the config file. @param {string} folder @param {string} file absolute @returns {string} */
 function relativeTo (folder, file) {
   const relative = path.relative(folder, file)
   if (relative === '') return '.'

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { runInThisContext } from 'node:vm'
+import { errorText } from '../errors.js'
 import { toPlain } from './plain.js'
 
 /** Runs one file of PM2 and sends what it exports; see ecosystem-file.js. */
@@ -8,8 +9,8 @@ import { toPlain } from './plain.js'
 const [, , file] = process.argv
 try {
   process.send?.(toPlain(file.endsWith('.json') ? looseJson(file) : await exportedValue(file)))
-} catch (/** @type {any} */ error) {
-  process.send?.({ reason: String(error?.message ?? error) })
+} catch (error) {
+  process.send?.({ reason: errorText(error) })
 }
 
 /** @param {string} file */
@@ -18,7 +19,7 @@ async function exportedValue (file) {
   return value ?? named
 }
 
-/** With comments and commas at the end, which PM2 takes: it reads JSON as JavaScript. @param {string} file */
+/** PM2 reads JSON as JavaScript, so it takes comments and trailing commas. @param {string} file */
 function looseJson (file) {
   return runInThisContext(`(${readFileSync(file, 'utf8')}\n)`, { filename: file })
 }

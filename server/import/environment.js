@@ -1,24 +1,24 @@
 import { isObject } from '../config/is-object.js'
 import { Expression, literalOf } from './literal.js'
 
-/** @typedef {Record<string, string | null>} Variables null: one that is not to be set */
+/** @typedef {Record<string, string | null>} Variables null: the variable is not set */
 /**
  * @typedef {object} Environment
  * @property {Variables} variables
- * @property {Expression | null} unset  variables of the shell that the app is not to see
- * @property {string[]} dropped  names of what no environment can hold
+ * @property {Expression | null} unset  variables of the shell that the app must not see
+ * @property {string[]} dropped  names that no environment can hold
  */
 
 const ENV_KEY = /^env_(\S+)$/
 
-/** The names that `--env` can have. @param {Record<string, unknown>} app @returns {string[]} */
+/** Lists the names that `--env` can have. @param {Record<string, unknown>} app @returns {string[]} */
 export function environmentsOf (app) {
   return Object.keys(app).flatMap((key) => key !== 'env_file' && isObject(app[key]) ? ENV_KEY.exec(key)?.[1] ?? [] : [])
 }
 
 /**
- * What PM2 adds to the environment of an app: env, over it the variables of the deploy, over them env_<name>. It puts
- * `port` over the PORT of env.
+ * Collects what PM2 adds to the environment of an app: env, over it the variables of the deploy, over them env_<name>. `port`
+ * overrides the PORT of env.
  * @param {Record<string, unknown>} app
  * @param {{ envName?: string, deploy?: unknown }} how
  * @returns {Environment}
@@ -39,13 +39,14 @@ export function environmentOf (app, { envName, deploy }) {
   }
 }
 
-/** PM2 leaves out each variable in whose name one of these is. @param {string[]} parts */
+/** PM2 leaves out each variable whose name has one of these parts. @param {string[]} parts */
 function unsetAll (parts) {
   const list = literalOf(parts.filter((part) => part !== ''), '    ')
-  return new Expression(`Object.fromEntries(Object.keys(process.env).filter((name) => ${list}.some((part) => name.includes(part))).map((name) => [name, null]))`)
+  const names = `Object.keys(process.env).filter((name) => ${list}.some((part) => name.includes(part)))`
+  return new Expression(`Object.fromEntries(${names}.map((name) => [name, null]))`)
 }
 
-/** As PM2 hands it on. @param {unknown} value */
+/** Makes a text of a value as PM2 does. @param {unknown} value */
 function textOf (value) {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

@@ -3,25 +3,26 @@ import { Expression } from './literal.js'
 import { bytesOf, integerOf, isOn, millisecondsOf, wordsOf } from './values.js'
 
 /**
- * What becomes of each key that PM2 knows (lib/API/schema.json of PM2 7, and what its code reads besides).
+ * The outcome of each key that PM2 knows (lib/API/schema.json of PM2 7, and others that its code reads).
  *
  * @typedef {'carried over' | 'replaced' | 'left out'} Fate
- * @typedef {{ set: Record<string, unknown>, note?: string } | { left: string } | null} Outcome  `set`: values by the name of the option; null: nothing has to be said
+ * `set`: values by the name of the option; null: the default is right.
+ * @typedef {{ set: Record<string, unknown>, note?: string } | { left: string } | null} Outcome
  *
- * @typedef {object} Scene what a key is read in
+ * @typedef {object} Scene  the app around a key
  * @property {Record<string, unknown>} app  by PM2's own names of the keys
  * @property {import('./program.js').Program} program
  * @property {Record<string, unknown>} env  for the option of that name
- * @property {(file: string) => string} path  as the config file is to have it
+ * @property {(file: string) => string} path  of the file, for the config file
  * @property {string | undefined} envName
  *
  * @typedef {object} Row
  * @property {string[]} [also]  its other names
  * @property {Fate} fate  of a value that can be read
- * @property {string} becomes  for the manual: options, or what is nearest
- * @property {string} about  for the manual, and for the config file where it is left out: a sentence
+ * @property {string} becomes  for the manual: options, or the nearest of them
+ * @property {string} about  a sentence for the manual, and for the config file if the key is left out
  * @property {unknown[]} [usual]  values that change nothing here
- * @property {(value: any, scene: Scene) => Outcome} [read]  without it, it is left out
+ * @property {(value: unknown, scene: Scene) => Outcome} [read]  without it, it is left out
  */
 
 const MAX_PORT_PER_SLOT = 65535 - MAX_WORKERS
@@ -31,16 +32,26 @@ const PM2_LONGEST_DELAY_MS = 15_000
 const PM2_BACKOFF_RESET_MS = 30_000
 const READY_TIMEOUT_MS = 30_000
 const CRON = /^\s*(?:[\w*,/?#+.-]+\s+){4,5}[\w*,/?#+.-]+\s*$/
-const CRON_NAMES = /** @type {Readonly<Record<string, string>>} */ (Object.freeze({ '@yearly': '0 0 1 1 *', '@annually': '0 0 1 1 *', '@monthly': '0 0 1 * *', '@weekly': '0 0 * * 0', '@daily': '0 0 * * *', '@midnight': '0 0 * * *', '@hourly': '0 * * * *' }))
-const LOG_FOLDER = 'The output of each worker goes to a file of its own in the data folder, rotated by size; `clusterdeck logs` prints them together'
+/** @type {Readonly<Record<string, string>>} */
+const CRON_NAMES = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *'
+}
+const LOG_FOLDER = 'Each worker writes to its own file in the data folder, rotated by size; `clusterdeck logs` prints them together'
+const ONE_PORT = 'PM2 runs separate processes in this mode; here all workers share one port.'
 
 /** @type {Readonly<Record<string, Row>>} */
-export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
+export const KEYS = {
   script: {
     also: ['exec', 'cmd', 'command'],
     fate: 'carried over',
     becomes: '`entry`',
-    about: 'A file, an installed program or `npm`, `npx`, `yarn`, `pnpm`. A line such as `node app.js --port 80` is taken apart; one that needs a shell is left out.',
+    about: 'A file, an installed program or `npm`, `npx`, `yarn`, `pnpm`. A line such as `node app.js --port 80` is split. A line for a shell is left out.',
     read: (_value, { program, path }) => ({
       set: {
         entry: program.isCommand ? program.entry : plainEntry(path(program.entry)),
@@ -52,7 +63,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   args: {
     fate: 'carried over',
     becomes: '`args`',
-    about: 'A text is cut at blanks, and keeps what stands in quotes together, as PM2 does it.',
+    about: 'A text is cut at blanks, but not within quotes, as in PM2.',
     read: (_value, { program }) => program.args.length > 0 ? { set: { args: program.args } } : null
   },
   node_args: {
@@ -60,15 +71,21 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     fate: 'carried over',
     becomes: '`execArgv`',
     about: 'Options of node itself.',
-    read: (_value, { program: { execArgv, args } }) => execArgv.length > 0 ? { set: { execArgv } } : args.length > 0 ? { set: { args } } : null
+    read (_value, { program: { execArgv, args } }) {
+      if (execArgv.length > 0) return { set: { execArgv } }
+      return args.length > 0 ? { set: { args } } : null
+    }
   },
   exec_interpreter: {
     also: ['interpreter', 'execInterpreter'],
     fate: 'replaced',
     becomes: 'the Node that runs clusterdeck',
-    about: 'A program that Node does not run is left out, with a systemd unit for it. `tsx`, `ts-node` and their like become the entry. Another version of Node: start clusterdeck by it.',
+    about: 'A program that Node does not run is left out, with a systemd unit for it. `tsx`, `ts-node` and the like become the entry. clusterdeck runs all on its own Node.',
     usual: ['node', 'none', 'nodejs'],
-    read: (_value, { program: { notes } }) => ({ set: {}, note: notes.find((note) => note.startsWith('exec_interpreter:'))?.replace(/^exec_interpreter: /, '') })
+    read (_value, { program: { notes } }) {
+      const note = notes.find((each) => each.startsWith('exec_interpreter:'))
+      return { set: {}, note: note?.replace(/^exec_interpreter: /, '') }
+    }
   },
   cwd: {
     fate: 'carried over',
@@ -79,13 +96,13 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   env: {
     fate: 'carried over',
     becomes: '`env`',
-    about: 'Numbers become texts, objects JSON, as PM2 does it.',
+    about: 'Numbers become texts, and objects JSON, as in PM2.',
     read: (value, { env }) => typeof value === 'object' ? withEnv(env) : notRead('an object')
   },
   'env_<name>': {
     fate: 'carried over',
     becomes: '`env`, with `--env <name>`',
-    about: 'Over `env`. The variables of `deploy.<name>.env` come between them. Without `--env` they are left out.'
+    about: 'It overrides `deploy.<name>.env`, which overrides `env`. Without `--env` it is left out.'
   },
   env_file: {
     also: ['envFile'],
@@ -100,40 +117,46 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     becomes: '`env`, with `null`',
     about: '`true` is left out: `env -i PATH="$PATH" clusterdeck start` begins with an empty environment.',
     usual: [false, ''],
-    read: (value, { env }) => value !== true && Object.keys(env).length > 0 ? withEnv(env) : { left: 'PM2 hands the app no variable of the shell. Nearest: env -i PATH="$PATH" clusterdeck start' }
+    read (value, { env }) {
+      if (value !== true && Object.keys(env).length > 0) return withEnv(env)
+      return { left: 'the app gets no variable of the shell. Nearest: env -i PATH="$PATH" clusterdeck start' }
+    }
   },
   port: {
     fate: 'carried over',
     becomes: '`env.PORT`',
-    about: 'Over the `PORT` of `env`, below that of `env_<name>`, as PM2 does it.',
+    about: 'It overrides the `PORT` of `env`; that of `env_<name>` overrides it, as in PM2.',
     usual: [0],
     read: (_value, { env }) => withEnv(env)
   },
   instances: {
     fate: 'carried over',
     becomes: '`workers`',
-    about: '`0` and `max` are one for each CPU. `-1` is one fewer, counted where the app starts. Without it: 1.',
+    about: '`0` and `max` mean one for each CPU. `-1` means one fewer, counted where the app starts. Without it: 1.',
     read: workersOf
   },
   exec_mode: {
     also: ['execMode'],
     fate: 'replaced',
     becomes: 'shared sockets',
-    about: 'Workers always share what they listen on, as in cluster mode. In fork mode several instances need a port each: see `increment_var`.',
-    read: (value, { app }) => isFork(value) && (integerOf(app.instances) ?? 1) !== 1 ? { set: {}, note: 'PM2 runs separate processes in this mode; here all workers share one port.' } : { set: {}, note: 'Workers always share what they listen on.' }
+    about: 'Workers always share their port, as in cluster mode. In fork mode each instance needs its own port: see `increment_var`.',
+    read (value, { app }) {
+      const isSeparate = isFork(value) && (integerOf(app.instances) ?? 1) !== 1
+      return { set: {}, note: isSeparate ? ONE_PORT : 'Workers always share their port.' }
+    }
   },
   increment_var: {
     also: ['incrementVar'],
     fate: 'replaced',
     becomes: '`portPerSlot`',
-    about: 'For `PORT`: all workers share the port itself, and worker N has port + N besides. Another variable: count from `NODE_APP_INSTANCE`, which is 0, 1, 2, ….',
+    about: 'For `PORT`: all workers share the port, and worker N also has port + N. For another variable, count from `NODE_APP_INSTANCE` (0, 1, 2, …).',
     read: portPerSlotOf
   },
   instance_var: {
     also: ['instanceVar'],
     fate: 'carried over',
     becomes: '`instanceVariable`',
-    about: 'It counts the workers of one app from 0 on.',
+    about: 'It counts the workers of one app from 0.',
     usual: ['NODE_APP_INSTANCE'],
     read: (value) => ({ set: { instanceVariable: value } })
   },
@@ -155,18 +178,19 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     also: ['maxMemoryRestart'],
     fate: 'carried over',
     becomes: '`recycle.maxRssBytes`',
-    about: 'The next worker is ready before the old one drains. PM2 looks every 30 seconds, clusterdeck acts after 5. At least 16 MiB.',
+    about: 'The next worker is ready before the old one drains. PM2 checks every 30 s, clusterdeck acts after 5 s. At least 16 MiB.',
     read (value) {
       const bytes = bytesOf(value)
       if (bytes === null) return notRead('a size such as "300M"')
-      return bytes >= LEAST_RSS_BYTES ? { set: { 'recycle.maxRssBytes': bytes }, note: asGiven(value, bytes) } : { left: `${shownValue(value)} is less than a Node process takes. Nearest: recycle.maxRssBytes, from 16 MiB` }
+      if (bytes >= LEAST_RSS_BYTES) return { set: { 'recycle.maxRssBytes': bytes }, note: asGiven(value, bytes) }
+      return { left: `${shownValue(value)} is less than a Node process takes. Nearest: recycle.maxRssBytes, from 16 MiB` }
     }
   },
   wait_ready: {
     also: ['waitReady'],
     fate: 'carried over',
     becomes: '`ready.signal: "message"`',
-    about: "`process.send('ready')`. A worker that does not send it within `ready.timeoutMs` has failed; PM2 takes it for ready.",
+    about: "`process.send('ready')`. A worker that does not send it within `ready.timeoutMs` has failed; in PM2 it counts as ready.",
     usual: [false],
     read: (value) => isOn(value) ? { set: { 'ready.signal': 'message' } } : null
   },
@@ -174,69 +198,71 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     also: ['listenTimeout'],
     fate: 'replaced',
     becomes: '`ready.timeoutMs`',
-    about: 'PM2 goes on after it, ready or not; here a worker that takes longer has failed. So only more than the default of 30 seconds is carried over.',
+    about: 'After this time PM2 goes on anyway; here the worker has failed. So only a time of more than 30 s, the default, is carried over.',
     read (value) {
       const ms = millisecondsOf(value)
       if (ms === null) return notRead('a time')
-      return ms > READY_TIMEOUT_MS ? { set: { 'ready.timeoutMs': ms }, note: asGiven(value, ms) } : { left: 'PM2 goes on after it, ready or not; here a worker that takes longer has failed, so the default of 30 seconds stays. Nearest: ready.timeoutMs' }
+      if (ms > READY_TIMEOUT_MS) return { set: { 'ready.timeoutMs': ms }, note: asGiven(value, ms) }
+      return { left: 'after this time PM2 goes on anyway; here the worker has failed, so 30 s stay. Nearest: ready.timeoutMs' }
     }
   },
   kill_timeout: {
     also: ['killTimeout'],
     fate: 'carried over',
     becomes: '`stop.termGraceMs`',
-    about: 'The worker first drains (`drain.deadlineMs`), then gets SIGTERM, where PM2 sends SIGINT, and SIGKILL after that time.',
+    about: 'The worker drains first (`drain.deadlineMs`), then gets SIGTERM (PM2 sends SIGINT), and SIGKILL after this time.',
     read (value) {
       const ms = millisecondsOf(value)
-      return ms === null ? notRead('a time') : { set: { 'stop.termGraceMs': ms }, note: 'PM2 begins with SIGINT; here the worker drains, then gets SIGTERM, and SIGKILL after this time.' }
+      if (ms === null) return notRead('a time')
+      return { set: { 'stop.termGraceMs': ms }, note: 'The worker drains first, then gets SIGTERM (PM2 sends SIGINT), and SIGKILL after this time.' }
     }
   },
   kill_retry_time: {
     also: ['killRetryTime'],
     fate: 'left out',
     becomes: '',
-    about: 'The end of a process is heard at once; nothing has to look for it',
+    about: 'The end of a process is seen at once',
     usual: [100]
   },
   shutdown_with_message: {
     also: ['shutdownWithMessage'],
     fate: 'carried over',
     becomes: '`stop.message: "text"`',
-    about: "The worker gets the message `'shutdown'` once it has drained, and SIGTERM too.",
+    about: "The worker gets the message `'shutdown'` after it has drained, and SIGTERM too.",
     usual: [false],
     read: (value) => isOn(value) ? { set: { 'stop.message': 'text' } } : null
   },
   treekill: {
     fate: 'left out',
     becomes: '',
-    about: 'PM2 ends the children of a process too; here a worker ends its own. Under systemd all that is left ends with the unit',
+    about: 'PM2 also ends the children of a process; here a worker must end its own. systemd ends all of a unit',
     usual: [false]
   },
   restart_delay: {
     also: ['restartDelay'],
     fate: 'replaced',
     becomes: '`restart.minDelayMs`, `restart.maxDelayMs`',
-    about: 'The first replacement comes at once, each further one after this delay.',
+    about: 'The first replacement starts at once, each further one after this delay.',
     usual: [0, '0'],
     read (value, { app }) {
       const ms = millisecondsOf(value)
       if (ms === null) return notRead('a time')
       if (isBackoff(app)) return { left: 'exp_backoff_restart_delay counts, as in PM2' }
-      return { set: { 'restart.minDelayMs': ms, 'restart.maxDelayMs': ms }, note: 'The first replacement comes at once, each further one after this delay.' }
+      return { set: { 'restart.minDelayMs': ms, 'restart.maxDelayMs': ms }, note: 'The first replacement starts at once, each further one after this delay.' }
     }
   },
   exp_backoff_restart_delay: {
     also: ['expBackoffRestartDelay'],
     fate: 'carried over',
     becomes: '`restart.minDelayMs`, `restart.maxDelayMs`, `restart.resetAfterMs`',
-    about: 'The delay doubles, where PM2 takes half as much again, up to the same 15 seconds. 30 seconds of life set it back.',
+    about: 'The delay doubles (PM2 adds half of it), up to 15 s as in PM2. A worker that runs for 30 s resets it.',
     usual: [0, '0'],
     read (value) {
       const ms = millisecondsOf(value)
       if (ms === null) return notRead('a time')
       return {
         set: { 'restart.minDelayMs': ms, 'restart.maxDelayMs': Math.max(ms, PM2_LONGEST_DELAY_MS), 'restart.resetAfterMs': PM2_BACKOFF_RESET_MS },
-        note: 'Doubled each time, up to 15 seconds; set back after 30 seconds of life.'
+        note: 'It doubles each time, up to 15 s; a worker that runs for 30 s resets it.'
       }
     }
   },
@@ -244,22 +270,24 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     also: ['minUptime'],
     fate: 'replaced',
     becomes: '`restart.resetAfterMs`',
-    about: 'A worker that lives longer counts as healthy, and the next delay begins anew. With `exp_backoff_restart_delay` that of PM2 counts.',
+    about: 'A worker that runs longer resets the delay. With `exp_backoff_restart_delay` the 30 s of PM2 count.',
     read (value, { app }) {
       const ms = millisecondsOf(value)
       if (ms === null) return notRead('a time')
-      return isBackoff(app) ? { left: 'the 30 seconds of exp_backoff_restart_delay count. Nearest: restart.resetAfterMs' } : { set: { 'restart.resetAfterMs': ms }, note: asGiven(value, ms) }
+      if (isBackoff(app)) return { left: 'the 30 s of exp_backoff_restart_delay count. Nearest: restart.resetAfterMs' }
+      return { set: { 'restart.resetAfterMs': ms }, note: asGiven(value, ms) }
     }
   },
   max_restarts: {
     also: ['maxRestarts'],
     fate: 'replaced',
     becomes: '`restart.policy: "never"` for 0',
-    about: 'A slot is never given up: it waits longer each time, and is shown and told as crash-looping. Nearest: `restart.intensity.restarts`.',
+    about: 'A slot is never given up: it waits longer each time, and is shown as in a crash loop. Nearest: `restart.intensity.restarts`.',
     read (value) {
       const count = integerOf(value)
       if (count === null) return notRead('a number')
-      return count === 0 ? { set: { 'restart.policy': 'never' } } : { left: 'a slot is never given up: it waits longer each time, and is shown as crash-looping. Nearest: restart.intensity.restarts' }
+      if (count === 0) return { set: { 'restart.policy': 'never' } }
+      return { left: 'a slot is never given up: it waits longer each time, and is shown as in a crash loop. Nearest: restart.intensity.restarts' }
     }
   },
   autorestart: {
@@ -277,21 +305,22 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     read (value, { app }) {
       const codes = [value].flat(1).map(integerOf)
       if (app.autorestart !== undefined && !isOn(app.autorestart)) return { left: 'nothing is restarted in any case' }
-      if (!codes.includes(0)) return { left: 'a worker that ends with another code than 0 has failed. Nearest: restart.policy, with 0 as the code' }
-      return { set: { 'restart.policy': 'on-failure' }, ...(codes.some((code) => code !== 0) && { note: 'Of these codes 0 alone: any other one is a failure.' }) }
+      if (!codes.includes(0)) return { left: 'any code but 0 is a failure. Nearest: restart.policy, with 0 as the code' }
+      const isMore = codes.some((code) => code !== 0)
+      return { set: { 'restart.policy': 'on-failure' }, ...(isMore && { note: 'Only 0 of these codes: any other one is a failure.' }) }
     }
   },
   autostart: {
     fate: 'left out',
     becomes: '`clusterdeck up <name>`',
-    about: 'PM2 does not start the app by itself. `clusterdeck up` starts all apps, or those that it is given',
+    about: 'PM2 does not start this app by itself. `clusterdeck up` starts all apps, or the named ones',
     usual: [true]
   },
   cron_restart: {
     also: ['cron', 'cronRestart'],
     fate: 'carried over',
     becomes: '`restart.cron`',
-    about: 'Worker by worker, where PM2 restarts all at once.',
+    about: 'Worker by worker; PM2 restarts all at once.',
     usual: [0, '0', ''],
     read (value) {
       const cron = typeof value === 'string' ? CRON_NAMES[value.trim()] ?? value : ''
@@ -301,23 +330,23 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   watch: {
     fate: 'replaced',
     becomes: '`watch`',
-    about: 'For development: a change of a file that the workers have loaded is rolled out, new before old. PM2 restarts on any file.',
+    about: 'For development: deploys when a file changes that the workers have loaded. PM2 restarts on any file.',
     usual: [false],
     read: (value) => !isOn(value)
       ? null
-      : { set: { watch: true }, note: 'For development: rolls out a change of any file that the workers have loaded. Drop it in production.' }
+      : { set: { watch: true }, note: 'For development: deploys when a file changes that the workers have loaded. Remove it in production.' }
   },
   ignore_watch: {
     also: ['ignoreWatch'],
     fate: 'left out',
     becomes: '',
-    about: 'Only files that the workers have loaded are watched, none of node_modules: logs and data change nothing'
+    about: 'Only files that the workers have loaded are watched, none of node_modules. Logs and data start no deploy'
   },
   watch_delay: {
     also: ['watchDelay'],
     fate: 'left out',
     becomes: '',
-    about: 'Changes that come together are one rollout'
+    about: 'Changes at the same time are one rollout'
   },
   watch_options: {
     also: ['watchOptions'],
@@ -329,7 +358,7 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     also: ['sourceMapSupport'],
     fate: 'carried over',
     becomes: '`execArgv: ["--enable-source-maps"]`',
-    about: 'PM2 has them on unless told otherwise, clusterdeck only by this option of node.',
+    about: 'They are on by default in PM2, in clusterdeck only with this option of Node.',
     usual: [false],
     read: (value, { app, program: { execArgv } }) => isOn(value) && !isOn(app.disable_source_map_support)
       ? { set: { execArgv: execArgv.includes('--enable-source-maps') ? execArgv : [...execArgv, '--enable-source-maps'] } }
@@ -361,17 +390,17 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
     also: ['user'],
     fate: 'left out',
     becomes: '`clusterdeck systemd --user`',
-    about: 'All of a deck runs as who starts it. Nearest: `clusterdeck systemd --user <name>`'
+    about: 'All of a deck runs as the user who starts it. Nearest: `clusterdeck systemd --user <name>`'
   },
   gid: {
     fate: 'left out',
     becomes: '`Group=` of the unit',
-    about: 'All of a deck runs as who starts it. Nearest: Group= in the unit of clusterdeck systemd'
+    about: 'All of a deck runs as the user who starts it. Nearest: Group= in the unit of clusterdeck systemd'
   },
   username: {
     fate: 'left out',
     becomes: '',
-    about: 'PM2 notes here who has started it'
+    about: 'PM2 writes here who has started it'
   },
   namespace: {
     fate: 'left out',
@@ -388,23 +417,27 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   force: {
     fate: 'left out',
     becomes: '',
-    about: 'A data folder has one master; a second deck of the same app takes another one (dataDir)',
+    about: 'A data folder has one master; a second deck of the same app needs another one (dataDir)',
     usual: [false]
   },
   execute_command: {
     also: ['executeCommand'],
     fate: 'left out',
     becomes: '',
-    about: 'It only says fork mode',
+    about: 'It only selects fork mode',
     usual: [false]
   },
   vizion: {
     fate: 'left out',
     becomes: '`clusterdeck releases`',
-    about: 'Each release is described by its commit anyway. Nearest: clusterdeck releases',
+    about: 'Each release has its commit anyway. Nearest: clusterdeck releases',
     usual: [true]
   },
-  versioning: { fate: 'left out', becomes: '`clusterdeck releases`', about: 'Each release is described by its commit anyway. Nearest: clusterdeck releases' },
+  versioning: {
+    fate: 'left out',
+    becomes: '`clusterdeck releases`',
+    about: 'Each release has its commit anyway. Nearest: clusterdeck releases'
+  },
   post_update: {
     also: ['postUpdate'],
     fate: 'left out',
@@ -423,13 +456,19 @@ export const KEYS = Object.freeze(/** @type {Record<string, Row>} */ ({
   io: monitoringKey([]),
   windowsHide: { fate: 'left out', becomes: '', about: 'It is for Windows alone' },
   write: { fate: 'left out', becomes: '', about: 'It tells a PM2 command to write a file' }
-}))
+}
 
-/** Beside `apps`. @type {Readonly<Record<string, { becomes: string, about: string }>>} */
-export const FILE_KEYS = Object.freeze({
-  deploy: { becomes: '`clusterdeck deploy`', about: 'PM2 copies the code by ssh and git. Nearest: whatever brings the code to the machine, then `clusterdeck deploy`, or `clusterdeck deploy --path <folder>` below `releases.root`; `hooks.beforeDeploy` runs what has to come first' },
-  static: { becomes: '`http-server` from npm', about: "PM2's own server of static files. Nearest: npm install http-server, and an app `{ entry: \"http-server\", args: [\"public\", \"-p\", \"8080\"] }`" }
-})
+/** Keys beside `apps`. @type {Readonly<Record<string, { becomes: string, about: string }>>} */
+export const FILE_KEYS = {
+  deploy: {
+    becomes: '`clusterdeck deploy`',
+    about: 'PM2 copies the code by ssh and git. Nearest: copy it by any tool, then `clusterdeck deploy`; `hooks.beforeDeploy` runs commands first'
+  },
+  static: {
+    becomes: '`http-server` from npm',
+    about: "PM2's own server of static files. Nearest: npm install http-server, and an app `{ entry: \"http-server\", args: [\"public\", \"-p\", \"8080\"] }`"
+  }
+}
 
 /** @param {string[]} also @param {string} about @returns {Row} */
 function logKey (also, about) {
@@ -438,25 +477,36 @@ function logKey (also, about) {
 
 /** @param {string[]} also @returns {Row} */
 function monitoringKey (also) {
-  return { also, fate: 'left out', becomes: 'the dashboard, `/metrics`', about: 'It belongs to the monitoring service of PM2. Nearest: the dashboard, and /metrics for Prometheus', usual: [false] }
+  const about = 'It belongs to the monitoring service of PM2. Nearest: the dashboard, and /metrics for Prometheus'
+  return { also, fate: 'left out', becomes: 'the dashboard, `/metrics`', about, usual: [false] }
 }
 
 /** @param {unknown} value @param {Scene} scene @returns {Outcome} */
 function workersOf (value, { app }) {
   const wanted = value === 'max' ? 0 : integerOf(value) ?? (typeof value === 'string' ? 0 : null)
   if (wanted === null) return notRead('a number or "max"')
-  if (wanted === 0) return { set: { workers: 'max' }, note: `${shownValue(value)}: one for each CPU that the app may use.` }
-  if (wanted < 0) return { set: { workers: new Expression(`Math.max(1, os.availableParallelism() - ${-wanted})`, 'os') }, note: `${shownValue(value)}: ${-wanted} fewer than there are CPUs, where the app runs.` }
+  const shown = shownValue(value)
+  if (wanted === 0) return { set: { workers: 'max' }, note: `${shown}: one for each CPU that the app may use.` }
+  if (wanted > MAX_WORKERS) return { set: { workers: MAX_WORKERS }, note: `${shown} is more than ${MAX_WORKERS}, which is the most.` }
+  if (wanted < 0) {
+    const workers = new Expression(`Math.max(1, os.availableParallelism() - ${-wanted})`, 'os')
+    return { set: { workers }, note: `${shown}: ${-wanted} fewer than the CPUs of the machine on which the app runs.` }
+  }
   const isOne = wanted === 1 && isFork(app.exec_mode ?? 'fork')
-  return { set: { workers: Math.min(wanted, MAX_WORKERS) }, ...(wanted > MAX_WORKERS ? { note: `${shownValue(value)} is more than ${MAX_WORKERS}, which is the most.` } : isOne ? { note: 'One process. Two or more survive the end of one, and share the port.' } : {}) }
+  return { set: { workers: wanted }, ...(isOne && { note: 'One process. With two or more, the app survives the end of one.' }) }
 }
 
 /** @param {unknown} value @param {Scene} scene @returns {Outcome} */
 function portPerSlotOf (value, { env }) {
   const base = isText(value) && Object.hasOwn(env, value) ? integerOf(env[value]) : null
-  if (!isText(value) || !/port$/i.test(value)) return { left: `nothing counts ${shownValue(value)} up. Nearest: NODE_APP_INSTANCE, which is 0, 1, 2, … in the workers` }
-  if (base === null || base < 1 || base > MAX_PORT_PER_SLOT) return { left: `${shownValue(value)} is not in env as a port from 1 to ${MAX_PORT_PER_SLOT}. Nearest: portPerSlot` }
-  return { set: { portPerSlot: base }, note: `All workers share port ${base}, which ${shownValue(value)} says; worker 1 has ${base + 1} besides, worker 2 ${base + 2}, and so on.` }
+  const shown = shownValue(value)
+  if (!isText(value) || !/port$/i.test(value)) {
+    return { left: `${shown} stays the same in all workers. Nearest: NODE_APP_INSTANCE, which is 0, 1, 2, … in the workers` }
+  }
+  if (base === null || base < 1 || base > MAX_PORT_PER_SLOT) {
+    return { left: `${shown} is not in env as a port from 1 to ${MAX_PORT_PER_SLOT}. Nearest: portPerSlot` }
+  }
+  return { set: { portPerSlot: base }, note: `All workers share port ${base} of ${shown}; worker 1 also has ${base + 1}, worker 2 ${base + 2}, and so on.` }
 }
 
 /** @param {Record<string, unknown>} env @returns {Outcome} */
@@ -496,6 +546,7 @@ function asGiven (value, read) {
 
 /** @param {unknown} value */
 function shownValue (value) {
-  const text = typeof value === 'string' ? `"${value}"` : typeof value === 'object' && value !== null ? wordsOf(value).join(' ') : String(value)
+  const isList = typeof value === 'object' && value !== null
+  const text = typeof value === 'string' ? `"${value}"` : isList ? wordsOf(value).join(' ') : String(value)
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }

@@ -1,11 +1,11 @@
 /**
- * Values as JavaScript, so that whatever they hold is read back as it was.
+ * Writes values as JavaScript that reads back to the same values.
  */
 
-/** In an object: all properties of an expression, below the others. */
+/** The key of an expression whose properties an object spreads, below its others. */
 export const SPREAD = '...'
 
-/** What a value is where it runs, as the CPUs of that machine. `needs`: a module of Node that it uses. */
+/** A value that is computed where the app runs, such as its number of CPUs. `needs`: a module of Node that it uses. */
 export class Expression {
   /** @param {string} code @param {string} [needs] */
   constructor (code, needs) {
@@ -16,11 +16,14 @@ export class Expression {
 
 const LINE_WIDTH = 110
 const NAME = /^[A-Za-z_$][\w$]*$/
-// Control characters, line ends of JavaScript alone, half characters, and what lets a line be read in another order than it runs.
+// Control characters, line ends of JavaScript, half characters, and characters that show a line in another order.
 // eslint-disable-next-line no-control-regex
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u00a0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]|\p{Surrogate}/gu
 
-/** @param {unknown} value texts, numbers, booleans, null, lists and objects of them, expressions @param {string} [indent] of the line that it begins on @returns {string} */
+/**
+ * @param {unknown} value texts, numbers, booleans, null, expressions, lists and objects of them @param {string} [indent] of its first line
+ * @returns {string}
+ */
 export function literalOf (value, indent = '') {
   if (value instanceof Expression) return value.code
   if (typeof value === 'string') return quotedText(value)
@@ -45,7 +48,8 @@ function listLiteral (values, indent) {
   const inner = `${indent}  `
   const parts = values.map((value) => literalOf(value, inner))
   const line = `[${parts.join(', ')}]`
-  return line.length + indent.length <= LINE_WIDTH && !line.includes('\n') ? line : `[\n${parts.map((part) => inner + part).join(',\n')}\n${indent}]`
+  if (line.length + indent.length <= LINE_WIDTH && !line.includes('\n')) return line
+  return `[\n${parts.map((part) => inner + part).join(',\n')}\n${indent}]`
 }
 
 /** @param {object} values @param {string} indent @returns {string} */
@@ -58,14 +62,14 @@ function objectLiteral (values, indent) {
   return parts.length === 0 ? '{}' : `{\n${parts.join(',\n')}\n${indent}}`
 }
 
-/** Whether it can stand in a comment as it is. @param {string} line */
+/** Tells whether a line can be a comment as it is. @param {string} line */
 export function isPrintable (line) {
   return line.replace(UNPRINTABLE, '') === line
 }
 
 /**
- * A comment of as many lines as it takes; nothing in it can end it.
- * @param {string} text @param {string} [indent] @param {string} [hang] what its further lines begin with
+ * Writes a comment of as many lines as needed; no text can end it.
+ * @param {string} text @param {string} [indent] @param {string} [hang] the beginning of its further lines
  */
 export function commentLines (text, indent = '', hang = '') {
   return wrapLines(text, LINE_WIDTH - indent.length, hang).map((line) => `${indent}// ${line}`).join('\n')

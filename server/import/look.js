@@ -5,7 +5,7 @@ import path from 'node:path'
 
 const HEAD_BYTES = 512
 const NODE_LINE = /^#!.*\b(node|nodejs|tsx|ts-node)\b/
-/** What package managers put before a program where there are no links. */
+/** Scripts of package managers that start a program, on systems without links. */
 const SHIM = /exec .*\bnode\b|\bnode_modules\b/
 
 /**
@@ -26,7 +26,7 @@ function commandFile (name, cwd, searched) {
   return folders.map((folder) => path.join(folder, name)).find((file) => isFile(file) && isExecutable(file))
 }
 
-/** @param {string} folder @returns {string[]} it and those that it lies in */
+/** @param {string} folder @returns {string[]} it and all folders above */
 function foldersUpwards (folder) {
   const parent = path.dirname(folder)
   return parent === folder ? [folder] : [folder, ...foldersUpwards(parent)]
@@ -49,7 +49,7 @@ function headOf (file) {
     closeSync(descriptor)
     return bytes.toString('latin1', 0, count)
   } catch {
-    // EACCES: whoever starts it may be allowed to.
+    // EACCES: the user who starts it may read it.
     return ''
   }
 }
@@ -69,7 +69,7 @@ function statOf (file) {
   try {
     return statSync(file, { throwIfNoEntry: false })
   } catch {
-    // ENAMETOOLONG, EACCES, a NUL: what cannot be looked at is not found.
+    // ENAMETOOLONG, EACCES, a NUL: then it is not found.
     return undefined
   }
 }

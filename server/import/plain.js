@@ -1,17 +1,17 @@
 const MAX_DEPTH = 50
 
 /**
- * The data in what a program exports. An object that can say what it is as JSON does so.
+ * Takes the data of what a program exports. An object with toJSON() is converted by it.
  * @param {unknown} exported
- * @returns {{ value: any, dropped: string[] }} `dropped`: where a function was, or what else is no data
- * @throws {Error} for a circle, or what is as deep
+ * @returns {{ value: unknown, dropped: string[] }} `dropped`: the places of functions and others that are no data
+ * @throws {Error} for a circle, or as deep an object
  */
 export function toPlain (exported) {
   /** @type {string[]} */
   const dropped = []
   return { value: plainValue(exported, ''), dropped }
 
-  /** @param {unknown} value @param {string} place @param {number} [depth] @returns {any} */
+  /** @param {unknown} value @param {string} place @param {number} [depth] @returns {unknown} */
   function plainValue (value, place, depth = 0) {
     if (depth > MAX_DEPTH) throw new Error(`objects within objects, more than ${MAX_DEPTH} deep, or a circle`)
     if (typeof value === 'function' || typeof value === 'symbol') return noteDropped(`${place || 'what it exports'} is a ${typeof value}`)

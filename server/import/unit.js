@@ -3,9 +3,9 @@ import { quotedProgram, quotedWord, wholeLine } from '../systemd/unit-quoting.js
 import { isPrintable } from './literal.js'
 
 /**
- * A small unit file for a program that Node does not run.
+ * Writes a small unit file for a program that Node does not run.
  * @param {import('./convert.js').ForeignApp} app
- * @returns {string | null} null for what no unit file can hold, or no comment
+ * @returns {string | null} null: no unit file, or no comment, can hold it
  */
 export function unitOf ({ name, unit }) {
   if (unit.command.length === 0) return null

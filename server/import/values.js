@@ -2,25 +2,28 @@
  * Values as PM2 reads them (lib/tools/Config.js, lib/API/schema.json of PM2 7).
  */
 
-const UNIT_BYTES = Object.freeze({ '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 })
-const UNIT_MS = Object.freeze({ '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 })
+/** @type {Readonly<Record<string, number>>} */
+const UNIT_BYTES = { '': 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
+/** @type {Readonly<Record<string, number>>} */
+const UNIT_MS = { '': 1, ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 const WORD = /[^\s"'=]+="[^"]*"|[^\s"'=]+='[^']*'|"[^"]*"|'[^']*'|\S+/g
-/** What only a shell understands, outside of quotes. */
+/** Characters that only a shell understands, outside of quotes. */
 const SHELL_ONLY = /[|&;<>()$`*?[\]{}~#!\n]/
 
 /** @param {unknown} value `"300M"`, `"1.5G"`, `314572800` @returns {number | null} null for what is no size */
 export function bytesOf (value) {
-  return measureOf(value, /^(\d+(?:\.\d+)?)\s*([KMG]?)B?$/, (unit) => UNIT_BYTES[/** @type {keyof typeof UNIT_BYTES} */ (unit.toUpperCase())])
+  return measureOf(value, /^(\d+(?:\.\d+)?)\s*([KMG]?)B?$/, (unit) => UNIT_BYTES[unit.toUpperCase()])
 }
 
 /** @param {unknown} value `"10s"`, `"1h"`, `5000` @returns {number | null} ms; null for what is no time */
 export function millisecondsOf (value) {
-  return measureOf(value, /^(\d+(?:\.\d+)?)\s*(ms|[smh]?)$/, (unit) => UNIT_MS[/** @type {keyof typeof UNIT_MS} */ (unit.toLowerCase())])
+  return measureOf(value, /^(\d+(?:\.\d+)?)\s*(ms|[smh]?)$/, (unit) => UNIT_MS[unit.toLowerCase()])
 }
 
 /** @param {unknown} value @param {RegExp} form @param {(unit: string) => number} factorOf @returns {number | null} */
 function measureOf (value, form, factorOf) {
-  const [, count, unit] = new RegExp(form, 'i').exec(typeof value === 'number' ? String(value) : typeof value === 'string' ? value.trim() : '') ?? []
+  const text = typeof value === 'number' || typeof value === 'string' ? String(value).trim() : ''
+  const [, count, unit] = new RegExp(form, 'i').exec(text) ?? []
   const measured = Math.round(Number(count) * factorOf(unit ?? ''))
   return Number.isSafeInteger(measured) ? measured : null
 }
@@ -37,9 +40,9 @@ export function isOn (value) {
 }
 
 /**
- * What PM2 makes of `args` and `node_args`: a text is cut at blanks, but not within quotes, and a word in quotes loses them.
+ * Reads `args` and `node_args` as PM2 does: a text is cut at blanks, but not within quotes, and a word in quotes loses them.
  * @param {unknown} value
- * @returns {string[]} without what no argument can be, as an object
+ * @returns {string[]} without values that no argument can be, such as an object
  */
 export function wordsOf (value) {
   if (typeof value === 'string') return (value.match(WORD) ?? []).map(withoutQuotes).filter((word) => word.trim() !== '')
@@ -54,9 +57,9 @@ function withoutQuotes (word) {
 }
 
 /**
- * A command as a shell reads it, as far as it is one program with its arguments.
+ * Reads a command as a shell does, if it is one program with its arguments.
  * @param {string} line
- * @returns {string[] | null} null for what takes a shell: a pipeline, a variable, a pattern
+ * @returns {string[] | null} null: it needs a shell, for a pipeline, a variable or a pattern
  */
 export function commandWords (line) {
   /** @type {string[]} */
