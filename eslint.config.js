@@ -1,10 +1,11 @@
+import path from 'node:path'
 import neostandard from 'neostandard'
 
 const ADMIN = 'the admin side reaches the cluster through the deck alone, and the history through what it is handed'
 const OF_THE_CLUSTER = ['^node:cluster$', 'better-sqlite3']
 
 /**
- * The rooms of server/: what each may reach for besides node, packages, its own files and the tables of errors and causes. An arrow that
+ * The rooms of server/: what each may reach for besides node, packages, its own files and the tables of errors, causes and problems. An arrow that
  * is not here does not exist; there is no circle among them.
  * @type {Record<string, { because: string, may: string[], never?: string[] }>} `may`: beginnings of specifiers from the
  *   room's folder; `never`: regular expressions
@@ -19,7 +20,7 @@ const ROOMS = {
     may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'events/', 'handover/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'webhooks/', '../db/'],
     never: OF_THE_CLUSTER
   },
-  lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors and causes alone', may: [], never: ['^[^.]'] },
+  lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors, causes and problems alone', may: [], never: ['^[^.]'] },
   cluster: {
     because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
     may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'releases/', 'system/', 'systemd/', '../workers/'],
@@ -58,7 +59,7 @@ const LAYERS = [
   ...Object.entries(ROOMS).map(([room, { because, may, never = [] }]) => ({
     files: [`server/${room}/*.js`],
     because,
-    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
+    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', 'problem.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
   })),
   {
     files: ['server/lifecycle/rollout/*.js'],
@@ -82,6 +83,41 @@ const LAYERS = [
   }
 ]
 
+/**
+ * Everything of ours from the bottom up: a type may be known to those above it alone, so there is no circle among types
+ * either. A folder stands for all that is in it.
+ */
+const ORDER = [
+  'server/errors.js', 'server/causes.js', 'server/problem.js', 'public/format.js', 'server/launch', 'server/events', 'server/lifecycle',
+  'db', 'server/system', 'server/config', 'workers', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
+  'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/diagnostics', 'server/webhooks', 'server/fleet', 'server/deck.js',
+  'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
+  'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'
+]
+
+/** @param {string} file from the top @returns {string | undefined} */
+function placeOf (file) {
+  return ORDER.find((place) => file === place || file.startsWith(`${place}/`))
+}
+
+/** Looks at the imports of JSDoc types, which no other rule sees. @type {import('eslint').Rule.RuleModule} */
+const typesPointDown = {
+  create ({ filename, cwd, sourceCode, report }) {
+    const file = path.relative(cwd, filename)
+    const own = placeOf(file)
+    return {
+      Program () {
+        for (const comment of sourceCode.getAllComments()) {
+          for (const [, specifier] of comment.value.matchAll(/import\('(\.[^']+)'\)/g)) {
+            const place = placeOf(path.normalize(path.join(path.dirname(file), specifier)))
+            if (own && place && ORDER.indexOf(place) > ORDER.indexOf(own)) report({ loc: comment.loc ?? { line: 1, column: 0 }, message: `${own} may not know types of ${place}, which is above it in ORDER` })
+          }
+        }
+      }
+    }
+  }
+}
+
 export default [
   ...neostandard({ ignores: ['coverage/', 'types/', '.clusterdeck/', 'test/apps/.installed/', 'test/bench/compare/.peers/'] }),
   ...neostandard({ env: ['browser'], files: ['public/**/*.js', 'test/browser/**/*.js', 'test/support/{browser,dashboard}.js'], noStyle: true, noJsx: true }),
@@ -97,6 +133,11 @@ export default [
   {
     files: ['server/cli.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
     rules: { 'no-restricted-properties': 'off' }
+  },
+  {
+    files: ['{server,db,workers,public}/**/*.js'],
+    plugins: { house: { rules: { 'types-point-down': typesPointDown } } },
+    rules: { 'house/types-point-down': 'error' }
   },
   ...LAYERS.map(({ files, ignores = [], because, forbidden }) => ({
     files,

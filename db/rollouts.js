@@ -31,7 +31,7 @@ export function createRollouts (db, { clock }) {
       upsert.run(rollout.id, String(rollout.kind ?? ''), String(rollout.state ?? ''), atMs, JSON.stringify(rollout))
     },
 
-    /** @param {number} id @returns {import('../server/deck.js').RolloutView | null} */
+    /** @param {number} id @returns {import('../server/lifecycle/rollout/record.js').RolloutView | null} */
     find (id) {
       const body = /** @type {string | undefined} */ (byId.get(id))
       return body === undefined ? null : JSON.parse(body)
@@ -51,7 +51,7 @@ export function createRollouts (db, { clock }) {
     /**
      * Newest first. Ends early, with a cursor, where they are so large that the time for one call is spent.
      * @param {{ limit?: number, cursor?: string | null }} [query] `limit` 1…100
-     * @returns {{ items: import('../server/deck.js').RolloutView[], next: string | null }}
+     * @returns {{ items: import('../server/lifecycle/rollout/record.js').RolloutView[], next: string | null }}
      */
     page ({ limit = 50, cursor } = {}) {
       const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)

@@ -12,7 +12,7 @@ import { showTrouble } from './trouble.js'
 
 /**
  * Keeps the page as it is on the server: fragments come over socket.io and are morphed in by id.
- * @typedef {Parameters<import('../server/admin/live-events.d.ts').ServerEvents['fragments']>[0]} Update
+ * @typedef {Parameters<import('./live-events.d.ts').ServerEvents['fragments']>[0]} Update
  */
 
 const { htmx, io } = window

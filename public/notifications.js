@@ -8,7 +8,7 @@ import { showToast } from './toasts.js'
 /**
  * Shows notifications of the browser while the page is in the background, of the kinds that the viewer has chosen. The
  * alarms come over the socket of this page.
- * @typedef {import('../server/dashboard/alarms.js').Alarm} Alarm
+ * @typedef {import('./live-events.d.ts').Alarm} Alarm
  * @typedef {import('./page.d.ts').LiveSocket} Socket
  */
 

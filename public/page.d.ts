@@ -1,6 +1,6 @@
 import type { Htmx } from 'htmx.org'
 import type { io, Socket } from 'socket.io-client'
-import type { BrowserEvents, ServerEvents } from '../server/admin/live-events.d.ts'
+import type { BrowserEvents, ServerEvents } from './live-events.d.ts'
 import type { Preference } from './preferences.js'
 import type { Pushed } from './vitals-feed.js'
 

@@ -8,7 +8,7 @@ import { createSeries } from './vitals-series.js'
  * @typedef {import('./vitals-series.js').Vitals} Vitals
  * @typedef {import('./vitals-series.js').Range} Range
  * @typedef {{ since: string, until?: string, step?: string }} Query
- * @typedef {{ time: number[], columns: (number | null)[][] }} Pushed  as the live page gets it: a column for each that the charts show
+ * @typedef {import('./live-events.d.ts').ChartValues} Pushed  as the live page gets it
  */
 
 /** Values that the server pushes are requested if none came for this long. */

@@ -10,7 +10,7 @@ import { whyProgramDistrusted } from './system/trust.js'
  * @typedef {ReturnType<typeof createDeck>} Deck
  * @typedef {ReturnType<Deck['snapshot']>} Status
  * @typedef {Status['workers'][number]} WorkerRow
- * @typedef {ReturnType<typeof import('./lifecycle/rollout/record.js').describeRollout>} RolloutView
+ * @typedef {import('./lifecycle/rollout/record.js').RolloutView} RolloutView
  * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/catalogue.js').Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null, setback: import('./releases/catalogue.js').Setback | null, isLastGood: boolean, inUse: boolean }} ReleaseView
  * @typedef {import('./config/steering.js').Steering} Steering
  * @typedef {import('./lifecycle/state.js').Client} Client

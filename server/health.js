@@ -190,7 +190,7 @@ function ofDrift ({ workers, desiredWorkers }) {
   return { tone: 'warn', text: `${who} drifted`, hint: 'Files of the release changed after its deploy. Deploy to give all workers the same files.' }
 }
 
-/** @param {Pick<import('./deck.js').RolloutView, 'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */
+/** @param {Pick<import('./lifecycle/rollout/record.js').RolloutView, 'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */
 export function rolloutTitle ({ kind, state, from, to, steps, hook }) {
   if (state === 'rolling-back') return `Rolling back to ${from}`
   if (state === 'preparing') return hook?.state === 'running' ? `Running ${hook.name} of ${to}` : 'Preparing a release'

@@ -4,7 +4,7 @@ import { throttleLatest } from './throttle-latest.js'
 /**
  * Sends alarms to browsers, whatever page they show: to each the kinds that it has asked for.
  * @param {object} parts
- * @param {import('./live-events.d.ts').LiveServer} parts.io
+ * @param {import('./live-socket.d.ts').LiveServer} parts.io
  * @param {Pick<import('../deck.js').Deck, 'events' | 'notices'>} parts.deck
  * @returns {() => void} ends it
  */
@@ -28,7 +28,7 @@ export function attachAlarms ({ io, deck }) {
   }
 
   /** Replaces the kinds that this browser asked for before. */
-  function listenForAlarms (/** @type {import('./live-events.d.ts').LiveSocket} */ socket, /** @type {unknown} */ wish) {
+  function listenForAlarms (/** @type {import('./live-socket.d.ts').LiveSocket} */ socket, /** @type {unknown} */ wish) {
     const kinds = alarmKindsIn(wish)
     for (const room of socket.rooms) if (room.startsWith(ROOMS)) socket.leave(room)
     socket.join(kinds.map(roomOf))
@@ -36,7 +36,7 @@ export function attachAlarms ({ io, deck }) {
   }
 
   /**
-   * @param {import('./live-events.d.ts').LiveSocket} socket
+   * @param {import('./live-socket.d.ts').LiveSocket} socket
    * @param {{ kinds: ReturnType<typeof listenForAlarms>, after: unknown, reply: unknown }} wish
    */
   function catchUp (socket, { kinds, after, reply }) {

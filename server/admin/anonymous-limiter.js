@@ -1,6 +1,6 @@
 import { ipKeyGenerator } from 'express-rate-limit'
 import { DeckError } from '../errors.js'
-import { headersOf, PROBLEM_TYPE, toProblem } from '../api/problem.js'
+import { headersOf, PROBLEM_TYPE, toProblem } from '../problem.js'
 import { securityHeaders } from './guard.js'
 
 /**

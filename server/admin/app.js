@@ -3,7 +3,7 @@ import { rateLimit } from 'express-rate-limit'
 import { DeckError } from '../errors.js'
 import { routeOperations } from '../api/endpoint.js'
 import { createIdempotency } from '../api/idempotency.js'
-import { sendProblem, toDeckError } from '../api/problem.js'
+import { sendProblem, toDeckError } from '../problem.js'
 import { assetsRouter } from '../dashboard/assets.js'
 import { compressResponse } from './compression.js'
 import { clusterResources } from '../api/cluster.js'
@@ -48,12 +48,11 @@ import { webhookResources } from '../api/webhooks.js'
 export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, switches: 30, strangerRequests: 600 })
 
 /**
- * @typedef {Record<'error' | 'warn', (fields: object, text: string) => void>} Log
  * @typedef {object} AppParts
  * @property {import('../deck.js').Deck} deck
  * @property {import('../../db/history.js').History} history
  * @property {import('./sessions.js').Sessions} sessions
- * @property {import('./tokens.js').Tokens} tokens
+ * @property {import('../api/tokens.js').TokenRegistry} tokens
  * @property {import('./sign-in-links.js').Links} links
  * @property {(req: import('node:http').IncomingMessage) => string} urlFor  the URL of this site for the sender
  * @property {string} basePath
@@ -62,7 +61,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {() => number} now
  * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers
  * @property {Limits} limits
- * @property {Log} log
+ * @property {import('../system/log.js').Log} log
  */
 
 /**

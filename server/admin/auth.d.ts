@@ -1,4 +1,4 @@
-import type { Auth } from './guard.js'
+import type { Auth } from '../api/roles.js'
 
 declare module 'node:http' {
   interface IncomingMessage {

@@ -6,19 +6,7 @@ import { DeckError } from '../errors.js'
 /**
  * Stands before express and before engine.io, on every request and every upgrade: engine.io does not ask again
  * once a session id is present, and a page of the app that we supervise shares our cookies (cookies ignore ports).
- * @typedef {{
- *   name: string | null,
- *   role: import('../api/roles.js').Role,
- *   token: number | null,
- *   until: number | null
- * }} Person `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch
- * @typedef {Person & {
- *   actor: string,
- *   via: 'session' | 'token' | 'fleet',
- *   client: 'dashboard' | 'cli' | 'api',
- *   from?: string,
- *   bound?: string
- * }} Auth `actor`: their name in the history; `client`: the program that they use; `from`: the member of the fleet that asks for them; `bound`: why their role is no higher
+ * @typedef {import('../api/roles.js').Auth} Auth
  */
 
 /** Where socket.io answers; nothing below it is reached without being signed in. */

@@ -17,18 +17,18 @@ import { DeckError } from '../errors.js'
 
 const JSON_TYPE = 'application/json'
 
-/** @param {(auth: import('./guard.js').Auth, req: http.IncomingMessage, res: http.ServerResponse) => void} handle */
+/** @param {(auth: import('../api/roles.js').Auth, req: http.IncomingMessage, res: http.ServerResponse) => void} handle */
 export function createInProcessTransport (handle) {
   /** Created by the first request. @type {http.Server | null} */
   let server = null
-  /** Who sends the requests of each connection. @type {Map<import('node:stream').Duplex, import('./guard.js').Auth>} */
+  /** Who sends the requests of each connection. @type {Map<import('node:stream').Duplex, import('../api/roles.js').Auth>} */
   const connections = new Map()
   let isClosed = false
 
   return {
     /**
      * @param {InProcessRequest} order
-     * @param {import('./guard.js').Auth} auth
+     * @param {import('../api/roles.js').Auth} auth
      * @param {{ maxBytes: number, signal: AbortSignal }} limits `maxBytes`: the largest body of an answer
      * @returns {Promise<Answer>}
      * @throws {DeckError} payload-too-large, stopping, and what `signal` is aborted with
@@ -65,7 +65,7 @@ export function createInProcessTransport (handle) {
     }
   }
 
-  /** @param {import('./guard.js').Auth} auth @returns {import('node:stream').Duplex} */
+  /** @param {import('../api/roles.js').Auth} auth @returns {import('node:stream').Duplex} */
   function connectSocket (auth) {
     server ??= http.createServer((req, res) => {
       const sender = connections.get(req.socket)

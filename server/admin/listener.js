@@ -66,7 +66,7 @@ export async function loadSite () {
  * @param {import('./certificate.js').Certificate | null} [parts.certificate]
  * @param {number} [parts.sessionTtlMs]
  * @param {() => number} [parts.now]
- * @param {import('./app.js').Log} [parts.log]
+ * @param {import('../system/log.js').Log} [parts.log]
  * @param {import('./app.js').AppParts['timers']} [parts.timers]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} [parts.limits]
@@ -158,7 +158,7 @@ export function createAdmin ({
     /**
      * Answers a request of another deck, for a person who is signed in there.
      * @param {import('./in-process-transport.js').InProcessRequest} order
-     * @param {import('./guard.js').Auth} auth
+     * @param {import('../api/roles.js').Auth} auth
      * @param {{ maxBytes: number, signal: AbortSignal }} limits
      * @returns {Promise<import('./in-process-transport.js').Answer>}
      * @throws {DeckError} stopping, payload-too-large, and what `signal` is aborted with

@@ -10,7 +10,7 @@ import { throttleLatest } from './throttle-latest.js'
 
 /**
  * The live page: changes are rendered once and sent to all viewers of the same page.
- * @typedef {import('./live-events.d.ts').LiveSocket} Socket
+ * @typedef {import('./live-socket.d.ts').LiveSocket} Socket
  * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events' | 'vitals' | 'fleet'>} Deck
  * @typedef {import('../dashboard/fragment.js').Shown} Shown
  * @typedef {ReturnType<typeof followPage>} Followed
@@ -23,11 +23,7 @@ import { throttleLatest } from './throttle-latest.js'
  * @property {Map<string, Shown>} shown  by id, what all viewers have
  * @property {Map<string, string>} figures  by key, what all viewers have
  * @property {number} chartedMs  the viewers have the vitals until then
- * @typedef {{
- *   fragments: { id: string, html: string, hash: string }[],
- *   figures: Record<string, string>,
- *   vitals?: import('../dashboard/chart-values.js').ChartValues
- * }} Update
+ * @typedef {import('../../public/live-events.d.ts').Update} Update
  */
 
 /** Vitals change without an event, so viewed pages are rendered this often. */
@@ -45,13 +41,13 @@ const MAX_URL_CHARS = 2000
  * @param {import('../dashboard/views.js').Views} parts.views
  * @param {string} [parts.software]
  * @param {string} [parts.basePath]
- * @param {(req: import('node:http').IncomingMessage) => import('./guard.js').Auth | null} parts.authenticate
+ * @param {(req: import('node:http').IncomingMessage) => import('../api/roles.js').Auth | null} parts.authenticate
  * @param {() => number} [parts.now] wall clock, ms since the epoch
- * @param {Pick<import('./app.js').Log, 'error'>} [parts.log]
+ * @param {Pick<import('../system/log.js').Log, 'error'>} [parts.log]
  * @returns {{ close: () => void, endOutsiders: () => void }}
  */
 export function attachLive ({ httpServer, deck, history, views, software = '', basePath = '', authenticate, now = Date.now, log = { error () {} } }) {
-  /** @type {import('./live-events.d.ts').LiveServer} */
+  /** @type {import('./live-socket.d.ts').LiveServer} */
   const io = new Server(httpServer, {
     serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
   })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operation } from '../api/endpoint.js'
-import { RETRY_AFTER_S } from '../api/problem.js'
+import { RETRY_AFTER_S } from '../problem.js'
 
 const TEXT = 'text/plain'
 

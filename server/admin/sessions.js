@@ -6,8 +6,8 @@ import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner
  * Identifies the sender of a request by a token or by a session. The secret of a session is in its cookie alone. Its hash
  * is stored, keyed by the token, so that a new token ends every session of the old one.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
- * @typedef {import('./guard.js').Auth} Auth
- * @typedef {import('./guard.js').Person} Person
+ * @typedef {import('../api/roles.js').Auth} Auth
+ * @typedef {import('../api/roles.js').Person} Person
  * @typedef {import('../../db/sessions.js').Session} Session
  * @typedef {object} SessionStore  see db/sessions.js
  * @property {(session: Session) => unknown} create
@@ -30,7 +30,7 @@ const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
  * @param {object} parts
  * @param {SessionStore} parts.store
  * @param {string} parts.token
- * @param {Pick<import('./tokens.js').Tokens, 'find' | 'isValid'>} [parts.tokens] named tokens
+ * @param {Pick<import('../api/tokens.js').TokenRegistry, 'find' | 'isValid'>} [parts.tokens] named tokens
  * @param {number} parts.ttlMs  fixed: use does not extend a session
  * @param {string} parts.cookieName
  * @param {string} [parts.cookiePath]
@@ -39,7 +39,7 @@ const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
  *   user; the check of the owner keeps that user from using it on this machine
  * @param {() => number} [parts.now]
  * @param {(size: number) => Buffer} [parts.randomBytes]
- * @param {Pick<import('./app.js').Log, 'warn'>} [parts.log]
+ * @param {Pick<import('../system/log.js').Log, 'warn'>} [parts.log]
  */
 export function createSessions ({
   store,

@@ -15,12 +15,12 @@ const LINK_TTL_MS = 15 * 60_000
  */
 export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes } = {}) {
   // Keyed by hash, so that the time of a lookup reveals nothing about the codes.
-  /** @type {Map<string, { expiresAt: number, isUsed: boolean, person: import('./guard.js').Person | undefined, from: string | null }>} */
+  /** @type {Map<string, { expiresAt: number, isUsed: boolean, person: import('../api/roles.js').Person | undefined, from: string | null }>} */
   const links = new Map()
 
   return {
     /**
-     * @param {import('./guard.js').Person} [person] whom it signs in; default: the holder of the admin token
+     * @param {import('../api/roles.js').Person} [person] whom it signs in; default: the holder of the admin token
      * @param {string | null} [from] the deck whose dashboard they come from
      * @returns {{ code: string, expiresAt: number }}
      */
@@ -37,7 +37,7 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
      * @param {string} code
      * @returns {{
      *   outcome: 'valid' | 'used' | 'unknown',
-     *   person?: import('./guard.js').Person,
+     *   person?: import('../api/roles.js').Person,
      *   from?: string | null
      * }} an expired link is `unknown`, too
      */

@@ -1,6 +1,6 @@
 import http from 'node:http'
 import { addBaseToHeaders, withoutBase } from '../api/base-path.js'
-import { refuseUpgrade, sendProblem, toDeckError } from '../api/problem.js'
+import { refuseUpgrade, sendProblem, toDeckError } from '../problem.js'
 import { createSchemeOf } from '../api/scheme.js'
 import { createTurns } from '../api/turn.js'
 import { createViews } from '../dashboard/views.js'
@@ -34,7 +34,7 @@ const SECURITY_HEADERS = new Map(Object.entries(securityHeaders()))
  * @param {ReturnType<typeof import('./sign-in-links.js').createLinks>} parts.links
  * @param {AbortSignal} parts.closing
  * @param {() => number} parts.now
- * @param {import('./app.js').Log} parts.log
+ * @param {import('../system/log.js').Log} parts.log
  * @param {import('./app.js').AppParts['timers']} parts.timers
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./app.js').Limits>} parts.limits  others than usual

@@ -5,7 +5,6 @@ import { DeckError } from '../errors.js'
  * Tokens with a name, a role and an end, beside the one of the data folder. A token ends with the one that made it, and all
  * end with that of the data folder.
  * @typedef {import('../../db/tokens.js').Token} Token
- * @typedef {ReturnType<typeof createTokens>} Tokens
  */
 
 const PREFIX = 'cdk_'
@@ -18,6 +17,7 @@ const MAX_TOKENS = 200
  * @param {string} parts.owner  the token of the data folder
  * @param {() => number} parts.now
  * @param {(size: number) => Buffer} [parts.randomBytes]
+ * @returns {import('../api/tokens.js').TokenRegistry}
  */
 export function createTokens ({ store, owner, now, randomBytes = cryptoRandomBytes }) {
   // Known tokens work while the database fails, and a token that is revoked then stays revoked.

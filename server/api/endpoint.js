@@ -19,7 +19,7 @@ import { roleAllows } from './roles.js'
  * @typedef {object} Call
  * @property {Request} req
  * @property {Response} res
- * @property {import('../admin/guard.js').Auth} auth
+ * @property {import('./roles.js').Auth} auth
  * @property {number} id  of a path with `:id`, else 0
  * @property {Q} query
  * @property {B} body
@@ -97,7 +97,7 @@ async function answerRequest (resource, req, res, idempotency) {
     req,
     res,
     // It is null only for operations without a role, which do not read it.
-    auth: /** @type {import('../admin/guard.js').Auth} */ (req.auth),
+    auth: /** @type {import('./roles.js').Auth} */ (req.auth),
     id: req.params.id === undefined ? 0 : parseId(req.params.id),
     query: parseQuery(operation.query ?? NO_QUERY, req.url),
     type: negotiateType(req, operation.produces ?? [JSON_TYPE]),
@@ -112,8 +112,8 @@ async function answerRequest (resource, req, res, idempotency) {
 }
 
 /**
- * @param {import('../admin/guard.js').Auth | null | undefined} auth @param {import('./roles.js').Role} role
- * @returns {asserts auth is import('../admin/guard.js').Auth}
+ * @param {import('./roles.js').Auth | null | undefined} auth @param {import('./roles.js').Role} role
+ * @returns {asserts auth is import('./roles.js').Auth}
  * @throws {DeckError} unauthenticated, forbidden
  */
 export function requireRole (auth, role) {

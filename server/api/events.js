@@ -32,7 +32,7 @@ export const EVENT = z.strictObject({
  * @param {object} parts
  * @param {Pick<import('../../db/history.js').History, 'page' | 'event'>} parts.history
  * @param {() => number} parts.now
- * @param {Pick<import('../admin/app.js').Log, 'warn'>} parts.log
+ * @param {Pick<import('../system/log.js').Log, 'warn'>} parts.log
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function eventResources ({ history, now, log }) {

@@ -43,7 +43,7 @@ const FORMATS = Object.freeze({
  * @param {string} parts.type
  * @param {import('express').Request} parts.req
  * @param {import('express').Response} parts.res
- * @param {Pick<import('../admin/app.js').Log, 'warn'>} parts.log
+ * @param {Pick<import('../system/log.js').Log, 'warn'>} parts.log
  * @returns {Promise<undefined>}
  */
 export async function sendExport ({ history, query, type, req, res, log }) {

@@ -162,7 +162,7 @@ function checkSource ({ kind, path, release }) {
 
 /**
  * A pushed package is code for all hosts.
- * @param {{ kind: string, path?: string }} wanted @param {import('../admin/guard.js').Auth} auth @throws {DeckError} forbidden, invalid-body
+ * @param {{ kind: string, path?: string }} wanted @param {import('./roles.js').Auth} auth @throws {DeckError} forbidden, invalid-body
  */
 function checkDigest ({ kind, path }, auth) {
   requireRole(auth, 'admin')

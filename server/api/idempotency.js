@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { toDeckError } from './problem.js'
+import { toDeckError } from '../problem.js'
 
 /**
  * A request that is repeated because its answer got lost is not done twice (IETF, "Idempotency-Key HTTP Header Field").

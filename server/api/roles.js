@@ -1,4 +1,20 @@
-/** @typedef {'viewer' | 'operator' | 'admin'} Role */
+/**
+ * Who sends a request, as far as the guard knows them.
+ * @typedef {'viewer' | 'operator' | 'admin'} Role
+ * @typedef {{
+ *   name: string | null,
+ *   role: Role,
+ *   token: number | null,
+ *   until: number | null
+ * }} Person `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch
+ * @typedef {Person & {
+ *   actor: string,
+ *   via: 'session' | 'token' | 'fleet',
+ *   client: 'dashboard' | 'cli' | 'api',
+ *   from?: string,
+ *   bound?: string
+ * }} Auth `actor`: their name in the history; `client`: the program that they use; `from`: the member of the fleet that asks for them; `bound`: why their role is no higher
+ */
 
 /** Each role may also do what the roles before it may. @type {readonly Role[]} */
 export const ROLES = Object.freeze(['viewer', 'operator', 'admin'])
@@ -10,7 +26,7 @@ export function roleAllows (role, needed) {
 
 /**
  * Identifies a token, or all browsers of one person, so that limits count per holder.
- * @param {Pick<import('../admin/guard.js').Auth, 'via' | 'token' | 'role' | 'actor'>} auth
+ * @param {Pick<Auth, 'via' | 'token' | 'role' | 'actor'>} auth
  */
 export function holderOf ({ via, token, role, actor }) {
   return `${via} ${token} ${role} ${actor}`

@@ -8,7 +8,7 @@ import { PAGE_QUERY } from './filters.js'
 import { durationParam } from './input.js'
 import { usualOf } from './usual-duration.js'
 
-/** @typedef {import('../deck.js').RolloutView} RolloutView */
+/** @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView */
 
 const MAX_WAIT_MS = 5 * 60_000
 

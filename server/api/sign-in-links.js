@@ -25,7 +25,7 @@ const LINK_BODY = z.strictObject({
  * One-time sign-in links for holders of a token (`clusterdeck open`). A session cannot make one, as it could then renew
  * itself for ever.
  * @param {{
- *   links: import('../admin/sign-in-links.js').Links,
+ *   links: { create: (person: import('./roles.js').Person, from?: string | null) => { code: string, expiresAt: number } },
  *   now: () => number,
  *   urlFor: (req: import('node:http').IncomingMessage) => string
  * }} parts `urlFor`: the URL of this site for the sender

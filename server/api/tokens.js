@@ -33,9 +33,22 @@ const TOKEN_BODY = z.strictObject({
 }).meta({ examples: [{ name: 'ada', role: 'operator', ttl: '30d' }] })
 
 /**
+ * What the tokens of this deck are kept in, see admin/tokens.js.
+ * @typedef {import('../../db/tokens.js').Token} StoredToken
+ * @typedef {object} TokenRegistry
+ * @property {(secret: string) => StoredToken | null} find
+ * @property {(id: number) => boolean} isValid  whether it may still be used
+ * @property {() => StoredToken[]} list  newest first, also those that have expired; throws history-unavailable
+ * @property {(wanted: { name: string, role: import('./roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null }) => { token: StoredToken, secret: string }} create
+ *   the secret is nowhere else; throws not-possible, history-unavailable
+ * @property {(id: number) => { token: StoredToken, made: StoredToken[] }} revoke  with all that was made by it; throws not-found, history-unavailable
+ * @property {(listener: () => void) => void} onRevoked
+ */
+
+/**
  * Tokens for people and scripts, each with a name and a role.
  * @param {object} parts
- * @param {import('../admin/tokens.js').Tokens} parts.tokens
+ * @param {TokenRegistry} parts.tokens
  * @param {Pick<import('../deck.js').Deck, 'events'>} parts.deck
  * @param {() => number} parts.now
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -87,7 +100,7 @@ export function tokenResources ({ tokens, deck, now }) {
     }
   }
 
-  /** @param {string} type @param {string} actor @param {import('../admin/tokens.js').Token} token */
+  /** @param {string} type @param {string} actor @param {StoredToken} token */
   function publishTokenEvent (type, actor, { id, name, role, createdWith, expiresAt }) {
     const message = `token ${id} of ${name} (${role})${createdWith === null ? '' : `, made with token ${createdWith}`}`
     deck.events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: toIso(expiresAt) } })
@@ -96,7 +109,7 @@ export function tokenResources ({ tokens, deck, now }) {
 
 /**
  * A token cannot last longer than the one that makes it.
- * @param {Pick<import('../admin/guard.js').Auth, 'token' | 'until'>} maker @param {number | undefined} ttlMs as it was asked for @param {number} now
+ * @param {Pick<import('./roles.js').Auth, 'token' | 'until'>} maker @param {number | undefined} ttlMs as it was asked for @param {number} now
  * @throws {DeckError} forbidden
  */
 function ttlWithin ({ token, until }, ttlMs, now) {
@@ -110,7 +123,7 @@ function ttlWithin ({ token, until }, ttlMs, now) {
   return Math.min(ttlMs ?? DEFAULT_TTL_MS, leftMs)
 }
 
-/** @param {import('../admin/tokens.js').Token} token @param {number} now */
+/** @param {StoredToken} token @param {number} now */
 export function shownToken ({ id, name, role, createdAt, createdBy, createdWith, expiresAt }, now) {
   return { id, name, role, createdAt: toIso(createdAt), createdBy, createdWith, expiresAt: toIso(expiresAt), isExpired: expiresAt <= now }
 }

@@ -3,7 +3,7 @@ const MIN_COUNT = 3
 /**
  * The usual time of a rollout of this kind.
  * @param {Pick<import('../../db/history.js').History, 'rolloutDurations'>} history
- * @param {Pick<import('../deck.js').RolloutView, 'id' | 'kind' | 'steps'>} rollout
+ * @param {Pick<import('../lifecycle/rollout/record.js').RolloutView, 'id' | 'kind' | 'steps'>} rollout
  * @returns {{ tookMs: number, count: number } | null} the median of those that have succeeded before it; null: too few, or nobody can tell
  */
 export function usualOf (history, { id, kind, steps }) {

@@ -1,4 +1,4 @@
-/** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
+/** @typedef {import('../system/posix.js').Instruction} Instruction */
 
 // linux/bpf_common.h: class, size, mode and operation of an instruction in one number. A and X are its two registers.
 const LOAD = 0x20

@@ -3,7 +3,7 @@ import { DeckError } from '../errors.js'
 
 /**
  * Lists the tokens for an admin, who can create and revoke them.
- * @param {{ tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>, can?: import('./powers.js').Powers, now: number }} parts
+ * @param {{ tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, can?: import('./powers.js').Powers, now: number }} parts
  * @throws {DeckError} forbidden
  */
 export function accessModel ({ tokens, can, now }) {

@@ -23,7 +23,7 @@ import { powersOf } from './powers.js'
  *   'events' | 'others' | 'fleet'
  * >} Deck
  * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown} Action
- * @typedef {{ auth: import('../admin/guard.js').Auth, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
+ * @typedef {{ auth: import('../api/roles.js').Auth, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
  */
 
 const readFields = urlencoded({ extended: false, limit: '16kb' })

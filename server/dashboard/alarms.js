@@ -6,7 +6,7 @@ import { firstLine } from './readable-text.js'
 /**
  * Notifications that a browser shows while nobody looks at the page.
  * @typedef {import('../events/alarms.js').AlarmKind} AlarmKind
- * @typedef {{ id: number, kind: AlarmKind, title: string, text: string, url: string }} Alarm  `id`: of its event
+ * @typedef {import('../../public/live-events.d.ts').Alarm} Alarm
  */
 
 const MAX_TEXT_CHARS = 200

@@ -2,7 +2,7 @@ import { CHART_COLUMNS } from '../../public/chart-columns.js'
 
 /**
  * New points for the charts of a page.
- * @typedef {{ time: number[], columns: (number | null)[][] }} ChartValues  `time`: seconds since the epoch, ascending; a column for each of CHART_COLUMNS
+ * @typedef {import('../../public/live-events.d.ts').ChartValues} ChartValues
  */
 
 /**

@@ -79,7 +79,7 @@ function wayTo ({ name, adminUrl }, host) {
 
 /**
  * Signs the user of this deck in to another one, for no longer than this session lasts.
- * @param {{ deck: Deck, id: string, auth: import('../admin/guard.js').Auth, isAtLoopback: boolean, now: number }} order
+ * @param {{ deck: Deck, id: string, auth: import('../api/roles.js').Auth, isAtLoopback: boolean, now: number }} order
  * @returns {Promise<URL>} where the browser should go
  * @throws {DeckError} not-found, not-possible, no-master
  */

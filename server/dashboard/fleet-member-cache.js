@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { toDeckError } from '../api/problem.js'
+import { toDeckError } from '../problem.js'
 import { toLine } from './logs-page.js'
 import { toWorkerRow } from './overview.js'
 

@@ -10,7 +10,7 @@ import { refreshMember } from './fleet-member-cache.js'
 /**
  * The forms of the fleet's pages post to these actions.
  * @typedef {import('../api/fleet.js').FleetDeck} Deck
- * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: { auth: import('../admin/guard.js').Auth }) => Promise<unknown>} Action
+ * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: { auth: import('../api/roles.js').Auth }) => Promise<unknown>} Action
  */
 
 const STEER = z.object({ rollout: z.string().regex(ID).transform(Number).describe('the id of a rollout of the fleet') })
@@ -68,7 +68,7 @@ async function steerRollout (deck, order, body, actor) {
  * @param {Deck} deck
  * @param {typeof MEMBER_ACTIONS[number]} action
  * @param {Record<string, unknown>} fields
- * @param {import('../admin/guard.js').Auth} person
+ * @param {import('../api/roles.js').Auth} person
  */
 async function askMember (deck, action, fields, person) {
   const fleet = fleetOf(deck)

@@ -1,6 +1,6 @@
 import { formatCount, shownLine } from '../../public/log-text.js'
 import { findLines, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery, presentSlots } from '../api/log-lines.js'
-import { toDeckError } from '../api/problem.js'
+import { toDeckError } from '../problem.js'
 import { givenFilters } from './history-filters.js'
 
 /**

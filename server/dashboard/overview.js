@@ -14,7 +14,7 @@ import { toShownEvent } from './shown-event.js'
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'releases'>} Deck
  * @typedef {import('../deck.js').Status} Status
  * @typedef {import('../deck.js').WorkerRow} WorkerRow
- * @typedef {import('../deck.js').RolloutView} RolloutView
+ * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
  * @typedef {Pick<import('../../db/history.js').History, 'page' | 'rollouts'>} History
  */
 

@@ -41,7 +41,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  *   params: URLSearchParams,
  *   id: string,
  *   describe?: () => import('../api/openapi.js').Json,
- *   tokens?: Pick<import('../admin/tokens.js').Tokens, 'list'>,
+ *   tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>,
  *   isAtLoopback?: boolean
  * }} Asked  `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
  * @typedef {{ id: string, html: string }} Fragment

@@ -12,7 +12,7 @@ import { roleAllows } from '../api/roles.js'
  *   of the data folder alone, as only this user can read it, like the tokens of the other decks
  */
 
-/** @param {import('../admin/guard.js').Auth | null | undefined} auth @returns {Powers} */
+/** @param {import('../api/roles.js').Auth | null | undefined} auth @returns {Powers} */
 export function powersOf (auth) {
   const role = auth?.role ?? 'viewer'
   return {

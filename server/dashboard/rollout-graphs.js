@@ -2,7 +2,7 @@ import { formatLatency, formatPercent } from '../../public/format.js'
 
 /**
  * The measurements of the judge during a rollout, as small graphs: new workers against old ones.
- * @typedef {import('../deck.js').RolloutView} RolloutView
+ * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
  * @typedef {import('../lifecycle/state.js').Comparison} Comparison
  * @typedef {import('./rollout-story.js').Axis} Axis
  * @typedef {import('./rollout-story.js').Span} Span

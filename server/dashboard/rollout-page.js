@@ -10,7 +10,7 @@ import { momentsOf, slotsOf, stillSpansOf } from './rollout-story.js'
  * The page of one rollout: who started it, what happened when, and what the judge measured.
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollout' | 'rolloutDurations' | 'page'>} History
- * @typedef {import('../deck.js').RolloutView} RolloutView
+ * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
  * @typedef {{ deck: Deck, history: History, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked
  */
 

@@ -3,7 +3,7 @@ import { kindOf } from '../events/kinds.js'
 
 /**
  * What happened in a rollout, as a whole and in each slot.
- * @typedef {import('../deck.js').RolloutView} RolloutView
+ * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
  * @typedef {RolloutView['steps'][number]} Step
  * @typedef {{ startMs: number, endMs: number, lengthMs: number }} Axis wall time, ms
  * @typedef {{ startMs: number, endMs: number }} Span wall time, ms

@@ -1,6 +1,6 @@
 import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.js'
-import { toDeckError } from '../api/problem.js'
+import { toDeckError } from '../problem.js'
 import { DeckError } from '../errors.js'
 import { countOpen } from '../health.js'
 import { actionsRouter } from './actions.js'
@@ -25,10 +25,10 @@ const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson
  * @param {Deck} parts.deck
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('./views.js').Views} parts.views
- * @param {import('../admin/tokens.js').Tokens} parts.tokens
+ * @param {import('../api/tokens.js').TokenRegistry} parts.tokens
  * @param {() => import('../api/openapi.js').Json} parts.describe the API, as OpenAPI
  * @param {() => number} [parts.now] wall clock, ms since the epoch
- * @param {import('../admin/app.js').Log} [parts.log]
+ * @param {import('../system/log.js').Log} [parts.log]
  */
 export function dashboardRouter ({ deck, history, views, tokens, describe, now = Date.now, log = SILENT_LOG }) {
   const router = Router()

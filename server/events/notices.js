@@ -5,6 +5,7 @@ import { sentenceOf } from './sentences.js'
  * What has gone wrong while nobody looked, until somebody says that they have seen it.
  * @typedef {import('./stream.js').DeckEvent} DeckEvent
  * @typedef {ReturnType<typeof createNotices>} Notices
+ * @typedef {{ page: (query: { type: string[] | string, cause?: string, limit: number }) => { items: DeckEvent[] } }} Past  newest first
  * @typedef {typeof NOTICE_KINDS[number]} NoticeKind
  * @typedef {object} Notice  one of each kind stands for all of that kind
  * @property {number} id  of its newest event
@@ -47,7 +48,7 @@ const QUERIES = Object.freeze([
 
 /**
  * @param {object} parts
- * @param {Pick<import('../../db/history.js').History, 'page'>} parts.history
+ * @param {Past} parts.history
  * @param {Pick<import('./stream.js').EventStream, 'subscribe' | 'publish'>} parts.events
  */
 export function createNotices ({ history, events }) {
@@ -96,7 +97,7 @@ export function noticeKindOf (event) {
   return Object.hasOwn(KINDS, event.type) ? KINDS[event.type](event) : null
 }
 
-/** @param {Pick<import('../../db/history.js').History, 'page'>} history @returns {DeckEvent[]} oldest first */
+/** @param {Past} history @returns {DeckEvent[]} oldest first */
 function readPast (history) {
   try {
     return QUERIES.flatMap((query) => history.page({ ...query, limit: MAX_EVENTS }).items).sort((a, b) => a.id - b.id)

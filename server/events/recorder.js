@@ -19,7 +19,7 @@ const NO_SPARE = Object.freeze({ events: [], keep () {}, clear () {} })
  * Writes every event to the history in the turn in which it happens. A database that fails never reaches the publisher:
  * events wait in memory, in order, and are written once it works again. It also sweeps the history now and then.
  * @param {object} parts
- * @param {Pick<import('../../db/history.js').History, 'record' | 'sweep' | 'reopen' | 'retreat' | 'away'>} parts.history
+ * @param {{ record: (event: DeckEvent) => void, sweep: () => { more: boolean }, reopen: () => void, retreat: (reason: string) => void, readonly away: string | null }} parts.history
  * @param {import('./stream.js').EventStream} parts.events
  * @param {Spare} [parts.spare] keeps what waits, in case that this process ends first
  * @param {{ setTimer?: (work: () => void, ms: number) => any, clearTimer?: (timer: any) => void, soon?: (work: () => void) => void, maxBuffered?: number }} [options]

@@ -3,10 +3,26 @@ import { DeckError } from '../errors.js'
 /**
  * What a rollout of the fleet has this deck do: its own judged rollouts, which are in its history with who wanted them.
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
+ * @typedef {import('../../db/history.js').History} History
+ * @typedef {ReturnType<typeof import('../lifecycle/snapshot.js').snapshotOf>} Snapshot
+ * @typedef {{ vitals: { requestsPerSecond?: number, latencyP99Ms?: number | null } | null }} WorkerRow
+ * @typedef {Omit<Snapshot, 'workers'> & { app: { name: string }, workers: WorkerRow[] }} OwnStatus
+ *
+ * What a fleet needs of the deck that it runs in, see server/deck.js.
+ * @typedef {object} OwnDeck
+ * @property {() => OwnStatus} snapshot
+ * @property {(status: any) => { tone: import('../health.js').Health['tone'], text: string }} health
+ * @property {(command: any) => any} dispatch
+ * @property {(wanted: { actor: string, note: string, path?: string }) => Promise<{ id: number }>} deploy
+ * @property {import('../events/stream.js').EventStream} events
+ * @property {History} history
+ * @property {import('../crashes/crashes.js').CrashService} crashes
+ * @property {Pick<import('../events/notices.js').Notices, 'list'>} notices
+ * @property {{ list: (query: { limit: number, cursor?: string }) => { items: { path: string }[], next: string | null } }} releases
  */
 
 /**
- * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy'>} deck
+ * @param {Pick<OwnDeck, 'snapshot' | 'dispatch' | 'deploy'>} deck
  * @param {'nothing' | 'read' | 'operate'} accept
  * @param {Pick<import('./packages.js').Packages, 'fetch'>} packages
  * @returns {import('./member-runtime.js').DeckAdapter}
@@ -38,9 +54,9 @@ export function createDeckAdapter (deck, accept, packages) {
     if (accept !== 'operate') throw new DeckError('forbidden', `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
   }
 
-  /** @param {Omit<Extract<import('../deck.js').DeckCommand, { type: 'rollout' }>, 'type'>} command */
+  /** @param {{ kind: 'restart' | 'rollback', actor: string, note: string, release?: string }} command */
   function startRollout (command) {
-    const { id } = /** @type {import('../deck.js').RolloutView} */ (deck.dispatch(/** @type {any} */ ({ type: 'rollout', ...command })))
+    const { id } = /** @type {import('../lifecycle/rollout/record.js').RolloutView} */ (deck.dispatch(/** @type {any} */ ({ type: 'rollout', ...command })))
     return id
   }
 }

@@ -60,7 +60,7 @@ const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
  * @param {object} parts
  * @param {import('./nats-connection.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: 'nothing' | 'read' | 'operate' }} parts.options
  * @param {string} parts.folder  of the data
- * @param {import('../deck.js').Deck} parts.deck
+ * @param {import('./deck-adapter.js').OwnDeck} parts.deck
  * @param {string} [parts.root]  releases.root
  * @param {string} parts.version
  * @param {string | null} parts.url
@@ -308,7 +308,7 @@ function silentIn (document, { members, isComplete }) {
 
 /**
  * What the file of this data folder says; where a master ended in the turn, what has become of its own rollout is in its history.
- * @param {any} file @param {Pick<import('../deck.js').Deck, 'history'>} deck
+ * @param {any} file @param {Pick<import('./deck-adapter.js').OwnDeck, 'history'>} deck
  * @returns {{ home: string, isNew: boolean, memory: import('./member.js').Memory }} `isNew`: the file does not say its home yet
  */
 function restoreMemory (file, { history }) {
@@ -319,14 +319,14 @@ function restoreMemory (file, { history }) {
   return { home: file?.home ?? randomUUID(), isNew: !file?.home, memory }
 }
 
-/** @param {import('../deck.js').Status['release'] | null} release @returns {import('./member-status.js').Word['code']} */
+/** @param {import('./deck-adapter.js').OwnStatus['release'] | null} release @returns {import('./member-status.js').Word['code']} */
 function codeOf (release) {
   const { package: itsPackage, git } = release ?? {}
   return { version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null, commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null }
 }
 
 /**
- * @param {import('../deck.js').WorkerRow[]} workers @param {'requestsPerSecond' | 'latencyP99Ms'} name @param {(values: number[]) => number} fold
+ * @param {import('./deck-adapter.js').OwnStatus['workers']} workers @param {'requestsPerSecond' | 'latencyP99Ms'} name @param {(values: number[]) => number} fold
  * @returns {number | null} null: nobody says
  */
 function figureOf (workers, name, fold) {

@@ -171,7 +171,7 @@ function reasonOf (error, home) {
   return error.message
 }
 
-/** @param {Pick<import('../deck.js').Deck, 'releases'>['releases']} releases @returns {Generator<{ path: string }>} */
+/** @param {import('./deck-adapter.js').OwnDeck['releases']} releases @returns {Generator<{ path: string }>} */
 export function * allReleases (releases) {
   /** @type {string | undefined} */
   let cursor

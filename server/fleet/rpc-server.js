@@ -1,4 +1,4 @@
-import { toDeckError, toProblem } from '../api/problem.js'
+import { toDeckError, toProblem } from '../problem.js'
 import { DeckError } from '../errors.js'
 import { MAX_RESPONSE_BYTES, parseRequest, roleFor, encodeResponse } from './rpc-protocol.js'
 

@@ -13,7 +13,7 @@ export function keepOutcomes ({ releases, events }) {
   events.subscribe(({ type, rollout, detail }) => {
     if (type === 'history.recovered') return releases.save()
     if (!OUTCOMES[type]) return
-    const { kind, from, to, actor, note, reason } = /** @type {import('../deck.js').RolloutView} */ (detail)
+    const { kind, from, to, actor, note, reason } = /** @type {import('../lifecycle/rollout/record.js').RolloutView} */ (detail)
     const outcome = OUTCOMES[type]
     // A release that runs is no worse for a redeploy of it that was called off.
     if (to && kind !== 'restart' && (outcome === 'succeeded' || to !== from)) releases.settle({ release: to, outcome, rollout, actor, reason })

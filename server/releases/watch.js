@@ -16,7 +16,7 @@ const BUSY = ['rollout-running', 'upgrade-running', 'starting']
 
 /**
  * @param {object} parts
- * @param {import('../deck.js').Deck} parts.deck
+ * @param {{ deploy: (wanted: { actor: string, strategy: import('../lifecycle/rollout/strategy.js').StrategyWish }) => Promise<unknown> }} parts.deck
  * @param {import('../logs/logs.js').Logs} parts.logs
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {(line: string) => void} parts.tell

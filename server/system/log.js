@@ -2,6 +2,8 @@ import pino from 'pino'
 
 const MAX_UNWRITTEN_CHARS = 64 * 1024
 
+/** @typedef {Record<'error' | 'warn', (fields: object, text: string) => void>} Log  what is used of one */
+
 /**
  * The master's own log: what went wrong inside it, one JSON object a line. What happens to the workers is in the history.
  * @param {string} file

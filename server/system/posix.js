@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import { constants, endianness } from 'node:os'
 
 /** @typedef {ReturnType<typeof bindLibc>} Posix */
+/** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
 
 // linux/prctl.h, sys/wait.h, sys/socket.h, netinet/in.h
 const PR_SET_CHILD_SUBREAPER = 36
@@ -143,7 +144,7 @@ function bindLibc (koffi) {
 
     /**
      * For the whole group of sockets that share the port of this one.
-     * @param {number} fd @param {import('../cluster/sticky-program.js').Instruction[]} program returns the index of one of them
+     * @param {number} fd @param {Instruction[]} program returns the index of one of them
      * @returns {boolean} false: the kernel does not take it
      */
     pickBy (fd, program) {

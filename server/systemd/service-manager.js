@@ -2,6 +2,8 @@ import { describeHealth } from '../health.js'
 import { oneLine } from '../system/one-line.js'
 import { createNotifier } from './notify.js'
 
+/** @typedef {ReturnType<typeof import('../lifecycle/snapshot.js').snapshotOf>} Snapshot */
+
 const STATUS_INTERVAL_MS = 1000
 /** What a stop takes beside its workers: open answers of the admin port, the history. */
 const STOP_SLACK_MS = 10_000
@@ -12,7 +14,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * One more subscriber of the event stream; nothing at all where nobody wants to know.
  * @param {object} parts
  * @param {import('../events/stream.js').EventStream} parts.events
- * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot'>} parts.supervisor
+ * @param {{ snapshot: () => Snapshot }} parts.supervisor
  * @param {{ readonly current: Pick<import('../config/config.js').Config, 'drain' | 'stop'> }} parts.settings
  * @param {{ isKept: boolean }} parts.keeper
  * @param {object} [options]
@@ -61,7 +63,7 @@ export function tellServiceManager ({ events, supervisor, settings, keeper }, {
     if (lines.length > 0) notify(lines.join('\n'))
   }
 
-  /** @param {ReturnType<import('../cluster/supervisor.js').Supervisor['snapshot']>} snapshot @returns {string[]} */
+  /** @param {Snapshot} snapshot @returns {string[]} */
   function stateLines ({ state, rollout }) {
     if (state === 'stopping') {
       if (isStopping) return []

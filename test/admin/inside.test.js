@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createInProcessTransport } from '../../server/admin/in-process-transport.js'
 import { startAdmin } from '../support/admin.js'
 
-/** @typedef {import('../../server/admin/guard.js').Auth} Auth */
+/** @typedef {import('../../server/api/roles.js').Auth} Auth */
 
 const limits = () => ({ maxBytes: 900_000, signal: AbortSignal.timeout(10_000) })
 

@@ -10,13 +10,13 @@ import { createViews } from '../../server/dashboard/views.js'
 import { createFakeDeck } from '../support/fake-deck.js'
 import { until } from '../support/until.js'
 
-/** @type {import('../../server/admin/guard.js').Auth} */
+/** @type {import('../../server/api/roles.js').Auth} */
 const ADMIN = { actor: 'dashboard', via: 'session', client: 'dashboard', name: null, role: 'admin', token: null, until: null }
 
 /**
  * The live part alone, over HTTP without a guard.
  * @param {import('node:test').TestContext} t
- * @param {{ authenticate?: () => import('../../server/admin/guard.js').Auth | null, now?: () => number }} [options]
+ * @param {{ authenticate?: () => import('../../server/api/roles.js').Auth | null, now?: () => number }} [options]
  */
 async function startLive (t, { authenticate = () => ADMIN, now = Date.now } = {}) {
   const history = openHistory({ file: ':memory:' })

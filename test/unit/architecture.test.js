@@ -49,6 +49,22 @@ for (const [file, specifier, because] of [
   })
 }
 
+for (const [file, specifier, isAllowed] of /** @type {[string, string, boolean][]} */ ([
+  ['server/api/endpoint.js', '../admin/guard.js', false],
+  ['server/events/recorder.js', '../../db/history.js', false],
+  ['server/system/posix.js', '../cluster/sticky-program.js', false],
+  ['public/notifications.js', '../server/dashboard/alarms.js', false],
+  ['server/fleet/deck-adapter.js', '../deck.js', false],
+  ['server/admin/sessions.js', '../api/roles.js', true],
+  ['db/events.js', '../server/events/stream.js', true],
+  ['public/fleet.js', './format.js', true]
+])) {
+  test(`${file} ${isAllowed ? 'may' : 'may not'} know a type of ${specifier}`, async () => {
+    const [{ messages }] = await eslint.lintText(`/** @typedef {import('${specifier}').Some} Some */\n`, { filePath: file })
+    assert.equal(messages.some(({ ruleId }) => ruleId === 'house/types-point-down'), !isAllowed)
+  })
+}
+
 for (const [file, specifier] of [
   ['server/lifecycle/pool.js', './rollout/rollout.js'],
   ['server/lifecycle/rollout/rollout.js', '../state.js'],

@@ -3,6 +3,7 @@ import { guardDeploy, liftGuard } from './guard.js'
 import { leaveHook } from './hook.js'
 import { isPausedOrHeld, makeMove, phaseOf, shownStage } from './stages.js'
 
+/** @typedef {ReturnType<typeof describeRollout>} RolloutView */
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */

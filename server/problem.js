@@ -1,4 +1,4 @@
-import { DeckError } from '../errors.js'
+import { DeckError } from './errors.js'
 
 /**
  * Errors as RFC 9457 problem details. Works on a bare ServerResponse, since the guard refuses before express exists.
@@ -11,7 +11,7 @@ export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 /** Seconds after which another try makes sense. */
 export const RETRY_AFTER_S = 5
 
-/** Errors of body-parser and express, by our codes. @type {Readonly<Record<string, [import('../errors.js').ErrorCode, string]>>} */
+/** Errors of body-parser and express, by our codes. @type {Readonly<Record<string, [import('./errors.js').ErrorCode, string]>>} */
 const FOREIGN_TYPES = Object.freeze({
   'entity.parse.failed': ['invalid-json', 'The body is not valid JSON'],
   'entity.too.large': ['payload-too-large', 'The body is too large'],

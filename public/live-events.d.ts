@@ -1,6 +1,24 @@
-import type { Server, Socket } from 'socket.io'
-import type { Alarm } from '../dashboard/alarms.js'
-import type { Update } from './live.js'
+/** Of the kinds of server/events/alarms.js; `id`: of its event. */
+export interface Alarm {
+  id: number
+  kind: string
+  title: string
+  text: string
+  url: string
+}
+
+/** What has changed on a page: fragments of HTML by id, and figures by their names. */
+export interface Update {
+  fragments: { id: string, html: string, hash: string }[]
+  figures: Record<string, string>
+  vitals?: ChartValues | null
+}
+
+/** Vitals for the charts. `time`: seconds since the epoch, ascending; a column for each of CHART_COLUMNS. */
+export interface ChartValues {
+  time: number[]
+  columns: (number | null)[][]
+}
 
 /** What the live connection brings to a browser. */
 export interface ServerEvents {
@@ -17,8 +35,3 @@ export interface BrowserEvents {
   /** `after`: the newest event that the browser knows of */
   notify: (wish: { kinds: string[], after: number | null }, reply: (state: { last: number }) => void) => void
 }
-
-type Unchecked = Record<keyof BrowserEvents, (...said: unknown[]) => void>
-
-export type LiveServer = Server<Unchecked, ServerEvents>
-export type LiveSocket = Socket<Unchecked, ServerEvents>
