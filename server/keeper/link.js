@@ -71,7 +71,8 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {import('../events/stream.js').NewEvent} NewEvent
  * @typedef {Partial<import('./master-watch.js').HangOptions> | null} HangOptions
- * @typedef {Omit<import('../cluster/supervisor.js').SavedWorker, 'orphan' | 'state'>} RelayedWorker
+ * @typedef {import('../system/process-identity.js').ProcessIdentity & { crashFile: string, orderFile: string }} WorkerIdentity
+ * @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit' | 'orphan' | 'state'> & { identity: WorkerIdentity | null | undefined }} RelayedWorker
  *
  * @typedef {{ data?: unknown, path?: { file: string, dev: number, ino: number }, inherited?: number }} KeptData  of a socket of the app
  * @typedef {{ handle: SocketHandle, data?: KeptData | import('../systemd/activated-sockets.js').InheritedSocket }} HeldSocket

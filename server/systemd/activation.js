@@ -10,7 +10,7 @@ const KEEPER_PREFIX = 'admin '
  * Where the admin port listens: on the service manager's socket for it, on that of the master before, or on one that is
  * still to be bound.
  * @param {Pick<import('../config/config.js').Config, 'admin' | 'dispatch'>} config
- * @param {{ held: ReadonlyMap<string, { handle: SocketHandle, data: any }>, hold: (key: string, handle: SocketHandle | null) => void, dropOthers: (prefix: string, wanted: string) => void }} keeper
+ * @param {{ held: Map<string, { handle: SocketHandle, data?: object }>, hold: (key: string, handle: SocketHandle) => void, dropOthers: (prefix: string, wanted: string) => void }} keeper
  * @returns {{ host: string, port: number, socket?: SocketHandle, hold: (socket: SocketHandle | null) => void }} `hold`: call it with the socket that listens
  * @throws {DeckError} invalid-config where what was inherited cannot be used as the configuration says
  */
