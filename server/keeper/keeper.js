@@ -158,7 +158,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
     const onInvalidMessage = (/** @type {string} */ reason) => ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
-    guardChannel(child, { isExpected: () => false, isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(type) && whyMisshapen(msg, type) === null, onInvalidMessage })
+    guardChannel(child, { isExpected: () => false, isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(String(type)) && whyMisshapen(msg, type) === null, onInvalidMessage })
     child.on('message', (/** @type {import('./link.js').ToKeeper} */ message, /** @type {import('./link.js').SocketHandle} */ handle) => {
       const reason = whyMisshapen(message, handle)
       if (reason) onInvalidMessage(reason)

@@ -40,7 +40,7 @@ import {
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {'serving' | 'candidate' | 'standby' | null} Role */
 /** @typedef {import('./state.js').Input} Input */
-/** @template {Input['type']} T @typedef {Extract<Input, { type: T }>} InputOf */
+/** @typedef {import('./state.js').Inputs} Inputs */
 
 /**
  * What should happen: pure, so that every schedule of events can be tried in a test.
@@ -56,16 +56,21 @@ export function reduce (state, input) {
 
   const wasSettled = isSettled(state)
   const transition = beginTransition(state, input)
-  const handle = /** @type {Record<string, (transition: Transition, input: any) => void>} */ (HANDLERS)[input.type]
-  handle(transition, input)
+  passToHandler(transition, input.type, input)
   settleState(transition)
   // By now every worker has asked for its sockets.
   if (!wasSettled && isSettled(transition.state)) transition.command({ type: 'expire-unused-sockets' })
   return { state: transition.state, commands: transition.commands, events: transition.events, refusal: null }
 }
 
+/** @template {keyof Inputs} Type @param {Transition} transition @param {Type} type @param {Inputs[Type]} input */
+function passToHandler (transition, type, input) {
+  HANDLERS[type](transition, input)
+}
+
+/** @type {{ [Type in keyof Inputs]: (transition: Transition, input: Inputs[Type]) => void }} */
 const HANDLERS = {
-  start (/** @type {Transition} */ transition, /** @type {InputOf<'start'>} */ { workers, guard, orphans = [], finished, hasHook = false, actor }) {
+  start (transition, { workers, guard, orphans = [], finished, hasHook = false, actor }) {
     const { state } = transition
     state.phase = 'starting'
     state.awaitsHook = hasHook
@@ -77,18 +82,18 @@ const HANDLERS = {
   },
 
   // settleState starts the workers that waited for it.
-  'start-hook-passed' (/** @type {Transition} */ { state }) {
+  'start-hook-passed' ({ state }) {
     state.awaitsHook = false
   },
 
-  scale (/** @type {Transition} */ transition, /** @type {InputOf<'scale'>} */ { workers, actor }) {
+  scale (transition, { workers, actor }) {
     const from = transition.state.slots.length
     if (from === workers) return
     transition.emit('scale.changed', { actor, message: `from ${from} to ${workers} workers`, detail: { from, to: workers } })
     resizePool(transition, workers, { actor })
   },
 
-  configure (/** @type {Transition} */ transition, /** @type {InputOf<'configure'>} */ { options }) {
+  configure (transition, { options }) {
     const before = transition.state.options.recycle
     transition.state.options = options
     if (before?.maxRssBytes !== options.recycle?.maxRssBytes) forgetDue(transition, 'memory-limit')
@@ -98,7 +103,7 @@ const HANDLERS = {
     watchAges(transition)
   },
 
-  rollout (/** @type {Transition} */ transition, /** @type {Parameters<typeof startRollout>[1]} */ input) {
+  rollout (transition, input) {
     callOff(transition, { cause: input.kind, actor: input.actor })
     startRollout(transition, input)
   },
@@ -113,13 +118,13 @@ const HANDLERS = {
 
   ...STEERING,
 
-  'restart-worker' (/** @type {Transition} */ transition, /** @type {InputOf<'restart-worker'>} */ { worker, actor, client }) {
+  'restart-worker' (transition, { worker, actor, client }) {
     callOff(transition, { cause: 'restart', actor })
     startRollout(transition, { kind: 'restart', slots: [Number(transition.state.workers[worker].slot)], actor, client })
   },
 
   // It kills at once, whatever else is going on: nothing else helps against such a worker.
-  'kill-worker' (/** @type {Transition} */ transition, /** @type {InputOf<'kill-worker'>} */ { worker: id, actor }) {
+  'kill-worker' (transition, { worker: id, actor }) {
     const worker = transition.state.workers[id]
     const role = roleOf(transition, worker)
     leaveSlot(transition, worker)
@@ -133,19 +138,19 @@ const HANDLERS = {
 
   ...UPGRADE_HANDLERS,
 
-  upgrade (/** @type {Transition} */ transition, /** @type {InputOf<'upgrade'>} */ input) {
+  upgrade (transition, input) {
     callOff(transition, { cause: 'upgrade', actor: input.actor })
     UPGRADE_HANDLERS.upgrade(transition, input)
   },
 
-  'take-over' (/** @type {Transition} */ transition, /** @type {InputOf<'take-over'>} */ { orphans, nextWorker, guard }) {
+  'take-over' (transition, { orphans, nextWorker, guard }) {
     const { state } = transition
     goOnGuarding(transition, guard)
     state.nextWorker = Math.max(state.nextWorker, nextWorker)
     for (const orphan of orphans) adoptOrphan(transition, orphan)
   },
 
-  stop (/** @type {Transition} */ transition, /** @type {InputOf<'stop'>} */ { actor, cause = 'shutdown' }) {
+  stop (transition, { actor, cause = 'shutdown' }) {
     const { state } = transition
     state.phase = 'stopping'
     endRecycling(transition)
@@ -157,7 +162,7 @@ const HANDLERS = {
     for (const worker of Object.values(state.workers)) drainWorker(transition, worker, { cause, actor, rollout: null })
   },
 
-  'kill-all' (/** @type {Transition} */ transition, /** @type {InputOf<'kill-all'>} */ { reason }) {
+  'kill-all' (transition, { reason }) {
     for (const worker of Object.values(transition.state.workers)) {
       worker.state = 'stopping'
       worker.intent ??= { cause: 'shutdown', actor: 'system', rollout: null }
@@ -166,7 +171,7 @@ const HANDLERS = {
     }
   },
 
-  'address-blocked' (/** @type {Transition} */ transition) {
+  'address-blocked' (transition) {
     drainOrphans(transition, () => true)
   },
 
@@ -256,7 +261,7 @@ const HANDLERS = {
     recycledGone(transition, worker)
   }),
 
-  'deadline-passed' (/** @type {Transition} */ transition, /** @type {InputOf<'deadline-passed'>} */ { deadline, id, starvedMs = 0 }) {
+  'deadline-passed' (transition, { deadline, id, starvedMs = 0 }) {
     if (deadline === 'retry') return retrySlot(transition, id)
     if (deadline === 'upgrade') return upgradeTooSlow(transition)
     if (deadline === 'recycle') return endRecycling(transition)
@@ -309,9 +314,14 @@ const DEADLINES = {
   stack: killStuck,
   soak: endSoak,
   age (transition, worker) {
-    const { maxAgeMs } = /** @type {{ maxAgeMs: number }} */ (transition.state.options.recycle)
+    const { maxAgeMs } = transition.state.options.recycle ?? {}
     becomeDue(transition, worker, { cause: 'max-age', message: `${nameOf(worker)} reached its maximum age (option recycle.maxAgeMs: ${maxAgeMs})` })
   }
+}
+
+/** @param {Input} input @returns {input is Inputs['pause']} */
+function isSteering (input) {
+  return input.type in STEERING
 }
 
 /** @param {PoolState} state @param {Input} input @returns {import('./state.js').Refusal | null} */
@@ -323,7 +333,7 @@ function refusalOf (state, input) {
     return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
   }
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
-  if (input.type in STEERING) return refuseSteering(state, /** @type {any} */ (input))
+  if (isSteering(input)) return refuseSteering(state, input)
   if (state.rollout && !JOINING_INPUTS.includes(input.type)) {
     const { id, kind } = state.rollout
     return { code: 'rollout-running', message: `rollout ${id} (${kind}) is running`, details: { rollout: id } }
@@ -520,9 +530,13 @@ function isReady ({ workers }, slot) {
   return slot !== undefined && (isFinished(slot) || (slot.serving !== null && workers[slot.serving].state === 'ready'))
 }
 
-/** @param {(transition: Transition, worker: Worker, input: any) => void} handler */
+/**
+ * @template {Extract<Input, { worker: number }>} Each
+ * @param {(transition: Transition, worker: Worker, input: Each) => void} handler
+ * @returns {(transition: Transition, input: Each) => void}
+ */
 function ofWorker (handler) {
-  return (/** @type {Transition} */ transition, /** @type {{ type: string, worker: number }} */ input) => {
+  return (transition, input) => {
     const worker = transition.state.workers[input.worker]
     if (worker) return handler(transition, worker, input)
     transition.emit('unexpected', { worker: input.worker, message: `${input.type} of worker ${input.worker}, which is not alive` })

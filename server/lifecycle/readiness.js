@@ -11,7 +11,7 @@ export function isAsked ({ path, warmup = [] }) {
   return path !== undefined || warmup.length > 0
 }
 
-/** @param {Transition} _transition @param {Worker} worker @param {{ text: string }} seen says why its app is not ready yet */
+/** @param {Transition} _transition @param {Worker} worker @param {import('./state.js').Inputs['worker-probed']} seen  says why its app is not ready yet */
 export function takeNoteOfProbe (_transition, worker, { text }) {
   if (worker.state === 'starting') worker.probed = text
 }
@@ -97,7 +97,7 @@ export function beNoServer (transition, worker) {
 const NO_SERVER_ADVICE = 'Without a server, set ready.signal: online (--ready-signal online) to skip this wait; with a slow one, set ready.signal: listening'
 const THREAD_NOTE = 'It runs threads: the socket of a thread is its own, and no second worker can listen there'
 
-/** @param {Transition} transition @param {Worker} worker has a thread that could not listen @param {{ message: string }} seen */
+/** @param {Transition} transition @param {Worker} worker has a thread that could not listen @param {import('./state.js').Inputs['thread-port-taken']} seen */
 export function tellThreadPort (transition, worker, { message }) {
   const what = `a thread of ${nameOf(worker)} cannot listen, as another process does (${message})`
   transition.emitForWorker('worker.thread-port-taken', worker, {

@@ -146,15 +146,17 @@ export function recycleNext (transition) {
 
 /** @param {Transition} transition @param {Worker} worker goes first; its slot gets the next one after that */
 function makeWay (transition, worker) {
-  const recycling = /** @type {Recycling} */ (transition.state.recycling)
+  const { recycling } = transition.state
+  if (!recycling) return
   recycling.state = 'draining'
   drainWorker(transition, worker, { cause: recycling.cause, actor: 'system', rollout: null, message: recycling.message })
 }
 
 /** @param {Transition} transition @param {Worker} worker goes on, as its release has drifted and a replacement would run other code */
 function postponeRecycling (transition, worker) {
-  const recycling = /** @type {Recycling} */ (transition.state.recycling)
-  const due = /** @type {NonNullable<Worker['due']>} */ (worker.due)
+  const { recycling } = transition.state
+  const { due } = worker
+  if (!recycling || !due) return
   recycling.state = 'waiting'
   transition.command({ type: 'set-deadline', deadline: 'recycle', id: 0, ms: transition.state.options.restart.maxDelayMs })
   if (due.isBlocked) return
@@ -174,7 +176,8 @@ export function isRecycled ({ state }, slot) {
 
 /** @param {Transition} transition @param {Slot} slot has a candidate that is ready */
 export function candidateTakesOver (transition, slot) {
-  const recycling = /** @type {Recycling} */ (transition.state.recycling)
+  const { recycling } = transition.state
+  if (!recycling) return
   const old = transition.state.workers[slot.serving ?? 0]
   slot.serving = slot.candidate
   slot.candidate = null
@@ -184,7 +187,8 @@ export function candidateTakesOver (transition, slot) {
 
 /** @param {Transition} transition @param {string} reason why the candidate failed; the old worker serves on, and it is tried again later */
 export function recyclingFailed (transition, reason) {
-  const recycling = /** @type {Recycling} */ (transition.state.recycling)
+  const { recycling } = transition.state
+  if (!recycling) return
   const worker = transition.state.workers[recycling.worker]
   const ms = transition.state.options.restart.maxDelayMs
   recycling.state = 'waiting'

@@ -96,7 +96,7 @@ export function standbyTooSlow (transition, worker) {
   giveUpStandbys(transition, worker, `standby worker ${worker.id} did not listen within ${limit} (option ready.timeoutMs), and standby workers need an app that does`)
 }
 
-/** @param {Transition} transition @param {Worker} worker @param {{ name: string, place: string | null }} read variable of its slot that its app reads while it loads */
+/** @param {Transition} transition @param {Worker} worker @param {import('./state.js').Inputs['worker-read-slot']} read  the variable of its slot that its app reads while it loads */
 export function readSlot (transition, worker, { name, place }) {
   if (worker.slot !== null || !canStand(worker)) return
   const where = place ? ` (${place})` : ''

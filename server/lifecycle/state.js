@@ -241,6 +241,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean, unfinished?: Unfinished | null, left?: LeftProcess[] }
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number, starvedMs?: number })} Input
  *
+ * @typedef {{ [Each in Input as Each['type']]: Each }} Inputs  by type
  * @typedef {Input extends infer I ? I extends Input ? Omit<I, keyof Stamp> : never : never} PlainInput  without the stamp, which the supervisor adds
  * @typedef {Extract<PlainInput, { type: 'scale' | 'configure' | 'rollout' | 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'restart-worker' | 'kill-worker' | 'stop' | 'upgrade' }>} OperatorInput
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote

@@ -3,6 +3,7 @@ import { adoptOrphan } from './orphans.js'
 import { durationText } from './duration.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
+/** @typedef {import('./state.js').Inputs} Inputs */
 
 /** A master may take this long to start, beside its workers. */
 const MASTER_BOOT_MS = 30_000
@@ -12,7 +13,7 @@ const RESERVED_IDS = 1000
 /**
  * A change of masters, as the old master sees it: the next one starts beside it, and this one works on until that one is
  * ready.
- * @type {Record<string, (transition: Transition, input: any) => void>}
+ * @satisfies {{ [Type in keyof Inputs]?: (transition: Transition, input: Inputs[Type]) => void }}
  */
 export const UPGRADE_HANDLERS = {
   upgrade ({ state, emit, command, isoTime }, { execPath, note = null, actor }) {
@@ -46,7 +47,7 @@ export const UPGRADE_HANDLERS = {
   'hand-over' (transition) {
     // From here on this master replaces nothing; the workers are the next master's.
     transition.state.phase = 'stopping'
-    if (transition.state.upgrade) endUpgrade(transition, 0)
+    endUpgrade(transition, 0)
   }
 }
 
@@ -65,7 +66,8 @@ export function cancelUpgrade ({ state, command }, reason) {
 
 /** @param {Transition} transition @param {number} lastWorker the highest id that the next master has given away */
 function endUpgrade ({ state, command }, lastWorker) {
-  const { firstWorker } = /** @type {import('./state.js').Upgrade} */ (state.upgrade)
+  if (!state.upgrade) return
+  const { firstWorker } = state.upgrade
   // Ids go on without a gap where this master has forked nothing meanwhile.
   if (state.nextWorker === firstWorker + RESERVED_IDS) state.nextWorker = Math.max(firstWorker, lastWorker + 1)
   state.upgrade = null

@@ -1,6 +1,6 @@
 /** @typedef {'starting' | 'standby' | 'ready' | 'unresponsive' | 'draining' | 'stopping' | 'exited'} WorkerState */
 
-/** Every move that a worker can make. */
+/** Every move that a worker can make. @type {Readonly<Record<WorkerState, readonly WorkerState[]>>} */
 const MOVES = Object.freeze({
   starting: ['standby', 'ready', 'draining', 'exited'],
   standby: ['starting', 'draining', 'stopping', 'exited'],
@@ -13,7 +13,7 @@ const MOVES = Object.freeze({
 
 /** @param {WorkerState} from @param {WorkerState} to */
 export function canMove (from, to) {
-  return /** @type {readonly string[]} */ (MOVES[from]).includes(to)
+  return MOVES[from].includes(to)
 }
 
 const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']

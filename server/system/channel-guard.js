@@ -1,3 +1,15 @@
+import { toError } from '../errors.js'
+
+/**
+ * @typedef {import('node:child_process').ChildProcess} ChildProcess
+ * @typedef {{ close: () => void } | null | undefined} Handle  what has come along
+ */
+
+/**
+ * A message of Node's own, of which any field may be anything. `msg`: what a handle belongs to.
+ * @typedef {{ cmd?: unknown, act?: unknown, fd?: unknown, type?: unknown, msg?: InternalMessage }} InternalMessage
+ */
+
 /** The longest line that is kept in memory until it is whole: above all a list of files that a worker has loaded. */
 const MAX_LINE_CHARS = 4 * 1024 * 1024
 
@@ -5,27 +17,28 @@ const MAX_LINE_CHARS = 4 * 1024 * 1024
  * Stands between the IPC channel of a child and everything that listens to it, Node itself included: Node trusts the other
  * end, and throws in this process at one message that makes no sense to it. Whatever code runs in the child can send
  * anything there.
- * @param {any} child
+ * @param {ChildProcess} child
  * @param {object} options
- * @param {(message: any) => boolean} options.isExpected whether somebody here listens to this message of Node's own
- * @param {(message: any) => boolean} [options.isHandleExpected] whether anybody wants what comes along with this one
+ * @param {(message: InternalMessage) => boolean} options.isExpected  whether somebody here listens to this message of Node's own
+ * @param {(message: InternalMessage) => boolean} [options.isHandleExpected]  whether anybody wants what comes along with this one
  * @param {(reason: string) => void} options.onInvalidMessage of each message that was dropped
  */
 export function guardChannel (child, { isExpected, isHandleExpected = () => false, onInvalidMessage }) {
-  const emit = child.emit
+  /** @type {import('node:events').EventEmitter} */
+  const { emit } = child
   guardReading(child, onInvalidMessage)
 
-  child.emit = function (/** @type {string} */ name, /** @type {any} */ message, /** @type {any} */ handle) {
-    if (name !== 'internalMessage') return emit.apply(child, arguments)
+  child.emit = function (/** @type {[string | symbol, ...any]} */ ...args) {
+    if (args[0] !== 'internalMessage') return Reflect.apply(emit, child, args)
     try {
-      return takeMessage(message, handle)
-    } catch (/** @type {any} */ error) {
-      onInvalidMessage(`a message that Node cannot take: ${error.message}`)
+      return takeMessage(args[1], args[2])
+    } catch (error) {
+      onInvalidMessage(`a message that Node cannot take: ${toError(error).message}`)
       return true
     }
   }
 
-  /** @param {any} message @param {any} handle @returns {boolean} */
+  /** @param {InternalMessage} message @param {Handle} handle @returns {boolean} */
   function takeMessage (message, handle) {
     const { cmd } = message
     if (cmd === 'NODE_HANDLE') return isHandleExpected(message) ? emit.call(child, 'internalMessage', message, handle) : refuseHandle(message, handle)
@@ -34,12 +47,12 @@ export function guardChannel (child, { isExpected, isHandleExpected = () => fals
     return true
   }
 
-  /** It is closed, as nobody here would ever do. @param {any} message @param {any} handle @returns {boolean} */
+  /** Closes it, as nobody here would ever do. @param {InternalMessage} message @param {Handle} handle @returns {boolean} */
   function refuseHandle (message, handle) {
     handle?.close()
     child.send({ cmd: 'NODE_HANDLE_ACK' }, undefined, undefined, () => {})
     const { msg } = message
-    if (String(msg?.cmd).startsWith('NODE_')) return takeMessage(msg, null)
+    if (msg && String(msg.cmd).startsWith('NODE_')) return takeMessage(msg, null)
     return msg === undefined || emit.call(child, 'message', msg)
   }
 }
@@ -51,7 +64,7 @@ function isAnswer (cmd) {
 
 /**
  * What is no JSON, or has no end, is left out; the lines behind it are read again.
- * @param {any} child @param {(reason: string) => void} onInvalidMessage
+ * @param {ChildProcess} child @param {(reason: string) => void} onInvalidMessage
  */
 function guardReading (child, onInvalidMessage) {
   const channel = bySymbol(child, 'kChannelHandle')?.value
@@ -67,9 +80,9 @@ function guardReading (child, onInvalidMessage) {
       if (channel[rest].length <= MAX_LINE_CHARS) return
       onInvalidMessage(`a message of more than ${MAX_LINE_CHARS} characters`)
       channel[rest] = ''
-    } catch (/** @type {any} */ error) {
-      onInvalidMessage(`a message that is no JSON: ${error.message}`)
-      channel[rest] = readBehind(before + Buffer.from(/** @type {any} */ (chunk ?? [])).toString())
+    } catch (error) {
+      onInvalidMessage(`a message that is no JSON: ${toError(error).message}`)
+      channel[rest] = readBehind(before + Buffer.from(chunk ?? new ArrayBuffer(0)).toString())
     }
   }
 
@@ -88,7 +101,7 @@ function guardReading (child, onInvalidMessage) {
   }
 }
 
-/** @param {string} line @returns {{ value: any } | null} null: it is no JSON */
+/** @param {string} line @returns {{ value: InternalMessage } | null} null: it is no JSON */
 function parseLine (line) {
   try {
     return { value: JSON.parse(line) }
@@ -97,8 +110,8 @@ function parseLine (line) {
   }
 }
 
-/** @param {any} object @param {string} description @returns {{ key: symbol, value: any } | null} */
+/** @param {object} object @param {string} description */
 function bySymbol (object, description) {
   const key = Object.getOwnPropertySymbols(object).find((symbol) => symbol.description === description)
-  return key === undefined ? null : { key, value: object[key] }
+  return key === undefined ? null : { key, value: Reflect.get(object, key) }
 }

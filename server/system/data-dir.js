@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
-import { DeckError } from '../errors.js'
+import { DeckError, toError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
@@ -57,8 +57,8 @@ export function openDataDir (wanted) {
     lock () {
       try {
         lock = takeLock(fileOf('master.lock'))
-      } catch (/** @type {any} */ error) {
-        throw error instanceof DeckError ? error : unusableFolder(folder, error)
+      } catch (error) {
+        throw error instanceof DeckError ? error : unusableFolder(folder, toError(error))
       }
       if (!lock) throw masterRunning(readJson(fileOf('master.json')))
     },
@@ -144,8 +144,8 @@ export function openDataDir (wanted) {
       const value = kept ?? readToken(fileOf(name)) ?? makeToken(fileOf(name))
       secrets.set(name, value)
       return value
-    } catch (/** @type {any} */ error) {
-      throw unusableFolder(folder, error)
+    } catch (error) {
+      throw unusableFolder(folder, toError(error))
     }
   }
 }
@@ -155,12 +155,14 @@ function placeFolder (wanted) {
   try {
     makeFolder(wanted)
     return { folder: wanted, away: null }
-  } catch (/** @type {any} */ error) {
-    if (error instanceof DeckError) throw error
+  } catch (thrown) {
+    if (thrown instanceof DeckError) throw thrown
+    const error = toError(thrown)
     if (!isOutOfReach(error, wanted)) throw unusableFolder(wanted, error)
     const folder = fallbackFolders(wanted).find((each) => tryTo(() => makeFolder(each)))
     if (folder === undefined) throw unusableFolder(wanted, error)
-    return { folder, away: `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and the history of before is not shown` }
+    const away = `dataDir: ${wanted} cannot be written (${error.code}); until the next start everything is kept in ${folder}, and earlier history is not shown`
+    return { folder, away }
   }
 }
 
@@ -221,10 +223,11 @@ function tryTo (work) {
   }
 }
 
-/** @param {any} master what it has said of itself, if it has come that far */
-function masterRunning (master) {
-  // Where it is taking over from one that has died, it has not said yet.
-  const who = master && isAlive({ pid: master.pid, startTime: null }) ? `a master (pid ${master.pid}, ${master.adminUrl})` : 'another master'
+/** @param {unknown} announced  what it has said of itself, if it has come that far */
+function masterRunning (announced) {
+  const { pid, adminUrl } = Object(announced)
+  // While it takes over from a master that has died, it has not said anything yet.
+  const who = typeof pid === 'number' && isAlive({ pid, startTime: null }) ? `a master (pid ${pid}, ${adminUrl})` : 'another master'
   return new DeckError('master-running', `${who} already runs on this data folder`)
 }
 
@@ -232,8 +235,8 @@ function masterRunning (master) {
 function readToken (file) {
   try {
     return readFileSync(file, 'utf8').trim() || null
-  } catch (/** @type {any} */ error) {
-    if (error.code === 'ENOENT') return null
+  } catch (error) {
+    if (toError(error).code === 'ENOENT') return null
     throw error
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 
-/** @param {string} file @param {unknown} content renamed into place, so that no reader sees half of it; its owner's alone */
+/** Writes a file that its owner alone can read, and renames it into place, so that no reader sees half of it. @param {string} file @param {unknown} content */
 export function writeJson (file, content) {
   try {
     writeFileSync(`${file}.new`, `${JSON.stringify(content)}\n`, { mode: 0o600 })
@@ -11,7 +11,7 @@ export function writeJson (file, content) {
   }
 }
 
-/** What a full disk has taken of it. @param {string} file */
+/** Removes what a full disk has taken of it. @param {string} file */
 function removeRest (file) {
   try {
     rmSync(file, { force: true })
@@ -20,7 +20,7 @@ function removeRest (file) {
   }
 }
 
-/** @param {string} file @returns {any} null when there is none that can be read */
+/** @param {string} file @returns {unknown} null: there is none that can be read */
 export function readJson (file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))

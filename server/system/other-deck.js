@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
+import { DeckError, toError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { sendRequest } from './http.js'
 import { isLoopback } from './loopback.js'
@@ -77,9 +77,11 @@ async function askDeck (deck, where, { method, body, timeoutMs, env = process.en
     const content = await readBody(response)
     if (Number(response.statusCode) >= 300) throw new DeckError('no-master', `${deck.name} refuses to answer (HTTP ${response.statusCode})`)
     return JSON.parse(content)
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     if (error instanceof DeckError) throw error
-    throw new DeckError('no-master', `${deck.name} does not answer at ${deck.adminUrl} (${error.name === 'AbortError' ? `nothing within ${timeoutMs} ms` : error.code ?? error.message})`, { cause: error })
+    const { name, code, message } = toError(error)
+    const why = name === 'AbortError' ? `nothing within ${timeoutMs} ms` : code ?? message
+    throw new DeckError('no-master', `${deck.name} does not answer at ${deck.adminUrl} (${why})`, { cause: error })
   }
 }
 
@@ -92,7 +94,7 @@ function whyUnasked (deck) {
 }
 
 /**
- * As the command line finds it.
+ * Finds the token where the command line finds it.
  * @param {RunningDeck} deck @param {Record<string, string | undefined>} env
  * @throws {DeckError} no-master
  */

@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
+import { toError } from '../errors.js'
 
 /**
  * A process, so that it cannot be taken for a later one with the same number.
@@ -30,9 +31,9 @@ export function signalProcess (identity, signal) {
   if (!isAlive(identity)) return
   try {
     process.kill(identity.pid, signal)
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     // It has ended in between.
-    if (error.code !== 'ESRCH') throw error
+    if (toError(error).code !== 'ESRCH') throw error
   }
 }
 
@@ -60,9 +61,9 @@ function bootId () {
 function canSignal (pid) {
   try {
     return process.kill(pid, 0)
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     // EPERM: it lives under another user.
-    return error.code === 'EPERM'
+    return toError(error).code === 'EPERM'
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
+import { DeckError, toError } from '../errors.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
 import { whyPathDistrusted } from './trust.js'
@@ -27,7 +27,7 @@ import { whyPathDistrusted } from './trust.js'
 const MAX_BYTES = 64 * 1024
 const OF_OTHERS = 0o077
 
-/** What a file has to say of a deck. @type {Readonly<Record<keyof RunningDeck, (value: any) => boolean>>} */
+/** What a file has to say of a deck. @type {Readonly<Record<keyof RunningDeck, (value: unknown) => boolean>>} */
 const FIELDS = Object.freeze({
   name: isText,
   entry: isText,
@@ -67,8 +67,8 @@ export function registerDeck (deck, env = process.env) {
     makeFolder(folder)
     checkFolder(folder)
     writeJson(fileOf(folder, deck), deck)
-  } catch (/** @type {any} */ error) {
-    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be written (${error.code ?? error.message})`, error)
+  } catch (error) {
+    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be written (${whyOf(error)})`, error)
   }
 }
 
@@ -120,9 +120,9 @@ export function runningDeckAt (dataDir, env = process.env) {
 function makeFolder (folder) {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     // EEXIST: it is a file, which the check says.
-    if (error.code !== 'EEXIST') throw error
+    if (toError(error).code !== 'EEXIST') throw error
   }
 }
 
@@ -131,10 +131,10 @@ function filesOf (folder) {
   try {
     checkFolder(folder)
     return readdirSync(folder).filter((name) => name.endsWith('.json')).map((name) => path.join(folder, name))
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     // No deck has run yet.
-    if (error.code === 'ENOENT') return []
-    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be read (${error.code ?? error.message})`, error)
+    if (toError(error).code === 'ENOENT') return []
+    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be read (${whyOf(error)})`, error)
   }
 }
 
@@ -178,8 +178,18 @@ function realPath (folder) {
 function readDeck (file) {
   const stat = statOf(file)
   const deck = stat?.isFile() && stat.size <= MAX_BYTES ? readJson(file) : null
-  if (typeof deck !== 'object' || deck === null) return null
-  return Object.entries(FIELDS).every(([name, isFine]) => isFine(deck[name])) ? deck : null
+  return isRunningDeck(deck) ? deck : null
+}
+
+/** @param {unknown} deck @returns {deck is RunningDeck} */
+function isRunningDeck (deck) {
+  return typeof deck === 'object' && deck !== null && Object.entries(FIELDS).every(([name, isFine]) => isFine(Reflect.get(deck, name)))
+}
+
+/** @param {unknown} error */
+function whyOf (error) {
+  const { code, message } = toError(error)
+  return code ?? message
 }
 
 /** @param {string} file */
@@ -211,19 +221,20 @@ function isSame (one, other) {
   return one.pid === other.pid && one.startTime === other.startTime
 }
 
-/** @param {any} value */
+/** @param {unknown} value @returns {value is string} */
 function isText (value) {
   return typeof value === 'string' && value !== ''
 }
 
-/** @param {any} value */
+/** @param {unknown} value */
 function isAddress (value) {
   return isText(value) && /^https?:\/\//.test(value) && URL.canParse(value)
 }
 
-/** @param {any} value */
+/** @param {unknown} value */
 function isIdentity (value) {
-  return Number.isSafeInteger(value?.pid) && value.pid > 0 && (value.startTime === null || isText(value.startTime))
+  const { pid, startTime } = Object(value)
+  return Number.isSafeInteger(pid) && pid > 0 && (startTime === null || isText(startTime))
 }
 
 /** @param {string} one @param {string} other */

@@ -2,6 +2,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
+import { toError } from '../errors.js'
 
 /*
  * How to see where a loop is stuck. Tried on Node 20: a diagnostic report on a signal is written by JavaScript, so not in
@@ -37,8 +38,8 @@ export async function captureStack (pid, { withinMs = CAPTURE_WITHIN_MS } = {}) 
     if (port === null) return noStack(`${NATIVE}, or the app handles SIGUSR1 itself`)
     const frames = await pauseAndReadFrames(port, until)
     return frames ? { stack: formatFrames(frames), reason: null } : noStack(NATIVE)
-  } catch (/** @type {any} */ error) {
-    return noStack(error.message)
+  } catch (error) {
+    return noStack(toError(error).message)
   }
 }
 
@@ -75,20 +76,21 @@ async function inspectorPort (pid, before, until) {
   return null
 }
 
-/** @param {number} port @param {number} until @returns {Promise<any[] | null>} call frames, top first */
+/** @param {number} port @param {number} until @returns {Promise<CallFrame[] | null>} top first */
 async function pauseAndReadFrames (port, until) {
   const leftMs = () => Math.max(1, until - performance.now())
-  const [{ webSocketDebuggerUrl }] = await getJson(`http://127.0.0.1:${port}/json/list`, leftMs())
+  const [{ webSocketDebuggerUrl }] = await getTargets(`http://127.0.0.1:${port}/json/list`, leftMs())
   const { WebSocket } = await import('ws')
   const inspector = new WebSocket(`ws://127.0.0.1:${port}${new URL(webSocketDebuggerUrl).pathname}`, { handshakeTimeout: leftMs(), perMessageDeflate: false })
   try {
     await once(inspector, 'open')
     /** @type {Map<string, string>} */
     const urls = new Map()
+    /** @type {Promise<CallFrame[]>} */
     const paused = new Promise((resolve) => inspector.on('message', (text) => {
       const { method, params } = JSON.parse(String(text))
       if (method === 'Debugger.scriptParsed') urls.set(params.scriptId, params.url)
-      if (method === 'Debugger.paused') resolve(params.callFrames.map((/** @type {any} */ frame) => ({ ...frame, url: frame.url || urls.get(frame.location.scriptId) })))
+      if (method === 'Debugger.paused') resolve(params.callFrames.map((/** @type {CallFrame} */ frame) => ({ ...frame, url: frame.url || urls.get(frame.location.scriptId) })))
     }))
     inspector.send('{ "id": 1, "method": "Debugger.enable" }')
     inspector.send('{ "id": 2, "method": "Debugger.pause" }')
@@ -99,7 +101,9 @@ async function pauseAndReadFrames (port, until) {
   }
 }
 
-/** @param {any[]} frames of the inspector protocol, which counts lines and columns from 0 */
+/** @typedef {import('node:inspector').Debugger.CallFrame} CallFrame */
+
+/** @param {CallFrame[]} frames  the inspector protocol counts lines and columns from 0 */
 function formatFrames (frames) {
   return frames.slice(0, MAX_FRAMES).map(({ functionName, url, location }) => {
     const where = `${url || '<anonymous>'}:${location.lineNumber + 1}:${(location.columnNumber ?? 0) + 1}`
@@ -107,8 +111,8 @@ function formatFrames (frames) {
   }).join('\n').slice(0, MAX_CHARS)
 }
 
-/** @param {string} url @param {number} timeoutMs @returns {Promise<any>} */
-function getJson (url, timeoutMs) {
+/** @param {string} url @param {number} timeoutMs @returns {Promise<{ webSocketDebuggerUrl: string }[]>} the targets of an inspector */
+function getTargets (url, timeoutMs) {
   return new Promise((resolve, reject) => {
     const request = http.get(url, { agent: false, timeout: timeoutMs }, (response) => {
       let text = ''

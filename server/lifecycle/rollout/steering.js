@@ -4,14 +4,14 @@ import { canMove, isHeld, makeMove, phaseOf, shownStage } from './stages.js'
 import { askJudge, beginJudging, beginTrialAnew, endTrial } from './trial.js'
 
 /** @typedef {import('../transition.js').Transition} Transition */
-/** @typedef {{ rollout: number, actor: string }} Steer */
+/** @typedef {import('../state.js').Inputs['pause']} Steer  all five verbs share it */
 
 /**
  * What an operator can do with a running rollout.
- * @type {Record<string, (transition: Transition, input: any) => void>}
+ * @type {Record<Steer['type'], (transition: Transition, input: Steer) => void>}
  */
 export const STEERING = {
-  pause (transition, /** @type {Steer} */ { actor }) {
+  pause (transition, { actor }) {
     const rollout = runningRollout(transition)
     makeMove(rollout, 'pause')
     rollout.pausedAt = transition.isoTime()
@@ -20,20 +20,20 @@ export const STEERING = {
     tellRollout(transition, 'rollout.paused', { actor, message: `paused by ${actor}` })
   },
 
-  resume (transition, /** @type {Steer} */ { actor }) {
+  resume (transition, { actor }) {
     goOn(transition, 'resume', { actor, message: `resumed by ${actor}` })
   },
 
-  retry (transition, /** @type {Steer} */ { actor }) {
+  retry (transition, { actor }) {
     goOn(transition, 'retry', { actor, message: `retried by ${actor}` })
   },
 
-  promote (transition, /** @type {Steer} */ { actor }) {
+  promote (transition, { actor }) {
     tellRollout(transition, 'rollout.promoted', { actor, message: `canary promoted by ${actor}` })
     endTrial(transition)
   },
 
-  abort (transition, /** @type {Steer} */ { actor }) {
+  abort (transition, { actor }) {
     goBack(transition, { reason: `aborted by ${actor}`, actor })
   }
 }
@@ -63,7 +63,7 @@ function goOn (transition, verb, by) {
 }
 
 /**
- * @param {import('../state.js').PoolState} state @param {import('../state.js').Input & { type: keyof typeof CONFLICTS, rollout: number }} input
+ * @param {import('../state.js').PoolState} state @param {Steer} input
  * @returns {import('../state.js').Refusal | null} why it is not possible now
  */
 export function refuseSteering ({ rollout }, { type, rollout: id }) {
@@ -74,9 +74,10 @@ export function refuseSteering ({ rollout }, { type, rollout: id }) {
   return { code: 'rollout-state', message: `rollout ${id} ${why}`, details: { rollout: id, state } }
 }
 
+/** @type {Record<Steer['type'], (state: string) => string>} */
 const CONFLICTS = {
-  pause: (/** @type {string} */ state) => `is already ${state}`,
-  resume: (/** @type {string} */ state) => `is ${state}, not paused`,
+  pause: (state) => `is already ${state}`,
+  resume: (state) => `is ${state}, not paused`,
   retry: () => 'is not held',
   promote: () => 'has no canary to promote',
   abort: () => 'is already rolling back'
