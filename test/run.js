@@ -13,6 +13,8 @@ const HERE = fileURLToPath(new URL('.', import.meta.url))
 const LANE = path.join(HERE, 'support', 'lane.js')
 /** Tests wait as often as they work. */
 const LANES = 5
+/** They change what is one for a whole process, and say so. */
+const OF_THEIR_OWN = ['cluster/readiness-round-robin.test.js'].map((name) => path.join(HERE, name))
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
 const PATIENT = ['crashes', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
 const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))
@@ -48,11 +50,13 @@ function filesOf (folder) {
 /** @param {string[]} files @param {number} lanes */
 async function runFiles (files, lanes) {
   // The lanes inherit it.
-  process.env.TEST_LANE = JSON.stringify({ files, claims: tempFolder() })
+  const own = files.filter((file) => OF_THEIR_OWN.includes(file))
+  const shared = files.filter((file) => !own.includes(file))
+  process.env.TEST_LANE = JSON.stringify({ files: shared, claims: tempFolder() })
   /** @type {string[]} */
   const slow = []
-  const tests = run({ files: Array(lanes).fill(LANE), concurrency: lanes })
-  const missing = new Set(files.map((file) => path.relative(process.cwd(), file)))
+  const tests = run({ files: [...own, ...Array(lanes).fill(LANE)], concurrency: lanes })
+  const missing = new Set(shared.map((file) => path.relative(process.cwd(), file)))
   tests.on('test:fail', ({ name }) => {
     process.exitCode = 1
     missing.delete(name)
