@@ -246,7 +246,10 @@ export function createAdmin ({
     connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }
 
-  /** Refuses invalid HTTP as node does, but spares a body that may take longer. @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket */
+  /**
+   * Refuses invalid HTTP as node does, but spares a body that may take longer.
+   * @param {NodeJS.ErrnoException} error @param {import('node:stream').Duplex} socket
+   */
   function refuseSocket (error, socket) {
     if (error.code === TOO_SLOW && mayTakeTime(socket)) return
     const isBegun = '_httpMessage' in socket && Object(socket._httpMessage).headersSent

@@ -24,7 +24,7 @@ const METRICS = [
   [
     'workers_finished',
     'gauge',
-    'Slots whose program has ended with exit code 0, and is not started again by itself.',
+    'Slots whose program ended with exit code 0 and is not started again.',
     ({ status }) => [{ value: status.finishedWorkers }]
   ],
   [
@@ -44,14 +44,14 @@ const METRICS = [
   [
     'ended_requests_total',
     'counter',
-    'Requests that were not answered yet when their worker ended: it had not drained in time, or got SIGKILL.',
+    'Requests without an answer when their worker ended: it did not drain in time or was killed.',
     ({ vitals }) => [{ value: vitals.endedRequests }]
   ],
-  ['ended_connections_total', 'counter', 'Connections that were open then.', ({ vitals }) => [{ value: vitals.endedConnections }]],
+  ['ended_connections_total', 'counter', 'Connections that were open when their worker ended.', ({ vitals }) => [{ value: vitals.endedConnections }]],
   [
     'worker_restarts_total',
     'counter',
-    'Workers that were replaced because the one before had failed.',
+    'Workers that replaced a failed one.',
     ({ status, vitals }) => slotsOf(status, vitals.restarts).map((slot) => ({
       labels: { slot },
       value: vitals.restarts.find((each) => each.slot === slot)?.value ?? 0
@@ -76,7 +76,7 @@ const METRICS = [
   [
     'http_requests_total',
     'counter',
-    'HTTP requests that have ended, by class of their status; aborted: their connection went first.',
+    'HTTP requests that ended, by class of their status; aborted: the connection closed first.',
     ({ vitals }) => vitals.requests.map(({ slot, class: codeClass, value }) => ({ labels: { slot, code_class: codeClass }, value }))
   ],
   ['http_request_duration_seconds', 'histogram', 'From the headers of a request until its answer is sent.', ({ vitals }) => toHistogram(vitals.duration)]
@@ -101,7 +101,7 @@ export function metricsResources ({ deck }) {
     '/metrics': {
       GET: operation({
         name: 'getMetrics',
-        summary: 'All metrics, as Prometheus reads them',
+        summary: 'Returns all metrics in the format of Prometheus',
         role: 'viewer',
         produces: [],
         answer: { [TEXT]: z.string() },

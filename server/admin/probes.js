@@ -14,7 +14,7 @@ export function probeResources ({ deck }) {
     '/healthz': {
       GET: operation({
         name: 'isAlive',
-        summary: 'Whether the master lives',
+        summary: 'Tells whether the master is running',
         role: null,
         produces: [],
         answer: { [TEXT]: z.literal('ok\n') },
@@ -25,7 +25,7 @@ export function probeResources ({ deck }) {
     '/readyz': {
       GET: operation({
         name: 'isReady',
-        summary: 'Whether every wanted worker is ready, or has done its work',
+        summary: 'Tells whether every wanted worker is ready or has finished',
         role: null,
         produces: [],
         answer: { [TEXT]: z.literal('ready\n') },

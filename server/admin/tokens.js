@@ -59,7 +59,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
      */
     create ({ name, role, ttlMs, createdBy, createdWith }) {
       return useStore(() => {
-        if (store.list().length >= MAX_TOKENS) throw new DeckError('not-possible', `there are ${MAX_TOKENS} tokens already: revoke some first`)
+        if (store.list().length >= MAX_TOKENS) throw new DeckError('not-possible', `There are already ${MAX_TOKENS} tokens: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
         const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs }
         const id = store.create({ ...token, hash: hashOf(secret) })
@@ -122,7 +122,7 @@ function useStore (work) {
     return work()
   } catch (error) {
     if (error instanceof DeckError) throw error
-    throw new DeckError('history-unavailable', 'the database that keeps the tokens cannot be used at the moment', { cause: error })
+    throw new DeckError('history-unavailable', 'The database of the tokens cannot be used now', { cause: error })
   }
 }
 

@@ -69,7 +69,7 @@ const HEALTH = z.strictObject({
     slots: z.array(NUMBER),
     text: z
       .string()
-      .meta({ description: 'text of the app: escape it', examples: ['TypeError: Cannot read properties of undefined (reading \'price\'), in total (price.js)'] }),
+      .meta({ description: 'text of the app: escape it', examples: ['TypeError: price is not a function, in total (price.js)'] }),
     event: NUMBER.describe('the newest of these exits, in the history'),
     crashGroup: NUMBER.nullable()
   })).describe('why workers died, as far as it matters now')
@@ -83,7 +83,7 @@ export const STATUS = z.strictObject({
   state: z.enum(['starting', 'running', 'stopping']),
   desiredWorkers: COUNT,
   readyWorkers: COUNT.describe('slots with a worker that is ready'),
-  finishedWorkers: COUNT.describe('slots whose program has ended with exit code 0, and is not started again by itself (restart.policy)'),
+  finishedWorkers: COUNT.describe('slots whose program ended with exit code 0 and is not started again (restart.policy)'),
   nextRestartAt: TIME.nullable().describe('the next restart by restart.cron'),
   release: RELEASE,
   rollout: ROLLOUT.nullable().describe('the running rollout; null: none'),

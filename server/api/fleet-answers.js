@@ -60,7 +60,9 @@ const HEAD = {
   id: NUMBER,
   uid: z.string().describe('unique, unlike the number, which a NATS server that lost its disk gives again'),
   kind: z.enum(['restart', 'deploy', 'rollback']),
-  source: z.strictObject({ path: z.string().optional(), digest: z.string().optional(), release: z.string().optional() }).describe('the code that each member deploys'),
+  source: z
+    .strictObject({ path: z.string().optional(), digest: z.string().optional(), release: z.string().optional() })
+    .describe('the code that each member deploys'),
   pauseMs: COUNT.describe('milliseconds between two batches'),
   deadlineMs: COUNT.describe('the longest time of a turn in milliseconds'),
   onFailure: z.enum(['hold', 'rollback']),

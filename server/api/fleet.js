@@ -46,7 +46,10 @@ export const WANTED = z.strictObject({
  * }} Summary
  */
 
-/** Leaves out what a list does not need: a rollout may have hundreds of members. @param {import('../fleet/rollout.js').FleetRollout} rollout @returns {Summary} */
+/**
+ * Leaves out what a list does not need: a rollout may have hundreds of members.
+ * @param {import('../fleet/rollout.js').FleetRollout} rollout @returns {Summary}
+ */
 export function summaryOf ({ turns, batches, timeline, ...rollout }) {
   const states = Object.values(turns).map(({ state }) => state)
   const countOf = (/** @type {string} */ wanted) => states.filter((state) => state === wanted).length
@@ -119,7 +122,7 @@ export function fleetResources ({ deck }) {
       POST: operation({
         name: 'pushRelease',
         summary: 'Stores an app for all members; a deploy names it by its digest',
-        description: 'The body is the folder of the app as a tar archive, compressed by gzip, of at most 1 GiB. An archive that is already there is not stored again.',
+        description: 'The body is the folder of the app as a tar.gz archive of at most 1 GiB. An archive that is already there is not stored again.',
         role: 'admin',
         cli: 'fleet deploy --push <folder>',
         takes: ARCHIVE_TYPE,

@@ -172,7 +172,10 @@ function flawsOf (schema, input, { issues }) {
   ).slice(0, MAX_FLAWS)
 }
 
-/** @param {z.ZodObject} schema @param {{ path: PropertyKey[], message: string, params?: { expected?: string } }} issue `params.expected`: what a check across fields expects */
+/**
+ * @param {z.ZodObject} schema
+ * @param {{ path: PropertyKey[], message: string, params?: { expected?: string } }} issue  `expected`: by a check across fields
+ */
 function expectationOf (schema, { path, message, params }) {
   if (path.length === 0) return schema.description ?? 'a JSON object'
   const field = fieldAt(schema, path, { isBare: false })

@@ -76,12 +76,13 @@ export function describeApi (mounts, { version, url = '/' }) {
   const schemas = {}
   const toSchema = createConverter(schemas)
   const toProblems = createProblems(toSchema)
-  const paths = mounts.flatMap(({ base, groups }) => Object.entries(groups).flatMap(([tag, { resources }]) => Object.entries(resources).map(([path, resource]) => {
+  const tagged = mounts.flatMap(({ base, groups }) => Object.entries(groups).map(([tag, { resources }]) => ({ base, tag, resources })))
+  const paths = tagged.flatMap(({ base, tag, resources }) => Object.entries(resources).map(([path, resource]) => {
     const operations = Object
       .entries(resource)
       .map(([method, operation]) => [method.toLowerCase(), describeOperation(operation, { path, method, tag, toSchema, toProblems: toProblems.refer })])
     return [`${base === '/' ? '' : base}${path}`.replace(/[:*](\w+)/g, '{$1}'), Object.fromEntries(operations)]
-  })))
+  }))
   return {
     openapi: '3.1.1',
     info: {

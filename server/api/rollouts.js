@@ -103,7 +103,7 @@ const MOMENT = z.strictObject({
 /** A rollout with all its details; null: not kept. */
 const ROLLOUT_STORY = z.strictObject({
   ...ROLLOUT.shape,
-  timeline: z.array(MOMENT).nullable().describe('what happened to the rollout as a whole: the last 100 entries, oldest first; `steps` tells what happened in each slot'),
+  timeline: z.array(MOMENT).nullable().describe('the story of the whole rollout: the last 100 entries, oldest first; `steps` has that of each slot'),
   comparisons: z.array(z.strictObject({ at: TIME, canary: FIGURES, baseline: FIGURES }))
     .nullable()
     .describe('figures of both sides over time, each since the start of the comparison: at most 60, oldest first'),

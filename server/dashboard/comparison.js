@@ -80,5 +80,7 @@ function factsOf (before, after) {
     ['Folder', ({ source, path }) => source ?? path],
     ['Mode', ({ mode }) => mode]
   ]
-  return facts.map(([name, valueOf]) => ({ name, before: valueOf(before) || '–', after: valueOf(after) || '–' })).filter((fact) => fact.before !== fact.after)
+  return facts
+    .map(([name, valueOf]) => ({ name, before: valueOf(before) || '–', after: valueOf(after) || '–' }))
+    .filter((fact) => fact.before !== fact.after)
 }

@@ -126,7 +126,7 @@ function askMember (fleet, member, now) {
   async function fetchAnswer (schema, path) {
     try {
       const value = schema.safeParse(await fleet.obtain(member, { method: 'GET', path }, VIEWER, { withinMs: ANSWER_WITHIN_MS })).data ?? null
-      return { value, problem: value === null ? `The answer of ${member} is not understood here` : null }
+      return { value, problem: value === null ? `${member} sent an answer that this version does not understand` : null }
     } catch (error) {
       return { value: null, problem: toDeckError(error).message }
     }

@@ -109,7 +109,7 @@ export const PAGES = Object.freeze([
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
   { path: '/palette', view: 'palette', model: ({ deck, can }) => paletteModel({ deck, can }) },
   { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
-  { path: '/dialogs', view: 'dialogs', model: ({ deck }) => ({ places: PLACES.filter(({ needs }) => needs !== 'fleet' || deck.fleet), alarms: ALARMS }) },
+  { path: '/dialogs', view: 'dialogs', model: dialogsModel },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])
 
@@ -142,6 +142,15 @@ export function followPage (sources, { pathname, searchParams: params }) {
 
   function renderAll (/** @type {readonly string[]} */ names, /** @type {object} */ shown) {
     return names.map((name) => ({ id: name, html: sources.render(`partials/${name}`, { can: sources.can, ...shown }) }))
+  }
+}
+
+/** @param {Asked} asked */
+function dialogsModel ({ deck }) {
+  return {
+    places: PLACES.filter(({ needs }) => needs !== 'fleet' || deck.fleet),
+    alarms: ALARMS,
+    onFailure: deck.settings.list().find(({ name }) => name === 'rollout.onFailure')?.value
   }
 }
 

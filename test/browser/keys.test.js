@@ -89,7 +89,7 @@ test('keys lead to pages, to the search and through lists, and mean nothing to w
 
   await goTo(page, dashboard.url)
   await page.keyboard.press('?')
-  await page.getByLabel('Keys without Ctrl count').uncheck()
+  await page.getByLabel('Single-key shortcuts').uncheck()
   await page.getByRole('button', { name: 'Close' }).click()
   await page.reload()
   await page.locator('html[data-live=on]').waitFor()

@@ -66,10 +66,10 @@ test('what a member refuses, or says as none would, is told, and what was known 
   for (const strange of [null, [], { items: 3 }, { items: [{ ...aWorker(), slot: 1e9 }] }, { items: [{ ...aWorker(), startedAt: '"><script>' }] }]) {
     answers.workers = strange
     refreshMember(fleet, 'b-2')
-    assert.match((await fetchMember(fleet, 'b-2', NOW + 1000, 1000)).workersProblem ?? '', /not understood/, JSON.stringify(strange))
+    assert.match((await fetchMember(fleet, 'b-2', NOW + 1000, 1000)).workersProblem ?? '', /does not understand/, JSON.stringify(strange))
   }
   const model = await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW + 1000 })
-  assert.match(render('pages/fleet-member', { can: OPERATOR, ...model }), /not understood here\. The figures below are older\./)
+  assert.match(render('pages/fleet-member', { can: OPERATOR, ...model }), /that this version does not understand\. The figures below are older\./)
 })
 
 test('a member that does not answer is not waited for', async () => {
