@@ -84,7 +84,10 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
     return link?.outcome !== 'valid' || sessions.isStill(link.person) ? link ?? { outcome: 'unknown' } : { outcome: 'unknown' }
   }
 
-  /** @param {express.Request} req @param {express.Response} res @param {{ next: unknown, person?: import('../api/roles.js').Person, from?: string | null }} how */
+  /**
+   * @param {express.Request} req @param {express.Response} res
+   * @param {{ next: unknown, person?: import('../api/roles.js').Person, from?: string | null }} how
+   */
   function startSession (req, res, { next, person, from = null }) {
     const actor = person?.name ?? 'dashboard'
     const [role, address] = [person?.role ?? 'admin', req.socket.remoteAddress ?? 'unknown']

@@ -13,7 +13,7 @@
  *   client: 'dashboard' | 'cli' | 'api',
  *   from?: string,
  *   bound?: string
- * }} Auth `actor`: their name in the history; `client`: the program that they use; `from`: the member of the fleet that asks for them; `bound`: why their role is no higher
+ * }} Auth `actor`: their name in the history; `client`: their program; `from`: the member of the fleet that asks for them; `bound`: what limits their role
  */
 
 /** Each role may also do what the roles before it may. @type {readonly Role[]} */
