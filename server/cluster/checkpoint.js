@@ -11,5 +11,6 @@ export function toCheckpoint ({ release, bootCost, guard, addresses, slots, next
     .map(({ forkedAt, ...worker }) => ({ ...worker, identity: identityOf(worker.id) }))
     // A worker whose fork is not on record ends with this master, as a standby worker does.
     .filter(({ pid, identity, slot }) => pid !== null && identity && slot !== null)
-  return { desiredWorkers: slots.length, release, bootCost, guard, addresses, finished, nextWorker, nextRollout, firstOfNext: upgrade?.firstWorker ?? null, sockets, workers: saved }
+  const firstOfNext = upgrade?.firstWorker ?? null
+  return { desiredWorkers: slots.length, release, bootCost, guard, addresses, finished, nextWorker, nextRollout, firstOfNext, sockets, workers: saved }
 }

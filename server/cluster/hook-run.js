@@ -7,7 +7,15 @@ import { waitAtMost } from '../system/wait-at-most.js'
 import { durationText } from '../lifecycle/duration.js'
 
 /** @typedef {ReturnType<typeof runHook>} HookRun */
-/** @typedef {{ passed: boolean, code: number | null, signal: string | null, durationMs: number, reason: string | null, output: string }} HookEnd  `reason`: why it has not passed; `output`: the last of it, of both streams */
+/**
+ * @typedef {object} HookEnd
+ * @property {boolean} passed
+ * @property {number | null} code
+ * @property {string | null} signal
+ * @property {number} durationMs
+ * @property {string | null} reason  why it has not passed
+ * @property {string} output  the last of both streams
+ */
 
 const MAX_OUTPUT_CHARS = 8000
 const MAX_LAST_LINE_CHARS = 300

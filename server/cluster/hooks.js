@@ -33,7 +33,7 @@ const LOOK_EVERY_MS = 50
 export function createHooks ({ configured, release: findRelease, environment, cwd, events, fingerprint = () => null, crashEveryMs = CRASH_EVERY_MS }) {
   /** @type {Set<import('./hook-run.js').HookRun & { rollout: number | null }>} */
   const running = new Set()
-  /** Those of `running` whose exit Node still waits for. @type {Set<number>} */
+  /** Hooks whose exit Node still waits for. @type {Set<number>} */
   const children = new Set()
   let isClosed = false
   /** Hooks of the last master that were told to end. @type {LeftHook[]} */

@@ -1,4 +1,4 @@
-/** As node:cluster counts them from its own port on; but that of a master is for its keeper, and 0. */
+/** node:cluster counts ports from its own on, but that of a master is 0: it is for its keeper. So they are counted from here. */
 const FIRST = 9230
 const PORTS = 50_000
 /** Node's exit code if its inspector could not listen. */

@@ -13,7 +13,8 @@ const MAX_RESOURCES = 50
 
 /** @typedef {import('../../workers/protocol.js').ToMaster} ToMaster */
 /** @typedef {{ [Message in ToMaster as Message['type']]: Message }} Messages  by type */
-/** The handlers here; watchdog.js and worker-handle.js hear the rest. @typedef {Omit<Messages, 'hello' | 'inspected' | 'max-requests' | 'leaving' | 'crash-note' | 'unfinished'>} Handled */
+/** @typedef {'hello' | 'crash-note' | 'unfinished' | 'inspected' | 'max-requests' | 'leaving'} HeardElsewhere  by worker-handle.js and watchdog.js */
+/** @typedef {Omit<Messages, HeardElsewhere>} Handled */
 
 /**
  * Handles messages of a worker's own side. The app could have sent any of them, so a field may hold anything: whatever is

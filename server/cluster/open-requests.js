@@ -60,7 +60,9 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
     const id = ++lastId
     /** @type {ReturnType<typeof createDeferred<OpenRequests | DeckError>>} */
     const { reached, reach } = createDeferred()
-    const timer = setTimeout(() => endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${durationText(patienceMs)}`)), patienceMs).unref()
+    const timer = setTimeout(() => {
+      endQuestion(new DeckError('not-possible', `worker ${worker} did not answer within ${durationText(patienceMs)}`))
+    }, patienceMs).unref()
     asked.set(worker, { id, answered: reached, end: endQuestion })
     handles.get(worker)?.tell({ type: 'list-requests', id })
     return { answered: reached }

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { DeckError } from '../errors.js'
 
-/** By the one master of this process that hands out its connections. */
+/** Set by the one master of this process that hands out its connections. */
 let isTaken = false
 
 /**

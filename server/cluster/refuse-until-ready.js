@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 
-/** Before a connection is offered again that has been refused already; nobody else can take it then. */
+/** A connection that was refused before waits this long: nobody else can take it then. */
 const AGAIN_MS = 10
 
 /**
@@ -49,7 +49,7 @@ export function refuseUntilReady (child) {
     // Between the end of the channel and the word of it the primary would offer it once more, and lose it.
     if (!waiting.has(seq) || (!child.connected && !isGone)) return
     waiting.delete(seq)
-    // With its last worker the primary has closed the socket, and nobody would ever take what it still has: this closes it.
+    // The primary has closed its socket with its last worker. Nobody would take what it still has, so this closes it.
     const isLost = isGone && Object.values(cluster.workers ?? {}).every((worker) => worker?.process === child || !worker?.isConnected())
     child.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: isLost }, undefined)
   }

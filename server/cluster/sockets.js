@@ -68,7 +68,7 @@ export function createSockets ({
 
     /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
-     * @returns {{ key: string, handle?: Handle, data?: unknown, errno?: number, awaitMaster?: boolean, isPlaceholder?: boolean, isOwn?: boolean, isWorkersOwn?: boolean }} `isOwn`: of its slot alone; `isWorkersOwn`: the number of a descriptor means nothing here
+     * @returns {Omit<import('../../workers/protocol.js').SocketReply, 'type' | 'seq'> & { handle?: Handle }}
      */
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)

@@ -46,13 +46,13 @@ function createStickyGroup (calls, { place, handles, isListening }) {
       return { handle: handles[slot - 1] }
     },
 
-    /** From now on connections are accepted for every slot. @returns {number} 0, or below it an error number */
+    /** Begins to accept connections for every slot. @returns {number} 0, or an error number below 0 */
     listen () {
       if (isListening) return 0
       for (const [index, { fd }] of handles.entries()) {
         const errno = calls.listen(fd, BACKLOG)
         if (errno !== 0) return errno
-        // Whoever else has the address listens without it, so the first one finds out.
+        // Another program has the address without that flag, so the first socket meets the conflict.
         if (index === 0) calls.sharePort(fd)
       }
       isListening = true

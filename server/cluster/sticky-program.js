@@ -26,7 +26,7 @@ const HASH = 0
 const HIGHEST = 1
 const CHOSEN = 2
 
-// Of the finalizer of MurmurHash3.
+// They come from the finalizer of MurmurHash3.
 const FACTORS = [0x85ebca6b, 0xc2b2ae35]
 const SHIFTS = [16, 13, 16]
 const FOLD = 0x9e3779b1

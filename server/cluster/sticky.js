@@ -132,7 +132,10 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
 }
 
 /**
- * `awaySince`: of slots without a worker that is ready, ms; `known`: how many slots have had one, or are about to; `standIns`: the worker that accepts for a slot that gets no new
- * connections, by slot; `removedAt`: since when there are more sockets than slots.
- * @typedef {{ group: StickyGroup, awaySince: Map<number, number>, known: number, standIns: Map<number, number>, removedAt: number | null }} Routes
+ * @typedef {object} Routes
+ * @property {StickyGroup} group
+ * @property {Map<number, number>} awaySince  monotonic ms since which a slot has no worker that is ready
+ * @property {number} known  how many slots have had a worker, or are about to
+ * @property {Map<number, number>} standIns  the worker that accepts for a slot that gets no new connections, by slot
+ * @property {number | null} removedAt  since when there are more sockets than slots
  */

@@ -28,6 +28,7 @@ import { createWatchdog } from './watchdog.js'
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
 /** @typedef {import('./adoption.js').SavedWorker} SavedWorker */
 /** @typedef {import('../lifecycle/state.js').Command} Command */
+/** @typedef {import('../lifecycle/state.js').Release} Release */
 
 /**
  * Holds the one mutable state: inbox → reduce → publish what is decided → do it. Events go out first, so an intent is
@@ -45,7 +46,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {() => number} [shell.random]
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
- * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<import('../lifecycle/state.js').Release>} [shell.prepare]  makes the release of a deploy
+ * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<Release>} [shell.prepare]  makes the release of a deploy
  * @param {Pick<import('./hooks.js').Hooks, 'has' | 'beforeStart' | 'beforeDeploy' | 'endOf'>} [shell.hooks]
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} [shell.judge]
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
@@ -240,12 +241,12 @@ export function createSupervisor (initialState, {
     /** @param {string} reason */
     nextFailing (reason) { receive({ type: 'next-failing', reason }) },
 
-    /** @param {{ reason: string, left: Omit<SavedWorker, 'state'>[], lastWorker: number }} gone the next master, and those of its workers that may still live */
+    /** The next master has ended. @param {{ reason: string, left: Omit<SavedWorker, 'state'>[], lastWorker: number }} gone  `left`: its workers that may live on */
     nextGone ({ reason, left, lastWorker }) {
       receive({ type: 'next-gone', reason, lastWorker, orphans: left.map((worker) => adopt({ ...worker, state: 'draining' })) })
     },
 
-    /** From now on the next master runs the cluster. */
+    /** Leaves the cluster to the next master. */
     handOver () {
       receive({ type: 'hand-over' })
       sockets.leave()

@@ -10,7 +10,8 @@ const MAX_STRING_BYTES = 131_071
  */
 export function tooLarge (error, args, env) {
   if (toError(error).code !== 'E2BIG') return null
-  const given = Object.entries(env).filter(([, value]) => value !== undefined).map(([name, value]) => ({ what: `the variable ${name}`, bytes: Buffer.byteLength(`${name}=${value}`) }))
+  const variables = Object.entries(env).filter(([, value]) => value !== undefined)
+  const given = variables.map(([name, value]) => ({ what: `the variable ${name}`, bytes: Buffer.byteLength(`${name}=${value}`) }))
   const all = [...given, ...args.map((arg, index) => ({ what: `argument ${index + 1}`, bytes: Buffer.byteLength(arg) }))]
   const total = all.reduce((sum, { bytes }) => sum + bytes, 0)
   const largest = all.reduce((a, b) => b.bytes > a.bytes ? b : a)

@@ -10,13 +10,13 @@ import { isAt, lookAt, nameAgain } from './socket-names.js'
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 /**
- * The path of a Unix socket that many processes serve: there as long as the socket is, whoever of them removes it.
- * Nothing is done by a path that could lead elsewhere a moment later: its folder, and the socket in there, are descriptors.
+ * The path of a Unix socket that many processes serve. It stays as long as the socket does, whoever of them removes it.
+ * Folder and socket are descriptors, as a path could lead elsewhere a moment later.
  * @typedef {ReturnType<typeof adoptSocket>} UnixPath
  * @typedef {{ file: string, dev: number, ino: number }} Memory  by which the next master knows the socket
  */
 
-/** Of Linux alone, see open(2): a place, whether it may be read or not. */
+/** It opens a place, whether that may be read or not. Only Linux has it: open(2). */
 const O_PATH = process.platform === 'linux' ? 0o10000000 : 0
 const FOLDER = O_PATH | constants.O_DIRECTORY
 const SOCKET = O_PATH | constants.O_NOFOLLOW
@@ -26,8 +26,8 @@ const DESCRIPTORS = existsSync('/proc/self/fd') ? '/proc/self/fd' : null
 
 /**
  * libuv removes the path of a Unix socket when the process that bound it closes it or ends, even while other processes
- * go on serving there. So it is bound to another name, and linked to its own. A second, hidden name stays: an app may
- * remove the path to listen there anew, as one does that is started again, or when it ends.
+ * still serve there. So it is bound to another name, and linked to its own. A second, hidden name stays, as an app may
+ * remove the path when it ends, or when it starts again.
  * @param {string} file @param {number | undefined} mode
  * @param {(address: string) => SocketHandle | number} createHandle  a handle that is bound there, or an error number below 0
  * @returns {{ handle: SocketHandle, path: UnixPath, errno?: undefined } | { handle?: undefined, errno: number }}
@@ -45,7 +45,7 @@ export function bindUnixPath (file, mode, createHandle) {
     handle = createHandle(folder.at(bound))
     if (typeof handle === 'number') return refuseBind(handle)
     socket = openSocket(folder.at(bound), isJustMade)
-    // Before anybody listens there: the master's own umask is not the app's.
+    // The mode is set before anybody listens there: the umask of the master is not the app's.
     if (mode !== undefined) chmodSync(socket.place, mode & 0o777)
     for (const other of [hidden, name]) linkSync(folder.at(bound), folder.at(other))
     unlinkSync(folder.at(bound))
@@ -151,7 +151,7 @@ function openFolder (file) {
 /** @typedef {ReturnType<typeof openSocket>} OpenSocket */
 
 /**
- * As long as it is open, no other file gets its number.
+ * Opens a socket. No other file gets its number as long as it is open.
  * @param {string} file @param {(stat: import('node:fs').Stats) => boolean} isIt
  */
 function openSocket (file, isIt) {

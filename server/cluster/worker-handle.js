@@ -36,7 +36,8 @@ const MAX_UNSENT = 100
  * @param {boolean} [how.isAsked]  it gets no connection before `accept`
  * @param {import('../../workers/protocol.js').ShutdownMessage} [how.message]
  */
-export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage, onInvalidMessage, onExit }, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
+export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
+  const { onOnline, onMessage, onAppMessage, onInvalidMessage, onExit } = hooks
   const { process: child } = worker
   guardWorkerChannel(child, { dispatch, onInvalidMessage })
   const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child) : () => {}
@@ -66,7 +67,9 @@ export function createWorkerHandle (worker, { onOnline, onMessage, onAppMessage,
     const error = takeCrashNote(crashFile, code, crashNote)
     const waits = []
     // What it has sent of its end may still be on its way.
-    if (!error && (code || (code === 0 && isToGo)) && child.connected) waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
+    if (!error && (code || (code === 0 && isToGo)) && child.connected) {
+      waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
+    }
     if (children.some(isAlive)) waits.push(setTimeout(CHILDREN_END_WITHIN_MS))
     const reportExit = () => onGone({ code, signal, error: error ?? takeCrashNote(crashFile, code, crashNote) })
     if (waits.length === 0) reportExit()

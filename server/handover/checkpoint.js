@@ -7,7 +7,7 @@ const VERSION = 1
 /** @typedef {{ version: string, nodeVersion: string }} Software */
 
 const PID = z.int().positive()
-/** What a master needs of a checkpoint to begin; other fields stay as they are. */
+/** The fields that a master needs to begin; others stay as they are. */
 const MEMORY = z.looseObject({
   version: z.literal(VERSION),
   master: z.looseObject({ pid: PID }),
@@ -61,8 +61,8 @@ const MEMORY = z.looseObject({
  */
 
 /**
- * After a hard end a master goes on where the one before it stopped: the release that was deployed last with success,
- * and the size that was asked for last. What has been configured anew since counts more.
+ * Continues after a crash where the last master stopped: with the release that was deployed last with success, and the
+ * size that was asked for last. A changed configuration counts more.
  * @param {any} memory  what the master before has left, null if it has ended as it should
  * @param {Pick<import('../config/config.js').Config, 'entry' | 'workers'>} config
  * @param {import('../keeper/link.js').Predecessor | null} predecessor  its end, where the keeper saw it
@@ -98,7 +98,7 @@ export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
 }
 
 /**
- * Where a memory is kept: in a file, which also outlasts the keeper, and with the keeper while the disk takes nothing.
+ * Keeps the checkpoint in a file, which also outlasts the keeper, and with the keeper while the disk is full.
  * @param {{ file: import('../system/data-dir.js').DataDir['memory'], keeper: import('../keeper/link.js').KeeperLink['memory'], isAway?: boolean }} places
  *   `isAway`: the next master may look for the file somewhere else
  * @returns {import('../system/data-dir.js').DataDir['memory']}
@@ -163,7 +163,7 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
       memory.clear()
     },
 
-    /** From now on the next master has the cluster. */
+    /** Notes that the next master has the cluster. */
     handOver () {
       unsubscribe()
       writeCheckpoint({ handedOver: true })

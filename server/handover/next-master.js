@@ -83,7 +83,8 @@ export function createNextMaster ({ keeper, supervisor }) {
 }
 
 /**
- * Of what was told to the other master; what names neither worker nor release is told once more rather than never.
+ * Finds out whether the history has an event that was told to the other master. An event that names neither worker nor
+ * release is told once more rather than never.
  * @param {Pick<import('../../db/history.js').History, 'page'>} history
  * @returns {(event: NewEvent) => boolean}
  */

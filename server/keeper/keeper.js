@@ -32,7 +32,7 @@ const END_PATIENCE_MS = 2500
 const SILENT_MS = 1500
 /** A master that is told to stop while it still starts may take this long to get the message. */
 const START_PATIENCE_MS = 10_000
-/** Of listening sockets, as Node names what it is handed. */
+/** Node names listening sockets so when they come along with a message. */
 const HANDLE_TYPES = ['net.Native', 'dgram.Native']
 const MAX_REASON_CHARS = 200
 
@@ -60,7 +60,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   const held = takeInheritedSockets({ say })
   /** @type {Set<number | undefined>} */
   const ownPids = new Set()
-  // The masters are in sessions of their own, and have none.
+  // Masters have none: they are in sessions of their own.
   const hasTerminal = hasControllingTerminal()
   /** @type {Master | null} null while it waits to start one */
   let current = null
@@ -121,7 +121,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     relay (master, message) { sendToMaster(master === current ? next : current, message) }
   }
   const watch = createMasterWatch({
-    // Before that its options are not known, and it may still load.
+    // A master that has not started may still load, and its options are not known.
     list: () => livingMasters().filter(({ hasStarted }) => hasStarted),
     onAnswered: (master) => sendToMaster(master, { type: 'close-inspector' }),
     onHung
@@ -130,7 +130,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   for (const signal of SIGNALS) process.on(signal, () => forwardSignal(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = startMaster(own)
-  // While that loads: its native calls take a while.
+  // The master loads meanwhile: the native calls take a while.
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
   return ended.reached
 
@@ -141,7 +141,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     else sendToMaster(current, { type: 'upgrade-failed', reason: distrust })
   }
 
-  /** After a death any master is better than none. */
+  /** Starts a master after a death: any is better than none. */
   function startAgain () {
     const { programs, distrust } = trustedPrograms({ node: execPath, script }, own)
     if (distrust !== null) say(`${distrust}; the next master starts with what the keeper itself runs, ${programs.node} and ${programs.script}`)
@@ -158,7 +158,11 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
     const onInvalidMessage = (/** @type {string} */ reason) => ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))
-    guardChannel(child, { isExpected: () => false, isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(String(type)) && whyMisshapen(msg, type) === null, onInvalidMessage })
+    guardChannel(child, {
+      isExpected: () => false,
+      isHandleExpected: ({ type, msg }) => HANDLE_TYPES.includes(String(type)) && whyMisshapen(msg, type) === null,
+      onInvalidMessage
+    })
     child.on('message', (/** @type {import('./link.js').ToKeeper} */ message, /** @type {import('./link.js').SocketHandle} */ handle) => {
       const reason = whyMisshapen(message, handle)
       if (reason) onInvalidMessage(reason)
@@ -169,7 +173,10 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     return master
   }
 
-  /** @template {keyof Messages} Type @param {Master} master @param {Type} type @param {Messages[Type]} message @param {import('./link.js').SocketHandle} handle */
+  /**
+   * @template {keyof Messages} Type
+   * @param {Master} master @param {Type} type @param {Messages[Type]} message @param {import('./link.js').SocketHandle} handle
+   */
   function passToHandler (master, type, message, handle) {
     handlers[type](master, message, handle)
   }
@@ -197,7 +204,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     master.child.kill('SIGKILL')
   }
 
-  /** Works in any state of the master. */
+  /** Kills masters and workers, whatever state they are in. */
   function endAll () {
     const pids = livingMasters().map(({ child }) => Number(child.pid))
     const workers = pids.flatMap((pid) => childrenOf(pid))
@@ -234,7 +241,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     endAll()
   }
 
-  /** Not as a signal, which it could not tell from one that somebody else has sent to both. @param {Master} master @param {NodeJS.Signals} signal */
+  /** Sends a message: a master could not tell the keeper's signal from one that was sent to both. @param {Master} master @param {NodeJS.Signals} signal */
   function passSignal (master, signal) {
     if (master.hearsSignals && master.child.connected) sendToMaster(master, { type: 'signal', signal })
     else master.child.kill(signal)

@@ -78,7 +78,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * @typedef {{ handle: SocketHandle, data?: KeptData | import('../systemd/activated-sockets.js').InheritedSocket }} HeldSocket
  */
 
-/** Sent after the sockets, each of which the keeper acknowledges first. */
+/** A message may take this long: the keeper acknowledges each socket before it. */
 const DELIVERY_MS = 2000
 
 /** A lost keeper is noticed within this time if Node does not tell. */
@@ -116,7 +116,7 @@ export function sendToMaster (master, message, handle) {
 }
 
 /**
- * Says why this master comes to nothing; in an upgrade it is the other one that wants to know.
+ * Tells the other master of an upgrade why this one fails.
  * @param {string} reason
  */
 export function tellFailure (reason) {
@@ -165,7 +165,7 @@ export async function connectKeeper (env = process.env) {
     send: sendToKeeper,
 
     /**
-     * Before this process ends: what is only queued would end with it.
+     * Sends a message before this process ends; a queued one would end with it.
      * @param {ToKeeper} message @returns {Promise<void>} resolves once it has left, or cannot any more
      */
     async deliver (message) {

@@ -4,7 +4,7 @@ import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 /**
  * What the keeper knows of a master that does not answer.
  * @typedef {{ silentMs: number, stack: string | null, reason: string | null }} Hang `reason`: why there is no stack
- * @typedef {{ child: import('node:child_process').ChildProcess, heardAt?: number }} Watched `heardAt`: its last beat, by performance.now(); a master of a version before has none
+ * @typedef {{ child: import('node:child_process').ChildProcess, heardAt?: number }} Watched  `heardAt`: its last beat, monotonic ms; an older master has none
  */
 
 const TICK_MS = 500

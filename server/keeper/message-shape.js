@@ -1,13 +1,13 @@
 /**
- * What a keeper can do something with, of all that comes on the channel of a master: a preloaded file, a config file or a
- * program that is no node at all may have written there too. See link.js for what each message means.
+ * Tells which messages on the channel of a master are for the keeper: a preloaded file, a config file or a program other
+ * than node may write there too. See link.js for what each message means.
  */
 
 /** @typedef {Record<string, unknown>} Message */
 
 const MAX_KEY_CHARS = 1000
 
-/** By type. @type {Readonly<Record<string, (message: Message, handle: unknown) => boolean>>} */
+/** How each type has to look. @type {Readonly<Record<string, (message: Message, handle: unknown) => boolean>>} */
 const SHAPES = Object.freeze({
   hello: () => true,
   hold: ({ key }, handle) => isKey(key) && handle !== undefined && handle !== null,

@@ -8,7 +8,7 @@ import { whyPlaceDistrusted, whyProgramDistrusted } from '../system/trust.js'
  * @typedef {{ node: string, script: string }} Programs
  */
 
-/** Those that the keeper runs itself need no second look. @param {string} script as it was called @returns {Programs} */
+/** Names the programs that the keeper runs itself, which need no check. @param {string} script as it was called @returns {Programs} */
 export function ownPrograms (script) {
   return { node: process.execPath, script: realpathSync(script) }
 }
