@@ -13,7 +13,18 @@ import { DeckError } from '../errors.js'
  * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
  * time since which it has served, as far as is known; `values`: null where another master has started it;
  * `stamp`: of all its files, for a snapshot.
- * @typedef {{ release: Release, outcome: Outcome | null, rollout: number | null, deployedMs: number | null, servedMs?: number | null, setback?: Setback | null, marks: import('./environment.js').Marks, values: import('./environment.js').Variables | null, stamp: string | null }} Item
+ * @typedef {object} Item
+ * @property {Release} release
+ * @property {Outcome | null} outcome
+ * @property {number | null} rollout
+ * @property {number | null} deployedMs
+ * @property {number | null} [servedMs]
+ * @property {Setback | null} [setback]
+ * @property {import('./environment.js').Marks} marks
+ * @property {import('./environment.js').Variables | null} values
+ * @property {string | null} stamp
+ *
+ * @typedef {{ used: Set<string>, current: string | null }} Use
  */
 
 const CURSOR_KIND = 'd'
@@ -61,14 +72,17 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
 
     lastGood,
 
-    /** @param {{ limit?: number, cursor?: string | null }} query @param {{ used: Set<string>, current: string | null }} cluster @returns {{ items: Record<string, any>[], next: string | null }} @throws {DeckError} invalid-query, cursor-expired */
+    /**
+     * @param {{ limit?: number, cursor?: string | null }} query @param {Use} cluster
+     * @throws {DeckError} invalid-query, cursor-expired
+     */
     page ({ limit = 50, cursor }, cluster) {
       const before = decodeCursor(CURSOR_KIND, cursor)
       const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
       const good = lastGood(cluster.current ?? '')
       const numbers = [...known.keys()].filter((number) => number < before).sort((a, b) => b - a)
       checkKept(before, () => numbers.length > 0)
-      const items = numbers.slice(0, wanted).map((number) => viewOf(/** @type {Item} */ (known.get(number)), cluster, good))
+      const items = numbers.slice(0, wanted).flatMap((number) => known.get(number) ?? []).map((item) => viewOf(item, cluster, good))
       return { items, next: numbers.length > wanted ? encodeCursor(CURSOR_KIND, numbers[wanted - 1]) : null }
     },
 
@@ -87,7 +101,10 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
       saveAll()
     },
 
-    /** It served, and another one was put in its place because of that. @param {{ release: string, rollout: number, actor: string, reason: string | null }} by */
+    /**
+     * It served, and was replaced because it was bad.
+     * @param {{ release: string, rollout: number, actor: string, reason: string | null }} by
+     */
     takeBack ({ release: id, ...by }) {
       const item = known.get(releaseNumber(id))
       if (!item) return
@@ -116,12 +133,14 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
    *   what the guard took back never
    */
   function lastGood (id) {
-    const served = [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id).sort((a, b) => (b.servedMs ?? 0) - (a.servedMs ?? 0))
+    const others = [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id)
+    const served = others.sort((a, b) => (b.servedMs ?? 0) - (a.servedMs ?? 0))
     return served.find((item) => !isTakenBack(item)) ?? served.find(({ setback }) => setback?.actor !== GUARD)
   }
 
-  /** @param {Item} item @param {{ used: Set<string>, current: string | null }} cluster */
-  function viewOf ({ release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs, servedMs, setback }, { used, current }, good = lastGood(current ?? '')) {
+  /** @param {Item} item @param {Use} cluster */
+  function viewOf (item, { used, current }, good = lastGood(current ?? '')) {
+    const { release: { args: _, execArgv: __, ...release }, outcome, rollout, deployedMs, servedMs, setback } = item
     return {
       ...release,
       outcome,
@@ -159,7 +178,17 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
     const ours = known.get(number)
     // One that this master has adopted already keeps the values that it goes on with; its marks are those of its deploy.
     if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, servedMs: servedMs ?? ours.servedMs })
-    known.set(number, { release: /** @type {Release} */ ({ ...shownBody, ...words }), outcome: /** @type {Outcome | null} */ (outcome), rollout, deployedMs, servedMs, setback, marks, values: null, stamp })
+    known.set(number, {
+      release: /** @type {Release} */ ({ ...shownBody, ...words }),
+      outcome: /** @type {Outcome | null} */ (outcome),
+      rollout,
+      deployedMs,
+      servedMs,
+      setback,
+      marks,
+      values: null,
+      stamp
+    })
   }
 
   /** Writes them all: the next time makes up for one that failed. */

@@ -94,7 +94,8 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
     const found = releases.get(release) ?? { since: 0, marks: new Map() }
     releases.delete(release)
     releases.set(release, found)
-    if (releases.size > MAX_RELEASES) releases.delete(/** @type {string} */ (releases.keys().next().value))
+    const [oldest] = releases.keys()
+    if (releases.size > MAX_RELEASES) releases.delete(oldest)
     return found
   }
 
@@ -136,9 +137,11 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
 
   function readSlice () {
     const endsAt = now() + SLICE_MS
-    while (unread.length > 0 && now() < endsAt) {
-      const [file, mark] = /** @type {[string, Mark]} */ (unread.pop())
-      mark.digest ??= digestOf(file, /** @type {string} */ (mark.stamp))
+    while (now() < endsAt) {
+      const next = unread.pop()
+      if (!next) break
+      const [file, mark] = next
+      if (mark.stamp !== null) mark.digest ??= digestOf(file, mark.stamp)
     }
     readOn()
   }

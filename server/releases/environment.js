@@ -14,7 +14,10 @@ import { DeckError } from '../errors.js'
 const MAX_BYTES = 1024 * 1024
 const MARK_CHARS = 16
 /** What a shell, a terminal or the service manager sets anew at each start says nothing of the app. */
-const PASSING = /^(CLUSTERDECK_.*|_|PWD|OLDPWD|SHLVL|WINDOWID|SSH_.*|XDG_SESSION_ID|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|NOTIFY_SOCKET|WATCHDOG_.*|LISTEN_.*|MEMORY_PRESSURE_.*|MANAGERPID)$/
+const PASSING = new RegExp(`^(${[
+  'CLUSTERDECK_.*', '_', 'PWD', 'OLDPWD', 'SHLVL', 'WINDOWID', 'SSH_.*', 'XDG_SESSION_ID', 'INVOCATION_ID', 'JOURNAL_STREAM', 'SYSTEMD_EXEC_PID',
+  'NOTIFY_SOCKET', 'WATCHDOG_.*', 'LISTEN_.*', 'MEMORY_PRESSURE_.*', 'MANAGERPID'
+].join('|')})$`)
 
 /**
  * Reads `envFile`, and puts `env` over it.

@@ -37,7 +37,9 @@ export async function readGit (folder, options) {
   // Another one may have been checked out in between.
   const [about] = (newest?.[0]?.commit === commit ? newest : await readLog(ask, ['--max-count=1', commit])) ?? []
   const isDirty = changes.text !== '' ? true : changes.code === 0 ? false : null
-  return { commit, branch: branch === 'HEAD' || branch === '' ? null : branch.slice(0, MAX_FIELD_CHARS), isDirty, author: about?.author ?? null, subject: about?.subject ?? null }
+  const isDetached = branch === 'HEAD' || branch === ''
+  const { author = null, subject = null } = about ?? {}
+  return { commit, branch: isDetached ? null : branch.slice(0, MAX_FIELD_CHARS), isDirty, author, subject }
 }
 
 /**

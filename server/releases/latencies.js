@@ -1,6 +1,9 @@
 import { addSparse, BUCKETS, bucketOf, quantile } from '../../workers/histogram.js'
 
-/** @typedef {{ requests: number, latency: readonly number[], intervalMs: number, busyMs: number }} Report of one worker and second; `latency`: a sparse histogram */
+/**
+ * The report of one worker for one second; `latency`: a sparse histogram.
+ * @typedef {{ requests: number, latency: readonly number[], intervalMs: number, busyMs: number }} Report
+ */
 /** @typedef {import('../lifecycle/rollout/strategy.js').Limits} Limits */
 /** @typedef {{ quantile: number, canaryMs: number, baselineMs: number }} Slower  latencies of both sides at one quantile */
 
@@ -36,7 +39,10 @@ export function createLatencies () {
   let slower = null
 
   return {
-    /** @param {[worker: number, report: Report][]} reports of one second @param {{ canary: Set<number>, baseline: Set<number> }} sides @param {Limits} limits */
+    /**
+     * @param {[worker: number, report: Report][]} reports of one second
+     * @param {{ canary: Set<number>, baseline: Set<number> }} sides @param {Limits} limits
+     */
     add (reports, sides, limits) {
       for (const [worker, report] of reports) {
         const side = sides.canary.has(worker) ? 'canary' : sides.baseline.has(worker) ? 'baseline' : null

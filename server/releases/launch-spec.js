@@ -22,9 +22,9 @@ export async function readLaunchSpec (config, key) {
 export async function reloadConfig (reload) {
   try {
     return await reload()
-  } catch (/** @type {any} */ error) {
-    // A name that is none is as wrong in a file as any value.
-    if (error.code === 'unknown-option') throw new DeckError('invalid-config', error.message, { cause: error })
+  } catch (error) {
+    // For a deploy, an unknown name in the file is as wrong as a wrong value.
+    if (error instanceof DeckError && error.code === 'unknown-option') throw new DeckError('invalid-config', error.message, { cause: error })
     throw error
   }
 }

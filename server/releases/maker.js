@@ -32,7 +32,8 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, cur
     const place = await locatePlace(spec, path)
     const tree = config.releases.mode === 'snapshot' ? await snapshots.look(place) : null
     const stamp = tree?.digest ?? null
-    const found = { mode: tree ? /** @type {const} */ ('snapshot') : place.mode, entry: place.entry, path: place.folder }
+    /** @type {Pick<Release, 'mode' | 'entry' | 'path'>} */
+    const found = { mode: tree ? 'snapshot' : place.mode, entry: place.entry, path: place.folder }
     const about = await describeRelease(spec, place, tree)
     const same = await findSame({ ...found, ...about }, stamp)
     if (same) {

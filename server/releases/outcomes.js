@@ -4,7 +4,7 @@ import { releaseNumber } from '../config/release-id.js'
 const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed', 'rollout.rolled-back': 'rolled-back' }
 
 /**
- * Keeps with each release what came of it, by listening to the rollouts.
+ * Keeps the outcome of rollouts with their release.
  * @param {object} parts
  * @param {Pick<import('./registry.js').Releases, 'settle' | 'takeBack' | 'prune' | 'save'>} parts.releases
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
@@ -17,14 +17,16 @@ export function keepOutcomes ({ releases, events }) {
     const outcome = OUTCOMES[type]
     // A release that runs is no worse for a redeploy of it that was called off.
     if (to && kind !== 'restart' && (outcome === 'succeeded' || to !== from)) releases.settle({ release: to, outcome, rollout, actor, reason })
-    if (to && rollout !== null && outcome === 'succeeded' && isTakenBack({ kind, from, to, actor })) releases.takeBack({ release: from, rollout, actor, reason: note })
-    // The lifecycle has let go of it by then.
+    if (to && rollout !== null && outcome === 'succeeded' && isTakenBack({ kind, from, to, actor })) {
+      releases.takeBack({ release: from, rollout, actor, reason: note })
+    }
+    // The lifecycle no longer uses the release by then.
     queueMicrotask(releases.prune)
   })
 }
 
 /**
- * Who goes on to a newer release than the one that runs says nothing against that.
+ * A rollback to a newer release says nothing against the one that runs.
  * @param {{ kind: string, from: string, to: string, actor: string }} rollout
  */
 function isTakenBack ({ kind, from, to, actor }) {

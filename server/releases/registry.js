@@ -26,14 +26,25 @@ const SHOWN_COMMITS = 20
  * @param {number} [parts.lastNumber]  the highest n ever given out, as far as another master has told
  * @param {() => Cluster | null} [parts.cluster]  what runs them; null: it has not been made yet
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
- * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew; `launchIn`: for the app in that folder
+ * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {(id: string) => boolean} [parts.isDrifted]  whether files of it have changed since its workers loaded them
  * @param {(error: unknown) => void} [parts.onError]  something that no deploy depends on went wrong
  * @param {() => number} [parts.now]  wall clock, ms
  * @throws {DeckError} invalid-config
  */
-export async function openReleases ({ config, history, lastNumber = 0, cluster = () => null, events, reload = async () => config, dataDir, isDrifted = () => false, onError = () => {}, now = Date.now }) {
+export async function openReleases ({
+  config,
+  history,
+  lastNumber = 0,
+  cluster = () => null,
+  events,
+  reload = async () => config,
+  dataDir,
+  isDrifted = () => false,
+  onError = () => {},
+  now = Date.now
+}) {
   const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
@@ -109,13 +120,15 @@ export async function openReleases ({ config, history, lastNumber = 0, cluster =
     /** @param {string} id @returns {string} the one that ran before, as far as is known @throws {DeckError} not-found */
     before (id) {
       const last = catalogue.lastGood(id)
-      if (!last) throw new DeckError('not-found', `No release other than ${id} was deployed successfully and kept; one that the guard has taken back has to be named`)
+      if (!last) {
+        throw new DeckError('not-found', `No release other than ${id} was deployed successfully and kept; to use one that the guard rolled back, name it`)
+      }
       return last.release.id
     },
 
     load: loadRelease,
 
-    /** @param {string} id @returns {Record<string, any>} as in list @throws {DeckError} not-found */
+    /** @param {string} id @returns {ReturnType<typeof catalogue.show>} as in list @throws {DeckError} not-found */
     get: (id) => catalogue.show(catalogue.mustFind(id), clusterUse()),
 
     /**
@@ -132,7 +145,7 @@ export async function openReleases ({ config, history, lastNumber = 0, cluster =
     /**
      * Newest first, without what nobody is to see.
      * @param {{ limit?: number, cursor?: string | null }} [query] `limit` 1…100
-     * @returns {{ items: Record<string, any>[], next: string | null }}
+     * @returns {ReturnType<typeof catalogue.page>}
      * @throws {DeckError} invalid-query
      */
     list: (query = {}) => catalogue.page(query, clusterUse()),
@@ -144,7 +157,9 @@ export async function openReleases ({ config, history, lastNumber = 0, cluster =
     settleFirst (id) {
       // One that has served under the master before was deployed then, not now.
       const item = catalogue.find(id)
-      if (item?.outcome !== 'succeeded' || item.deployedMs === null) catalogue.settle({ release: id, outcome: currentRelease() === id ? 'succeeded' : 'failed', rollout: null })
+      if (item?.outcome !== 'succeeded' || item.deployedMs === null) {
+        catalogue.settle({ release: id, outcome: currentRelease() === id ? 'succeeded' : 'failed', rollout: null })
+      }
       pruneReleases()
     },
 
@@ -203,7 +218,9 @@ export async function openReleases ({ config, history, lastNumber = 0, cluster =
     const number = releaseNumber(release.id)
     catalogue.countFrom(number)
     // The marks are those of its deploy, where they are known.
-    catalogue.put(number, { outcome: 'succeeded', rollout: null, deployedMs: null, servedMs: now(), marks: latest.marks, stamp: null, ...catalogue.find(release.id), release: adopted, values: latest.values })
+    /** @type {Omit<import('./catalogue.js').Item, 'release' | 'values'>} */
+    const fresh = { outcome: 'succeeded', rollout: null, deployedMs: null, servedMs: now(), marks: latest.marks, stamp: null }
+    catalogue.put(number, { ...fresh, ...catalogue.find(release.id), release: adopted, values: latest.values })
     return adopted
   }
 

@@ -54,11 +54,12 @@ export async function resolveConfigured ({ entry, cwd, mode }) {
  */
 export async function resolvePath (wanted, { root, entry, cwd }) {
   const folder = await folderBelow(wanted, root)
+  const top = root === undefined ? folder : await realpath(root)
   const candidates = await placesOfEntry(entry, folder, cwd)
   for (const candidate of candidates) {
     const real = await realFile(path.resolve(folder, candidate))
     if (real === null) continue
-    if (!isBelow(real, await realpath(/** @type {string} */ (root)))) throw pathRefusal(wanted, `${candidate} in it leads out of releases.root`)
+    if (!isBelow(real, top)) throw pathRefusal(wanted, `${candidate} in it leads out of releases.root`)
     return { mode: 'path', entry: real, folder, cwd: await sameCwd({ entry, cwd, folder }) }
   }
   throw new DeckError('entry-not-found', `path: expected a folder with ${candidates.join(' or ')}, received ${quoteClipped(wanted)}, which has none`)
@@ -95,7 +96,10 @@ async function folderOfUser (entry, cwd) {
   return top
 }
 
-/** @param {string} entry as configured @param {string} folder @param {string} cwd @returns {Promise<string[]>} where it may be in that folder, the likeliest first */
+/**
+ * @param {string} entry as configured @param {string} folder @param {string} cwd
+ * @returns {Promise<string[]>} its possible places in that folder, the likeliest first
+ */
 async function placesOfEntry (entry, folder, cwd) {
   const user = await folderOfUser(entry, cwd)
   if (user) return [path.relative(user, entry)]
@@ -149,7 +153,7 @@ async function packageFolder (entry, within) {
   return within !== null && isBelow(entry, within) ? within : path.dirname(entry)
 }
 
-/** @param {string} folder @returns {Promise<Record<string, any> | null>} null where there is none that can be read */
+/** @param {string} folder @returns {Promise<Record<string, unknown> | null>} null: there is none that can be read */
 export async function readPackage (folder) {
   const file = path.join(folder, 'package.json')
   try {

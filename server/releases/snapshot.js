@@ -1,17 +1,17 @@
 import { constants } from 'node:fs'
 import { chmod, copyFile, link, mkdir, realpath, rename, rm, symlink, utimes } from 'node:fs/promises'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode, errorText } from '../errors.js'
 
 /** @typedef {import('./tree.js').TreeEntry} TreeEntry */
 
 const AT_ONCE = 16
-/** Begins the names of copies that are not whole. */
+/** The names of unfinished copies begin with this. */
 export const UNFINISHED = '.new-'
 
-/** The file system has no such thing, or not from there to here. */
+/** The file system cannot do it, or not between these two places. */
 const CANNOT = new Set(['EXDEV', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'ENOTTY'])
-/** This one file may not be linked: it is another user's, or has as many links as it can have. */
+/** This file cannot be linked: it belongs to another user, or has the most links that it can have. */
 const MAY_NOT = new Set(['EPERM', 'EACCES', 'EMLINK'])
 
 /**
@@ -30,7 +30,7 @@ export async function copyTree (entries, { from, to }) {
     await mkdir(unfinished, { recursive: true, mode: 0o700 })
     await fillFolder(entries, { from, to: unfinished })
     await rename(unfinished, to)
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     await rm(unfinished, { recursive: true, force: true }).catch(() => {})
     throw new DeckError('snapshot-failed', `the snapshot of ${from} failed: ${reasonOf(error)}`, { cause: error })
   }
@@ -40,7 +40,7 @@ export async function copyTree (entries, { from, to }) {
 async function fillFolder (entries, { from, to }) {
   const can = { clone: true, link: true }
   const folders = entries.filter(({ kind }) => kind === 'folder')
-  // One that its owner may not write to could be neither filled nor removed.
+  // A folder without the right to write could be neither filled nor removed.
   for (const { name, mode } of folders) await mkdir(path.join(to, name), { mode: (mode & 0o777) | 0o700 })
   const rest = entries.filter(({ kind }) => kind !== 'folder').values()
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, async () => {
@@ -48,7 +48,7 @@ async function fillFolder (entries, { from, to }) {
   }))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
 
-  /** @param {unknown} error of one: the others find nothing more to do */
+  /** Takes all entries, so that the others stop too. @param {unknown} error */
   function giveUp (error) {
     while (!rest.next().done);
     throw error
@@ -64,15 +64,15 @@ async function fillFolder (entries, { from, to }) {
         await copyFile(source, target, constants.COPYFILE_EXCL)
         await finishFile(entry, target)
       }
-    } catch (/** @type {any} */ error) {
-      // It was removed meanwhile, as if the copy had been begun a little later.
-      if (error.code !== 'ENOENT') throw error
+    } catch (error) {
+      // ENOENT: it was removed in the meantime, which changes nothing for the copy.
+      if (errorCode(error) !== 'ENOENT') throw error
     }
   }
 
   /** @param {TreeEntry} entry @param {string} target */
   async function finishFile ({ mode, mtimeMs }, target) {
-    // The answers' ETag and Last-Modified are made from it.
+    // Apps make ETag and Last-Modified from the time.
     await utimes(target, mtimeMs / 1000, mtimeMs / 1000)
     await chmod(target, mode & 0o777)
   }
@@ -83,8 +83,8 @@ async function fillFolder (entries, { from, to }) {
     try {
       await copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE)
       return true
-    } catch (/** @type {any} */ error) {
-      if (!CANNOT.has(error.code)) throw error
+    } catch (error) {
+      if (!CANNOT.has(errorCode(error) ?? '')) throw error
       can.clone = false
       return false
     }
@@ -96,9 +96,9 @@ async function fillFolder (entries, { from, to }) {
     try {
       await link(source, target)
       return true
-    } catch (/** @type {any} */ error) {
-      if (CANNOT.has(error.code)) can.link = false
-      else if (!MAY_NOT.has(error.code)) throw error
+    } catch (error) {
+      if (CANNOT.has(errorCode(error) ?? '')) can.link = false
+      else if (!MAY_NOT.has(errorCode(error) ?? '')) throw error
       return false
     }
   }
@@ -116,8 +116,8 @@ async function sameTarget ({ name, target }, from) {
   return inside === null ? absolute : path.relative(at, inside) || '.'
 }
 
-/** @param {any} error */
+/** @param {unknown} error */
 function reasonOf (error) {
-  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') return 'the disk with the data folder is full'
-  return error.message
+  const isFull = ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '')
+  return isFull ? 'the disk with the data folder is full' : errorText(error)
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode, errorText } from '../errors.js'
 import { copyTree, UNFINISHED } from './snapshot.js'
 import { listTree } from './tree.js'
 
@@ -25,24 +25,29 @@ export function createSnapshots ({ dataFolder, releaseFolder, onError }) {
     async look ({ folder, entry }) {
       mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
       const except = await realpath(dataFolder)
-      if (folder === except) throw new DeckError('snapshot-failed', `dataDir: expected another folder than that of the app, received ${folder}: a snapshot would copy itself`)
-      if (path.relative(folder, entry).startsWith('..')) throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: its entry, ${entry}, lies outside of it`)
+      if (folder === except) {
+        throw new DeckError('snapshot-failed', `dataDir: expected another folder than that of the app, received ${folder}: a snapshot would copy itself`)
+      }
+      if (path.relative(folder, entry).startsWith('..')) {
+        throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: its entry, ${entry}, is not in it`)
+      }
       try {
         return await listTree(folder, { except })
-      } catch (/** @type {any} */ error) {
+      } catch (error) {
         if (error instanceof DeckError) throw error
-        throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: ${error.message}`, { cause: error })
+        throw new DeckError('snapshot-failed', `the snapshot of ${folder} failed: ${errorText(error)}`, { cause: error })
       }
     },
 
     /**
      * @param {string} id of the release that gets a copy @param {import('./resolve.js').Place} place @param {Awaited<ReturnType<typeof listTree>>} tree
+     * @returns {Promise<{ mode: 'snapshot', entry: string, path: string }>}
      * @throws {DeckError} snapshot-failed; then nothing is left of it
      */
     async keep (id, { entry, folder }, { entries }) {
       const copy = path.join(await realpath(releaseFolder), id)
       await copyTree(entries, { from: folder, to: copy })
-      return { mode: /** @type {const} */ ('snapshot'), entry: path.join(copy, path.relative(folder, entry)), path: copy }
+      return { mode: 'snapshot', entry: path.join(copy, path.relative(folder, entry)), path: copy }
     },
 
     /** @returns {string[]} of everything that was made here; those that are not whole too */
@@ -61,9 +66,9 @@ export function createSnapshots ({ dataFolder, releaseFolder, onError }) {
         const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
         if (!name.startsWith(LEAVING)) renameSync(path.join(releaseFolder, name), leaving)
         await rm(leaving, { recursive: true, force: true, maxRetries: 2 })
-      } catch (/** @type {any} */ error) {
-        // ENOENT: somebody else has.
-        if (error.code !== 'ENOENT') onError(error)
+      } catch (error) {
+        // ENOENT: another process has removed it.
+        if (errorCode(error) !== 'ENOENT') onError(error)
       }
     }
   }

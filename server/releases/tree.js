@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
+import { DeckError, errorCode } from '../errors.js'
 
 /**
  * @typedef {object} TreeEntry
@@ -63,9 +63,9 @@ export async function listTree (top, { except }) {
       const isDependency = name.split(path.sep).includes('node_modules')
       // Tools can set the other time. That of change is another one after each hard link, too.
       return { kind, name, isDependency, mode, size, mtimeMs, mark: isDependency ? ino : ctimeMs, target: kind === 'link' ? await readlink(file) : null }
-    } catch (/** @type {any} */ error) {
-      // It has just been removed.
-      if (error.code === 'ENOENT') return null
+    } catch (error) {
+      // ENOENT: it has just been removed.
+      if (errorCode(error) === 'ENOENT') return null
       throw error
     }
   }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { watch as watchFiles } from 'chokidar'
+import { errorCode, errorText } from '../errors.js'
 
 const MAX_FILES = 10_000
 /** An editor writes a file more than once, and a checkout many. */
@@ -61,8 +62,8 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
     onChanged()
   })
   // EMFILE, ENOSPC: too many watches for this system. One word for all files is enough.
-  watcher.on('error', (/** @type {any} */ error) => {
-    if (!hasFailed) tell(`watch: ${error.message}`)
+  watcher.on('error', (error) => {
+    if (!hasFailed) tell(`watch: ${errorText(error)}`)
     hasFailed = true
   })
   const unsubscribe = events.subscribe((event) => {
@@ -122,9 +123,9 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
     hasChanged = false
     try {
       await deploy()
-    } catch (/** @type {any} */ error) {
-      if (BUSY.includes(error.code)) hasChanged = true
-      else if (error.code !== 'stopping') tell(`watch: ${error.message}`)
+    } catch (error) {
+      if (BUSY.includes(errorCode(error) ?? '')) hasChanged = true
+      else if (errorCode(error) !== 'stopping') tell(`watch: ${errorText(error)}`)
     }
   }
 }

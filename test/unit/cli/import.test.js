@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { readEcosystem } from '../../../server/import/ecosystem-file.js'
+import { durationText } from '../../../server/lifecycle/duration.js'
 import { runCliHere } from '../../support/cli-here.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -89,7 +90,7 @@ test('a file that never comes to its end is given up, and its process ended', as
   writeFileSync(at('slow.mjs'), `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(at('pid'))}, String(process.pid)); for (;;);`)
   // On a busy machine its process may be given up before it has begun: then there is nobody whose end could be seen.
   for (let patienceMs = 500; !existsSync(at('pid')); patienceMs *= 4) {
-    await assert.rejects(readEcosystem(at('slow.mjs'), { env: process.env, patienceMs }), { code: 'invalid-config', message: new RegExp('received: nothing within 2 s$') })
+    await assert.rejects(readEcosystem(at('slow.mjs'), { env: process.env, patienceMs }), { code: 'invalid-config', message: new RegExp(`received: nothing within ${durationText(patienceMs)}$`) })
   }
   assert.throws(() => process.kill(Number(readFileSync(at('pid'), 'utf8')), 0), { code: 'ESRCH' })
 })

@@ -288,7 +288,7 @@ describe('a snapshot', () => {
   test('of a folder whose entry lies outside is refused', async () => {
     const root = write({ 'v1/package.json': '{}', 'v1/app.js': '', 'v2/package.json': '{ "main": "../v1/app.js" }' })
     const { releases } = await registry({ entry: path.join(root, 'v1', 'app.js'), mode: 'snapshot', root })
-    await assert.rejects(releases.prepare({ ...ACTOR, path: 'v2' }), { code: 'snapshot-failed', message: /v2 failed: its entry, .*v1\/app\.js, lies outside of it/ })
+    await assert.rejects(releases.prepare({ ...ACTOR, path: 'v2' }), { code: 'snapshot-failed', message: /v2 failed: its entry, .*v1\/app\.js, is not in it/ })
     assert.deepEqual(releases.list().items, [])
   })
 
@@ -549,7 +549,7 @@ describe('what is kept', () => {
     for (let deploy = 0; deploy < 2; deploy++) await releases.prepare(ACTOR)
     end('rollout.succeeded', { kind: 'deploy', from: 'r1', to: 'r2' })
     end('rollout.succeeded', { kind: 'rollback', from: 'r2', to: 'r1', actor: 'guard' })
-    assert.throws(() => releases.before('r1'), { code: 'not-found', message: /one that the guard has taken back has to be named$/ })
+    assert.throws(() => releases.before('r1'), { code: 'not-found', message: /to use one that the guard rolled back, name it$/ })
   })
 
   test('a master that goes on with a release leaves the time of its deploy alone', async () => {
