@@ -20,7 +20,7 @@ const PATIENT = ['crashes', 'deploys', 'keeper', 'request-path', 'service-manage
 const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))
 /** What takes long comes first, so that at the end no lane is left alone. */
 const STAGES = [
-  { files: ['browser', 'cluster', 'admin', 'unit'].flatMap(filesOf), lanes: LANES },
+  { files: [...spread(filesOf('browser'), filesOf('cluster')), ...filesOf('admin'), ...filesOf('unit')], lanes: LANES },
   { files: filesOf('timed').filter(isPatient), lanes: 2 },
   { files: filesOf('timed').filter((file) => !isPatient(file)), lanes: 1 }
 ]
@@ -39,6 +39,12 @@ const stages = positionals.length > 0
 for (const { files, lanes } of stages) {
   if (process.exitCode) break
   await runFiles(files, Math.min(files.length, Number(values.lanes ?? lanes)))
+}
+
+/** Browsers beside each other slow each other down, and what they draw meanwhile. @param {string[]} few @param {string[]} many @returns {string[]} */
+function spread (few, many) {
+  const share = Math.ceil(many.length / few.length)
+  return few.flatMap((file, index) => [file, ...many.slice(index * share, (index + 1) * share)])
 }
 
 /** @param {string} folder @returns {string[]} */
