@@ -1,14 +1,8 @@
 import { checkDatabase } from '../../db/open.js'
 import { openHistory } from '../../db/history.js'
-import { createCronRestarts } from '../cluster/cron-restarts.js'
 import { createHooks } from '../cluster/hooks.js'
-import { nextRun } from '../config/cron.js'
 import { createSettings } from '../config/settings.js'
 import { createCrashRecorder } from '../crashes/recorder.js'
-import { createDeck } from '../deck.js'
-import { createDiagnostics } from '../diagnostics/diagnostics.js'
-import { openStore } from '../diagnostics/store.js'
-import { createNotices } from '../events/notices.js'
 import { createRecorder } from '../events/recorder.js'
 import { createEventStream } from '../events/stream.js'
 import { createCheckpointStore, restoreCheckpoint } from '../handover/checkpoint.js'
@@ -18,8 +12,8 @@ import { createDrift } from '../releases/drift.js'
 import { keepOutcomes } from '../releases/outcomes.js'
 import { openReleases } from '../releases/registry.js'
 import { createVitals } from '../vitals/vitals.js'
-import { createWebhooks } from '../webhooks/webhooks.js'
-import { createCluster, hangOptions, lifecycleOptions } from './cluster.js'
+import { createCluster } from './cluster.js'
+import { createAppDeck } from './deck.js'
 
 /** A master may have recorded this much since it last wrote its checkpoint, where the history cannot be asked: no id is given out twice. */
 const UNKNOWN_EVENTS = 1000
@@ -54,7 +48,7 @@ const UNKNOWN_EVENTS = 1000
  * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, upgrade-failed
  */
 export async function openApp ({ config, reload, dataDir }, host) {
-  const { keeper, closers, log, terminal, streams, software } = host
+  const { keeper, closers, log, terminal, streams } = host
   const isNext = keeper.role === 'next'
   // In an upgrade, problems have to show now: the other master still runs.
   if (isNext) checkDatabase(dataDir.historyFile)
@@ -75,7 +69,10 @@ export async function openApp ({ config, reload, dataDir }, host) {
   let recorder = isNext ? null : recordEvents()
   const vitals = closers.add(createVitals({ store: history.vitals, onFailure: tellVitalsFailure }), ({ stop }) => stop())
   vitals.start()
-  const logs = createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) => log.error(reason) })
+  const logs = closers.add(
+    createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) => log.error(reason) }),
+    ({ close }, how) => close(how)
+  )
   const drift = createDrift()
   /** @type {import('../cluster/supervisor.js').Supervisor | null} */
   let cluster = null
@@ -110,52 +107,25 @@ export async function openApp ({ config, reload, dataDir }, host) {
     memory,
     next
   })
+  closers.add(supervisor, ({ close }) => close())
   if (next) await takeOver(next)
   const since = memory.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
 
   const startedAt = new Date().toISOString()
-  const notices = createNotices({ history, events })
-  const webhooks = closers.add(createWebhooks({
-    targets: settings.current.notify,
-    events,
-    deck: { app: config.entry, pid: process.pid, version: software.version },
-    log
-  }), (webhooks) => webhooks.close())
-  const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
-  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const deck = createDeck({
+  const deck = await createAppDeck({
+    config,
+    dataDir,
     settings,
-    configure: configureParts,
-    supervisor,
-    events,
     history,
+    events,
     vitals,
-    master: { pid: process.pid, ...software, startedAt },
-    diagnostics,
     logs,
     releases,
-    webhooks,
-    notices,
-    others: host.others,
-    fleet: host.fleet,
-    isKept: () => keeper.isKept,
-    nextRestartAt: () => cron.nextAt(),
-    historyProblem: () => dataDir.away ?? recorder?.degraded ?? null
-  })
-  const cron = closers.add(createCronRestarts({
-    expression: () => settings.current.restart.cron ?? '',
-    nextRun,
-    restart: () => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }),
-    events
-  }), ({ close }) => close())
-  // Only a developer's master needs what watches files.
-  if (config.watch) {
-    const { watchFor } = await import('../releases/watch.js')
-    const watcher = closers.add(watchFor({ deck, logs, events, tell: terminal.quote }), ({ close }) => close())
-    watcher.add([config.entry])
-    supervisor.onLoaded(watcher.add)
-  }
+    supervisor,
+    startedAt,
+    whyNotWritten: () => dataDir.away ?? recorder?.degraded ?? null
+  }, host)
   return { config, dataDir, checkpoints, settings, memory, since, startedAt, history, events, vitals, logs, releases, hooks, supervisor, deck, first, isNext }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
@@ -193,14 +163,5 @@ export async function openApp ({ config, reload, dataDir }, host) {
   function tellVitalsFailure (error) {
     // The recorder gets the database repaired where it cannot write this event either; where it can, the failure is on record.
     events.publish({ type: 'unexpected', actor: 'system', message: `the vitals could not be written: ${error instanceof Error ? error.message : error}` })
-  }
-
-  /** Hands changed options to those who do not look them up each time. @param {import('../config/config.js').Config} changed */
-  function configureParts (changed) {
-    supervisor.configure(lifecycleOptions(changed), changed)
-    logs.configure(changed.logs)
-    webhooks.configure(changed.notify)
-    cron.plan()
-    keeper.send({ type: 'watch', hang: hangOptions(changed) })
   }
 }

@@ -284,6 +284,9 @@ export function createSupervisor (initialState, {
       for (const handle of handles.values()) handle.tell({ type: 'limits', graceMs: limits.crash.graceMs, maxRequests: requestLimit(limits.recycle, random()) })
     },
 
+    /** Watches its workers no more: they have gone, or another master has them, or none was started. */
+    close () { watchdog.stop() },
+
     /** Ends every worker without any grace. @param {string} reason */
     killAll (reason) { receive({ type: 'kill-all', reason }) }
   }

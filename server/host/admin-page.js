@@ -38,7 +38,6 @@ export async function openAdminPage ({ config, dataDir, logs, deck, supervisor, 
   const { url, publicUrl, port, socket } = await admin.listen()
   if (place.port !== 0 && !place.socket && port !== place.port) terminal.quote(`port ${place.port} is in use, so the admin page is on ${port} (option --admin-port)`)
   place.hold(socket)
-  closers.add(logs, ({ close }, how) => close(how))
   closers.add(admin, ({ close }) => close())
   logs.start()
   let fingerprint = certificate?.fingerprint ?? null

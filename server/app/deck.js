@@ -1,0 +1,81 @@
+import { createCronRestarts } from '../cluster/cron-restarts.js'
+import { nextRun } from '../config/cron.js'
+import { createDeck } from '../deck.js'
+import { createDiagnostics } from '../diagnostics/diagnostics.js'
+import { openStore } from '../diagnostics/store.js'
+import { createNotices } from '../events/notices.js'
+import { createWebhooks } from '../webhooks/webhooks.js'
+import { hangOptions, lifecycleOptions } from './cluster.js'
+
+/**
+ * The deck of an app, with all that hears its events or sends it commands: notices, webhooks, diagnostics, the schedule of
+ * restarts, and the watcher of a developer.
+ * @param {object} parts
+ * @param {import('../config/config.js').Config} parts.config
+ * @param {import('../system/data-dir.js').DataDir} parts.dataDir
+ * @param {import('../config/settings.js').Settings} parts.settings
+ * @param {import('../../db/history.js').History} parts.history
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {import('../vitals/vitals.js').Vitals} parts.vitals
+ * @param {import('../logs/logs.js').Logs} parts.logs
+ * @param {import('../releases/registry.js').Releases} parts.releases
+ * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
+ * @param {string} parts.startedAt
+ * @param {() => string | null} parts.whyNotWritten  why the history cannot be written at the moment
+ * @param {import('./app.js').HostServices} host
+ */
+export async function createAppDeck ({
+  config, dataDir, settings, history, events, vitals, logs, releases, supervisor, startedAt, whyNotWritten
+}, { keeper, closers, log, terminal, software, others, fleet }) {
+  const notices = createNotices({ history, events })
+  const webhooks = closers.add(createWebhooks({
+    targets: settings.current.notify,
+    events,
+    deck: { app: config.entry, pid: process.pid, version: software.version },
+    log
+  }), (webhooks) => webhooks.close())
+  const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
+  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
+  const deck = createDeck({
+    settings,
+    configure: configureParts,
+    supervisor,
+    events,
+    history,
+    vitals,
+    master: { pid: process.pid, ...software, startedAt },
+    diagnostics,
+    logs,
+    releases,
+    webhooks,
+    notices,
+    others,
+    fleet,
+    isKept: () => keeper.isKept,
+    nextRestartAt: () => cron.nextAt(),
+    historyProblem: whyNotWritten
+  })
+  const cron = closers.add(createCronRestarts({
+    expression: () => settings.current.restart.cron ?? '',
+    nextRun,
+    restart: () => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }),
+    events
+  }), ({ close }) => close())
+  // Only a developer's master needs what watches files.
+  if (config.watch) {
+    const { watchFor } = await import('../releases/watch.js')
+    const watcher = closers.add(watchFor({ deck, logs, events, tell: terminal.quote }), ({ close }) => close())
+    watcher.add([config.entry])
+    supervisor.onLoaded(watcher.add)
+  }
+  return deck
+
+  /** Hands changed options to those who do not look them up each time. @param {import('../config/config.js').Config} changed */
+  function configureParts (changed) {
+    supervisor.configure(lifecycleOptions(changed), changed)
+    logs.configure(changed.logs)
+    webhooks.configure(changed.notify)
+    cron.plan()
+    keeper.send({ type: 'watch', hang: hangOptions(changed) })
+  }
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { readdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import v8 from 'node:v8'
+import vm from 'node:vm'
+import { openApp } from '../../../server/app/app.js'
+import { configFromOptions } from '../../../server/config/config.js'
+import { connectKeeper } from '../../../server/keeper/link.js'
+import { createClosers } from '../../../server/system/closers.js'
+import { openDataDir } from '../../../server/system/data-dir.js'
+import { createTerminal } from '../../../server/terminal.js'
+import { tempFolder } from '../../support/folder.js'
+
+const TIMES = Number(process.env.TIMES ?? 100)
+/** The first ones fill caches of Node, SQLite and the compiler. */
+const WARMUP = 20
+
+test('an app that is made and ended again and again leaves nothing in its process: no descriptor, listener, timer or memory', async () => {
+  v8.setFlagsFromString('--expose-gc')
+  const collectGarbage = /** @type {() => void} */ (vm.runInNewContext('gc'))
+  const folder = tempFolder()
+  writeFileSync(path.join(folder, 'app.js'), '')
+  const config = await configFromOptions({ entry: 'app.js', workers: 1, dataDir: 'data', logs: { mirror: 'off' }, notify: [{ url: 'https://example.com/hook', secret: 'a secret of the receiver' }] }, { cwd: folder })
+  const keeper = await connectKeeper({})
+  const terminal = createTerminal({ stdout: process.stdout, stderr: process.stderr })
+  const log = /** @type {any} */ ({ error (/** @type {any} */ fields) { throw fields.err }, warn () {} })
+
+  for (let n = 0; n < WARMUP; n++) await makeAndEnd()
+  const before = await countLeft()
+  for (let n = 0; n < TIMES; n++) await makeAndEnd()
+  const after = await countLeft()
+  assert.deepEqual({ ...after, heapBytes: 0 }, { ...before, heapBytes: 0 })
+  const perApp = (after.heapBytes - before.heapBytes) / TIMES
+  assert.ok(perApp < 10_000, `each leaves ${Math.round(perApp)} bytes of heap`)
+
+  async function makeAndEnd () {
+    const closers = createClosers()
+    const dataDir = openDataDir(config.dataDir)
+    const app = await openApp({ config, reload: async () => config, dataDir }, {
+      keeper,
+      closers,
+      log,
+      terminal,
+      streams: process,
+      software: { version: '0.0.0', nodeVersion: process.version },
+      others: /** @type {any} */ ({ list: () => [] }),
+      fleet: () => null
+    })
+    assert.equal(app.deck.snapshot().state, 'starting')
+    await closers.close()
+  }
+
+  async function countLeft () {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    collectGarbage()
+    return {
+      descriptors: readdirSync('/proc/self/fd').length,
+      listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0),
+      resources: process.getActiveResourcesInfo().filter((name) => name !== 'Timeout').length,
+      heapBytes: process.memoryUsage().heapUsed
+    }
+  }
+})
