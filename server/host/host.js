@@ -7,7 +7,7 @@ import { createLog } from '../system/log.js'
 import { createOtherDecks } from '../system/other-decks.js'
 import { adminPlace } from '../systemd/activation.js'
 import { createTerminal } from '../terminal.js'
-import { createFleetSeat } from './fleet-seat.js'
+import { createFleetMembership } from './fleet-membership.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
@@ -38,7 +38,7 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
   if (dataDir.away) terminal.fail(dataDir.away)
   const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
   closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
-  const fleetSeat = createFleetSeat()
+  const fleetMembership = createFleetMembership()
   return {
     keeper,
     place,
@@ -48,8 +48,8 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     streams: { stdout, stderr },
     software: SOFTWARE,
     others: createOtherDecks({ dataDir: config.dataDir }),
-    fleetSeat,
-    fleet: () => fleetSeat.fleet,
+    fleetMembership,
+    fleet: () => fleetMembership.fleet,
     isGuest,
     closers
   }

@@ -6,9 +6,9 @@ import { followNext } from '../handover/old-master.js'
 import { startBeat } from '../keeper/beat.js'
 import { createClosers } from '../system/closers.js'
 import { openAdminPage } from './admin-page.js'
-import { createEnding } from './ending.js'
+import { createShutdown } from './shutdown.js'
 import { openHost } from './host.js'
-import { ownProcess } from './own-process.js'
+import { setUpProcess } from './process-setup.js'
 
 /** @typedef {Awaited<ReturnType<typeof startMaster>>} Master */
 
@@ -27,13 +27,13 @@ export async function startMaster (config, surroundings = {}) {
     if (host.keeper.role === 'next') await loadSite()
     const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host)
     const admin = await openAdminPage(app, host)
-    const ending = createEnding(app, host)
-    startApp(app, { host, admin, ending })
-    host.fleetSeat.join(app, { host, admin, ending })
-    talkToKeeper(app, { host, ending })
+    const shutdown = createShutdown(app, host)
+    startApp(app, { host, admin, shutdown })
+    host.fleetMembership.join(app, { host, admin, shutdown })
+    talkToKeeper(app, { host, shutdown })
     const { running, startBlocked, waitingFor } = app.supervisor
     /** `stopped`: the exit code, once nothing of this master is left. */
-    return { admin, deck: app.deck, running, startBlocked, waitingFor, stopped: ending.stopped }
+    return { admin, deck: app.deck, running, startBlocked, waitingFor, stopped: shutdown.stopped }
   } catch (error) {
     // What has made the start fail says more than what follows from it.
     await closers.close().catch(() => {})
@@ -41,34 +41,34 @@ export async function startMaster (config, surroundings = {}) {
   }
 }
 
-/** @typedef {{ host: import('./host.js').Host, admin: import('./admin-page.js').AdminPage, ending: import('./ending.js').Ending }} Parts */
+/** @typedef {{ host: import('./host.js').Host, admin: import('./admin-page.js').AdminPage, shutdown: import('./shutdown.js').Shutdown }} Parts */
 
 /** @param {import('../app/app.js').App} app @param {Parts} parts */
-function startApp (app, { host, admin, ending }) {
+function startApp (app, { host, admin, shutdown }) {
   const { supervisor, config, memory, events } = app
   const { terminal, software } = host
   const startTime = performance.now()
   admin.announce()
   const left = recordPast(app, host)
-  if (!host.isGuest) ownProcess(app, host, ending)
+  if (!host.isGuest) setUpProcess(app, host, shutdown)
   startWorkers(app, host, left)
   watchDataDir(app, host)
   // A master that starts while the disk is full announces itself in another folder.
-  events.subscribe(({ type }) => { if (type === 'history.recovered' && !ending.hasEnded) admin.announce() })
+  events.subscribe(({ type }) => { if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce() })
   supervisor.running.then(() => {
     const bootMs = Math.round(performance.now() - startTime)
     terminal.started({ version: software.version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs })
   })
   supervisor.startBlocked.then(({ message }) => {
     terminal.fail(message)
-    ending.stop(1)
+    shutdown.stop(1)
   })
-  supervisor.finished.then(() => ending.stop(0))
+  supervisor.finished.then(() => shutdown.stop(0))
 }
 
-/** @param {import('../app/app.js').App} app @param {Pick<Parts, 'host' | 'ending'>} parts */
-function talkToKeeper ({ config, settings, events, supervisor }, { host: { keeper }, ending }) {
-  followNext({ keeper, supervisor, events, onHandOver: ending.handOver })
+/** @param {import('../app/app.js').App} app @param {Pick<Parts, 'host' | 'shutdown'>} parts */
+function talkToKeeper ({ config, settings, events, supervisor }, { host: { keeper }, shutdown }) {
+  followNext({ keeper, supervisor, events, onHandOver: shutdown.handOver })
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
   startBeat(keeper)

@@ -3,10 +3,10 @@ import { LOAD_SITE_WITHIN_MS } from './admin-page.js'
 
 /**
  * A deck's place among decks on other machines, which is empty until it has joined them.
- * @typedef {{ readonly fleet: import('../fleet/fleet.js').Fleet | null, join: (app: import('../app/app.js').App, parts: import('./master.js').Parts) => Promise<void> }} FleetSeat
- * @returns {FleetSeat}
+ * @typedef {{ readonly fleet: import('../fleet/fleet.js').Fleet | null, join: (app: import('../app/app.js').App, parts: import('./master.js').Parts) => Promise<void> }} FleetMembership
+ * @returns {FleetMembership}
  */
-export function createFleetSeat () {
+export function createFleetMembership () {
   /** @type {import('../fleet/fleet.js').Fleet | null} */
   let fleet = null
 
@@ -17,12 +17,12 @@ export function createFleetSeat () {
      * Joins the configured fleet. Nothing here depends on it and no app waits for it: what it needs is loaded after that.
      * @param {import('../app/app.js').App} app @param {import('./master.js').Parts} parts
      */
-    async join ({ config, dataDir, deck, supervisor }, { host: { log, closers, software }, admin: { publicUrl, ask }, ending }) {
+    async join ({ config, dataDir, deck, supervisor }, { host: { log, closers, software }, admin: { publicUrl, ask }, shutdown }) {
       if (config.fleet.servers.length === 0) return
       try {
         await waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS)
         const { createFleet } = await import('../fleet/fleet.js')
-        if (ending.hasEnded) return
+        if (shutdown.hasBegun) return
         fleet = closers.add(createFleet({
           options: config.fleet,
           folder: dataDir.folder,

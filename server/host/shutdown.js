@@ -3,26 +3,26 @@ import { waitAtMost } from '../system/wait-at-most.js'
 
 const KILL_PATIENCE_MS = 1000
 
-/** @typedef {ReturnType<typeof createEnding>} Ending */
+/** @typedef {ReturnType<typeof createShutdown>} Shutdown */
 
 /**
  * The two ways in which a master leaves.
  * @param {import('../app/app.js').App} app @param {import('./host.js').Host} host
  */
-export function createEnding ({ deck, supervisor, events, hooks, startedAt }, { keeper, closers }) {
+export function createShutdown ({ deck, supervisor, events, hooks, startedAt }, { keeper, closers }) {
   /** @type {ReturnType<typeof createDeferred<number>>} the exit code */
   const stopped = createDeferred()
-  let hasEnded = false
+  let hasBegun = false
 
   return {
     stopped: stopped.reached,
 
-    get hasEnded () { return hasEnded },
+    get hasBegun () { return hasBegun },
 
     /** @param {number} exitCode 1: without any grace */
     async stop (exitCode) {
-      if (hasEnded) return
-      hasEnded = true
+      if (hasBegun) return
+      hasBegun = true
       const delivered = keeper.deliver({ type: 'ending' })
       const hooksEnded = hooks.close(exitCode === 0 ? {} : { graceMs: 0 })
       if (exitCode !== 0) await killWorkers()
@@ -35,8 +35,8 @@ export function createEnding ({ deck, supervisor, events, hooks, startedAt }, { 
 
     /** The next master has its workers ready: it gets all that there is one of. */
     async handOver () {
-      if (hasEnded) return
-      hasEnded = true
+      if (hasBegun) return
+      hasBegun = true
       supervisor.handOver()
       await hooks.close()
       tellStopped({ cause: 'upgrade', code: 0 })

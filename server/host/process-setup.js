@@ -5,32 +5,32 @@ import { tellServiceManager } from '../systemd/service-manager.js'
 
 /** @typedef {import('../app/app.js').App} App */
 /** @typedef {import('./host.js').Host} Host */
-/** @typedef {import('./ending.js').Ending} Ending */
+/** @typedef {import('./shutdown.js').Shutdown} Shutdown */
 
 /**
  * Takes over what concerns the process as a whole: its signals, the service manager, orphans, the growth of its heap.
- * @param {App} app @param {Host} host @param {Ending} ending
+ * @param {App} app @param {Host} host @param {Shutdown} shutdown
  */
-export function ownProcess (app, host, ending) {
+export function setUpProcess (app, host, shutdown) {
   // By itself V8 lets the garbage of a flood fill four times of what is in use.
   v8.setFlagsFromString('--heap-growing-percent=50')
   const { events, supervisor, settings } = app
   const { keeper } = host
-  const { leave, untilDeploying } = listenToSignals(app, host, ending)
+  const { leave, untilDeploying } = listenToSignals(app, host, shutdown)
   tellServiceManager({ events, supervisor, settings, keeper }, { sources: [process, keeper.signals], untilDeploying })
   reapOrphans(app, host)
-  ending.stopped.then(leave)
+  shutdown.stopped.then(leave)
 }
 
-/** @param {App} app @param {Host} host @param {Ending} ending */
-function listenToSignals ({ deck }, { terminal, keeper }, ending) {
+/** @param {App} app @param {Host} host @param {Shutdown} shutdown */
+function listenToSignals ({ deck }, { terminal, keeper }, shutdown) {
   let deploying = Promise.resolve()
   const leave = listenForSignals({
     onStop () {
       terminal.line('stopping: the workers finish their requests; send the signal again to stop at once')
       attempt(() => deck.dispatch({ type: 'stop', actor: 'signal' }))
     },
-    onKill: () => ending.stop(1),
+    onKill: () => shutdown.stop(1),
     onDeploy: () => { deploying = attempt(() => deck.deploy({ actor: 'signal' })) },
     onRestart: () => attempt(() => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' }))
   }, { sources: [process, keeper.signals] })
@@ -39,7 +39,7 @@ function listenToSignals ({ deck }, { terminal, keeper }, ending) {
   /** @param {() => unknown} work */
   async function attempt (work) {
     // What comes now is for the next master, to which the keeper says it again.
-    if (ending.hasEnded) return
+    if (shutdown.hasBegun) return
     try {
       await work()
     } catch (/** @type {any} */ error) {
