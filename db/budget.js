@@ -1,8 +1,8 @@
-// A query may hold the master's loop for 10 ms; most of that is left to the step that is under way when its time is spent.
+// A query may hold the master's loop for 10 ms. Its last step begins within 4 ms and has the rest.
 const QUERY_MS = 4
 
 /**
- * The time that one query may take. SQLite runs in this thread, so a query that has spent it stops and hands back a cursor.
+ * Limits the time of a query. SQLite runs in this thread, so a query whose time is spent stops and returns a cursor.
  * @param {() => number} clock monotonic ms
  * @param {number} [ms]
  */

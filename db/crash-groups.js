@@ -3,25 +3,29 @@ import { createCrashHours } from './crash-hours.js'
 import { createCrashNotes } from './crash-notes.js'
 import { createCrashes, toExpression } from './crashes.js'
 
-/** What a list may be sorted by, the highest first. `rank`: a number of each group; `kind`: of its cursors. */
+/** The orders of a list, all with the highest first. `kind`: of its cursors; `column`: what it is sorted by; `rankOf`: the value of that. */
 const SORTS = Object.freeze({
-  last: { kind: 'c', rank: 'last_crash' },
-  count: { kind: 'n', rank: 'count' },
-  first: { kind: 'f', rank: 'id' }
+  last: { kind: 'c', column: 'last_crash', rankOf: (/** @type {GroupRow} */ { lastCrash }) => lastCrash },
+  count: { kind: 'n', column: 'count', rankOf: (/** @type {GroupRow} */ { count }) => count },
+  first: { kind: 'f', column: 'id', rankOf: (/** @type {GroupRow} */ { id }) => id }
 })
 const MAX_GROUPS = 1000
 const MAX_RELEASES = 50
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_MESSAGE_CHARS = 2000
-const COLUMNS = `id, fingerprint, state, kind, cause, error_name, message, culprit, first_ms, last_ms, count, first_release,
-  last_release, last_crash, state_ms, state_actor, returned_ms, assignee,
-  (SELECT max(CAST(substr(release, 2) AS INTEGER)) FROM crash_releases WHERE crash_group = crash_groups.id) AS highest_release`
+/** @type {Readonly<Pick<GroupRow, 'state' | 'returnedMs' | 'count'>>} */
+const NO_CRASHES = Object.freeze({ state: 'open', returnedMs: null, count: 0 })
+const COLUMNS = `id, fingerprint, state, kind, cause, error_name AS errorName, message, culprit, first_ms AS firstMs, last_ms AS lastMs, count,
+  first_release AS firstRelease, last_release AS lastRelease, last_crash AS lastCrash, state_ms AS stateMs, state_actor AS stateChangedBy,
+  returned_ms AS returnedMs, assignee,
+  (SELECT max(CAST(substr(release, 2) AS INTEGER)) FROM crash_releases WHERE crash_group = crash_groups.id) AS highestRelease`
 
 /** @typedef {'open' | 'resolved' | 'muted'} GroupState */
 /** @typedef {keyof typeof SORTS} GroupSort */
+/** @template Row @typedef {import('./sqlite.js').Rows<Row>} Rows */
 
 /**
- * Crashes that are one and the same fault.
+ * Crashes with the same cause and stack.
  * @typedef {object} CrashGroup
  * @property {number} id
  * @property {string} fingerprint
@@ -33,21 +37,26 @@ const COLUMNS = `id, fingerprint, state, kind, cause, error_name, message, culpr
  * @property {string | null} culprit  the topmost function of the app, `handler (src/app.js)`
  * @property {string} firstSeenAt
  * @property {string} lastSeenAt
- * @property {number} count  every one, also those of which no sample is kept
+ * @property {number} count  all crashes, also those without a sample
  * @property {string | null} firstRelease
  * @property {string | null} lastRelease
  * @property {number} lastCrash  id of its newest crash
  * @property {string | null} stateChangedAt
  * @property {string | null} stateChangedBy
- * @property {string | null} assignee  who takes care of it
- * @property {number | null} highestRelease  the n of the highest release `r<n>` in which it came
- * @property {string | null} returnedAt  when it came back after it was resolved; null: it has not
+ * @property {string | null} assignee
+ * @property {number | null} highestRelease  the n of the highest release `r<n>` that crashed so
+ * @property {string | null} returnedAt  when it crashed again after it was resolved; null: it has not
  */
 
-/** @typedef {{ state?: GroupState, fingerprint?: string, q?: string, release?: string, since?: number, sort?: GroupSort, limit?: number, cursor?: string | null }} GroupQuery */
+/** @typedef {Omit<CrashGroup, 'firstSeenAt' | 'lastSeenAt' | 'stateChangedAt' | 'returnedAt'>} PlainColumns */
+/** @typedef {PlainColumns & { firstMs: number, lastMs: number, stateMs: number | null, returnedMs: number | null }} GroupRow */
+/** @typedef {{ release: string, count: number, firstMs: number, lastMs: number }} ReleaseRow */
+/** @typedef {{ state?: GroupState, fingerprint?: string, q?: string, release?: string, since?: number, sort?: GroupSort }} Filters */
+/** @typedef {Filters & { limit?: number, cursor?: string | null }} GroupQuery */
+/** @typedef {{ crash: number, group: number, isNew: boolean, hasReturned: boolean, isMuted: boolean, count: number }} Recorded `crash`: its id */
 
 /**
- * Counts every crash in its group and keeps a few samples, within bounds that hold for any storm.
+ * Counts every crash in its group and keeps a few samples. Its size is limited, however many crashes there are.
  * @param {import('./open.js').Db} db
  * @param {{ random?: () => number, limits?: { maxGroups: number, maxBytes: number } }} [parts]
  */
@@ -55,10 +64,13 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
   const crashes = createCrashes(db, { random })
   const hours = createCrashHours(db)
   const notes = createCrashNotes(db)
+  /** @type {Rows<GroupRow>} */
   const byFingerprint = db.prepare(`SELECT ${COLUMNS} FROM crash_groups WHERE fingerprint = ?`)
+  /** @type {Rows<GroupRow>} */
   const byId = db.prepare(`SELECT ${COLUMNS} FROM crash_groups WHERE id = ?`)
   const insert = db.prepare(`
-    INSERT INTO crash_groups (fingerprint, state, kind, cause, error_name, message, culprit, first_ms, last_ms, count, first_release, last_release, last_crash)
+    INSERT INTO crash_groups (fingerprint, state, kind, cause, error_name, message, culprit, first_ms, last_ms, count,
+      first_release, last_release, last_crash)
     VALUES (@fingerprint, 'open', @kind, @cause, @errorName, @message, @culprit, @atMs, @atMs, 0, @release, @release, 0)`)
   const count = db.prepare(`
     UPDATE crash_groups SET count = count + 1, last_ms = max(last_ms, @atMs), last_release = @release, cause = @cause, message = @message,
@@ -69,49 +81,31 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
   const trimReleases = db.prepare(`
     DELETE FROM crash_releases WHERE crash_group = @id AND release NOT IN
       (SELECT release FROM crash_releases WHERE crash_group = @id ORDER BY last_ms DESC LIMIT ${MAX_RELEASES})`)
-  const releasesOf = db.prepare('SELECT release, count, first_ms, last_ms FROM crash_releases WHERE crash_group = ? ORDER BY last_ms DESC')
+  /** @type {Rows<ReleaseRow>} */
+  const releasesOf = db.prepare('SELECT release, count, first_ms AS firstMs, last_ms AS lastMs FROM crash_releases WHERE crash_group = ? ORDER BY last_ms DESC')
   const setState = db.prepare('UPDATE crash_groups SET state = @state, state_ms = @atMs, state_actor = @actor, returned_ms = NULL WHERE id = @id')
   const setAssignee = db.prepare('UPDATE crash_groups SET assignee = @assignee WHERE id = @id')
+  /** @type {Rows<{ state: GroupState, count: number }>} */
   const countByState = db.prepare('SELECT state, count(*) AS count FROM crash_groups GROUP BY state')
   const groupCount = db.prepare('SELECT count(*) FROM crash_groups').pluck()
   const oldest = db.prepare('SELECT id FROM crash_groups ORDER BY last_crash LIMIT 1').pluck()
   const oldestThick = db.prepare('SELECT crash_group FROM crashes WHERE place > 1 ORDER BY id LIMIT 1').pluck()
-  const expired = db.prepare('SELECT id FROM crash_groups WHERE last_ms < ? ORDER BY last_crash LIMIT ?').pluck()
+  /** @type {Rows<{ id: number }>} */
+  const expired = db.prepare('SELECT id FROM crash_groups WHERE last_ms < ? ORDER BY last_crash LIMIT ?')
   const remove = db.prepare('DELETE FROM crash_groups WHERE id = ?')
-  const pages = /** @type {Map<string, import('better-sqlite3').Statement>} */ (new Map())
-
-  const store = db.transaction((/** @type {string} */ fingerprint, /** @type {import('./crashes.js').CrashRecord} */ record, /** @type {{ culprit: string | null }} */ { culprit }) => {
-    const atMs = Date.parse(record.at)
-    const facts = { fingerprint, kind: record.kind, cause: record.cause, errorName: record.errorName, message: clipText(record.errorMessage), culprit, release: record.release, atMs }
-    const known = /** @type {any} */ (byFingerprint.get(fingerprint))
-    if (!known) insert.run(facts)
-    const before = known ?? byFingerprint.get(fingerprint)
-    const hasReturned = before.state === 'resolved'
-    const crash = crashes.store(before.id, before.count + 1, record)
-    count.run({
-      ...facts, id: before.id, crash, state: hasReturned ? 'open' : before.state, returnedMs: hasReturned ? atMs : before.returned_ms
-    })
-    hours.count(before.id, atMs)
-    if (record.release !== null) {
-      countRelease.run({ ...facts, id: before.id })
-      trimReleases.run({ id: before.id })
-    }
-    makeRoom(known ? 0 : 1)
-    return { crash, group: before.id, isNew: !known, hasReturned, isMuted: before.state === 'muted', count: before.count + 1 }
-  })
+  /** @type {Map<string, Rows<GroupRow>>} */
+  const pages = new Map()
+  const store = db.transaction(storeCrash)
+  const sweep = db.transaction(forgetExpired)
 
   return {
-    /**
-     * Stores one crash before it returns.
-     * @param {string} fingerprint @param {import('./crashes.js').CrashRecord} record @param {{ culprit: string | null }} facts
-     * @returns {{ crash: number, group: number, isNew: boolean, hasReturned: boolean, isMuted: boolean, count: number }} `crash`: its id
-     */
+    /** Stores one crash before it returns. @type {typeof storeCrash} */
     record: (fingerprint, record, facts) => store.immediate(fingerprint, record, facts),
 
-    /** @param {number} id @returns {CrashGroup & { releases: { release: string, count: number, firstSeenAt: string, lastSeenAt: string }[] } | null} */
+    /** @param {number} id @returns {CrashGroup & { releases: ReturnType<typeof toRelease>[] } | null} */
     find (id) {
-      const row = /** @type {any} */ (byId.get(id))
-      return row === undefined ? null : { ...toGroup(row), releases: /** @type {any[]} */ (releasesOf.all(id)).map(toRelease) }
+      const row = byId.get(id)
+      return row === undefined ? null : { ...toGroup(row), releases: releasesOf.all(id).map(toRelease) }
     },
 
     occurrences: crashes.list,
@@ -123,15 +117,14 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
     removeNote: notes.remove,
 
     /**
-     * @param {GroupQuery} [query] `q`: words of a message or a stack; `release`: has crashed in it; `since`: has crashed since, ms;
-     *   `sort`: those that crashed last come first, unless said otherwise
+     * @param {GroupQuery} [query] `q`: words of a message or a stack; `release`: crashed in it; `since`: crashed since then, ms
      * @returns {{ items: CrashGroup[], next: string | null }}
      * @throws {import('../server/errors.js').DeckError} invalid-query
      */
     page ({ state, fingerprint, q, release, since, sort = 'last', limit = 50, cursor } = {}) {
-      const { kind, rank } = SORTS[sort]
+      const { kind, column, rankOf } = SORTS[sort]
       const before = decodeRankCursor(kind, cursor)
-      const place = `(${rank} < @rank OR (${rank} = @rank AND id < @id))`
+      const place = `(${column} < @rank OR (${column} = @rank AND id < @id))`
       if (before) checkMore(place, before)
       const expression = q === undefined ? undefined : toExpression(q)
       if (expression === null) return { items: [], next: null }
@@ -145,14 +138,14 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       ]
       const ids = expression === undefined ? undefined : JSON.stringify(crashes.search(expression))
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
-      const rows = /** @type {any[]} */ (prepareStatement(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY ${rank} DESC, id DESC LIMIT @limit`)
-        .all({ limit: limit + 1, ...before, ...givenValues({ state, fingerprint, release, since, ids }) }))
+      const rows = prepareStatement(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY crash_groups.${column} DESC, id DESC LIMIT @limit`)
+        .all({ limit: limit + 1, ...before, ...givenValues({ state, fingerprint, release, since, ids }) })
       const last = rows.length > limit ? rows[limit - 1] : null
-      return { items: rows.slice(0, limit).map(toGroup), next: last && encodeRankCursor(kind, { rank: last[rank], id: last.id }) }
+      return { items: rows.slice(0, limit).map(toGroup), next: last && encodeRankCursor(kind, { rank: rankOf(last), id: last.id }) }
     },
 
     /** @returns {Record<GroupState, number>} how many groups there are of each state */
-    counts: () => ({ open: 0, resolved: 0, muted: 0, ...Object.fromEntries(/** @type {any[]} */ (countByState.all()).map(({ state, count }) => [state, count])) }),
+    counts: () => ({ open: 0, resolved: 0, muted: 0, ...Object.fromEntries(countByState.all().map(({ state, count }) => [state, count])) }),
 
     /** @param {number} id @param {{ state: GroupState, atMs: number, actor: string }} change @returns {boolean} whether there is such a group */
     setState: (id, { state, atMs, actor }) => setState.run({ id, state, atMs, actor }).changes === 1,
@@ -160,12 +153,33 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
     /** @param {number} id @param {string | null} assignee @returns {boolean} whether there is such a group */
     setAssignee: (id, assignee) => setAssignee.run({ id, assignee }).changes === 1,
 
-    /** Forgets groups that have not crashed for too long. @param {{ before: number, rows: number }} what @returns {number} how many */
-    sweep: db.transaction((/** @type {{ before: number, rows: number }} */ { before, rows }) => {
-      const ids = /** @type {number[]} */ (expired.all(before, rows))
-      for (const id of ids) forgetGroup(id)
-      return ids.length
-    })
+    sweep
+  }
+
+  /** @param {string} fingerprint @param {import('./crashes.js').CrashRecord} record @param {{ culprit: string | null }} facts @returns {Recorded} */
+  function storeCrash (fingerprint, record, { culprit }) {
+    const { at, kind, cause, errorName, release } = record
+    const atMs = Date.parse(at)
+    const facts = { fingerprint, kind, cause, errorName, message: clipText(record.errorMessage), culprit, release, atMs }
+    const known = byFingerprint.get(fingerprint)
+    const { id, state, returnedMs, count: before } = known ?? { ...NO_CRASHES, id: Number(insert.run(facts).lastInsertRowid) }
+    const hasReturned = state === 'resolved'
+    const crash = crashes.store(id, before + 1, record)
+    count.run({ ...facts, id, crash, state: hasReturned ? 'open' : state, returnedMs: hasReturned ? atMs : returnedMs })
+    hours.count(id, atMs)
+    if (release !== null) {
+      countRelease.run({ ...facts, id })
+      trimReleases.run({ id })
+    }
+    makeRoom(known ? 0 : 1)
+    return { crash, group: id, isNew: !known, hasReturned, isMuted: state === 'muted', count: before + 1 }
+  }
+
+  /** Forgets groups that have not crashed since `before`. @param {{ before: number, rows: number }} what @returns {number} how many */
+  function forgetExpired ({ before, rows }) {
+    const groups = expired.all(before, rows)
+    for (const { id } of groups) forgetGroup(id)
+    return groups.length
   }
 
   /** @param {number} added */
@@ -190,48 +204,37 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
   }
 
   function prepareStatement (/** @type {string} */ sql) {
-    let prepared = pages.get(sql)
-    if (prepared === undefined) pages.set(sql, prepared = db.prepare(sql))
+    const known = pages.get(sql)
+    if (known) return known
+    /** @type {Rows<GroupRow>} */
+    const prepared = db.prepare(sql)
+    pages.set(sql, prepared)
     return prepared
   }
 }
 
-/** @param {any} row @returns {CrashGroup} */
-function toGroup (row) {
+/** @param {GroupRow} row @returns {CrashGroup} */
+function toGroup ({ firstMs, lastMs, stateMs, returnedMs, ...group }) {
   return {
-    id: row.id,
-    fingerprint: row.fingerprint,
-    state: row.state,
-    kind: row.kind,
-    cause: row.cause,
-    errorName: row.error_name,
-    message: row.message,
-    culprit: row.culprit,
-    firstSeenAt: toIso(row.first_ms) ?? '',
-    lastSeenAt: toIso(row.last_ms) ?? '',
-    count: row.count,
-    firstRelease: row.first_release,
-    lastRelease: row.last_release,
-    lastCrash: row.last_crash,
-    assignee: row.assignee,
-    highestRelease: row.highest_release,
-    stateChangedAt: toIso(row.state_ms),
-    stateChangedBy: row.state_actor,
-    returnedAt: toIso(row.returned_ms)
+    ...group,
+    firstSeenAt: toIso(firstMs),
+    lastSeenAt: toIso(lastMs),
+    stateChangedAt: stateMs === null ? null : toIso(stateMs),
+    returnedAt: returnedMs === null ? null : toIso(returnedMs)
   }
 }
 
-/** @param {any} row */
-function toRelease (row) {
-  return { release: row.release, count: row.count, firstSeenAt: toIso(row.first_ms) ?? '', lastSeenAt: toIso(row.last_ms) ?? '' }
+/** @param {ReleaseRow} row */
+function toRelease ({ release, count, firstMs, lastMs }) {
+  return { release, count, firstSeenAt: toIso(firstMs), lastSeenAt: toIso(lastMs) }
 }
 
-/** @param {number | null} ms */
+/** @param {number} ms */
 function toIso (ms) {
-  return ms === null ? null : new Date(ms).toISOString()
+  return new Date(ms).toISOString()
 }
 
-/** @param {Record<string, unknown>} values those that are defined */
+/** @param {Record<string, unknown>} values */
 function givenValues (values) {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined))
 }

@@ -1,19 +1,23 @@
-/** How many samples of one group are kept beside the first and the newest. */
+/** So many samples of a group are kept beside the first and the newest. */
 export const RANDOM_SAMPLES = 10
 const FIRST = 0
 const NEWEST = 1
 const RANDOM = 2
-/** Places of one group in the rowids of the text index. */
+/** The rowids of the text index have room for so many places of a group. */
 const PLACES = 256
 
-// Crash text comes from the app. These keep one sample, and with it one answer, readable in time.
+// Crash texts come from the app and can have any length.
 const MAX_BODY_CHARS = 200_000
 const MAX_TEXT_CHARS = 8000
 
-/** @typedef {Record<string, any> & { at: string, errorMessage: string | null, stack: string | null }} CrashRecord  plain data, see server/crashes/record.js */
+/**
+ * @typedef {import('../server/crashes/record.js').CrashRecord} CrashRecord
+ * @typedef {CrashRecord & { id: number, isCut?: true }} Sample  `isCut`: it was too long, and has no lists
+ * @typedef {ReturnType<typeof briefOf>} BriefSample  without its long parts
+ */
 
 /**
- * The samples of every group: its first crash, its newest, and of those between each with the same chance of being kept.
+ * Keeps samples of each group: its first crash, its newest, and a few of the others, chosen at random.
  * @param {import('./open.js').Db} db
  * @param {{ random: () => number }} parts
  */
@@ -21,19 +25,24 @@ export function createCrashes (db, { random }) {
   const insert = db.prepare('INSERT INTO crashes (crash_group, place, at_ms, bytes, body) VALUES (@group, @place, @atMs, @bytes, @body)')
   const move = db.prepare('UPDATE crashes SET place = @to WHERE crash_group = @group AND place = @from')
   const drop = db.prepare('DELETE FROM crashes WHERE crash_group = ? AND place = ?')
-  const byId = db.prepare('SELECT id, crash_group, body FROM crashes WHERE id = ?')
+  /** @type {import('./sqlite.js').Rows<Body>} */
+  const byId = db.prepare('SELECT id, body FROM crashes WHERE id = ? AND crash_group = ?')
+  /** @type {import('./sqlite.js').Rows<Body>} */
   const ofGroup = db.prepare('SELECT id, body FROM crashes WHERE crash_group = ? ORDER BY id DESC')
+  /** @type {import('./sqlite.js').Rows<Body>} */
   const newestOf = db.prepare('SELECT id, body FROM crashes WHERE crash_group = ? AND place = ?')
   const totalBytes = db.prepare('SELECT coalesce(sum(bytes), 0) FROM crashes').pluck()
+  /** @type {import('./sqlite.js').Rows<{ place: number, bytes: number }>} */
   const placesOf = db.prepare('SELECT place, bytes FROM crashes WHERE crash_group = ? AND place >= ?')
 
-  // FTS5 takes no number as a rowid that came as a float, as all numbers of JavaScript do.
+  // FTS5 does not take a float as a rowid, and all numbers of JavaScript arrive as floats.
   const insertText = db.prepare('INSERT INTO crash_texts (rowid, message, stack) VALUES (CAST(@row AS INTEGER), @message, @stack)')
   const moveText = db.prepare('UPDATE crash_texts SET rowid = CAST(@to AS INTEGER) WHERE rowid = CAST(@from AS INTEGER)')
   const dropText = db.prepare('DELETE FROM crash_texts WHERE rowid = CAST(? AS INTEGER)')
   const dropTexts = db.prepare('DELETE FROM crash_texts WHERE rowid BETWEEN CAST(? AS INTEGER) AND CAST(? AS INTEGER)')
-  const search = db.prepare(`SELECT DISTINCT rowid / ${PLACES} FROM crash_texts WHERE crash_texts MATCH ?`).pluck()
-  // Summed once: a storm must not sum it with every crash.
+  /** @type {import('./sqlite.js').Rows<{ id: number }>} */
+  const search = db.prepare(`SELECT DISTINCT rowid / ${PLACES} AS id FROM crash_texts WHERE crash_texts MATCH ?`)
+  // It is summed once, not with every crash of a storm.
   let bytesKept = Number(totalBytes.get())
 
   return {
@@ -55,40 +64,34 @@ export function createCrashes (db, { random }) {
       return Number(lastInsertRowid)
     },
 
-    /** @param {number} group @param {number} id @returns {Record<string, any> | null} */
-    find (group, id) {
-      const row = /** @type {any} */ (byId.get(id))
-      return row === undefined || row.crash_group !== group ? null : { id, ...JSON.parse(row.body) }
-    },
+    /** @param {number} group @param {number} id @returns {Sample | null} */
+    find: (group, id) => toSample(byId.get(id, group)),
 
-    /** @param {number} group @returns {Record<string, any> | null} */
-    newest (group) {
-      const row = /** @type {any} */ (newestOf.get(group, NEWEST) ?? newestOf.get(group, FIRST))
-      return row === undefined ? null : { id: row.id, ...JSON.parse(row.body) }
-    },
+    /** @param {number} group @returns {Sample | null} */
+    newest: (group) => toSample(newestOf.get(group, NEWEST) ?? newestOf.get(group, FIRST)),
 
-    /** @param {number} group @returns {Record<string, any>[]} newest first, without their long parts */
-    list: (group) => /** @type {any[]} */ (ofGroup.all(group)).map(({ id, body }) => briefOf(id, JSON.parse(body))),
+    /** @param {number} group @returns {BriefSample[]} newest first */
+    list: (group) => ofGroup.all(group).map(({ id, body }) => briefOf({ id, ...JSON.parse(body) })),
 
     /** @param {string} expression of FTS5, see toExpression @returns {number[]} ids of groups */
-    search: (expression) => /** @type {number[]} */ (search.all(expression)),
+    search: (expression) => search.all(expression).map(({ id }) => id),
 
-    /** @param {number} group forgets its random samples */
-    thin (group) { for (const { place, bytes } of /** @type {any[]} */ (placesOf.all(group, RANDOM))) removeCrash(group, place, bytes) },
+    /** Forgets the random samples. @param {number} group */
+    thin (group) { for (const { place, bytes } of placesOf.all(group, RANDOM)) removeCrash(group, place, bytes) },
 
-    /** @param {number} group forgets all its samples */
+    /** Forgets all samples. @param {number} group */
     forget (group) {
-      for (const { bytes } of /** @type {any[]} */ (placesOf.all(group, FIRST))) bytesKept -= bytes
+      for (const { bytes } of placesOf.all(group, FIRST)) bytesKept -= bytes
       dropTexts.run(group * PLACES, group * PLACES + PLACES - 1)
     }
   }
 
-  /** The newest of before becomes one of the random ones, or is dropped: reservoir sampling. @param {number} group @param {number} count */
+  /** Reservoir sampling: the newest so far becomes one of the random samples, or is dropped. @param {number} group @param {number} count */
   function makeRoom (group, count) {
     const nth = count - 3
     const chosen = nth < RANDOM_SAMPLES ? nth : Math.floor(random() * (nth + 1))
     const place = chosen < RANDOM_SAMPLES ? RANDOM + chosen : NEWEST
-    const old = /** @type {any} */ (placesOf.all(group, NEWEST)).find((/** @type {any} */ sample) => sample.place === place)
+    const old = placesOf.all(group, NEWEST).find((sample) => sample.place === place)
     if (old) removeCrash(group, place, old.bytes)
     if (place === NEWEST) return
     move.run({ group, from: NEWEST, to: place })
@@ -104,7 +107,7 @@ export function createCrashes (db, { random }) {
 }
 
 /**
- * What somebody types, as an expression of FTS5: all of the words, the last one from its beginning.
+ * Turns what somebody types into an expression of FTS5 that finds all words; the last one may be unfinished.
  * @param {string} q any text
  * @returns {string | null} null: there is no word in it
  */
@@ -126,8 +129,15 @@ function boundRecord (record) {
   return JSON.stringify({ ...record, stderr: [], vitals: [], requests: [], causes: [], isCut: true })
 }
 
-/** @param {number} id @param {any} record */
-function briefOf (id, { at, cause, code, signal, slot, worker, pid, release, rollout, uptimeMs, errorName, errorMessage }) {
+/** @typedef {{ id: number, body: string }} Body  `body`: JSON of a CrashRecord */
+
+/** @param {Body | undefined} row @returns {Sample | null} */
+function toSample (row) {
+  return row === undefined ? null : { id: row.id, ...JSON.parse(row.body) }
+}
+
+/** @param {Sample} sample */
+function briefOf ({ id, at, cause, code, signal, slot, worker, pid, release, rollout, uptimeMs, errorName, errorMessage }) {
   return { id, at, cause, code, signal, slot, worker, pid, release, rollout, uptimeMs, errorName, errorMessage }
 }
 

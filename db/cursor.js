@@ -1,8 +1,7 @@
 import { DeckError } from '../server/errors.js'
 
 /**
- * A place in a list that is read newest first. Opaque to callers, so that it may change; `kind` keeps a cursor of one
- * list from being used on another.
+ * Encodes a place in a list that is read newest first. `kind` keeps a cursor of one list from being used on another.
  * @param {string} kind one lower-case letter
  * @param {number} beforeId the next page begins below this id
  */
@@ -13,7 +12,7 @@ export function encodeCursor (kind, beforeId) {
 /**
  * @param {string} kind
  * @param {string | null | undefined} cursor
- * @returns {number} the id below which to go on; Infinity without a cursor
+ * @returns {number} the page begins below this id; Infinity without a cursor
  * @throws {DeckError} `invalid-query`
  */
 export function decodeCursor (kind, cursor) {
@@ -21,7 +20,7 @@ export function decodeCursor (kind, cursor) {
 }
 
 /**
- * A place in a list that is sorted by something that several items can share.
+ * Encodes a place in a list that is sorted by a value which several items can share.
  * @param {string} kind @param {{ rank: number, id: number }} before
  */
 export function encodeRankCursor (kind, { rank, id }) {
@@ -45,7 +44,7 @@ function decodeNumbers (kind, cursor, length) {
   const text = Buffer.from(String(cursor), 'base64url').toString('latin1')
   const parts = text.startsWith(kind) ? text.slice(1).split('.') : []
   const numbers = parts.every((part) => /^\d{1,15}$/.test(part)) ? parts.map(Number) : []
-  // Decoding forgives stray characters; only what encodes back to itself came from here.
+  // Decoding ignores stray characters, so only a cursor that encodes back to itself is a real one.
   if (numbers.length !== length || encodeNumbers(kind, numbers) !== cursor) {
     throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(String(cursor).slice(0, 60))}`)
   }
@@ -53,12 +52,12 @@ function decodeNumbers (kind, cursor, length) {
 }
 
 /**
- * A page has a `next` only where there is more. Where there is none any more, a caller who took that for the end would miss it.
+ * Every cursor had a next page when it was made. If that page is gone, an empty answer would look like the end of the list.
  * @param {number} before of decodeCursor
- * @param {() => unknown} hasMore whether anything is below it, whatever it is
+ * @param {() => unknown} hasMore whether there is anything below it
  * @throws {DeckError} `cursor-expired`
  */
 export function checkKept (before, hasMore) {
   if (before === Infinity || hasMore()) return
-  throw new DeckError('cursor-expired', 'cursor: what came behind that page is no longer kept; begin again without a cursor')
+  throw new DeckError('cursor-expired', 'cursor: the next page has expired; start again without a cursor')
 }

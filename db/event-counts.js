@@ -5,41 +5,43 @@ import { SPAN_SIZE } from './events.js'
 /**
  * @typedef {import('./event-search.js').EventQuery} EventQuery
  * @typedef {import('./event-search.js').Search} Search
- * @typedef {{ step: number, type: string, cause: string | null, count: number }} Count  `step`: how many of the step's length after the epoch
- * @typedef {Count & { firstMs: number, lastMs: number, lastId: number }} CountWithEnds  when the first and the last of them happened, and the newest
+ * @typedef {{ step: number, type: string, cause: string | null, count: number }} Count  `step`: number of the step since the epoch
+ * @typedef {Count & { firstMs: number, lastMs: number, lastId: number }} CountWithEnds  `lastId`: of the newest event
  * @typedef {ReturnType<typeof startBudget>} Budget
+ * @typedef {{ oldestMs: number, newestMs: number }} SpanTimes
  */
 /** @template {Count} Read @typedef {{ found: Search, stepMs: number, add: (count: Read) => void, budget: Budget }} Reading */
 
-/** Filters by what the spans do not count. */
-const UNCOUNTED = /** @type {const} */ (['q', 'slot', 'worker', 'release', 'rollout'])
+/** The spans do not count by these filters. @type {readonly ('q' | 'slot' | 'worker' | 'release' | 'rollout')[]} */
+const UNCOUNTED = ['q', 'slot', 'worker', 'release', 'rollout']
 
 /**
- * How many events there are in each step of time, within the time that one call may hold the loop.
+ * Counts the events of each step of time, within the time that one call may hold the loop.
  *
- * Where all events of a span are in one step, its counts say it; else its rows do. So a million events take a few rows per
- * span and the rows of those spans in which a step ends, unless a filter asks for what the spans do not count.
+ * If all events of a span are in one step, the counts of the span are enough; otherwise its rows are counted. So a million
+ * events take a few rows per span and the rows of the spans in which a step ends.
  * @param {import('./open.js').Db} db
  * @param {import('./event-search.js').EventSearch} search
  * @param {{ clock: () => number }} parts `clock`: monotonic ms
  */
 export function createEventCounts (db, search, { clock }) {
+  /** @type {import('./sqlite.js').Rows<SpanTimes>} */
   const timesOfSpan = db.prepare('SELECT oldest_ms AS oldestMs, newest_ms AS newestMs FROM spans WHERE span = ?')
-  const keptIds = db.prepare('SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest')
-  const keptTimes = db.prepare('SELECT min(oldest_ms) AS oldestMs, max(newest_ms) AS newestMs FROM spans')
+  /** @type {import('./sqlite.js').Rows<SpanTimes>} */
+  const keptTimes = db.prepare(`
+    SELECT min(oldest_ms) AS oldestMs, max(newest_ms) AS newestMs FROM spans HAVING count(*) > 0`)
 
   return { count: countEvents, countWithEnds, times: readTimes }
 
-  /** The first and the last time of what is kept, give or take a span. @returns {{ oldestMs: number, newestMs: number } | null} null: nothing is */
+  /** The first and the last time of what is kept, give or take a span. @returns {SpanTimes | null} null: nothing is kept */
   function readTimes () {
-    const { oldestMs, newestMs } = /** @type {{ oldestMs: number | null, newestMs: number | null }} */ (keptTimes.get())
-    return oldestMs === null || newestMs === null ? null : { oldestMs, newestMs }
+    return keptTimes.get() ?? null
   }
 
   /**
-   * @param {EventQuery & { stepMs: number }} query  its `limit` says nothing here
-   * @returns {{ counts: Count[], next: string | null, reachedMs: number | null }} `next`: its time was spent, and more is to be added;
-   *   `reachedMs`: nothing that is left to count is later than that
+   * @param {EventQuery & { stepMs: number }} query  without a limit
+   * @returns {{ counts: Count[], next: string | null, reachedMs: number | null }} `next`: the time was spent before the end;
+   *   `reachedMs`: no event that is left to count is later
    */
   function countEvents (query) {
     const tally = createTally()
@@ -48,9 +50,9 @@ export function createEventCounts (db, search, { clock }) {
   }
 
   /**
-   * The same with what the spans do not know.
+   * As `countEvents`, with the first and the last time of each count. A step that is read in parts has a count for each part.
    * @param {EventQuery & { stepMs: number }} query
-   * @returns {{ counts: CountWithEnds[], next: string | null, reachedMs: number | null }} as many of one step as it was read in parts
+   * @returns {{ counts: CountWithEnds[], next: string | null, reachedMs: number | null }}
    */
   function countWithEnds (query) {
     /** @type {CountWithEnds[]} */
@@ -62,7 +64,7 @@ export function createEventCounts (db, search, { clock }) {
   /**
    * @template {Count} Read
    * @param {EventQuery & { stepMs: number }} query
-   * @param {(reading: Reading<Read>) => (newest: number) => number} reader  reads a piece that begins with that id, and says below which one it goes on
+   * @param {(reading: Reading<Read>) => (newest: number) => number} reader  reads a piece that begins with this id, and returns where the next begins
    * @param {(count: Read) => void} add
    */
   function readCounts ({ stepMs, ...query }, reader, add) {
@@ -91,17 +93,18 @@ export function createEventCounts (db, search, { clock }) {
 
   /** @param {Reading<Count>} reading */
   function bySpans ({ found, stepMs, add }) {
-    const kept = /** @type {import('./event-search.js').IdRange} */ (keptIds.get())
+    const kept = search.keptIds()
     const { sql, values } = toConditions(found.query, found.filters)
+    /** @type {import('./sqlite.js').Rows<{ type: string, cause: string, count: number }>} */
     const ofSpan = search.prepare(`SELECT type, cause, count FROM span_counts WHERE span = @span${sql}`)
     return (/** @type {number} */ newest) => {
       const span = Math.floor(newest / SPAN_SIZE)
       const oldest = span * SPAN_SIZE
-      const isWhole = oldest >= kept.oldest && newest === Math.min(oldest + SPAN_SIZE - 1, kept.newest)
+      const isWhole = kept !== null && oldest >= kept.oldest && newest === Math.min(oldest + SPAN_SIZE - 1, kept.newest)
       const { oldestMs, newestMs } = spanTimes(span)
       const step = Math.floor(newestMs / stepMs)
       if (isWhole && isWithin(oldestMs, newestMs, found.times) && Math.floor(oldestMs / stepMs) === step) {
-        for (const { type, cause, count } of /** @type {any[]} */ (ofSpan.all({ ...values, span }))) add({ step, type, cause: cause || null, count })
+        for (const { type, cause, count } of ofSpan.all({ ...values, span })) add({ step, type, cause: cause || null, count })
       } else {
         search.groups({ filter: null }, { newest, oldest: Math.max(oldest, found.range.oldest) }, found.conditions, stepMs).forEach(add)
       }
@@ -111,7 +114,7 @@ export function createEventCounts (db, search, { clock }) {
 
   /** @param {number} span */
   function spanTimes (span) {
-    return /** @type {{ oldestMs: number, newestMs: number }} */ (timesOfSpan.get(span) ?? { oldestMs: -Infinity, newestMs: Infinity })
+    return timesOfSpan.get(span) ?? { oldestMs: -Infinity, newestMs: Infinity }
   }
 }
 

@@ -7,12 +7,12 @@ import { toEvent } from './events.js'
 /** @typedef {import('./event-search.js').EventQuery} EventQuery */
 
 const MAX_LIMIT = 1000
-// What any page may look at however long it takes, so that on a busy machine a short list does not come in pieces.
+// Every page may read so many rows, however long it takes: on a busy machine a short list should not come in pieces.
 const FREE_ROWS = 96
 
 /**
- * Reads the history newest first, page by page, within the time that one call may hold the loop. A search that finds
- * little ends when its time is spent, with fewer items than asked for and a cursor to go on.
+ * Reads the history newest first, page by page, within the time that one call may hold the loop. When that is spent, the page
+ * has fewer items than asked for and a cursor.
  * @param {import('./event-search.js').EventSearch} search
  * @param {{ clock: () => number }} parts `clock`: monotonic ms
  */

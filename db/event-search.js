@@ -19,51 +19,54 @@ import { COLUMNS, SPAN_SIZE } from './events.js'
  */
 
 /**
- * @typedef {{ values: (string | number)[], column: string, index: string, causes?: Map<string, string[]> }} Filter a column that equals one of
- *   the values; `causes`: what the cause has to be beside that value
+ * @typedef {{ values: (string | number)[], column: string, index: string, causes?: Map<string | number, string[]> }} Filter
+ *   the column equals one of the values; `causes`: the causes that a value may have
  */
 /** @typedef {{ newest: number, oldest: number }} IdRange both inclusive */
 /** @typedef {{ since: number | null, until: number | null }} Times ms since the epoch */
-/** @typedef {{ sql: string, values: Record<string, any> }} Conditions */
+/** @typedef {{ sql: string, values: Record<string, string | number> }} Conditions */
+/** @template Row @typedef {import('./sqlite.js').Rows<Row>} Rows */
 /** @typedef {ReturnType<typeof createEventSearch>} EventSearch */
 /** @typedef {{ query: EventQuery, filters: Filter[], times: Times, range: IdRange, conditions: Conditions }} Search */
 
 const CURSOR_KIND = 'e'
 const MAX_TYPES = 128
 const MAX_Q_CHARS = 100
-const FILTER_COLUMNS = /** @type {const} */ (['rollout', 'worker', 'cause', 'release', 'slot', 'type'])
+/** @type {readonly ('rollout' | 'worker' | 'cause' | 'release' | 'slot')[]} */
+const FILTER_COLUMNS = ['rollout', 'worker', 'cause', 'release', 'slot']
 const MAX_STATEMENTS = 300
 /** @type {Times} */
 const NO_TIMES = Object.freeze({ since: null, until: null })
 
-// How many index entries one statement looks at: grown and shrunk by how long the last one took. The first is small,
-// because every row of it may be a page that has to come from the disk.
+// One statement reads a chunk of index entries, and its time decides how long the next chunk is. The first is small, because
+// every row of it may have to come from the disk.
 export const FIRST_CHUNK = 32
 const MIN_CHUNK = 16
 const MAX_CHUNK = 1024
 
 /**
- * What a query means to the tables: which ids it may concern, what is checked on their rows, and by which index a piece of
- * them is read.
+ * Turns a query into SQL: the ids it may concern, the conditions on their rows, and the index to read a chunk by.
  *
- * SQLite cannot be interrupted from its own thread, so everything is read in chunks. Every chunk is led by the one filter
- * whose next few hundred matches reach furthest back; the other filters are checked on those rows alone.
+ * SQLite cannot be interrupted from its own thread, so everything is read in chunks. Each chunk is read by the filter whose
+ * next few hundred matches reach furthest back; the other filters are checked on those rows alone.
  * @param {import('./open.js').Db} db
  */
 export function createEventSearch (db) {
   const prepare = statementCache(db)
-  // Two queries in one: SQLite looks up a lone max() or min() but scans the table for both together.
+  // SQLite looks up a lone max() or min(), but would scan the table for both in one query.
+  /** @type {Rows<{ newest: number | null, oldest: number | null }>} */
   const bounds = db.prepare('SELECT (SELECT max(id) FROM events) AS newest, (SELECT min(id) FROM events) AS oldest')
   const newestSpan = db.prepare('SELECT max(span) FROM spans WHERE oldest_ms < ?').pluck()
   const oldestSpan = db.prepare('SELECT min(span) FROM spans WHERE newest_ms >= ?').pluck()
-  // Steps from one type to the next through the index; there are far fewer types than events.
+  // It steps from one type to the next through the index, since there are far fewer types than events.
+  /** @type {Rows<{ type: string }>} */
   const knownTypes = db.prepare(`
     WITH RECURSIVE known (type) AS (
       SELECT min(type) FROM events
       UNION ALL SELECT (SELECT min(type) FROM events WHERE type > known.type) FROM known WHERE known.type IS NOT NULL)
-    SELECT type FROM known WHERE type IS NOT NULL`).pluck()
+    SELECT type FROM known WHERE type IS NOT NULL`)
 
-  return { prepare, begin: beginSearch, leadingFilter, rows: selectRows, groups: selectGroups }
+  return { prepare, begin: beginSearch, leadingFilter, rows: selectRows, groups: selectGroups, keptIds }
 
   /** @param {EventQuery} query @returns {Search | null} null: nothing can match */
   function beginSearch (query) {
@@ -83,27 +86,34 @@ export function createEventSearch (db) {
     let best = { filter: null, oldest: Math.max(oldest, newest - chunk + 1) }
     for (const filter of filters) {
       const sql = unionOf(filter, (condition) => `SELECT id FROM events INDEXED BY ${filter.index} WHERE ${condition} AND id BETWEEN @oldest AND @newest`)
-      const reached = prepare(`${sql} ORDER BY id DESC LIMIT 1 OFFSET @chunk`).pluck()
-        .get({ ...branchValues(filter), newest, oldest, chunk: chunk - 1 })
-      const candidate = { filter, oldest: reached === undefined ? oldest : Number(reached) }
+      /** @type {Rows<{ id: number }>} */
+      const nth = prepare(`${sql} ORDER BY id DESC LIMIT 1 OFFSET @chunk`)
+      const reached = nth.get({ ...branchValues(filter), newest, oldest, chunk: chunk - 1 })
+      const candidate = { filter, oldest: reached?.id ?? oldest }
       if (best.filter === null || candidate.oldest < best.oldest) best = candidate
     }
     return best
   }
 
-  /** @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions @returns {IterableIterator<any>} newest first */
+  /** @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions newest first */
   function selectRows (lead, range, conditions) {
-    return prepare(`${selectionOf(lead, conditions, COLUMNS)} ORDER BY id DESC`).iterate(valuesOf(lead, range, conditions))
+    /** @type {Rows<import('./events.js').EventRow>} */
+    const rows = prepare(`${selectionOf(lead, conditions, COLUMNS)} ORDER BY id DESC`)
+    return rows.iterate(valuesOf(lead, range, conditions))
   }
 
   /**
-   * How many rows there are, by type, cause and step of time.
+   * Counts rows by type, cause and step of time.
    * @param {{ filter: Filter | null }} lead @param {IdRange} range @param {Conditions} conditions @param {number} stepMs
    * @returns {import('./event-counts.js').CountWithEnds[]}
    */
   function selectGroups (lead, range, conditions, stepMs) {
-    const sql = `SELECT at_ms / @stepMs AS step, type, cause, count(*) AS count, min(at_ms) AS firstMs, max(at_ms) AS lastMs, max(id) AS lastId FROM (${selectionOf(lead, conditions, 'at_ms, type, cause, id')}) GROUP BY 1, 2, 3`
-    return /** @type {any[]} */ (prepare(sql).all({ ...valuesOf(lead, range, conditions), stepMs: BigInt(stepMs) }))
+    const selection = selectionOf(lead, conditions, 'at_ms, type, cause, id')
+    /** @type {Rows<import('./event-counts.js').CountWithEnds>} */
+    const groups = prepare(`
+      SELECT at_ms / @stepMs AS step, type, cause, count(*) AS count, min(at_ms) AS firstMs, max(at_ms) AS lastMs, max(id) AS lastId
+      FROM (${selection}) GROUP BY 1, 2, 3`)
+    return groups.all({ ...valuesOf(lead, range, conditions), stepMs: BigInt(stepMs) })
   }
 
   /** @param {{ filter: Filter | null }} lead @param {Conditions} conditions @param {string} columns */
@@ -124,9 +134,9 @@ export function createEventSearch (db) {
    * @returns {IdRange | null} null: nothing can match
    */
   function idRange (before, { since, until }) {
-    const stored = /** @type {{ newest: number | null, oldest: number | null }} */ (bounds.get())
-    checkKept(before, () => stored.oldest !== null && stored.oldest < before)
-    if (stored.newest === null || stored.oldest === null) return null
+    const stored = keptIds()
+    checkKept(before, () => stored !== null && stored.oldest < before)
+    if (stored === null) return null
     const range = { newest: Math.min(stored.newest, before - 1), oldest: stored.oldest }
     if (until !== null) {
       const span = newestSpan.get(until)
@@ -141,18 +151,22 @@ export function createEventSearch (db) {
     return range
   }
 
+  /** @returns {IdRange | null} null: there are no events */
+  function keptIds () {
+    const { newest = null, oldest = null } = bounds.get() ?? {}
+    return newest === null || oldest === null ? null : { newest, oldest }
+  }
+
   /** @param {EventQuery} query @returns {Filter[] | null} null: a family without any member matches nothing */
   function toFilters (query) {
-    /** @type {Filter[]} */
-    const filters = []
-    for (const column of FILTER_COLUMNS) {
-      const given = query[column]
-      if (given === undefined || given === null || (Array.isArray(given) && given.length === 0)) continue
-      const wanted = column === 'type' ? expandTypes(/** @type {string | string[]} */ (given)) : { values: /** @type {(string | number)[]} */ ([given]) }
-      if (wanted.values.length === 0) return null
-      filters.push({ column: `"${column}"`, index: `events_by_${column}`, ...wanted })
-    }
-    return filters
+    const { type = [] } = query
+    const filters = FILTER_COLUMNS.flatMap((column) => {
+      const value = query[column]
+      return value === undefined || value === null ? [] : [filterOf(column, { values: [value] })]
+    })
+    if (type === null || type.length === 0) return filters
+    const types = expandTypes(type)
+    return types.values.length === 0 ? null : [...filters, filterOf('type', types)]
   }
 
   /** @param {string | string[]} given */
@@ -163,11 +177,16 @@ export function createEventSearch (db) {
     const exact = [...patterns].filter((pattern) => !pattern.endsWith('*'))
     const members = families.length === 0
       ? []
-      : /** @type {string[]} */ (knownTypes.all()).filter((type) => families.some((family) => type.startsWith(family.slice(0, -1))))
+      : knownTypes.all().map(({ type }) => type).filter((type) => families.some((family) => type.startsWith(family.slice(0, -1))))
     const plain = new Set([...exact.filter((pattern) => !pattern.includes(':')), ...members])
     const causes = causesByType(exact.filter((pattern) => pattern.includes(':')), plain)
     return { values: [...plain, ...causes.keys()], causes }
   }
+}
+
+/** @param {string} column @param {Pick<Filter, 'values' | 'causes'>} wanted @returns {Filter} */
+function filterOf (column, wanted) {
+  return { column: `"${column}"`, index: `events_by_${column}`, ...wanted }
 }
 
 /** @param {string[]} patterns `type:cause` @param {Set<string>} plain types of which every cause is wanted */
@@ -181,7 +200,7 @@ function causesByType (patterns, plain) {
   return causes
 }
 
-/** One SELECT per value: each comes out of its index in order, and SQLite merges them without sorting. */
+/** With one SELECT per value SQLite reads each from its index in order, and merges them without sorting. */
 function unionOf (/** @type {Filter} */ { column, values }, /** @type {(condition: string) => string} */ select) {
   return values.map((_, index) => select(`${column} = @value${index}`)).join(' UNION ALL ')
 }
@@ -192,12 +211,12 @@ function branchValues ({ values }) {
 }
 
 /**
- * What is checked on every row. The leading filter is among it again, which costs little and keeps the statements few.
+ * The conditions on every row. They repeat the leading filter, which costs little and keeps the statements few.
  * @param {EventQuery} query @param {Filter[]} filters @param {Times} [times]
  * @returns {Conditions}
  */
 export function toConditions (query, filters, { since, until } = NO_TIMES) {
-  /** @type {Record<string, any>} */
+  /** @type {Conditions['values']} */
   const values = {}
   const conditionIn = (/** @type {string} */ column, /** @type {string} */ prefix, /** @type {(string | number)[]} */ wanted) => {
     const names = wanted.map((value, index) => {
@@ -210,7 +229,9 @@ export function toConditions (query, filters, { since, until } = NO_TIMES) {
   const parts = filters.map(({ column, values: wanted, causes = new Map() }) => {
     const prefix = column.slice(1, -1)
     const plain = conditionIn(column, prefix, wanted.filter((value) => !causes.has(value)))
-    const withCause = [...causes].map(([type, names], index) => `(${conditionIn(column, `${prefix}_${index}_`, [type])} AND ${conditionIn('cause', `${prefix}_cause_${index}_`, names)})`)
+    const withCause = [...causes].map(([type, names], index) => {
+      return `(${conditionIn(column, `${prefix}_${index}_`, [type])} AND ${conditionIn('cause', `${prefix}_cause_${index}_`, names)})`
+    })
     return withCause.length === 0 ? plain : `(${[plain, ...withCause].join(' OR ')})`
   })
   if (since !== null) parts.push('at_ms >= @since')
@@ -236,28 +257,30 @@ function toMs (name, value) {
   throw new DeckError('invalid-query', `${name}: expected an ISO 8601 time, received ${JSON.stringify(String(value).slice(0, 60))}`)
 }
 
-/** Aims at half a millisecond to one for a chunk: short enough to stop in time, long enough to be worth a statement. */
+/** A chunk should take half a millisecond to one: short enough to stop in time, long enough to be worth a statement. */
 export function resizeChunk (/** @type {number} */ chunk, /** @type {number} */ tookMs) {
   if (tookMs < 0.5) return Math.min(chunk * 2, MAX_CHUNK)
   return tookMs > 1 ? Math.max(chunk >> 1, MIN_CHUNK) : chunk
 }
 
-/** @param {number} before a search goes on below that id */
+/** @param {number} before the next page begins below this id */
 export function cursorAt (before) {
   return encodeCursor(CURSOR_KIND, before)
 }
 
 /** @param {import('./open.js').Db} db */
 function statementCache (db) {
-  /** @type {Map<string, import('better-sqlite3').Statement>} */
+  /** @type {Map<string, Rows<any>>} */
   const statements = new Map()
-  return (/** @type {string} */ sql) => {
-    let statement = statements.get(sql)
-    if (statement === undefined) {
-      if (statements.size >= MAX_STATEMENTS) statements.clear()
-      statement = db.prepare(sql)
-      statements.set(sql, statement)
-    }
+  return prepare
+
+  /** @template Row @param {string} sql @returns {Rows<Row>} */
+  function prepare (sql) {
+    const known = statements.get(sql)
+    if (known) return known
+    if (statements.size >= MAX_STATEMENTS) statements.clear()
+    const statement = db.prepare(sql)
+    statements.set(sql, statement)
     return statement
   }
 }

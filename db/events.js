@@ -1,12 +1,13 @@
 /** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
 
-/** How many ids share one row of `spans`. */
+/** So many ids share one row of `spans`. */
 export const SPAN_SIZE = 1024
 
-/** The columns of an event as they are read, in the order of its fields. */
+/** The columns of an event, in the order of its fields. */
 export const COLUMNS = 'id, at_ms, type, cause, slot, worker, pid, "release", rollout, actor, code, signal, uptime_ms, message, detail'
+/** @typedef {Omit<DeckEvent, 'at' | 'uptimeMs' | 'detail'> & { at_ms: number, uptime_ms: number | null, detail: string | null }} EventRow */
 
-// Crash text comes from the app and has no natural end. These keep one row, and with it one page, readable in time.
+// Crash texts come from the app and can have any length.
 const MAX_NAME_CHARS = 200
 const MAX_MESSAGE_CHARS = 2000
 const MAX_DETAIL_STRING_CHARS = 16_000
@@ -28,6 +29,7 @@ export function createEvents (db) {
   const countInSpan = db.prepare(`
     INSERT INTO span_counts (span, type, cause, count) VALUES (@span, @type, @cause, 1)
     ON CONFLICT (span, type, cause) DO UPDATE SET count = count + 1`)
+  /** @type {import('./sqlite.js').Rows<EventRow>} */
   const byId = db.prepare(`SELECT ${COLUMNS} FROM events WHERE id = ?`)
 
   return {
@@ -48,7 +50,7 @@ export function createEvents (db) {
   }
 }
 
-/** @param {any} row as read with COLUMNS @returns {DeckEvent} */
+/** @param {EventRow} row @returns {DeckEvent} */
 export function toEvent ({ at_ms: atMs, uptime_ms: uptimeMs, detail, message, ...rest }) {
   const { id, type, cause, slot, worker, pid, release, rollout, actor, code, signal } = rest
   return {
@@ -92,8 +94,8 @@ function toRow (event) {
 }
 
 /**
- * A rollout's event carries the whole rollout so that it can be shown; what grows with it is kept once, with the rollout
- * itself, instead of once per event, and the steps instead of once per step.
+ * A rollout's event carries the whole rollout. What grows with the rollout is stored once, with the rollout itself, and not
+ * again with each of its events.
  * @param {DeckEvent} event
  */
 function withoutStory ({ type, detail }) {
@@ -125,7 +127,7 @@ function jsonOf (value) {
     const cut = JSON.stringify(value, (_key, part) => typeof part === 'string' ? textOf(part, MAX_DETAIL_STRING_CHARS) : part)
     return cut.length <= MAX_DETAIL_CHARS ? cut : JSON.stringify({ truncated: true, chars: whole.length })
   } catch (error) {
-    // A cycle, a BigInt or a toJSON that throws says nothing about the database.
+    // A cycle, a BigInt or a toJSON that throws is no fault of the database.
     return JSON.stringify({ unserializable: String(error) })
   }
 }

@@ -1,17 +1,18 @@
 /** @typedef {'event' | 'rollout' | 'release'} Name */
 
 /**
- * The highest number ever given out per name. Outlives the rows that retention deletes, so that no id is used twice.
- * It is kept in memory too, so that it also outlives a database that breaks.
+ * Keeps the highest number that was ever used for each name, so that no id is used twice after retention has deleted rows. It
+ * keeps them in memory too, for the case that the database breaks.
  * @param {import('./open.js').Db} db
  */
 export function createHighWater (db) {
   const raiseStored = db.prepare(`
     INSERT INTO high_water (name, value) VALUES (?, ?)
     ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)`)
-  const stored = /** @type {{ name: Name, value: number }[]} */ (db.prepare('SELECT name, value FROM high_water').all())
+  /** @type {import('./sqlite.js').Rows<{ name: Name, value: number }>} */
+  const stored = db.prepare('SELECT name, value FROM high_water')
   /** @type {Map<Name, number>} */
-  const highest = new Map(stored.map(({ name, value }) => [name, value]))
+  const highest = new Map(stored.all().map(({ name, value }) => [name, value]))
 
   return {
     highest,
@@ -22,7 +23,7 @@ export function createHighWater (db) {
       highest.set(name, Math.max(value, highest.get(name) ?? 0))
     },
 
-    /** @param {Name} name @returns {number} 0 if none was given out yet */
+    /** @param {Name} name @returns {number} 0 if none was used yet */
     read (name) { return highest.get(name) ?? 0 },
 
     /** @param {{ highest: ReadonlyMap<Name, number> }} other */

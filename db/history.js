@@ -19,9 +19,7 @@ import { createVitalsStore } from './vitals.js'
 import { createWorkerLives } from './worker-lives.js'
 
 /** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */
-/** @typedef {import('./event-search.js').EventQuery} EventQuery */
 /** @typedef {ReturnType<typeof openHistory>} History */
-/** @typedef {ReturnType<typeof createCrashGroups>} CrashGroups */
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -29,12 +27,12 @@ const DAY_MS = 24 * 60 * 60 * 1000
 export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvents: 1_000_000 })
 
 /**
- * What this data folder remembers. Every call is synchronous and bounded in time. Where the database cannot be had for
- * a while, as on a full disk, it begins with a copy in memory: no app waits for its history.
- * Reads of events and rollouts throw DeckError `history-unavailable` when the database fails; the rest throws what SQLite says.
+ * What this data folder remembers. Every call is synchronous and bounded in time. If the database cannot be opened for a while,
+ * as on a full disk, it uses a copy in memory: no app waits for its history.
+ * Reads throw DeckError `history-unavailable` when the database fails; the rest throws what SQLite says.
  * @param {object} options
- * @param {string} options.file the database, made if it is not there; `:memory:` for none
- * @param {string | null} [options.owner] who has the file until `takeOver`; null: nobody. Until then nothing is read, and what is stored is lost
+ * @param {string} options.file the database, made if it is missing; `:memory:` for none
+ * @param {string | null} [options.owner] who has the file until `takeOver`; null: nobody. Until then reads find nothing, and writes are lost
  * @param {() => number} [options.now] wall clock, ms since the epoch
  * @param {() => number} [options.clock] monotonic clock, ms
  * @param {Partial<import('./retention.js').Retention>} [options.retention]
@@ -45,7 +43,16 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
   let { tables, away } = owner === null ? openOrCopy(options) : { tables: openTables({ ...options, file: ':memory:' }), away: owner }
 
   return {
-    /** Why the database cannot be had, so that whatever is stored is kept in memory alone; null: it is open. @type {string | null} */
+    ...followTables(() => tables.reads, readOrUnavailable),
+    crashes: followTables(() => away === null ? tables.crashes : { ...tables.crashes, record: refuseToRecord }, readOrUnavailable),
+    outbox: followTables(() => tables.outbox, readOrUnavailable),
+    vitals: followTables(() => tables.vitals, readOrUnavailable),
+    releases: followTables(() => tables.releases),
+    sessions: followTables(() => tables.sessions),
+    tokens: followTables(() => tables.tokens),
+    answers: followTables(() => tables.answers),
+
+    /** Why the database cannot be opened, so that everything is in memory alone; null: it is open. @type {string | null} */
     get away () { return away },
 
     /** Where a damaged database was moved when a new one took its place, else null. */
@@ -66,132 +73,15 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
     /** @returns {number} the n of the newest release `r<n>`, 0 if none */
     lastReleaseNumber: () => tables.highWater.read('release'),
 
-    /**
-     * Newest first. It may hold fewer than `limit` items, even none, and still have a `next`: then its time was spent.
-     * @param {EventQuery} [query]
-     */
-    page: (query) => readOrUnavailable(() => tables.page(query)),
-
-    /**
-     * How many events each step of time has. Where it has a `next`, its time was spent: what comes with that is to be added.
-     * @param {EventQuery & { stepMs: number }} query
-     */
-    count: (query) => readOrUnavailable(() => tables.counts.count(query)),
-
-    /**
-     * The same, each with when the first and the last of them happened, and the id of the newest.
-     * @param {EventQuery & { stepMs: number }} query
-     */
-    countWithEnds: (query) => readOrUnavailable(() => tables.counts.countWithEnds(query)),
-
-    /** The first and the last time of what is kept; null: nothing is. */
-    times: () => readOrUnavailable(() => tables.counts.times()),
-
-    /** @param {number} id */
-    event: (id) => readOrUnavailable(() => tables.events.find(id)),
-
-    /** The rollout as of its last event. @param {number} id */
-    rollout: (id) => readOrUnavailable(() => tables.rollouts.find(id)),
-
-    /** How long the last rollouts took that have succeeded. @type {ReturnType<typeof createRollouts>['durations']} */
-    rolloutDurations: (which) => readOrUnavailable(() => tables.rollouts.durations(which)),
-
-    /** Those whose master ended before they did, oldest first. */
-    unfinishedRollouts: () => readOrUnavailable(() => tables.rollouts.unfinished()),
-
-    /** Workers that have begun and ended. @param {number} since an event's id */
-    workerLives: (since) => readOrUnavailable(() => tables.workerLives(since)),
-
-    /** @param {{ limit?: number, cursor?: string | null }} [query] */
-    rollouts: (query) => readOrUnavailable(() => tables.rollouts.page(query)),
-
-    /** The releases that are kept. Both throw what SQLite says. @type {import('./releases.js').ReleaseRows} */
-    releases: {
-      all: () => tables.releases.all(),
-      replace: (rows) => tables.releases.replace(rows)
-    },
-
-    /** What the workers died of. What writes throws what SQLite says. */
-    crashes: {
-      /** @type {CrashGroups['record']} */
-      record (fingerprint, record, facts) {
-        // An id that is given out now would lead to another crash, or to none, once the database is back.
-        if (away !== null) throw new DeckError('history-unavailable', away)
-        return tables.crashes.record(fingerprint, record, facts)
-      },
-      /** @type {CrashGroups['setState']} */
-      setState: (id, change) => tables.crashes.setState(id, change),
-      /** @type {CrashGroups['setAssignee']} */
-      setAssignee: (id, assignee) => tables.crashes.setAssignee(id, assignee),
-      /** @type {CrashGroups['addNote']} */
-      addNote: (group, note) => tables.crashes.addNote(group, note),
-      /** @type {CrashGroups['removeNote']} */
-      removeNote: (group, id) => tables.crashes.removeNote(group, id),
-      /** @type {CrashGroups['notes']} */
-      notes: (group) => readOrUnavailable(() => tables.crashes.notes(group)),
-      /** @type {CrashGroups['hours']} */
-      hours: (group, sinceMs) => readOrUnavailable(() => tables.crashes.hours(group, sinceMs)),
-      /** @type {CrashGroups['page']} */
-      page: (query) => readOrUnavailable(() => tables.crashes.page(query)),
-      /** @type {CrashGroups['find']} */
-      find: (id) => readOrUnavailable(() => tables.crashes.find(id)),
-      /** @type {CrashGroups['counts']} */
-      counts: () => readOrUnavailable(() => tables.crashes.counts()),
-      /** @type {CrashGroups['newest']} */
-      newest: (group) => readOrUnavailable(() => tables.crashes.newest(group)),
-      /** @type {CrashGroups['occurrences']} */
-      occurrences: (group) => readOrUnavailable(() => tables.crashes.occurrences(group)),
-      /** @type {CrashGroups['occurrence']} */
-      occurrence: (group, id) => readOrUnavailable(() => tables.crashes.occurrence(group, id))
-    },
-
-    /** @type {import('./sessions.js').Sessions} */
-    sessions: {
-      create: (session) => tables.sessions.create(session),
-      find: (hash) => tables.sessions.find(hash),
-      touch: (hash, expiresAt) => tables.sessions.touch(hash, expiresAt),
-      revoke: (hash) => tables.sessions.revoke(hash),
-      revokeAll: () => tables.sessions.revokeAll()
-    },
-
-    /** @type {import('./tokens.js').Tokens} */
-    tokens: {
-      create: (token) => tables.tokens.create(token),
-      find: (hash) => tables.tokens.find(hash),
-      get: (id) => tables.tokens.get(id),
-      list: () => tables.tokens.list(),
-      remove: (id) => tables.tokens.remove(id),
-      keepOf: (root) => tables.tokens.keepOf(root)
-    },
-
-    /** Both throw what SQLite says. @type {import('./answers.js').Answers} */
-    answers: {
-      keep: (answer, options) => tables.answers.keep(answer, options),
-      find: (key) => tables.answers.find(key)
-    },
-
-    /** What is told to others. `write` throws what SQLite says. @type {import('./outbox.js').Outbox} */
-    outbox: {
-      read: () => readOrUnavailable(() => tables.outbox.read()),
-      write: (row) => tables.outbox.write(row),
-      after: (id, limit) => readOrUnavailable(() => tables.outbox.after(id, limit))
-    },
-
-    /** @type {import('./vitals.js').VitalsStore} */
-    vitals: {
-      write: (steps) => tables.vitals.write(steps),
-      read: (query) => readOrUnavailable(() => tables.vitals.read(query))
-    },
-
     /** @param {{ sliceRows?: number }} [slice] */
     sweep: (slice) => tables.sweep(slice),
 
     /**
-     * Lets go of the file and opens it again. A damaged one is moved aside; the ids go on from where they were.
+     * Closes the file and opens it again. A damaged one is moved aside; ids go on from where they were.
      * @throws {DeckError} see openDatabase; then this history stays closed until the next try
      */
     reopen () {
-      // A copy is there until the file is.
+      // The copy stays until the file is open.
       if (away === null) tables.close()
       const next = openTables(options, tables.highWater)
       tables.close()
@@ -200,7 +90,7 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
     },
 
     /**
-     * Opens the file, which another master had.
+     * Opens the file that another master had.
      * @throws {DeckError} see openDatabase
      */
     takeOver () {
@@ -209,7 +99,7 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
     },
 
     /**
-     * Goes on with a copy in memory, until it is opened again.
+     * Goes on with a copy in memory until the file is opened again.
      * @param {string} reason
      */
     retreat (reason) {
@@ -218,8 +108,13 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
       away = reason
     },
 
-    /** Closing twice is fine. */
+    /** It may be closed twice. */
     close () { tables.close() }
+  }
+
+  /** An id from the copy would lead to another crash, or to none, once the database is back. @returns {never} */
+  function refuseToRecord () {
+    throw new DeckError('history-unavailable', String(away))
   }
 }
 
@@ -229,7 +124,7 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
 function openOrCopy (options) {
   try {
     return { tables: openTables(options), away: null }
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     if (!isOutOfReach(error) || !existsSync(path.dirname(options.file))) throw error
     return { tables: copyTables(options), away: error.message }
   }
@@ -271,8 +166,16 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
 
   return {
     movedAside,
-    events,
-    rollouts,
+    reads: {
+      ...createEventPages(search, { clock }),
+      ...createEventCounts(db, search, { clock }),
+      event: events.find,
+      rollout: rollouts.find,
+      rollouts: rollouts.page,
+      rolloutDurations: rollouts.durations,
+      unfinishedRollouts: rollouts.unfinished,
+      workerLives: createWorkerLives(db)
+    },
     crashes,
     highWater,
     releases: {
@@ -283,13 +186,10 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
       }
     },
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
-    page: createEventPages(search, { clock }).page,
-    counts: createEventCounts(db, search, { clock }),
     sessions: createSessions(db),
     tokens: createTokens(db),
     answers: createAnswers(db),
     outbox: createOutbox(db, { clock }),
-    workerLives: createWorkerLives(db),
     vitals: createVitalsStore(db),
     sweep: createRetention(db, { retention, now, clock, sweepCrashes: crashes.sweep }).sweep,
     close: () => { db.close() }
@@ -302,15 +202,29 @@ function releaseNumber ({ release }) {
 }
 
 /**
+ * A module of functions that outlives its tables: each call reaches those that are open at the time.
+ * @template {object} Module @param {() => Module} current @param {<T>(call: () => T) => T} [through] @returns {Module}
+ */
+function followTables (current, through = (call) => call()) {
+  return new Proxy(current(), {
+    get: (_, name) => (/** @type {unknown[]} */ ...values) => through(() => {
+      /** @type {unknown} */
+      const call = Reflect.get(current(), name)
+      return typeof call === 'function' ? call(...values) : call
+    })
+  })
+}
+
+/**
  * @template T
- * @param {() => T} read
+ * @param {() => T} call
  * @returns {T}
  */
-function readOrUnavailable (read) {
+function readOrUnavailable (call) {
   try {
-    return read()
+    return call()
   } catch (error) {
     if (error instanceof DeckError) throw error
-    throw new DeckError('history-unavailable', 'the history database cannot be read at the moment', { cause: error })
+    throw new DeckError('history-unavailable', 'the history database is not available at the moment', { cause: error })
   }
 }

@@ -1,26 +1,27 @@
+import { errorCode } from '../server/errors.js'
 import { openSqlite } from './sqlite.js'
 
-/** A database that nobody refers to is closed by the garbage collection, and the lock would go with it. */
+/** Garbage collection would close a database that nobody refers to, and release its lock. */
 const held = new Set()
 
 /**
- * Takes a file for this process alone, or fails at once. SQLite's lock is the operating system's: it ends with the
- * process, however that dies, so it is never stale.
- * @param {string} file made if it is not there; nothing is kept in it
+ * Takes a file for this process alone, or fails at once. SQLite uses a lock of the operating system, which ends with the
+ * process and so is never stale.
+ * @param {string} file made if it is missing; nothing is written to it
  * @returns {{ release: () => void } | null} null: another process has it
- * @throws what SQLite says where the file cannot be had
+ * @throws what SQLite says if the file cannot be opened
  */
 export function takeLock (file) {
   const db = openSqlite(file, { timeout: 0 })
   try {
-    // No journal beside it: nothing is ever written.
+    // It needs no journal file, since nothing is ever written.
     db.pragma('journal_mode = MEMORY')
     db.exec('BEGIN EXCLUSIVE')
     held.add(db)
     return { release: releaseLock }
-  } catch (/** @type {any} */ error) {
+  } catch (error) {
     db.close()
-    if (/^SQLITE_BUSY/.test(error.code)) return null
+    if (/^SQLITE_BUSY/.test(String(errorCode(error)))) return null
     throw error
   }
 

@@ -1,25 +1,25 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs'
-import { DeckError } from '../server/errors.js'
+import { DeckError, errorCode, errorText } from '../server/errors.js'
 import { openSqlite } from './sqlite.js'
 
-/** @typedef {import('better-sqlite3').Database} Db */
+/** @typedef {import('./sqlite.js').Db} Db */
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url)
 
-// A lock held by somebody else must not hold the master's loop: give up soon, the recorder tries again later.
+// Waiting for a lock blocks the master's loop. The recorder tries again later.
 const BUSY_TIMEOUT_MS = 5
-// Small write-ahead logs keep each checkpoint, which one unlucky write has to wait for, short.
+// One write in a while has to wait for a checkpoint, which is short if the write-ahead log is small.
 const CHECKPOINT_PAGES = 250
 const MAX_COPY_BYTES = 128 * 1024 * 1024
 const WRITE_VERSION_AT = 18
 const READ_VERSION_AT = 19
 
 /**
- * Opens a database file and brings its schema up to date. A file that is damaged is moved aside, with its
- * companions, and a new one is begun: a broken history must not keep an app from being served.
+ * Opens a database file and brings its schema up to date. A damaged file is moved aside and a new one is begun: a broken
+ * history must not keep an app from serving.
  * @param {string} file
  * @param {{ now?: () => number }} [options]
- * @returns {{ db: Db, movedAside: string | null }} `movedAside`: where the damaged file lies now
+ * @returns {{ db: Db, movedAside: string | null }} `movedAside`: where the damaged file is now
  * @throws {DeckError} `data-dir-unusable`: not writable, or written by a newer version; `history-unavailable`: locked
  */
 export function openDatabase (file, { now = Date.now } = {}) {
@@ -33,9 +33,9 @@ export function openDatabase (file, { now = Date.now } = {}) {
 }
 
 /**
- * A copy of a database in memory, for as long as the file itself cannot be written. Where SQLite cannot read it either, it
- * is what the file held at its last checkpoint.
- * @param {string} file one that is not there, too large or unreadable gives an empty copy
+ * Opens a copy of a database in memory, for the time in which the file cannot be written. If SQLite cannot read the file either,
+ * the copy has the content of its last checkpoint.
+ * @param {string} file the copy is empty if this is missing, too large or unreadable
  * @returns {Db}
  */
 export function openCopy (file) {
@@ -50,12 +50,12 @@ export function openCopy (file) {
 function contentOf (file) {
   if (statSync(file).size > MAX_COPY_BYTES) throw new RangeError('too large for a copy')
   const content = snapshotOf(file) ?? readFileSync(file)
-  // As a database that was never in WAL mode, which one in memory cannot be: sqlite.org/fileformat2.html, 1.3.
+  // A database in memory cannot be in WAL mode, so the header has to say that it is not: sqlite.org/fileformat2.html, 1.3.
   content[WRITE_VERSION_AT] = content[READ_VERSION_AT] = 1
   return content
 }
 
-/** With what is in its write-ahead log alone. @param {string} file @returns {Buffer | null} */
+/** The content with the write-ahead log. @param {string} file @returns {Buffer | null} */
 function snapshotOf (file) {
   try {
     const db = openSqlite(file, { readonly: true, timeout: BUSY_TIMEOUT_MS })
@@ -65,14 +65,14 @@ function snapshotOf (file) {
       db.close()
     }
   } catch {
-    // SQLITE_CANTOPEN, SQLITE_IOERR and the like: the log cannot be read where its index cannot be written.
+    // SQLITE_CANTOPEN, SQLITE_IOERR and the like: to read the log SQLite has to write its index.
     return null
   }
 }
 
 /**
- * Whether openDatabase will be able to open this file, told without touching it: its master is another one still.
- * @param {string} file one that is not there is made later
+ * Checks that openDatabase can open this file, and does not change it: another master still uses it.
+ * @param {string} file which may be missing
  * @throws {DeckError} as openDatabase
  */
 export function checkDatabase (file) {
@@ -89,10 +89,10 @@ export function checkDatabase (file) {
 function openAndMigrate (file) {
   const db = openSqlite(file, { timeout: BUSY_TIMEOUT_MS })
   try {
-    // It holds what apps threw. The companion files that SQLite makes take its mode.
+    // Errors of apps can hold secrets. The other files that SQLite makes get the same mode.
     if (typeof file === 'string' && !db.memory) chmodSync(file, 0o600)
-    // NORMAL in WAL mode: a commit is with the operating system when it returns, so it outlives this process
-    // however that dies. Only a power cut can lose the newest commits, and it never damages the file.
+    // In WAL mode with NORMAL the operating system has each commit, so it outlives this process. A power cut can lose the newest
+    // commits, but never damages the file.
     db.pragma('journal_mode = WAL')
     db.pragma('synchronous = NORMAL')
     db.pragma('foreign_keys = ON')
@@ -129,26 +129,27 @@ function pendingMigrations (db, folder = MIGRATIONS) {
   const steps = readdirSync(folder).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort()
   const current = Number(db.pragma('user_version', { simple: true }))
   if (current > steps.length) {
-    throw new DeckError('data-dir-unusable', `${db.name}: expected schema version ${steps.length} or older, ` +
-      `received ${current}: it was written by a newer clusterdeck`)
+    throw new DeckError('data-dir-unusable', `${db.name}: expected schema version ${steps.length} or older, received ${current}, from a newer clusterdeck`)
   }
   return steps.map((name, index) => ({ name, version: index + 1 })).slice(current)
 }
 
-/**
- * Whether SQLite says that the file itself is broken, as opposed to locked, full or out of reach.
- * @param {unknown} error
- */
+/** Whether the file itself is broken, not just locked, full or out of reach. @param {unknown} error */
 export function isDamaged (error) {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(sqliteCode(error))
 }
 
+/** SQLite begins its codes with these where the file itself may be fine. */
+const OUT_OF_REACH = /^SQLITE_(FULL|IOERR|CANTOPEN|READONLY|PERM|BUSY|LOCKED|NOMEM|PROTOCOL)/
+const NO_ACCESS = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'EMFILE', 'ENFILE'])
+
 /**
- * Whether a database may be had later: the disk is full or read-only, somebody has a lock, the process has too much open.
- * @param {any} error as openDatabase throws it
+ * Whether the database may open later: the disk is full or read-only, it is locked, or the process has too many files open.
+ * @param {unknown} error as openDatabase throws it @returns {error is DeckError}
  */
-export function isOutOfReach ({ cause }) {
-  return /^(SQLITE_(FULL|IOERR|CANTOPEN|READONLY|PERM|BUSY|LOCKED|NOMEM|PROTOCOL)|ENOSPC$|EDQUOT$|EROFS$|EACCES$|EPERM$|EIO$|EMFILE$|ENFILE$)/.test(sqliteCode(cause))
+export function isOutOfReach (error) {
+  const code = error instanceof DeckError ? sqliteCode(error.cause) : ''
+  return OUT_OF_REACH.test(code) || NO_ACCESS.has(code)
 }
 
 /** @param {string} file @param {number} at */
@@ -159,8 +160,8 @@ function moveAside (file, at) {
     try {
       renameSync(file + suffix, target + suffix)
     } catch (error) {
-      // ENOENT: a database that was closed cleanly has no companions.
-      if (/** @type {any} */ (error).code !== 'ENOENT') throw error
+      // ENOENT: a database that was closed cleanly has no other files.
+      if (errorCode(error) !== 'ENOENT') throw error
     }
   }
   return target
@@ -169,12 +170,11 @@ function moveAside (file, at) {
 /** @param {unknown} error @param {string} file */
 function explainError (error, file) {
   if (error instanceof DeckError) return error
-  const reason = error instanceof Error ? error.message : String(error)
   const code = /^SQLITE_(BUSY|LOCKED)/.test(sqliteCode(error)) ? 'history-unavailable' : 'data-dir-unusable'
-  return new DeckError(code, `${file}: expected a database that can be read and written, received: ${reason}`, { cause: error })
+  return new DeckError(code, `${file}: expected a database that can be read and written, received: ${errorText(error)}`, { cause: error })
 }
 
 /** @param {unknown} error */
 function sqliteCode (error) {
-  return String(/** @type {any} */ (error)?.code ?? '')
+  return String(errorCode(error) ?? '')
 }

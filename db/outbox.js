@@ -2,7 +2,7 @@ import { startBudget } from './budget.js'
 import { COLUMNS, toEvent } from './events.js'
 
 /**
- * The events that are published to the fleet, and how far that has come.
+ * Keeps which events were published to the fleet.
  * @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent
  * @typedef {ReturnType<typeof createOutbox>} Outbox
  * @typedef {{ source: string, since: number, published: number, place: number | null }} OutboxRow  see the table in 001-schema.sql
@@ -13,19 +13,21 @@ import { COLUMNS, toEvent } from './events.js'
  * @param {{ clock: () => number }} parts `clock`: monotonic ms
  */
 export function createOutbox (db, { clock }) {
+  /** @type {import('./sqlite.js').Rows<OutboxRow>} */
   const select = db.prepare('SELECT source, since, published, place FROM outbox')
   const replace = db.prepare('INSERT OR REPLACE INTO outbox (one, source, since, published, place) VALUES (1, @source, @since, @published, @place)')
+  /** @type {import('./sqlite.js').Rows<import('./events.js').EventRow>} */
   const following = db.prepare(`SELECT ${COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?`)
 
   return {
-    /** @returns {OutboxRow | null} null: nothing was told yet */
-    read: () => /** @type {OutboxRow | undefined} */ (select.get()) ?? null,
+    /** @returns {OutboxRow | null} null: nothing was published yet */
+    read: () => select.get() ?? null,
 
     /** @param {OutboxRow} row */
     write (row) { replace.run(row) },
 
     /**
-     * Those that follow on one, oldest first, and fewer where its time is spent; none: there are no more.
+     * The events after this id, oldest first. There may be fewer than `limit`, but none only at the end.
      * @param {number} id @param {number} limit @returns {DeckEvent[]}
      */
     after (id, limit) {

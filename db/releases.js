@@ -1,5 +1,4 @@
 /**
- * What is kept of a release.
  * @typedef {object} ReleaseRow
  * @property {number} number  the n of `r<n>`
  * @property {string | null} outcome
@@ -10,13 +9,15 @@
  */
 
 /** @typedef {ReturnType<typeof createReleaseRows>} ReleaseRows */
+/** @typedef {{ number: number, outcome: string | null, deployedMs: number | null, body: string, arguments: string, marks: string }} Stored JSON */
 
 /**
- * The releases that are kept; some dozens at the most.
+ * Keeps the releases, some dozens at most.
  * @param {import('./open.js').Db} db
  */
 export function createReleaseRows (db) {
-  const all = db.prepare('SELECT number, outcome, deployed_ms, body, arguments, marks FROM releases ORDER BY number')
+  /** @type {import('./sqlite.js').Rows<Stored>} */
+  const all = db.prepare('SELECT number, outcome, deployed_ms AS deployedMs, body, arguments, marks FROM releases ORDER BY number')
   const upsert = db.prepare(`
     INSERT INTO releases (number, outcome, deployed_ms, body, arguments, marks) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (number) DO UPDATE SET outcome = excluded.outcome, deployed_ms = excluded.deployed_ms, body = excluded.body,
@@ -31,14 +32,9 @@ export function createReleaseRows (db) {
 
   return {
     /** @returns {ReleaseRow[]} oldest first */
-    all: () => all.all().map((/** @type {any} */ row) => ({
-      number: row.number,
-      outcome: row.outcome,
-      deployedMs: row.deployed_ms,
-      body: JSON.parse(row.body),
-      arguments: JSON.parse(row.arguments),
-      marks: JSON.parse(row.marks)
-    })),
+    all: () => all.all().map(({ body, arguments: words, marks, ...row }) => {
+      return { ...row, body: JSON.parse(body), arguments: JSON.parse(words), marks: JSON.parse(marks) }
+    }),
 
     /** Makes the table hold these and no others. @param {ReleaseRow[]} rows */
     replace: (rows) => { replace.immediate(rows) }

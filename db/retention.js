@@ -4,16 +4,20 @@ import { vitalsRetention } from './vitals.js'
 
 /** @typedef {{ maxAgeMs: number, maxEvents: number }} Retention */
 
-// Rows that one statement deletes, each with its index entries, before the clock is looked at again.
+// So many rows with their index entries are deleted before the clock is read again.
 const ROWS_PER_STATEMENT = 50
-/** What an app makes as often as it likes. Of each there is a tenth of `maxEvents` more, and none of them takes the place of another event. */
+/** An app can cause these events without limit. So each has a limit of its own, a tenth of `maxEvents`, and displaces no others. */
 const OF_APPS = ['worker.message', 'worker.listening']
 const SHARE_OF_APPS = 0.1
 
 /**
- * Forgets what is too old or too much, oldest first, a slice at a time.
+ * Deletes what is too old or too much, oldest first, a slice at a time.
  * @param {import('./open.js').Db} db
- * @param {{ retention: Retention, now: () => number, clock: () => number, sweepCrashes: (what: { before: number, rows: number }) => number }} parts `clock`: monotonic ms
+ * @param {object} parts
+ * @param {Retention} parts.retention
+ * @param {() => number} parts.now
+ * @param {() => number} parts.clock  monotonic ms
+ * @param {(what: { before: number, rows: number }) => number} parts.sweepCrashes
  */
 export function createRetention (db, { retention, now, clock, sweepCrashes }) {
   const totalOfType = db.prepare('SELECT count FROM event_totals WHERE type = ?').pluck()
@@ -35,7 +39,7 @@ export function createRetention (db, { retention, now, clock, sweepCrashes }) {
 
   return {
     /**
-     * One slice. Call it again soon while there is more.
+     * Deletes one slice; `more`: it has to be called again.
      * @param {{ sliceRows?: number }} [options]
      * @returns {{ deleted: number, more: boolean }}
      */

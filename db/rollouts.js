@@ -5,11 +5,13 @@ const CURSOR_KIND = 'r'
 const MAX_LIMIT = 100
 const MAX_COMPARED = 20
 const MAX_SEARCHED = 100
-// What any page may read however long it takes, so that on a busy machine a short list does not come in pieces.
+// Every page may read so much, however long it takes: on a busy machine a short list should not come in pieces.
 const FREE_CHARS = 128 * 1024
 
+/** @typedef {import('../server/deck.js').RolloutView} RolloutView */
+
 /**
- * The newest state of every rollout, steps included, as it came with the `rollout.*` events.
+ * Keeps the newest state of every rollout, with its steps, from the `rollout.*` events.
  * @param {import('./open.js').Db} db
  * @param {{ clock: () => number }} parts `clock`: monotonic ms
  */
@@ -17,12 +19,16 @@ export function createRollouts (db, { clock }) {
   const upsert = db.prepare(`
     INSERT INTO rollouts (id, kind, state, at_ms, body) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, state = excluded.state, at_ms = excluded.at_ms, body = excluded.body`)
-  const unfinished = db.prepare("SELECT body FROM rollouts WHERE state NOT IN ('succeeded', 'failed', 'rolled-back') ORDER BY id").pluck()
-  const byId = db.prepare('SELECT body FROM rollouts WHERE id = ?').pluck()
+  /** @type {import('./sqlite.js').Rows<{ body: string }>} */
+  const unfinished = db.prepare("SELECT body FROM rollouts WHERE state NOT IN ('succeeded', 'failed', 'rolled-back') ORDER BY id")
+  /** @type {import('./sqlite.js').Rows<{ body: string }>} */
+  const byId = db.prepare('SELECT body FROM rollouts WHERE id = ?')
+  /** @type {import('./sqlite.js').Rows<{ startedAt: string, finishedAt: string }>} */
   const spans = db.prepare(`
     SELECT json_extract(body, '$.startedAt') AS startedAt, json_extract(body, '$.finishedAt') AS finishedAt
     FROM (SELECT body FROM rollouts WHERE kind = @kind AND state = 'succeeded' AND id < @before ORDER BY id DESC LIMIT ${MAX_SEARCHED})
     WHERE (json_array_length(body, '$.steps') = 1) = @isOfOneSlot LIMIT ${MAX_COMPARED}`)
+  /** @type {import('./sqlite.js').Rows<{ id: number, body: string }>} */
   const below = db.prepare('SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?')
 
   return {
@@ -31,27 +37,29 @@ export function createRollouts (db, { clock }) {
       upsert.run(rollout.id, String(rollout.kind ?? ''), String(rollout.state ?? ''), atMs, JSON.stringify(rollout))
     },
 
-    /** @param {number} id @returns {import('../server/lifecycle/rollout/record.js').RolloutView | null} */
+    /** @param {number} id @returns {RolloutView | null} */
     find (id) {
-      const body = /** @type {string | undefined} */ (byId.get(id))
-      return body === undefined ? null : JSON.parse(body)
+      const row = byId.get(id)
+      return row === undefined ? null : JSON.parse(row.body)
     },
 
     /**
-     * How long the last ones took that have succeeded.
-     * @param {{ kind: string, before: number, isOfOneSlot: boolean }} which `before`: a rollout's id; `isOfOneSlot`: one slot and all of them do not compare
+     * How long the last successful rollouts took. One slot and all slots do not compare.
+     * @param {{ kind: string, before: number, isOfOneSlot: boolean }} which `before`: a rollout's id
      * @returns {number[]} ms, newest first
      */
-    durations: ({ kind, before, isOfOneSlot }) => /** @type {{ startedAt: string, finishedAt: string }[]} */ (spans.all({ kind, before, isOfOneSlot: Number(isOfOneSlot) }))
-      .map(({ startedAt, finishedAt }) => Date.parse(finishedAt) - Date.parse(startedAt)).filter((ms) => ms >= 0),
+    durations ({ kind, before, isOfOneSlot }) {
+      const times = spans.all({ kind, before, isOfOneSlot: Number(isOfOneSlot) })
+      return times.map(({ startedAt, finishedAt }) => Date.parse(finishedAt) - Date.parse(startedAt)).filter((ms) => ms >= 0)
+    },
 
-    /** @returns {Record<string, any>[]} those whose master ended before they did, oldest first; never more than a few */
-    unfinished: () => unfinished.all().map((body) => JSON.parse(String(body))),
+    /** @returns {RolloutView[]} those whose master ended before they did, oldest first; never more than a few */
+    unfinished: () => unfinished.all().map(({ body }) => JSON.parse(body)),
 
     /**
-     * Newest first. Ends early, with a cursor, where they are so large that the time for one call is spent.
+     * Newest first. If the rollouts are so large that the time of one call is spent, it returns fewer and a cursor.
      * @param {{ limit?: number, cursor?: string | null }} [query] `limit` 1…100
-     * @returns {{ items: import('../server/lifecycle/rollout/record.js').RolloutView[], next: string | null }}
+     * @returns {{ items: RolloutView[], next: string | null }}
      */
     page ({ limit = 50, cursor } = {}) {
       const wanted = Math.min(Math.max(Math.trunc(limit) || 1, 1), MAX_LIMIT)
@@ -63,7 +71,7 @@ export function createRollouts (db, { clock }) {
       let last = before
       let read = 0
       const isSpent = () => read >= FREE_CHARS && budget.isSpent()
-      for (const row of /** @type {Iterable<{ id: number, body: string }>} */ (below.iterate(before, wanted + 1))) {
+      for (const row of below.iterate(before, wanted + 1)) {
         if (items.length === wanted || isSpent()) return { items, next: encodeCursor(CURSOR_KIND, last) }
         items.push(JSON.parse(row.body))
         last = row.id

@@ -1,13 +1,23 @@
 /**
- * Who is signed in. Only the hash of a session's secret is stored: reading the file signs nobody in.
- * All times are ms since the epoch.
- * @typedef {{ hash: string, createdAt: number, expiresAt: number, name: string | null, role: 'viewer' | 'operator' | 'admin', token: number | null, owner: number | null }} Session `owner`: the user id of a browser of this machine; `name`: null for the admin token's; `token`: the one with which it ends
+ * Keeps who is signed in. It stores only the hash of a session's secret, so that the file lets nobody sign in. Times are ms since
+ * the epoch.
+ * @typedef {object} Session
+ * @property {string} hash
+ * @property {number} createdAt
+ * @property {number} expiresAt
+ * @property {string | null} name  null: of the admin token
+ * @property {import('../server/api/auth.js').Role} role
+ * @property {number | null} token  the session ends with it
+ * @property {number | null} owner  the user id of a browser of this machine
  * @typedef {ReturnType<typeof createSessions>} Sessions
  */
 
 /** @param {import('./open.js').Db} db */
 export function createSessions (db) {
-  const insert = db.prepare('INSERT INTO sessions (hash, created_ms, expires_ms, name, role, token, owner) VALUES (@hash, @createdAt, @expiresAt, @name, @role, @token, @owner)')
+  const insert = db.prepare(`
+    INSERT INTO sessions (hash, created_ms, expires_ms, name, role, token, owner)
+    VALUES (@hash, @createdAt, @expiresAt, @name, @role, @token, @owner)`)
+  /** @type {import('./sqlite.js').Rows<Session>} */
   const byHash = db.prepare('SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token, owner FROM sessions WHERE hash = ?')
   const extend = db.prepare('UPDATE sessions SET expires_ms = ? WHERE hash = ?')
   const remove = db.prepare('DELETE FROM sessions WHERE hash = ?')
@@ -17,11 +27,8 @@ export function createSessions (db) {
     /** @param {Session} session */
     create (session) { insert.run(session) },
 
-    /**
-     * The session even if it has expired: only the caller knows what time it is.
-     * @param {string} hash @returns {Session | null}
-     */
-    find (hash) { return /** @type {Session | undefined} */ (byHash.get(hash)) ?? null },
+    /** @param {string} hash @returns {Session | null} which may have expired */
+    find (hash) { return byHash.get(hash) ?? null },
 
     /** @param {string} hash @param {number} expiresAt */
     touch (hash, expiresAt) { extend.run(expiresAt, hash) },

@@ -1,39 +1,47 @@
 import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
-import { DeckError } from '../server/errors.js'
+import { DeckError, errorCode, errorText } from '../server/errors.js'
 
-/** Since then Node 24 aborts where an object of an addon that was built for it is collected while no JavaScript runs: nodejs/node#65446. */
+/**
+ * A statement whose rows have this type: nothing checks that but the SQL beside it.
+ * @template Row @typedef {import('better-sqlite3').Statement<unknown[], Row>} Rows
+ */
+/** @typedef {Omit<import('better-sqlite3').Database, 'prepare'> & { prepare: <Row>(sql: string) => Rows<Row> }} Db */
+
+/** From these versions on Node 24 aborts if an object of an addon is collected while no JavaScript runs: nodejs/node#65446. */
 const MAY_ABORT = /^v24\.(19|[2-9]\d)\./
 const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url))
-/** What is never collected. @type {Set<object>} */
+/** @type {Set<object>} */
 const kept = new Set()
 
 /**
- * Opens a database. SQLite's native part is loaded by the first call, not before.
+ * Opens a database. The first call loads the native part of SQLite.
  * @param {string | Buffer} file a Buffer: a copy of that content, in memory @param {import('better-sqlite3').Options} [options]
- * @returns {import('better-sqlite3').Database}
+ * @returns {Db}
  * @throws {DeckError} bad-install: it was not compiled, or for another version of Node; and what SQLite says
  */
 export function openSqlite (file, options = {}) {
   try {
-    const db = new Database(file, options)
+    const db = /** @type {Db} */ (new Database(file, options))
     return MAY_ABORT.test(process.version) ? keepObjectsOf(db) : db
-  } catch (/** @type {any} */ error) {
-    // Whoever installs without scripts has no native part at all.
-    const [isMissing, isOther] = [error.message.startsWith('Could not locate the bindings file'), error.code === 'ERR_DLOPEN_FAILED']
-    if (!isMissing && !isOther) throw error
-    const reason = isMissing ? 'it was not compiled' : error.message.replace(/\s+/g, ' ')
-    throw new DeckError('bad-install', `better-sqlite3 cannot be loaded by Node ${process.version} (run "npm rebuild better-sqlite3" with it in ${OWN_FOLDER}): ${reason}`, { cause: error })
+  } catch (error) {
+    // An installation without scripts has no native part.
+    const isMissing = errorText(error).startsWith('Could not locate the bindings file')
+    if (!isMissing && errorCode(error) !== 'ERR_DLOPEN_FAILED') throw error
+    const reason = isMissing ? 'it was not compiled' : errorText(error).replace(/\s+/g, ' ')
+    const mend = `run "npm rebuild better-sqlite3" with it in ${OWN_FOLDER}`
+    throw new DeckError('bad-install', `Node ${process.version} cannot load better-sqlite3 (${mend}): ${reason}`, { cause: error })
   }
 }
 
 /**
- * Has the process keep the database, its statements and no iterator for as long as it lives.
- * @param {import('better-sqlite3').Database} db
+ * Keeps the database and its statements as long as the process lives, and makes no iterators.
+ * @param {Db} db
  */
 export function keepObjectsOf (db) {
+  const prepareOf = db.prepare
   const prepare = (/** @type {string} */ sql) => {
-    const statement = /** @type {import('better-sqlite3').Statement} */ (Database.prototype.prepare.call(db, sql))
+    const statement = prepareOf.call(db, sql)
     kept.add(statement)
     return Object.assign(statement, { iterate: (/** @type {unknown[]} */ ...values) => statement.all(...values)[Symbol.iterator]() })
   }
@@ -43,5 +51,5 @@ export function keepObjectsOf (db) {
     return simple ? statement.pluck().get() : statement.all()
   }
   kept.add(db)
-  return Object.assign(db, { prepare, pragma })
+  return /** @type {Db} */ (Object.assign(db, { prepare, pragma }))
 }

@@ -1,7 +1,14 @@
 /**
- * Tokens with a name, each the hash of its secret alone. Times are ms since the epoch.
- * @typedef {{ id: number, name: string, role: 'viewer' | 'operator' | 'admin', createdAt: number, createdBy: string, createdWith: number | null, root: string, expiresAt: number }} Token
- *   `createdWith`: the token that has made it, null: the admin token; `root`: a mark of the admin token
+ * Keeps named tokens; of their secrets only the hashes. Times are ms since the epoch.
+ * @typedef {object} Token
+ * @property {number} id
+ * @property {string} name
+ * @property {import('../server/api/auth.js').Role} role
+ * @property {number} createdAt
+ * @property {string} createdBy
+ * @property {number | null} createdWith  the token that made it, null: the admin token
+ * @property {string} root  a mark of the admin token
+ * @property {number} expiresAt
  * @typedef {ReturnType<typeof createTokens>} Tokens
  */
 
@@ -9,9 +16,14 @@ const COLUMNS = 'id, name, role, created_ms AS createdAt, created_by AS createdB
 
 /** @param {import('./open.js').Db} db */
 export function createTokens (db) {
-  const insert = db.prepare('INSERT INTO tokens (hash, name, role, created_ms, created_by, made_with, root, expires_ms) VALUES (@hash, @name, @role, @createdAt, @createdBy, @createdWith, @root, @expiresAt)')
+  const insert = db.prepare(`
+    INSERT INTO tokens (hash, name, role, created_ms, created_by, made_with, root, expires_ms)
+    VALUES (@hash, @name, @role, @createdAt, @createdBy, @createdWith, @root, @expiresAt)`)
+  /** @type {import('./sqlite.js').Rows<Token>} */
   const byHash = db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE hash = ?`)
+  /** @type {import('./sqlite.js').Rows<Token>} */
   const byId = db.prepare(`SELECT ${COLUMNS} FROM tokens WHERE id = ?`)
+  /** @type {import('./sqlite.js').Rows<Token>} */
   const all = db.prepare(`SELECT ${COLUMNS} FROM tokens ORDER BY id DESC`)
   const removeWithMade = db.prepare(`WITH RECURSIVE ended (id) AS (SELECT ? UNION SELECT tokens.id FROM tokens JOIN ended ON tokens.made_with = ended.id)
     DELETE FROM tokens WHERE id IN (SELECT id FROM ended)`)
@@ -22,15 +34,15 @@ export function createTokens (db) {
     create (token) { return Number(insert.run(token).lastInsertRowid) },
 
     /** @param {string} hash @returns {Token | null} also one that has expired */
-    find (hash) { return /** @type {Token | undefined} */ (byHash.get(hash)) ?? null },
+    find (hash) { return byHash.get(hash) ?? null },
 
     /** @param {number} id @returns {Token | null} */
-    get (id) { return /** @type {Token | undefined} */ (byId.get(id)) ?? null },
+    get (id) { return byId.get(id) ?? null },
 
     /** @returns {Token[]} newest first */
-    list () { return /** @type {Token[]} */ (all.all()) },
+    list () { return all.all() },
 
-    /** With all that were made with it. @param {number} id @returns {boolean} whether there was one */
+    /** Removes the tokens that were made with it too. @param {number} id @returns {boolean} whether there was one */
     remove (id) { return removeWithMade.run(id).changes > 0 },
 
     /** Removes all that have another root. @param {string} root */

@@ -42,7 +42,7 @@ describe('a fresh clone', () => {
     await shell(installation)
     assert.deepEqual(readdirSync(path.join(clone, 'node_modules')).filter((name) => ['eslint', 'typescript', 'playwright-core'].includes(name)), [])
     const unready = await run(command, ['start', path.join(ROOT, 'test/fixtures/hello.js'), '--data-dir', dataDir], { env: settings }).catch((error) => error)
-    assert.match(unready.stderr, /^clusterdeck: better-sqlite3 cannot be loaded by Node v\S+ \(run "npm rebuild better-sqlite3" with it in \/.+\): it was not compiled\n$/)
+    assert.match(unready.stderr, /^clusterdeck: Node v\S+ cannot load better-sqlite3 \(run "npm rebuild better-sqlite3" with it in \/.+\): it was not compiled\n$/)
     const compiled = 'node_modules/better-sqlite3/build/Release/better_sqlite3.node'
     cpSync(path.join(ROOT, compiled), path.join(clone, compiled))
     assert.equal((await run(command, ['--version'], { env: settings })).stdout, `${JSON.parse(read('package.json')).version}\n`)

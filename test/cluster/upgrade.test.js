@@ -103,7 +103,7 @@ describe('upgrade in place', () => {
       ['that does not even load', { 'server/host/master.js': 'throw new Error("not today")' }, /^not today$/],
       ['whose packages are not installed', { node_modules: null }, /^the package commander is not installed: run "npm ci --omit=dev" in \/.+\/1\.1\.2\/$/],
       ['that refuses the configuration', { 'server/config/config.js': 'import { DeckError } from "../errors.js"\nexport function loadConfig () { throw new DeckError("invalid-config", "workers: expected a bird") }\nexport const [configFileOf, originOf, valueOf, withValues] = []' }, /^workers: expected a bird$/, true],
-      ['that is older than the history', { 'db/migrations/001-schema.sql': null }, /written by a newer clusterdeck$/]
+      ['that is older than the history', { 'db/migrations/001-schema.sql': null }, /from a newer clusterdeck$/]
     ]).entries()) {
       test(`to a version ${what}: the old master goes on as if nothing had been`, { skip: isRare && rareOnly }, async (t) => {
         const before = await deck.until({ ready: 1 })

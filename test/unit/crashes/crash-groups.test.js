@@ -88,7 +88,7 @@ test('thousands of crashes are counted one by one in their groups, and kept with
   assert.deepEqual(items.map(({ count }) => count), Array(50).fill(80))
   const group = service.find(items[0].id)
   assert.equal(group.occurrences.length, 12)
-  const kept = group.occurrences.map(({ errorMessage }) => Number(/order (\d+)/.exec(errorMessage)?.[1]))
+  const kept = group.occurrences.map(({ errorMessage }) => Number(/order (\d+)/.exec(String(errorMessage))?.[1]))
   assert.deepEqual([kept[0], kept.at(-1)], [3999, 49])
   history.close()
 })

@@ -542,7 +542,7 @@ test('a database of a newer version is left alone with a clear error', (t) => {
   const db = openSqlite(file)
   db.pragma('user_version = 99')
   db.close()
-  assert.throws(open, { code: 'data-dir-unusable', message: /expected schema version \d+ or older, received 99: it was written by a newer clusterdeck$/ })
+  assert.throws(open, { code: 'data-dir-unusable', message: /expected schema version \d+ or older, received 99, from a newer clusterdeck$/ })
 })
 
 test('a file that is no database is moved aside and a new history begins', (t) => {
