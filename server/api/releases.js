@@ -57,7 +57,7 @@ const KEPT_RELEASE = RELEASE.extend({
   deployedAt: TIME.nullable(),
   servedAt: TIME.nullable().describe('when it last became the running release; null: never'),
   setback: z.strictObject({
-    outcome: z.enum(['taken-back', 'failed', 'rolled-back']).describe('taken-back: a rollback replaced it; else the outcome of a later rollout to it'),
+    outcome: z.enum(['rolled-back', 'failed']).describe('rolled-back: a rollback replaced it; failed: a later rollout to it did not succeed'),
     at: TIME,
     rollout: NUMBER,
     actor: ACTOR,

@@ -25,7 +25,7 @@ export async function releasesCommand ({ api, options, print }, id) {
 function releasesText (items) {
   return formatTable(['RELEASE', 'OUTCOME', 'IN USE', 'CREATED', 'BY', 'VERSION', 'COMMIT', 'MODE', 'NOTE'], items.map((release) => [
     release.id,
-    release.setback?.outcome === 'taken-back' ? 'taken-back' : release.outcome,
+    release.setback?.outcome === 'rolled-back' ? 'rolled-back' : release.outcome,
     release.inUse ? 'yes' : null,
     release.createdAt,
     release.createdBy,

@@ -18,14 +18,14 @@ export function releaseRows (releases, status) {
 /** @param {ReleaseView} release @param {Status} status */
 export function toReleaseRow (release, status) {
   const isCurrent = release.id === status.release.id
-  const isTakenBack = release.setback?.outcome === 'taken-back'
+  const isRolledBack = release.setback?.outcome === 'rolled-back'
   const canReturn = release.servedAt !== null && !isCurrent
   return {
     ...release,
     isCurrent,
     canReturn,
     // A release that was rolled back is one click further away: its own page offers it.
-    isOffered: canReturn && !isTakenBack,
+    isOffered: canReturn && !isRolledBack,
     workers: {
       running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
       all: status.workers.filter(({ pid }) => pid !== null).length
@@ -48,7 +48,7 @@ function currentMarks ({ id, isLastGood }, { release, rollout }) {
 
 /** @param {ReleaseView} release @returns {Mark[]} */
 function pastMarks ({ outcome, setback, inUse }) {
-  if (setback?.outcome === 'taken-back') {
+  if (setback?.outcome === 'rolled-back') {
     const isByGuard = setback.actor === 'guard'
     return [{ label: isByGuard ? 'rolled back by the guard' : `rolled back by ${setback.actor}`, tone: isByGuard ? 'bad' : 'warn' }]
   }
@@ -60,10 +60,10 @@ function pastMarks ({ outcome, setback, inUse }) {
 /** @param {NonNullable<ReleaseView['setback']>} setback */
 function warningOf ({ outcome, rollout, actor, reason }) {
   const why = reason ? `: ${reason}` : ''
-  if (outcome === 'taken-back') {
+  if (outcome === 'rolled-back') {
     return { rollout, text: `Rolled back by ${actor === 'guard' ? 'the guard' : actor}${why}`, tone: actor === 'guard' ? 'bad' : 'warn' }
   }
-  return { rollout, text: `A later rollout to this release ${outcome === 'failed' ? 'failed' : 'was rolled back'}${why}`, tone: 'warn' }
+  return { rollout, text: `A later rollout to this release did not succeed${why}`, tone: 'warn' }
 }
 
 /** @param {ReleaseView} release @returns {number} when it was last deployed, wall time, ms */

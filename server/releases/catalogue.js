@@ -6,8 +6,8 @@ import { DeckError } from '../errors.js'
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {'succeeded' | 'failed' | 'rolled-back'} Outcome */
 /**
- * What has gone against a release since it served: it was taken back, or a later rollout to it came to nothing. `at`: wall time, ISO 8601.
- * @typedef {{ outcome: 'taken-back' | 'failed' | 'rolled-back', at: string, rollout: number, actor: string, reason: string | null }} Setback
+ * What went wrong with a release after it had served: a rollback replaced it, or a later rollout to it did not succeed. `at`: wall time, ISO 8601.
+ * @typedef {{ outcome: 'rolled-back' | 'failed', at: string, rollout: number, actor: string, reason: string | null }} Setback
  */
 /**
  * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
@@ -97,18 +97,18 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
       if (!item) return
       if (outcome === 'succeeded') Object.assign(item, { outcome, rollout, deployedMs: now(), servedMs: now(), setback: null })
       else if (item.servedMs == null) Object.assign(item, { outcome, rollout, deployedMs: now() })
-      else if (rollout !== null && !isTakenBack(item)) item.setback = { outcome, at: isoTime(now()), rollout, actor, reason }
+      else if (rollout !== null && !isRolledBack(item)) item.setback = { outcome: 'failed', at: isoTime(now()), rollout, actor, reason }
       saveAll()
     },
 
     /**
-     * It served, and was replaced because it was bad.
+     * A rollback has replaced it.
      * @param {{ release: string, rollout: number, actor: string, reason: string | null }} by
      */
-    takeBack ({ release: id, ...by }) {
+    markRolledBack ({ release: id, ...by }) {
       const item = known.get(releaseNumber(id))
       if (!item) return
-      item.setback = { outcome: 'taken-back', at: isoTime(now()), ...by }
+      item.setback = { outcome: 'rolled-back', at: isoTime(now()), ...by }
       saveAll()
     },
 
@@ -129,13 +129,13 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
 
   /**
    * @param {string} id
-   * @returns {Item | undefined} the last other one that has served: what people took back only where there is nothing else,
-   *   what the guard took back never
+   * @returns {Item | undefined} the last other one that has served; one that people rolled back only if there is no other,
+   *   one that the guard rolled back never
    */
   function lastGood (id) {
     const others = [...known.values()].filter(({ release, servedMs }) => servedMs != null && release.id !== id)
     const served = others.sort((a, b) => (b.servedMs ?? 0) - (a.servedMs ?? 0))
-    return served.find((item) => !isTakenBack(item)) ?? served.find(({ setback }) => setback?.actor !== GUARD)
+    return served.find((item) => !isRolledBack(item)) ?? served.find(({ setback }) => setback?.actor !== GUARD)
   }
 
   /** @param {Item} item @param {Use} cluster */
@@ -205,8 +205,8 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
 }
 
 /** @param {Item} item */
-function isTakenBack ({ setback }) {
-  return setback?.outcome === 'taken-back'
+function isRolledBack ({ setback }) {
+  return setback?.outcome === 'rolled-back'
 }
 
 /** @param {number} ms wall time */

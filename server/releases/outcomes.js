@@ -6,7 +6,7 @@ const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed',
 /**
  * Keeps the outcome of rollouts with their release.
  * @param {object} parts
- * @param {Pick<import('./registry.js').Releases, 'settle' | 'takeBack' | 'prune' | 'save'>} parts.releases
+ * @param {Pick<import('./registry.js').Releases, 'settle' | 'markRolledBack' | 'prune' | 'save'>} parts.releases
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
  */
 export function keepOutcomes ({ releases, events }) {
@@ -17,8 +17,8 @@ export function keepOutcomes ({ releases, events }) {
     const outcome = OUTCOMES[type]
     // A release that runs is no worse for a redeploy of it that was called off.
     if (to && kind !== 'restart' && (outcome === 'succeeded' || to !== from)) releases.settle({ release: to, outcome, rollout, actor, reason })
-    if (to && rollout !== null && outcome === 'succeeded' && isTakenBack({ kind, from, to, actor })) {
-      releases.takeBack({ release: from, rollout, actor, reason: note })
+    if (to && rollout !== null && outcome === 'succeeded' && isRolledBack({ kind, from, to, actor })) {
+      releases.markRolledBack({ release: from, rollout, actor, reason: note })
     }
     // The lifecycle no longer uses the release by then.
     queueMicrotask(releases.prune)
@@ -29,6 +29,6 @@ export function keepOutcomes ({ releases, events }) {
  * A rollback to a newer release says nothing against the one that runs.
  * @param {{ kind: string, from: string, to: string, actor: string }} rollout
  */
-function isTakenBack ({ kind, from, to, actor }) {
+function isRolledBack ({ kind, from, to, actor }) {
   return kind === 'rollback' && (actor === 'guard' || releaseNumber(to) < releaseNumber(from))
 }

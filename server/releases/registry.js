@@ -59,7 +59,7 @@ export async function openReleases ({
     readKept: catalogue.readKept,
     save: catalogue.save,
     settle: catalogue.settle,
-    takeBack: catalogue.takeBack,
+    markRolledBack: catalogue.markRolledBack,
 
     /** The entry as the newest configuration that could be read has it. */
     configuredEntry: () => latest.config.entry,

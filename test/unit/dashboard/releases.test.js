@@ -19,7 +19,7 @@ const aStatus = ({ current = 'r2', rollout = null, workers = ['r2', 'r2'] } = {}
 /** @param {any[]} releases @param {any} status @param {string | null} [blocked] */
 const show = (releases, status, blocked = null) => views.render('partials/releases', { releases: releaseRows(releases, status), snapshot: status, blocked, now: NOW, can: OPERATOR })
 
-const THROWN_OUT = { setback: { outcome: 'taken-back', at: at(12), rollout: 5, actor: 'guard', reason: 'it crashes' } }
+const THROWN_OUT = { setback: { outcome: 'rolled-back', at: at(12), rollout: 5, actor: 'guard', reason: 'it crashes' } }
 
 test('the first release that a list offers to go back to is the last good one, never one that was rolled back', () => {
   const releases = [aRelease('r3', 11, THROWN_OUT), aRelease('r2', 12), aRelease('r1', 10, { isLastGood: true }), aRelease('r4', null, { outcome: 'failed', deployedAt: at(9) })]
@@ -30,9 +30,9 @@ test('the first release that a list offers to go back to is the last good one, n
   assert.equal(rows[1].canReturn, true, 'on its own page somebody may still mean it')
 })
 
-test('a release that has served keeps its way back when a later rollout to it came to nothing, and says so', () => {
-  const html = show([aRelease('r2', 12), aRelease('r1', 10, { setback: { outcome: 'rolled-back', at: at(13), rollout: 7, actor: 'ada', reason: 'aborted by ada' } })], aStatus())
-  assert.match(html, /A later rollout to this release was rolled back: aborted by ada/)
+test('a release that has served keeps its way back when a later rollout to it did not succeed, and says so', () => {
+  const html = show([aRelease('r2', 12), aRelease('r1', 10, { setback: { outcome: 'failed', at: at(13), rollout: 7, actor: 'ada', reason: 'aborted by ada' } })], aStatus())
+  assert.match(html, /A later rollout to this release did not succeed: aborted by ada/)
   assert.match(html, /id="roll-back-to-r1"/)
 })
 

@@ -520,31 +520,31 @@ describe('what is kept', () => {
     history.close()
     for (const each of [releases, (await registry({ folder, data })).releases]) {
       assert.deepEqual(each.list().items.map(({ id, outcome, rollout, setback }) => [id, outcome, rollout, setback?.outcome, setback?.reason]), [
-        ['r3', 'succeeded', 2, undefined, undefined], ['r2', 'succeeded', 1, 'rolled-back', 'aborted by ada'], ['r1', 'failed', 4, undefined, undefined]
+        ['r3', 'succeeded', 2, undefined, undefined], ['r2', 'succeeded', 1, 'failed', 'aborted by ada'], ['r1', 'failed', 4, undefined, undefined]
       ])
       assert.equal(each.before('r3'), 'r2')
     }
   })
 
-  test('nobody goes back by default to what was taken back, and never to what the guard took back', async () => {
+  test('nobody rolls back by default to what was rolled back, and never to what the guard rolled back', async () => {
     const { releases, end } = await withOutcomes()
     for (let deploy = 0; deploy < 4; deploy++) await releases.prepare(ACTOR)
     const marks = () => releases.list().items.map(({ setback }) => setback && [setback.outcome, setback.actor, setback.reason])
     for (const n of [1, 2, 3]) end('rollout.succeeded', { kind: 'deploy', from: `r${n - 1}`, to: `r${n}` })
     end('rollout.succeeded', { kind: 'rollback', from: 'r3', to: 'r2', actor: 'guard', note: 'it crashes' })
-    assert.deepEqual([releases.before('r2'), marks()[1]], ['r1', ['taken-back', 'guard', 'it crashes']])
+    assert.deepEqual([releases.before('r2'), marks()[1]], ['r1', ['rolled-back', 'guard', 'it crashes']])
 
     end('rollout.succeeded', { kind: 'rollback', from: 'r2', to: 'r1', actor: 'ada' })
     assert.equal(releases.before('r1'), 'r2', 'there is nothing else that a person might want')
     end('rollout.failed', { kind: 'rollback', from: 'r1', to: 'r3', actor: 'ada' })
     assert.equal(releases.before('r2'), 'r1')
-    assert.equal(releases.before('r1'), 'r2', 'a failure makes nothing good that was taken back')
+    assert.equal(releases.before('r1'), 'r2', 'a failure makes nothing good that was rolled back')
 
     end('rollout.succeeded', { kind: 'rollback', from: 'r1', to: 'r3', actor: 'ada' })
     assert.deepEqual([releases.before('r1'), marks()[1], marks()[3]], ['r3', null, null], 'going forward takes nothing back')
   })
 
-  test('where the guard has taken back all others, a rollback has to name one', async () => {
+  test('where the guard has rolled back all others, a rollback has to name one', async () => {
     const { releases, end } = await withOutcomes()
     for (let deploy = 0; deploy < 2; deploy++) await releases.prepare(ACTOR)
     end('rollout.succeeded', { kind: 'deploy', from: 'r1', to: 'r2' })
