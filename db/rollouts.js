@@ -8,7 +8,7 @@ const MAX_SEARCHED = 100
 // Every page may read so much, however long it takes: on a busy machine a short list should not come in pieces.
 const FREE_CHARS = 128 * 1024
 
-/** @typedef {import('../server/deck.js').RolloutView} RolloutView */
+/** @typedef {import('../server/lifecycle/rollout/record.js').RolloutView} RolloutView */
 
 /**
  * Keeps the newest state of every rollout, with its steps, from the `rollout.*` events.

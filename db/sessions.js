@@ -6,7 +6,7 @@
  * @property {number} createdAt
  * @property {number} expiresAt
  * @property {string | null} name  null: of the admin token
- * @property {import('../server/api/auth.js').Role} role
+ * @property {'viewer' | 'operator' | 'admin'} role
  * @property {number | null} token  the session ends with it
  * @property {number | null} owner  the user id of a browser of this machine
  * @typedef {ReturnType<typeof createSessions>} Sessions

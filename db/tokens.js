@@ -3,7 +3,7 @@
  * @typedef {object} Token
  * @property {number} id
  * @property {string} name
- * @property {import('../server/api/auth.js').Role} role
+ * @property {'viewer' | 'operator' | 'admin'} role
  * @property {number} createdAt
  * @property {string} createdBy
  * @property {number | null} createdWith  the token that made it, null: the admin token

@@ -20,7 +20,7 @@ import { whyProgramDistrusted } from './system/trust.js'
  * What an operator wants; `release` of a rollback: the one before, unless it is said.
  * @typedef {{ actor: string } & (
  *   { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: string, note?: string, strategy?: StrategyWish, source?: Record<string, unknown>, client?: Client }
- *   | { type: Steering, rollout: number }
+ *   | { [S in Steering]: { type: S, rollout: number } }[Steering]
  *   | { type: 'restart-worker', worker: number, client?: Client }
  *   | { type: 'kill-worker', worker: number }
  *   | { type: 'scale', workers: number }

@@ -278,7 +278,7 @@ async function findEntry (top, name, limits) {
   if (found === null) return null
   if (found.isSymbolicLink()) return { name, stat: found, target: await targetOf(top, name) }
   if (found.isDirectory() || found.isFile()) return { name, stat: asPacked(found), target: null }
-  throw refusePacking(top, `${JSON.stringify(name)} is neither a file nor a folder nor a symbolic link`)
+  throw refusePacking(top, `${JSON.stringify(name)} is not a file, a folder or a symbolic link`)
 }
 
 /** A file with several names becomes several files, as no host unpacks hard links. @param {import('node:fs').Stats} stat */

@@ -115,12 +115,12 @@ export function healthOf (members, { nats, rollout }) {
   const countOf = (/** @type {string} */ health) => members.filter(HEALTHS[health].isOf).length
   const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
   const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`].filter(Boolean)
-  const held = rollout?.state === 'held' ? `; rollout ${rollout.id} is held` : ''
+  const held = rollout?.state === 'held' ? `Rollout ${rollout.id} is held. ` : ''
   const isBad = silent > 0 || members.some((member) => isIll(member) && member.health.tone === 'bad') || held !== ''
   const isUnderWay = rollout !== null && ['running', 'paused', 'rolling-back'].includes(rollout.state)
   if (silent + ill === 0) {
     const well = members.length === 1 ? 'The one member is well' : `All ${members.length} members are well`
-    return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok', text: `${well}${behind > 0 ? `, ${behind} behind` : ''}${held}` }
+    return { tone: isBad ? 'bad' : isUnderWay ? 'info' : behind > 0 ? 'warn' : 'ok', text: `${held}${well}${behind > 0 ? `, ${behind} behind` : ''}` }
   }
-  return { tone: isBad ? 'bad' : 'warn', text: `${all}: ${parts.join(', ')}${held}` }
+  return { tone: isBad ? 'bad' : 'warn', text: `${held}${all}: ${parts.join(', ')}` }
 }

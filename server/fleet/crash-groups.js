@@ -1,19 +1,20 @@
 import { z } from 'zod'
 
 /**
- * The crash groups of several decks as one list: what has the same fingerprint is the same fault.
- * @typedef {z.infer<typeof GROUP>} Group  as a member tells of it
+ * Folds the crash groups of several decks into one list: the same fingerprint is the same fault.
+ * @typedef {z.infer<typeof GROUP>} Group  as a member reports it
  * @typedef {ReturnType<typeof createFold>['items'][number]} FleetGroup
- * @typedef {{ member: string } & Pick<Group, 'id' | 'count' | 'state' | 'lastSeenAt' | 'lastRelease'>} Has  a member, what it has of a group
+ * @typedef {{ member: string } & Pick<Group, 'id' | 'count' | 'state' | 'lastSeenAt' | 'lastRelease'>} GroupOfMember
  */
 
-/** Asked for at most, of each member. */
+/** So many groups are asked of each member. */
 export const MAX_GROUPS = 100
-/** Of all members together, those that have crashed last. */
+/** So many groups of all members are kept, those that crashed last. */
 export const MAX_FOLDED = 1000
 const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
+const MIXED = 'mixed'
 
-/** Cut, not refused: how long it is on another version is no reason to hear nothing of it. */
+/** Longer texts are cut, not refused: another version may allow more. */
 const text = (/** @type {number} */ chars) => z.string().transform((all) => all.length > chars ? copyOf(all.slice(0, chars)) : all)
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
 const id = z.int().min(1)
@@ -37,7 +38,7 @@ const GROUP = z.object({
 
 const PAGE = z.object({ items: z.array(GROUP).max(MAX_GROUPS), next: z.string().nullable() })
 
-/** A part of a text keeps all of it in memory. @param {string} text */
+/** A substring would keep the whole text in memory. @param {string} text */
 function copyOf (text) {
   return Buffer.from(text).toString()
 }
@@ -47,18 +48,15 @@ export function pageOf (answer) {
   return PAGE.safeParse(answer).data ?? null
 }
 
-/**
- * Answers, as they come: of many only what is said of each group last is kept, and of too many groups the last ones to crash.
- * Ages are by the clocks of the hosts.
- */
+/** Takes the answers one by one and keeps of each group only the newest. Times are by the clocks of the hosts. */
 export function createFold () {
-  /** @type {Map<string, { newest: Group, isNewInRelease: boolean, hasReturned: boolean, firstSeenAt: string, members: Has[] }>} */
+  /** @type {Map<string, { newest: Group, isNewInRelease: boolean, hasReturned: boolean, firstSeenAt: string, members: GroupOfMember[] }>} */
   const byFingerprint = new Map()
   /** @type {Set<string>} */
   const cut = new Set()
 
   return {
-    /** Those of which not all groups are there. @returns {string[]} */
+    /** The members that have more groups than are kept. @returns {string[]} */
     get cut () { return Array.from(cut) },
 
     /** @param {string} member @param {Group[]} groups */
@@ -79,20 +77,20 @@ export function createFold () {
       if (byFingerprint.size > 2 * MAX_FOLDED) dropOldest()
     },
 
-    /** @returns the last to crash first; what is said of a group is what the last one to crash says */
+    /** @returns the last to crash first; its texts are those of the member that crashed last */
     get items () {
       dropOldest()
-      return sortedGroups().map(([fingerprint, { newest: { kind, cause, errorName, message, culprit, lastSeenAt }, firstSeenAt, isNewInRelease, hasReturned, members }]) => ({
+      return sortedGroups().map(([fingerprint, { newest, firstSeenAt, isNewInRelease, hasReturned, members }]) => ({
         fingerprint,
-        state: members.every(({ state }) => state === members[0].state) ? members[0].state : /** @type {const} */ ('mixed'),
-        kind,
-        cause,
-        errorName,
-        message,
-        culprit,
+        state: members.every(({ state }) => state === members[0].state) ? members[0].state : MIXED,
+        kind: newest.kind,
+        cause: newest.cause,
+        errorName: newest.errorName,
+        message: newest.message,
+        culprit: newest.culprit,
         count: members.reduce((total, { count }) => total + count, 0),
         firstSeenAt,
-        lastSeenAt,
+        lastSeenAt: newest.lastSeenAt,
         isNewInRelease,
         hasReturned,
         members: members.toSorted((one, other) => one.member < other.member ? -1 : 1)
@@ -101,7 +99,10 @@ export function createFold () {
   }
 
   function sortedGroups () {
-    return Array.from(byFingerprint).sort(([, { newest: one }], [, { newest: other }]) => one.lastSeenAt > other.lastSeenAt ? -1 : one.lastSeenAt < other.lastSeenAt ? 1 : 0)
+    return Array.from(byFingerprint).sort(([, { newest: one }], [, { newest: other }]) => {
+      if (one.lastSeenAt === other.lastSeenAt) return 0
+      return one.lastSeenAt > other.lastSeenAt ? -1 : 1
+    })
   }
 
   function dropOldest () {

@@ -2,20 +2,19 @@ import { DeckError } from '../errors.js'
 import { createFold, MAX_GROUPS, pageOf } from './crash-groups.js'
 
 /**
- * The crashes of all members, asked of many at once: an answer says how many have answered. This deck knows its own
- * without NATS.
+ * Asks all members for their crashes, many at once, and says how many answered. This deck answers itself without NATS.
  * @typedef {import('../crashes/crashes.js').CrashAction} CrashAction
  * @typedef {import('./rpc-client.js').Person} Person
- * @typedef {{ state?: 'open' | 'resolved' | 'muted', q?: string, since?: number }} Filter `state`: of at least one member; `since`: ms since the epoch
- * @typedef {{ asked: number, answered: number, silent: string[], refused: { member: string, problem: string }[] }} Asked `silent`: those that did not answer in time
+ * @typedef {{ state?: 'open' | 'resolved' | 'muted', q?: string, since?: number }} Filter `state`: on at least one member; `since`: ms since the epoch
+ * @typedef {{ asked: number, answered: number, silent: string[], refused: { member: string, problem: string }[] }} Asked `silent`: did not answer in time
  * @typedef {Asked & { cut: string[], items: import('./crash-groups.js').FleetGroup[] }} FleetCrashes `cut`: those that have more groups than are asked for
  * @typedef {Asked & { fingerprint: string, members: { member: string, id: number }[] }} Settled `members`: those that had the group
  */
 
 const WITHIN = Object.freeze({ withinMs: 3000 })
-/** So that the answers of many are not all there at the same time. */
+/** Limits the memory that answers take at the same time. */
 const ASKED_AT_ONCE = 50
-/** Which mean that nobody has answered. */
+/** With these codes the member has not answered. */
 const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
 
 /**
@@ -29,7 +28,8 @@ export function createFleetCrashes ({ obtain, members }) {
     async list ({ state, q, since }, person) {
       const folded = createFold()
       const { values, ...asked } = await askAll(async (member) => {
-        const { items, next } = await groupsOf(member, { q, since: since === undefined ? undefined : new Date(since).toISOString() }, person)
+        const query = { ...(q !== undefined && { q }), ...(since !== undefined && { since: new Date(since).toISOString() }) }
+        const { items, next } = await groupsOf(member, query, person)
         folded.add(member, items)
         return next !== null
       })
@@ -42,7 +42,7 @@ export function createFleetCrashes ({ obtain, members }) {
     },
 
     /**
-     * Reaches those that answer.
+     * Resolves, mutes or reopens the group on all members that answer.
      * @param {string} fingerprint @param {CrashAction} action @param {Person} person @returns {Promise<Settled>}
      * @throws {DeckError} not-found
      */
@@ -54,7 +54,7 @@ export function createFleetCrashes ({ obtain, members }) {
         return group.id
       })
       const reached = values.flatMap(({ member, value }) => value === null ? [] : [{ member, id: value }])
-      if (reached.length === 0 && asked.answered === asked.asked) throw new DeckError('not-found', `No member of the fleet knows crashes with the fingerprint ${fingerprint}`)
+      if (reached.length === 0 && asked.answered === asked.asked) throw new DeckError('not-found', `No member of the fleet has a crash group ${fingerprint}`)
       return { fingerprint, ...asked, members: reached }
     }
   }
@@ -62,15 +62,15 @@ export function createFleetCrashes ({ obtain, members }) {
   /** @template T @param {(member: string) => Promise<T>} work @returns {Promise<Asked & { values: { member: string, value: T }[] }>} */
   async function askAll (work) {
     const all = await members()
-    /** @type {{ member: string, value?: T, error?: DeckError }[]} */
+    /** @type {({ member: string, value: T } | { member: string, error: DeckError })[]} */
     const outcomes = []
-    // Each takes the next one.
+    // All loops share one iterator, so each takes the next member.
     const rest = all.entries()
     await Promise.all(Array.from({ length: ASKED_AT_ONCE }, async () => {
       for (const [index, { member }] of rest) outcomes[index] = await outcomeOf(member)
     }))
-    const values = outcomes.flatMap((each) => 'value' in each ? { member: each.member, value: /** @type {T} */ (each.value) } : [])
-    const failures = outcomes.flatMap(({ member, error }) => error ? [{ member, error }] : [])
+    const values = outcomes.flatMap((each) => 'value' in each ? [each] : [])
+    const failures = outcomes.flatMap((each) => 'error' in each ? [each] : [])
     return {
       asked: all.length,
       answered: values.length,
@@ -79,7 +79,7 @@ export function createFleetCrashes ({ obtain, members }) {
       values
     }
 
-    /** @param {string} member @returns {Promise<{ member: string, value?: T, error?: DeckError }>} */
+    /** @param {string} member @returns {Promise<{ member: string, value: T } | { member: string, error: DeckError }>} */
     async function outcomeOf (member) {
       try {
         return { member, value: await work(member) }
@@ -90,11 +90,11 @@ export function createFleetCrashes ({ obtain, members }) {
     }
   }
 
-  /** @param {string} member @param {Record<string, string | undefined>} query @param {Person} person */
+  /** @param {string} member @param {Record<string, string>} query @param {Person} person */
   async function groupsOf (member, query, person) {
-    const given = Object.entries({ limit: String(MAX_GROUPS), ...query }).filter(([, value]) => value !== undefined)
-    const page = pageOf(await obtain(member, { method: 'GET', path: `/crashes?${new URLSearchParams(/** @type {[string, string][]} */ (given))}` }, person, WITHIN))
-    if (!page) throw new DeckError('not-possible', `${member} tells of its crashes in a way that is not understood here`)
+    const path = `/crashes?${new URLSearchParams({ limit: String(MAX_GROUPS), ...query })}`
+    const page = pageOf(await obtain(member, { method: 'GET', path }, person, WITHIN))
+    if (!page) throw new DeckError('not-possible', `${member} sent a list of crashes that this version cannot read`)
     return page
   }
 }

@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 
 /**
- * What a rollout of the fleet has this deck do: its own judged rollouts, which are in its history with who wanted them.
+ * Runs the rollouts of this deck that a rollout of the fleet asks for; the history of the deck names who started the fleet's.
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
  * @typedef {import('../../db/history.js').History} History
  * @typedef {ReturnType<typeof import('../lifecycle/snapshot.js').snapshotOf>} Snapshot
@@ -39,25 +39,24 @@ export function createDeckAdapter (deck, accept, packages) {
 
     async rollBack (release, document) {
       checkAccepted()
-      return startRollout({ kind: 'rollback', release: release ?? undefined, actor: document.actor, note: `${noteOf(document)}: taken back` })
+      return startRollout({ kind: 'rollback', release: release ?? undefined, actor: document.actor, note: `${noteOf(document)}: rolled back` })
     },
 
     abort (rollout, { actor }) {
-      deck.dispatch(/** @type {any} */ ({ type: 'abort', rollout, actor }))
+      deck.dispatch({ type: 'abort', rollout, actor })
     },
 
     release: () => deck.snapshot().release?.id ?? null
   }
 
-  /** Whatever the document says that it has done. @throws {DeckError} forbidden */
+  /** The document is not trusted with it. @throws {DeckError} forbidden */
   function checkAccepted () {
     if (accept !== 'operate') throw new DeckError('forbidden', `fleet.accept: expected "operate" to roll out for the fleet, received "${accept}"`)
   }
 
   /** @param {{ kind: 'restart' | 'rollback', actor: string, note: string, release?: string }} command */
   function startRollout (command) {
-    const { id } = /** @type {import('../lifecycle/rollout/record.js').RolloutView} */ (deck.dispatch(/** @type {any} */ ({ type: 'rollout', ...command })))
-    return id
+    return deck.dispatch({ type: 'rollout', ...command }).id
   }
 }
 
@@ -67,7 +66,6 @@ function noteOf ({ id, note }) {
 }
 
 /**
- * What has become of an own rollout.
  * @param {{ type: string, release: string | null, message: string | null }} event  its last one
  * @param {{ way: 'forward' | 'back', isAborted: boolean }} task
  * @returns {import('./member.js').Result}

@@ -6,8 +6,8 @@ import { MAX_ID } from './rollout.js'
 import { DIGEST } from './store.js'
 
 /**
- * The rollout of a fleet as it is stored. What comes from elsewhere is hostile: a document that does not look like this is
- * none, and nobody acts on it.
+ * The rollout of a fleet as NATS stores it. Anybody with access to NATS can write there, so a document of another shape is
+ * ignored.
  */
 const MAX_BYTES = 900 * 1024
 export const MAX_MEMBERS = 2000
@@ -27,6 +27,14 @@ const TURN = z.object({
   isLate: z.boolean()
 })
 
+const MOMENT = z.object({
+  at: time,
+  type: z.string().regex(/^[a-z-]{1,50}$/),
+  member: member.nullable(),
+  actor: textUpTo(200).nullable(),
+  message: textUpTo(500).nullable()
+})
+
 const DOCUMENT = z.object({
   id: z.int().min(1).max(MAX_ID),
   uid: textUpTo(64),
@@ -44,7 +52,7 @@ const DOCUMENT = z.object({
   reason: textUpTo(500).nullable(),
   startedAt: time,
   finishedAt: time.nullable(),
-  timeline: z.array(z.object({ at: time, type: z.string().regex(/^[a-z-]{1,50}$/), member: member.nullable(), actor: textUpTo(200).nullable(), message: textUpTo(500).nullable() })).min(1).max(200)
+  timeline: z.array(MOMENT).min(1).max(200)
 }).refine(({ batches, turns }) => {
   const members = batches.flat()
   return members.length <= MAX_MEMBERS && members.length === Object.keys(turns).length && members.every((each) => Object.hasOwn(turns, each))
@@ -52,5 +60,5 @@ const DOCUMENT = z.object({
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {import('./rollout.js').FleetRollout | null} null: it is none */
 export function documentOf (entry) {
-  return entry.operation !== 'PUT' || entry.length > MAX_BYTES ? null : /** @type {any} */ (parseUntrusted(DOCUMENT, () => entry.json()))
+  return entry.operation !== 'PUT' || entry.length > MAX_BYTES ? null : parseUntrusted(DOCUMENT, () => entry.json())
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { isShallow, parseUntrusted, textUpTo } from './untrusted-json.js'
-import { streamExists } from './streams.js'
+import { natsCode, streamExists } from './streams.js'
 
 /**
- * The stream of what happens in a fleet: a message for each event of each member, in the order in which they came to the
- * nats. What comes from elsewhere is hostile: a message that does not look like one of these is none.
+ * The stream of a fleet's events: a message for each event of each member, in the order in which NATS got them. Anybody with
+ * access to NATS can write there, so a message of another shape is ignored.
  * @typedef {import('@nats-io/jetstream').JetStreamManager} JetStreamManager
  * @typedef {{ events: string, subject: string }} Names
  * @typedef {z.infer<typeof MESSAGE>} Message
@@ -14,13 +14,13 @@ import { streamExists } from './streams.js'
 const DAY_MS = 24 * 60 * 60_000
 const MAX_AGE_MS = 30 * DAY_MS
 const MAX_MESSAGES = 500_000
-/** As much as there is room for: what is left has to do for the buckets. */
+/** A small disk gets the smaller stream, so that the buckets have room. */
 const MAX_BYTES = [256, 64].map((megabytes) => megabytes * 1024 * 1024)
 const DUPLICATES_MS = 2 * 60_000
 export const MAX_MESSAGE_BYTES = 128 * 1024
 const NS_PER_MS = 1_000_000
-/** Of 10047: insufficient storage resources; 10005: no suitable peers for placement. */
-const NO_ROOM = [10047, 10005]
+/** 10047 means insufficient storage resources, 10005 no suitable peers for placement. */
+const NO_ROOM = new Set([10047, 10005])
 
 export const TYPE = /^[a-z]{1,30}(\.[a-z-]{1,60})?$/
 const SOURCE = /^[\da-f]{1,64}$/
@@ -53,16 +53,17 @@ const MESSAGE = z.object({
 })
 
 /**
- * Makes it where it is not there yet; what an operator has changed of it is left alone.
+ * Makes the stream if it is missing. What an operator has changed in an existing one stays.
  * @param {JetStreamManager} manager @param {Names} names @param {number} replicas
  */
 export async function makeEventStream (manager, { events, subject }, replicas) {
   if (await streamExists(manager, events)) return
+  /** @type {Partial<import('@nats-io/jetstream').StreamConfig> & { name: string }} */
   const config = {
     name: events,
     subjects: [`${subject}.*.event.>`],
-    storage: /** @type {const} */ ('file'),
-    discard: /** @type {const} */ ('old'),
+    storage: 'file',
+    discard: 'old',
     num_replicas: replicas,
     max_age: MAX_AGE_MS * NS_PER_MS,
     max_msgs: MAX_MESSAGES,
@@ -73,8 +74,8 @@ export async function makeEventStream (manager, { events, subject }, replicas) {
     try {
       await manager.streams.add({ ...config, max_bytes: maxBytes })
       return
-    } catch (/** @type {any} */ error) {
-      if (!NO_ROOM.includes(error?.code) || maxBytes === MAX_BYTES.at(-1)) throw error
+    } catch (error) {
+      if (!NO_ROOM.has(Number(natsCode(error))) || maxBytes === MAX_BYTES.at(-1)) throw error
     }
   }
 }
@@ -84,7 +85,7 @@ export function subjectOf ({ subject }, { member, source, type }) {
   return `${subject}.${member}.event.${source}.${TYPE.test(type) ? type : 'unexpected'}`
 }
 
-/** All of one history, whatever the member was called. @param {Names} names @param {string} source */
+/** The member of a history may have changed its name. @param {Names} names @param {string} source */
 export function subjectsOfSource ({ subject }, source) {
   return `${subject}.*.event.${source}.>`
 }

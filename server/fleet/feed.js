@@ -2,35 +2,36 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { messageOf, subjectsOf, typeOf } from './event-stream.js'
 
 /**
- * What has happened in the fleet, newest first, as the stream has it: also what is told of members that are gone. The stream
- * is read oldest first, so a page is looked for in windows of it, from the end on, each as long as the matches before it make
- * likely. The work of one call has its limits; what was not looked at is on the next page.
+ * Reads the events of the fleet from the stream, newest first, those of members that are gone too. NATS reads a stream oldest
+ * first, so a page is searched in windows from its end; the share of matches so far decides how long the next window is. The
+ * work of one call is limited, so a page may have fewer items than were asked for.
  * @typedef {ReturnType<typeof createFeed>} Feed
  * @typedef {import('./nats-connection.js').Open} Open
  * @typedef {import('./event-stream.js').Message} Message
  * @typedef {import('@nats-io/jetstream').JsMsg} JsMsg
  * @typedef {{ seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>} Item `at`: when it came, by the clock of NATS
- * @typedef {{ items: Item[], next: number | null }} Page `next`: where the page after it begins, null: this is the last one; there may be fewer than were wanted, and still a `next`
- * @typedef {{ member?: string, types?: readonly string[], before?: number | null, limit: number }} Wanted `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `before`: the `next` of the page before
+ * @typedef {{ items: Item[], next: number | null }} Page `next`: where the page after it begins, null: this is the last one
+ * @typedef {{ member?: string, types?: readonly string[], before?: number | null, limit: number }} Wanted
+ *   `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `before`: the `next` of the page before
  * @typedef {{ newest: number, oldest: number }} Window  sequences of the stream, both inclusive
  */
 
 const MAX_WINDOWS = 10
-/** Of one window, where not all that match are wanted. */
+/** A window with more matches is read again as a shorter one. */
 const MAX_MESSAGES = 2000
 const FIRST_WINDOW = 250
 const MAX_GROWTH = 8
 const MESSAGES_PER_FETCH = 250
-/** Each is read as JSON, and looked over. */
+/** Parsing more at once would delay the master. */
 const MESSAGES_PER_TURN = 50
 const EXPIRES_MS = 3000
-/** After which NATS forgets about a reader whose deck has gone. */
+/** NATS removes a reader whose deck has gone after this time. */
 const FORGET_MS = 10_000
 const NS_PER_MS = 1_000_000
 
 /** @param {{ nats: Pick<import('./nats-connection.js').Connection, 'attempt'> }} parts */
 export function createFeed ({ nats }) {
-  /** NATS has a reader for each window: however many look, it is one at a time. @type {Promise<unknown>} */
+  /** Calls run one after the other, since each window costs NATS a reader. @type {Promise<unknown>} */
   let before = Promise.resolve()
 
   return {
@@ -56,7 +57,7 @@ async function readPage (open, { member, types, before = null, limit }) {
   const items = []
   let newest = Math.min(state.last_seq, (before ?? Infinity) - 1)
   let length = isSparse ? Math.max(FIRST_WINDOW, limit) : limit
-  // Where NATS cannot choose, all of a window comes here.
+  // Without a filter that NATS understands, all of a window comes here.
   let longest = member === undefined && onlyType(types) === undefined ? MAX_MESSAGES : Infinity
   for (let windows = 0; windows < MAX_WINDOWS && newest >= state.first_seq && items.length < limit; windows++) {
     const window = { newest, oldest: Math.max(state.first_seq, newest - length + 1) }
@@ -74,7 +75,7 @@ async function readPage (open, { member, types, before = null, limit }) {
 
 /**
  * @param {JsMsg[]} found  oldest first @param {{ items: Item[], limit: number, toItem: (message: JsMsg) => Item | null }} to `items`: where they go
- * @returns {Promise<number | null>} the sequence of the last one that was looked at, null: all were
+ * @returns {Promise<number | null>} the sequence of the last one that was read, null: all were
  */
 async function takeNewest (found, { items, limit, toItem }) {
   for (let index = found.length - 1; index >= 0; index--) {
@@ -94,7 +95,7 @@ function nextLength ({ length, found, missing }) {
 
 /**
  * @param {Open} open @param {Window} window @param {{ subject: string, types?: readonly string[] }} wanted
- * @returns {Promise<JsMsg[] | null>} oldest first; null: too many to look at, and the newest are wanted
+ * @returns {Promise<JsMsg[] | null>} oldest first; null: the window has too many matches
  */
 async function readWindow ({ manager, js, names }, { newest, oldest }, { subject, types }) {
   const info = await manager.consumers.add(names.events, {
@@ -122,19 +123,19 @@ async function readWindow ({ manager, js, names }, { newest, oldest }, { subject
         if (last > newest) break
         if (isOfType(typeOf(names, message.subject), types)) found.push(message)
       }
-      // Fewer: some have been discarded since.
+      // Fewer than asked for: NATS has discarded some since.
       if (count < length || last >= newest) break
       read += length
       await nextTurn()
     }
     return found
   } finally {
-    // It is forgotten anyway.
+    // NATS removes it by itself after a while.
     manager.consumers.delete(names.events, info.name).catch(() => {})
   }
 }
 
-/** What NATS itself can choose by. @param {readonly string[]} [types] */
+/** @param {readonly string[]} [types] @returns {string | undefined} the one type that NATS itself can filter by */
 function onlyType (types) {
   return types?.length === 1 && !types[0].includes(':') ? types[0] : undefined
 }
@@ -152,6 +153,8 @@ function itemOf (names, message, types) {
   const found = messageOf(names, message)
   if (!found) return null
   const { member, app, host, event } = found
-  const isWanted = types === undefined || types.some((wanted) => wanted.includes(':') ? wanted === `${event.type}:${event.cause}` : isOfType(event.type, [wanted]))
+  const isWanted = types === undefined || types.some((wanted) => {
+    return wanted.includes(':') ? wanted === `${event.type}:${event.cause}` : isOfType(event.type, [wanted])
+  })
   return isWanted ? { seq: message.seq, at: message.timestamp, member, app, host, event } : null
 }

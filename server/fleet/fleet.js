@@ -20,46 +20,70 @@ import { batchesOf, matchesLabels } from './plan.js'
 import { allReleases, createPackages } from './packages.js'
 import { createPresence } from './presence.js'
 import { startRollout, giveUp, MAX_ID, steerRollout } from './rollout.js'
-import { createStore } from './store.js'
+import { createStore, notPushed } from './store.js'
 
 /**
- * This deck among others, on other machines: who is there, and rollouts over all of them, host by host. All of it may fail
- * without the app or its deck being any the worse for it.
+ * Makes this deck a member of a fleet: it sees the other decks and takes part in rollouts over all of them, host by host. Whatever
+ * fails here harms neither the app nor its deck.
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
- * @typedef {{ name: string, member: string, nats: import('./nats-connection.js').Presence, problem: string | null, members: import('./presence.js').Member[], rollout: FleetRollout | null, outbox: import('./outbox.js').OutboxState }} FleetStatus `problem`: why this deck is not seen by the others; `outbox`: of the history of this deck
+ * @typedef {import('./presence.js').Member} Member
+ * @typedef {import('./rpc-protocol.js').Accept} Accept
+ *
+ * @typedef {object} FleetStatus
+ * @property {string} name
+ * @property {string} member
+ * @property {import('./nats-connection.js').Presence} nats
+ * @property {string | null} problem  why the others do not see this deck
+ * @property {Member[]} members
+ * @property {FleetRollout | null} rollout
+ * @property {import('./outbox.js').OutboxState} outbox  what of this deck's history the fleet has
+ *
  * @typedef {object} Fleet
- * @property {string} member  what this deck is called there
- * @property {() => FleetStatus} status  as it is known at the moment
- * @property {() => Promise<FleetStatus>} look  as it is, or as it was last known where NATS is away
+ * @property {string} member  the name of this deck in the fleet
+ * @property {() => FleetStatus} status  as it was last seen
+ * @property {() => Promise<FleetStatus>} look  as it is now, or as it was last seen where NATS is out of reach
  * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
  * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
  * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
- * @property {(listener: () => void) => () => void} onRollout  tells of each change of the rollout that this deck sees, until what it answers with is called
+ * @property {(listener: () => void) => () => void} onRollout  calls the listener at each change of the rollout; returns how to end that
  * @property {() => Promise<import('./store.js').Pushed[]>} pushed  what can be deployed by its digest, newest first; throws fleet-away
- * @property {(digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<import('./store.js').Pushed & { isNew: boolean }>} push  a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
- * @property {ReturnType<typeof createRpcClient>['ask']} ask  one member, for somebody who is signed in here
- * @property {ReturnType<typeof createRpcClient>['obtain']} obtain  of one member, for somebody who is signed in here
+ * @property {(digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<import('./store.js').Pushed & { isNew: boolean }>} push
+ *   takes a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
+ * @property {ReturnType<typeof createRpcClient>['ask']} ask  calls the API of one member for somebody who is signed in here
+ * @property {ReturnType<typeof createRpcClient>['obtain']} obtain  the same, where a refusal is an error
  * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
  * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
- * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  what has happened, newest first; throws fleet-away
+ * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  events of all members, newest first; throws fleet-away
  * @property {() => Promise<void>} close
  *
- * @typedef {{ kind: import('./rollout.js').Kind, path?: string, digest?: string, release?: string, note?: string, batch?: string | number, pauseMs?: number, deadlineMs?: number, order?: string, canary?: string, onFailure?: 'hold' | 'rollback', only?: Record<string, string> }} Wanted
+ * @typedef {object} Wanted
+ * @property {import('./rollout.js').Kind} kind
+ * @property {string} [path]
+ * @property {string} [digest]
+ * @property {string} [release]
+ * @property {string} [note]
+ * @property {string | number} [batch]
+ * @property {number} [pauseMs]
+ * @property {number} [deadlineMs]
+ * @property {string} [order]
+ * @property {string} [canary]
+ * @property {'hold' | 'rollback'} [onFailure]
+ * @property {Record<string, string>} [only]
  */
 
 const DEADLINE_MS = 60 * 60_000
-/** For somebody who wants to see what there is. */
+/** A page does not wait longer than this for NATS. */
 const LOOK_WITHIN_MS = 1000
-/** What happens by itself, told: a rollout tells of a few. */
+/** Events that other members cause may not fill the history of this deck: a rollout causes only a few. */
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
 const COMMIT_CHARS = 10
 const MAX_VERSION_CHARS = 100
-const DONE = /^rollout\.(succeeded|failed|rolled-back)$/
+const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
 
 /**
  * @param {object} parts
- * @param {import('./nats-connection.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: 'nothing' | 'read' | 'operate' }} parts.options
- * @param {string} parts.folder  of the data
+ * @param {import('./nats-connection.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: Accept }} parts.options
+ * @param {string} parts.folder  the data folder
  * @param {import('./deck-adapter.js').OwnDeck} parts.deck
  * @param {string} [parts.root]  releases.root
  * @param {string} parts.version
@@ -83,19 +107,35 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   const listeners = new Set()
   const waitMs = createRateLimiter({ ...TOLD, now: () => performance.now() })
 
-  const nats = connect({ options, member, onState: onEngine })
+  const nats = connect({ options, member, onState: onNatsState })
   const rolloutStore = createRolloutStore({ nats })
   const store = createStore({ nats, fleet: options.name })
-  const packages = createPackages({ root, member, store, releases: () => allReleases(deck.releases), onError: (error) => log.warn({ err: error }, 'what was pushed to the fleet could not be removed') })
+  const packages = createPackages({
+    root,
+    member,
+    store,
+    releases: () => allReleases(deck.releases),
+    onError: (error) => log.warn({ err: error }, 'cannot remove old pushes from releases.root')
+  })
   const presence = createPresence({ nats, describe: describeDeck, onName })
-  const runtime = createMemberRuntime({ rolloutStore, member, boot, memory: kept.memory, remember: storeMemory, deckAdapter: createDeckAdapter(deck, options.accept, packages), tell: publishEvent, onWritten: tellMoments, onDocument })
+  const runtime = createMemberRuntime({
+    rolloutStore,
+    member,
+    boot,
+    memory: kept.memory,
+    remember: storeMemory,
+    deckAdapter: createDeckAdapter(deck, options.accept, packages),
+    tell: publishEvent,
+    onWritten: tellMoments,
+    onDocument
+  })
   const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
   const feed = createFeed({ nats })
   const asking = createRpcClient({ nats, presence, member, serve })
   const crashes = createFleetCrashes({ obtain: asking.obtain, members: async () => (await presence.all()).members })
   const answering = createRpcServer({ nats, member, home: kept.home, accept: options.accept, serve })
   const unsubscribe = deck.events.subscribe(onEvent)
-  // Before anybody hears of it: the next master is the same member.
+  // The id has to be on the disk before others see it, so that the next master is the same member.
   if (kept.isNew) storeMemory(kept.memory)
   nats.start()
   packages.sweep()
@@ -118,22 +158,20 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
 
     async begin (wanted, actor) {
       if (nameProblem !== null) throw new DeckError('not-possible', nameProblem)
-      if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw new DeckError('not-found', `${wanted.digest} is not there: it was never pushed, or was removed since`)
-      const { members, isComplete } = await presence.all()
-      if (!isComplete) throw outOfReach(nats.state.problem ?? 'not all of its members have been heard of yet')
-      const there = members.filter(({ isSilent, labels }) => !isSilent && matchesLabels(labels, wanted.only))
-      if (there.length === 0) throw new DeckError('not-found', `only: expected labels of a member that is there, received ${labelsText(wanted.only)}`)
-      const closed = there.filter(({ accept }) => accept !== 'operate')
-      if (closed.length > 0) throw new DeckError('forbidden', `${closed.map((each) => each.member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
-      const absent = members.filter(({ isSilent, labels }) => isSilent && matchesLabels(labels, wanted.only)).map((each) => each.member)
+      if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
+      const present = await presence.all()
+      if (!present.isComplete) throw outOfReach(nats.state.problem ?? 'not all members are known yet')
+      const matching = present.members.filter(({ labels }) => matchesLabels(labels, wanted.only))
+      const there = matching.filter(({ isSilent }) => !isSilent)
+      checkAccepting(there, wanted.only)
+      const absent = matching.filter(({ isSilent }) => isSilent).map((each) => each.member)
       const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } = wanted
       const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent, actor, note }
-      const seen = Math.max(runtime.seen.rollout, ...members.map(({ seen }) => seen.rollout))
+      const seen = Math.max(runtime.seen.rollout, ...present.members.map((each) => each.seen.rollout))
       return changeRollout((document) => {
-        const id = 1 + Math.max(seen, document?.id ?? 0)
-        if (id > MAX_ID) throw new DeckError('not-possible', `A member has seen rollout ${id - 1} of the fleet, and none may be higher: whoever wrote that number can write to the fleet. Stop the members, remove fleet.json from their data folders, and start them`)
-        const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() }, silentIn(document, { members, isComplete }))
-        checkForgotten(document, members)
+        const id = nextId(Math.max(seen, document?.id ?? 0))
+        const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() }, silentIn(document, present))
+        checkForgotten(document, present.members)
         return next
       })
     },
@@ -144,7 +182,7 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
         if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
         checkForgotten(document, present.members)
         const by = { at: isoNow(), actor }
-        // Whoever is silent for a moment is waited for, up to the deadline, which holds the rollout.
+        // Any other command waits for a silent member until the deadline, which holds the rollout.
         const isGivingUp = order === 'resume' || document.state === 'held'
         return giveUp(steerRollout(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
       })
@@ -187,17 +225,20 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     return document
   }
 
-  /** @param {import('./presence.js').Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
+  /** @param {Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
   function statusOf (members, rollout) {
     return { name: options.name, member, nats: reachOf(nats.state), problem: nameProblem ?? presence.problem, members, rollout, outbox: outbox.state }
   }
 
-  /** Connected, and not heard of the rollout yet: nobody is to believe that there is none. @param {import('./nats-connection.js').Presence} state @returns {import('./nats-connection.js').Presence} */
+  /**
+   * Until the rollout has been read the fleet counts as out of reach: else it would look as if there were none.
+   * @param {import('./nats-connection.js').Presence} state @returns {import('./nats-connection.js').Presence}
+   */
   function reachOf (state) {
     return state.isConnected && !runtime.isKnown ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' } : state
   }
 
-  /** @returns {import('./member-status.js').Word} */
+  /** @returns {import('./member-status.js').MemberStatus} */
   function describeDeck () {
     const snapshot = deck.snapshot()
     const { app, release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
@@ -217,7 +258,13 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
       health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${count(notices, 'notice')}` },
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sumOf), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highestOf) },
       openCrashes: countOpen(deck.crashes),
-      rollout: rollout && { id: rollout.id, kind: rollout.kind, state: rollout.state, replaced: rollout.progress.replaced, total: rollout.progress.total },
+      rollout: rollout && {
+        id: rollout.id,
+        kind: rollout.kind,
+        state: rollout.state,
+        replaced: rollout.progress.replaced,
+        total: rollout.progress.total
+      },
       turnOf: runtime.task?.fleet ?? null,
       url,
       accept: options.accept,
@@ -231,11 +278,12 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   }
 
   /** @param {import('./nats-connection.js').Presence} state */
-  function onEngine ({ isConnected, problem }) {
+  function onNatsState ({ isConnected, problem }) {
     if (!isConnected) runtime.away()
     if (isConnected === wasConnected) return
     wasConnected = isConnected
-    publishEvent(isConnected ? 'fleet.connected' : 'fleet.away', isConnected ? `connected to the fleet ${options.name} as ${member}` : `the fleet ${options.name} is out of reach: ${problem}`)
+    if (isConnected) publishEvent('fleet.connected', `connected to the fleet ${options.name} as ${member}`)
+    else publishEvent('fleet.away', `the fleet ${options.name} is out of reach: ${problem}`)
   }
 
   /** @param {string | null} problem */
@@ -246,7 +294,10 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     if (problem) publishEvent('fleet.name-taken', problem)
   }
 
-  /** What this member has made of the rollout, where that is not about one turn alone. @param {FleetRollout} document @param {FleetRollout | null} before */
+  /**
+   * Only the member that wrote a change publishes its events; turns have events of their own deck.
+   * @param {FleetRollout} document @param {FleetRollout | null} before
+   */
   function tellMoments ({ id, kind, timeline }, before) {
     for (const moment of timeline) {
       const { type, actor, message } = moment
@@ -259,9 +310,11 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
   function onEvent ({ type, rollout, release, actor, message, detail }) {
     if (type === 'rollout.succeeded') packages.clean()
     if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
-    if (type === 'rollout.started' && actor === 'guard') runtime.undone({ release: /** @type {{ from?: string } | null} */ (detail)?.from ?? null, reason: message ?? 'it went back by itself' })
+    if (type === 'rollout.started' && actor === 'guard') {
+      runtime.undone({ release: typeof detail?.from === 'string' ? detail.from : null, reason: message ?? 'the guard rolled back' })
+    }
     const { task } = runtime
-    if (task && rollout !== null && rollout === task.rollout && DONE.test(type)) runtime.ended(resultOf({ type, release, message }, task))
+    if (task && rollout !== null && rollout === task.rollout && ENDS.has(type)) runtime.ended(resultOf({ type, release, message }, task))
   }
 
   /** @param {import('./member.js').Memory} memory */
@@ -269,11 +322,11 @@ export function createFleet ({ options, folder, deck, root, version, url, log, s
     try {
       writeJson(file, { home: kept.home, memory })
     } catch (error) {
-      log.warn({ err: error }, 'what this deck has seen of its fleet could not be kept')
+      log.warn({ err: error }, 'cannot write fleet.json')
     }
   }
 
-  /** What others can bring about is no way to fill the history of this deck. @param {string} type @param {string} message @param {string} [actor] */
+  /** @param {string} type @param {string} message @param {string} [actor] */
   function publishEvent (type, message, actor = 'system') {
     if (actor !== 'system' || waitMs() === 0) deck.events.publish({ type, actor, message })
   }
@@ -289,16 +342,34 @@ function labelsText (labels = {}) {
 }
 
 /**
- * Nobody is to begin beside whoever is in a turn that no document tells of.
- * @param {FleetRollout | null} document @param {import('./presence.js').Member[]} members @throws {DeckError} rollout-running
+ * @param {Member[]} members @param {Record<string, string>} [only]
+ * @throws {DeckError} not-found: there are none; forbidden: one of them does not take part in rollouts
  */
-function checkForgotten (document, members) {
-  const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
-  if (busy.length > 0) throw new DeckError('rollout-running', `In a turn of a rollout that NATS has forgotten: ${busy.join(', ')}`)
+function checkAccepting (members, only) {
+  if (members.length === 0) throw new DeckError('not-found', `only: expected labels of an online member, received ${labelsText(only)}`)
+  const closed = members.filter(({ accept }) => accept !== 'operate')
+  if (closed.length === 0) return
+  throw new DeckError('forbidden', `${closed.map(({ member }) => member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
+}
+
+/** @param {number} highest  that anybody has seen @returns {number} @throws {DeckError} not-possible */
+function nextId (highest) {
+  if (highest < MAX_ID) return highest + 1
+  const mend = 'Someone with write access to the fleet wrote it. Stop the members, remove fleet.json from their data folders, and start them'
+  throw new DeckError('not-possible', `A member has seen rollout ${highest} of the fleet, the highest possible number. ${mend}`)
 }
 
 /**
- * Those that do not say anything: also who has left for good is in no list any more.
+ * A member that is still in a turn of a rollout that NATS has lost must finish it before another rollout begins.
+ * @param {FleetRollout | null} document @param {Member[]} members @throws {DeckError} rollout-running
+ */
+function checkForgotten (document, members) {
+  const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
+  if (busy.length > 0) throw new DeckError('rollout-running', `Still in a turn of a rollout that NATS has lost: ${busy.join(', ')}`)
+}
+
+/**
+ * A member that has left for good is in no list, so it counts as silent once the list is complete.
  * @param {FleetRollout | null} document @param {Awaited<ReturnType<import('./presence.js').Presence['all']>>} present @returns {string[]}
  */
 function silentIn (document, { members, isComplete }) {
@@ -307,31 +378,36 @@ function silentIn (document, { members, isComplete }) {
 }
 
 /**
- * What the file of this data folder says; where a master ended in the turn, what has become of its own rollout is in its history.
- * @param {any} file @param {Pick<import('./deck-adapter.js').OwnDeck, 'history'>} deck
- * @returns {{ home: string, isNew: boolean, memory: import('./member.js').Memory }} `isNew`: the file does not say its home yet
+ * If the last master ended in its turn, the history knows how its own rollout ended.
+ * @param {{ home?: string, memory?: Partial<import('./member.js').Memory> } | null} file  fleet.json @param {Pick<import('./deck-adapter.js').OwnDeck, 'history'>} deck
+ * @returns {{ home: string, isNew: boolean, memory: import('./member.js').Memory }} `isNew`: the file has no id yet
  */
 function restoreMemory (file, { history }) {
   const memory = { ...NO_MEMORY, ...file?.memory }
   const { task } = memory
   const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
-  if (task && own?.done) task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
+  if (task && own?.done) {
+    task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
+  }
   return { home: file?.home ?? randomUUID(), isNew: !file?.home, memory }
 }
 
-/** @param {import('./deck-adapter.js').OwnStatus['release'] | null} release @returns {import('./member-status.js').Word['code']} */
+/** @param {import('./deck-adapter.js').OwnStatus['release'] | null} release @returns {import('./member-status.js').MemberStatus['code']} */
 function codeOf (release) {
   const { package: itsPackage, git } = release ?? {}
-  return { version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null, commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null }
+  return {
+    version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null,
+    commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null
+  }
 }
 
 /**
  * @param {import('./deck-adapter.js').OwnStatus['workers']} workers @param {'requestsPerSecond' | 'latencyP99Ms'} name @param {(values: number[]) => number} fold
- * @returns {number | null} null: nobody says
+ * @returns {number | null} null: no worker has reported it
  */
 function figureOf (workers, name, fold) {
-  const known = workers.map(({ vitals }) => vitals?.[name]).filter((value) => Number.isFinite(value))
-  return known.length === 0 ? null : fold(/** @type {number[]} */ (known))
+  const known = workers.map(({ vitals }) => vitals?.[name] ?? NaN).filter(Number.isFinite)
+  return known.length === 0 ? null : fold(known)
 }
 
 /** @param {number[]} values */

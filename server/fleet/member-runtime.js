@@ -1,25 +1,33 @@
+import { errorText } from '../errors.js'
 import { createRateLimiter } from './rate-limiter.js'
 import { createMember, reduceMember } from './member.js'
 import { STATES } from './states.js'
 
 /**
  * Does what a member decides about rollouts of its fleet: reads and writes the document, remembers, and has its own deck deploy.
- * @typedef {ReturnType<typeof createMemberRuntime>} MemberRuntime
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
- * @typedef {{ begin: (document: FleetRollout) => Promise<number>, rollBack: (release: string | null, document: FleetRollout) => Promise<number>, abort: (rollout: number, document: FleetRollout) => void, release: () => string | null }} DeckAdapter
- *   `begin`, `rollBack`: resolve with the number of the own rollout; they throw what the deck refuses it with
+ * @typedef {import('./member.js').Command} Command
+ */
+/** @template {Command['type']} T @typedef {Extract<Command, { type: T }>} CommandOf */
+/**
+ * `begin` and `rollBack` resolve with the number of the own rollout and throw what the deck refuses it with.
+ * @typedef {object} DeckAdapter
+ * @property {(document: FleetRollout) => Promise<number>} begin
+ * @property {(release: string | null, document: FleetRollout) => Promise<number>} rollBack
+ * @property {(rollout: number, document: FleetRollout) => void} abort
+ * @property {() => string | null} release
  */
 
-/** As a net under the announcements: one that is lost is not waited for. */
+/** Announcements can be lost, so the version of the document is checked as well. */
 const LOOK_EVERY_MS = 10_000
 const AGAIN_MS = 2000
 const READ_EVERY_MS = 60_000
-/** How long each change is read, once somebody has wanted to know. */
+/** How long each change is read after somebody has asked for the document. */
 const ATTENTIVE_MS = 60_000
 /** A flood of announcements is not read one by one: each may cost 10 ms. */
 const READS = Object.freeze({ burst: 20, everyMs: 100 })
-/** Of a timer. */
-const LONGEST_MS = 2 ** 31 - 1
+/** A timer with a longer time would fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /**
  * @param {object} parts
@@ -36,29 +44,42 @@ const LONGEST_MS = 2 ** 31 - 1
  * @param {() => number} [parts.time]  wall, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
  */
-export function createMemberRuntime ({ rolloutStore, member, boot, memory, remember, deckAdapter, tell, onWritten = () => {}, onDocument = () => {}, now = () => performance.now(), time = Date.now, timers = globalThis }) {
+export function createMemberRuntime ({
+  rolloutStore,
+  member,
+  boot,
+  memory,
+  remember,
+  deckAdapter,
+  tell,
+  onWritten = () => {},
+  onDocument = () => {},
+  now = () => performance.now(),
+  time = Date.now,
+  timers = globalThis
+}) {
   let state = createMember({ member, boot, memory })
-  /** What there is to show, while the next look is under way. @type {FleetRollout | null} */
+  /** @type {FleetRollout | null} */
   let last = null
   let isKnown = false
   let attentiveUntil = -Infinity
-  /** Of NATS's state, when it was last read. @type {number | null} */
+  /** The version of the bucket at the last read. @type {number | null} */
   let version = null
-  /** The newest that was announced. @type {number | null} */
+  /** The newest revision that was announced. @type {number | null} */
   let heard = null
-  /** The newest that came otherwise than by reading. */
+  /** The newest revision that this deck has written. */
   let written = 0
   let readAt = -Infinity
   /** @type {Promise<void> | null} */
   let reading = null
   /** @type {Promise<void> | null} */
   let next = null
-  /** @type {any} */
-  let alarm = null
-  /** @type {any} */
-  let again = null
-  /** @type {any} */
-  let soon = null
+  /** @type {NodeJS.Timeout | undefined} */
+  let alarm
+  /** @type {NodeJS.Timeout | undefined} */
+  let again
+  /** @type {NodeJS.Timeout | undefined} */
+  let soon
   const waitMs = createRateLimiter({ ...READS, now })
   let isClosed = false
   const every = timers.setInterval(checkVersion, LOOK_EVERY_MS)
@@ -68,35 +89,24 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     if (concerns(announcement)) readSoon()
   }, readDocument)
 
-  /** @type {Record<import('./member.js').Command['type'], (command: any) => unknown>} */
-  const DO = {
-    write: writeDocument,
-    remember: (command) => remember(command.memory),
-    begin: ({ document }) => runOwnRollout(() => deckAdapter.begin(document)),
-    'roll-back': ({ release, document }) => runOwnRollout(() => deckAdapter.rollBack(release, document)),
-    abort: abortOwnRollout,
-    read: readDocument,
-    wake: setAlarm
-  }
-
   return {
-    /** As it was last seen; for a while each change will be. @returns {FleetRollout | null} */
+    /** As it was last seen; from now on, for a while, each change is read. @returns {FleetRollout | null} */
     get document () {
       payAttention()
       return last
     },
 
-    /** Whether this master has seen what there is, be it none. */
+    /** Whether this master has read the document, or that there is none. */
     get isKnown () { return isKnown },
 
-    /** As it is now, or as it was last seen where NATS is away. @returns {Promise<FleetRollout | null>} */
+    /** As it is now, or as it was last seen where NATS is out of reach. @returns {Promise<FleetRollout | null>} */
     async newest () {
       payAttention()
       await readDocument()
       return last
     },
 
-    /** What it has seen of all. @returns {{ rollout: number, revision: number }} */
+    /** The newest that it has seen. @returns {{ rollout: number, revision: number }} */
     get seen () { return { rollout: state.memory.rollout, revision: state.memory.revision } },
 
     /** @param {FleetRollout} document @param {number} revision */
@@ -106,19 +116,22 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
       showDocument(document)
     },
 
-    /** NATS has gone. */
+    /** NATS is out of reach. */
     away: () => dispatchInput({ type: 'away' }),
 
-    /** @param {boolean} isOwn  whether its name is its own */
+    /** @param {boolean} isOwn  false: another deck has its name */
     named: (isOwn) => dispatchInput({ type: 'named', isOwn }),
 
     /** @param {import('./member.js').Result} result  of the own rollout that was begun for the fleet */
     ended: (result) => dispatchInput({ type: 'ended', result }),
 
-    /** What it has done for the fleet does not last: its deck goes back by itself. @param {{ release: string | null, reason: string }} what  `release`: that it goes back from */
+    /** The guard of its deck rolls this release of the fleet back. @param {{ release: string | null, reason: string }} what */
     undone: (what) => dispatchInput({ type: 'undone', ...what }),
 
-    /** What it does for the fleet, while it does it. @returns {{ fleet: string, rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null} `fleet`: the uid of its rollout */
+    /**
+     * What it does for the fleet at the moment; `fleet`: the uid of the fleet's rollout.
+     * @returns {{ fleet: string, rollout: number | null, way: 'forward' | 'back', isAborted: boolean } | null}
+     */
     get task () {
       const { task } = state.memory
       return task && task.result === null ? { fleet: task.fleet, rollout: task.rollout, way: task.way, isAborted: state.isAborting } : null
@@ -138,7 +151,7 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     attentiveUntil = now() + ATTENTIVE_MS
   }
 
-  /** With many members most changes concern few of them. @param {import('./rollout-store.js').Announcement} announcement */
+  /** Most changes concern few members, and reading costs each of them. @param {import('./rollout-store.js').Announcement} announcement */
   function concerns ({ id, revision, state: as, due }) {
     const { known, memory: { task } } = state
     if (known === null || known.document.id !== id || known.document.state !== as) return true
@@ -151,13 +164,13 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     const ms = waitMs()
     if (ms === 0) return readDocument()
     soon = timers.setTimeout(() => {
-      soon = null
+      soon = undefined
       readSoon()
     }, ms)
     soon?.unref?.()
   }
 
-  /** What was announced has been read by whom it concerns; what was not, and now and then all of it, is read by all. */
+  /** Reads a change whose announcement was lost, and now and then reads anyway. */
   async function checkVersion () {
     const found = await rolloutStore.version()
     const isHeard = found !== null && (found === version || found === heard)
@@ -166,13 +179,13 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     version = found
   }
 
-  /** So that whoever is late in its turn is seen, without all of many reading all the time. */
+  /** Often enough to notice a member that is late in its turn, and no more: there may be hundreds of readers. */
   function patience () {
     const document = state.known?.document
     return !document || STATES[document.state].done ? Infinity : Math.min(Math.max(document.deadlineMs / 4, LOOK_EVERY_MS), READ_EVERY_MS)
   }
 
-  /** @returns {Promise<void>} whoever asks while one is under way waits for the one after it: that one may have been too early */
+  /** @returns {Promise<void>} a call during a read waits for the next one: the present one may have begun too early */
   function readDocument () {
     if (reading) {
       next ??= reading.then(() => {
@@ -190,13 +203,13 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     const before = written
     const found = await rolloutStore.read()
     if (found.is === 'away') return handleAway()
-    // What was written meanwhile was faster than the answer.
+    // This deck wrote meanwhile, and the answer is older than that.
     if (written !== before && found.value.revision < written) return readOnce()
     dispatchInput({ type: 'seen', ...found.value })
     showDocument(found.value.document)
   }
 
-  /** NATS gives no answer, though it may be connected: as while its servers elect a leader. */
+  /** Also a connected NATS may not answer, for example while its servers elect a leader. */
   function handleAway () {
     dispatchInput({ type: 'away' })
     timers.clearTimeout(again)
@@ -216,12 +229,24 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
     if (isClosed) return
     const turn = reduceMember(state, input, { at: now(), iso: new Date(time()).toISOString(), release: deckAdapter.release() })
     state = turn.state
-    for (const command of turn.commands) DO[command.type](command)
+    for (const command of turn.commands) perform(command)
   }
 
-  /** @param {{ document: FleetRollout, revision: number, news?: import('./member.js').News }} command */
-  async function writeDocument ({ document, revision, news }) {
-    const before = /** @type {FleetRollout} */ (state.known?.document)
+  /** @param {Command} command */
+  function perform (command) {
+    switch (command.type) {
+      case 'write': return writeDocument(command)
+      case 'remember': return remember(command.memory)
+      case 'begin': return runOwnRollout(() => deckAdapter.begin(command.document))
+      case 'roll-back': return runOwnRollout(() => deckAdapter.rollBack(command.release, command.document))
+      case 'abort': return abortOwnRollout(command)
+      case 'read': return readDocument()
+      case 'wake': return setAlarm(command)
+    }
+  }
+
+  /** @param {CommandOf<'write'>} command */
+  async function writeDocument ({ document, before, revision, news }) {
     const told = await rolloutStore.write(document, revision)
     if (told.is === 'away') return handleAway()
     if (told.is === 'refused') return dispatchInput({ type: 'refused' })
@@ -236,25 +261,25 @@ export function createMemberRuntime ({ rolloutStore, member, boot, memory, remem
   async function runOwnRollout (work) {
     try {
       dispatchInput({ type: 'began', rollout: await work() })
-    } catch (/** @type {any} */ error) {
-      dispatchInput({ type: 'ended', result: { state: 'failed', reason: error.message } })
+    } catch (error) {
+      dispatchInput({ type: 'ended', result: { state: 'failed', reason: errorText(error) } })
     }
   }
 
-  /** @param {{ rollout: number, document: FleetRollout }} command */
+  /** @param {CommandOf<'abort'>} command */
   function abortOwnRollout ({ rollout, document }) {
     try {
       deckAdapter.abort(rollout, document)
-    } catch (/** @type {any} */ error) {
-      // It has ended in this moment, which is told by itself.
-      tell('fleet.abort-refused', error.message)
+    } catch (error) {
+      // The rollout has just ended; its end is an input of its own.
+      tell('fleet.abort-refused', errorText(error))
     }
   }
 
-  /** @param {{ ms: number }} command */
+  /** @param {CommandOf<'wake'>} command */
   function setAlarm ({ ms }) {
     timers.clearTimeout(alarm)
-    alarm = timers.setTimeout(() => dispatchInput({ type: 'look' }), Math.min(ms, LONGEST_MS))
+    alarm = timers.setTimeout(() => dispatchInput({ type: 'look' }), Math.min(ms, MAX_TIMER_MS))
     alarm?.unref?.()
   }
 }

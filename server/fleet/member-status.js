@@ -4,8 +4,8 @@ import { parseUntrusted, textUpTo } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
 
 /**
- * What a member says of itself. What comes from elsewhere is hostile: nothing that does not look like this is heard.
- * @typedef {z.infer<typeof MEMBER_STATUS>} Word
+ * The status that a member reports of itself. Anybody with access to NATS can write one, so another shape is ignored.
+ * @typedef {z.infer<typeof MEMBER_STATUS>} MemberStatus
  */
 
 const MAX_BYTES = 16 * 1024
@@ -23,7 +23,8 @@ export const MEMBER_STATUS = z.object({
   labels: z.record(z.string().regex(LABEL_NAME), textUpTo(200)),
   release: textUpTo(50).nullable(),
   // Members of an earlier version do not say it.
-  code: z.object({ version: textUpTo(100).nullable(), commit: textUpTo(50).nullable() }).nullable().default(null).describe('what it runs: each deck numbers its releases for itself'),
+  code: z.object({ version: textUpTo(100).nullable(), commit: textUpTo(50).nullable() })
+    .nullable().default(null).describe('what it runs, since each deck numbers its own releases'),
   workers: z.object({ ready: count, desired: count }),
   health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: textUpTo(500) }),
   vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),
@@ -35,8 +36,8 @@ export const MEMBER_STATUS = z.object({
   seen: z.object({ rollout: count.max(MAX_ID), revision: count }).describe('the newest rollout of the fleet that it knows')
 })
 
-/** @param {import('@nats-io/kv').KvEntry} entry @returns {Word | null} null: it is no word of a member */
+/** @param {import('@nats-io/kv').KvEntry} entry @returns {MemberStatus | null} null: it is none, or of another member */
 export function readMemberStatus (entry) {
-  const word = entry.length > MAX_BYTES ? null : parseUntrusted(MEMBER_STATUS, () => entry.json())
-  return word?.member === entry.key ? word : null
+  const status = entry.length > MAX_BYTES ? null : parseUntrusted(MEMBER_STATUS, () => entry.json())
+  return status?.member === entry.key ? status : null
 }

@@ -3,59 +3,75 @@ import { STATES } from './states.js'
 import { nextTurn } from './turn.js'
 
 /**
- * What one member does about the rollouts of its fleet: state and input in, state and commands out. It changes the document
- * by `write` alone, which NATS refuses where another one was faster; then the document comes again, and it decides anew.
- * Nothing of its own begins but by what it has seen written.
+ * Decides what one member does about the rollouts of its fleet: state and input in, state and commands out. It changes the
+ * document by `write` alone. NATS refuses that if another member was faster; then it reads the document and decides again. It
+ * begins a rollout of its own only after it has seen in the document that its turn has begun.
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
+ * @typedef {{ document: FleetRollout, revision: number }} Known
  *
- * What outlives this master, and NATS's memory.
+ * What outlives this master, and what NATS may lose.
  * @typedef {object} Memory
  * @property {number} rollout  the newest that it has seen, 0: none
- * @property {number} revision  of that, the highest
+ * @property {number} revision  the highest of that rollout that it has seen
  * @property {Task | null} task  the last one that it has begun
  *
  * @typedef {object} Task
- * @property {string} fleet  the rollout of the fleet, by its uid
+ * @property {string} fleet  the uid of the fleet's rollout
  * @property {'forward' | 'back'} way
  * @property {number | null} rollout  its own; null: not begun yet
  * @property {string | null} from  the release before it
- * @property {Result | null} result  that is perhaps not written yet; null: it is not over
+ * @property {Result | null} result  which may not be in the document yet; null: it is not over
  *
- * @typedef {{ state: 'succeeded' | 'failed' | 'reverted', to?: string | null, reason?: string | null, isUndone?: boolean }} Result `isUndone`: it had succeeded before
+ * @typedef {{ state: 'succeeded' | 'failed' | 'reverted', to?: string | null, reason?: string | null, isUndone?: boolean }} Result `isUndone`: it had succeeded
  *
  * @typedef {object} State
  * @property {string} member
- * @property {string} boot  of this master
+ * @property {string} boot  identifies this master
  * @property {Memory} memory
- * @property {{ document: FleetRollout, revision: number } | null} known
- * @property {boolean} isAway  NATS cannot be asked
- * @property {boolean} isNamesake  its name is that of another deck, whose turns are meant
- * @property {number} backSince  when it could be asked again
+ * @property {Known | null} known
+ * @property {boolean} isAway  NATS is out of reach
+ * @property {boolean} isNamesake  another deck has its name, and the turns of that name
+ * @property {number} backSince  when NATS was last reached again
  * @property {boolean} isWriting
  * @property {boolean} isAborting
- * @property {Record<string, { state: string, at: number }>} seen  when each turn came to be as it is, by this member's monotonic clock, ms
- * @property {number} restSince  since when nobody is in a turn
- *
- * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number } | { type: 'away' } | { type: 'named', isOwn: boolean } | { type: 'written', document: FleetRollout, revision: number } | { type: 'refused' }
- *   | { type: 'began', rollout: number } | { type: 'ended', result: Result } | { type: 'undone', release: string | null, reason: string } | { type: 'look' }} Input
- *   `undone`: its deck takes that release back by itself; `refused`: also where nobody knows what became of it
- *
- * @typedef {{ type: 'write', document: FleetRollout, revision: number, news?: News } | { type: 'remember', memory: Memory } | { type: 'begin', document: FleetRollout }
- *   | { type: 'roll-back', release: string | null, document: FleetRollout } | { type: 'abort', rollout: number, document: FleetRollout } | { type: 'read' } | { type: 'wake', ms: number }} Command
- *   `news`: told once NATS has taken it; an answer that was late is no truth
+ * @property {Record<string, { state: string, at: number }>} seen  when this member saw each turn change, by its monotonic clock, ms
+ * @property {number} restSince  since when no member is in its turn
+ */
+/**
+ * `refused`: another member was faster, or the answer was lost; `undone`: the guard of its deck rolls that release back.
+ * @typedef {{ type: 'seen', document: FleetRollout | null, revision: number }
+ *   | { type: 'away' }
+ *   | { type: 'named', isOwn: boolean }
+ *   | { type: 'written', document: FleetRollout, revision: number }
+ *   | { type: 'refused' }
+ *   | { type: 'began', rollout: number }
+ *   | { type: 'ended', result: Result }
+ *   | { type: 'undone', release: string | null, reason: string }
+ *   | { type: 'look' }} Input
+ */
+/**
+ * `before`: the document that it was made from; `news`: an event to publish once NATS has taken the document.
+ * @typedef {{ type: 'write', document: FleetRollout, before: FleetRollout, revision: number, news?: News }
+ *   | { type: 'remember', memory: Memory }
+ *   | { type: 'begin', document: FleetRollout }
+ *   | { type: 'roll-back', release: string | null, document: FleetRollout }
+ *   | { type: 'abort', rollout: number, document: FleetRollout }
+ *   | { type: 'read' }
+ *   | { type: 'wake', ms: number }} Command
  * @typedef {{ event: string, message: string }} News
- *
- * @typedef {{ at: number, iso: string, release: string | null }} Now  `at`: monotonic, ms; `iso`: wall; `release`: that this member runs
+ * @typedef {{ at: number, iso: string, release: string | null }} Now  `at`: monotonic, ms; `iso`: wall; `release`: what this member runs
  */
 
-/** a NATS server that is back may have forgotten: whoever knows more has this long to say so. */
+/** A NATS server may come back with old data: members that know more have this long to say so. */
 const SETTLE_MS = 2000
 
 /** @type {Readonly<Memory>} */
 export const NO_MEMORY = Object.freeze({ rollout: 0, revision: 0, task: null })
 
-/** What a master before this one has not brought to its end. @type {Readonly<Result>} */
+/** @type {Readonly<Result>} */
 const LOST = Object.freeze({ state: 'failed', reason: 'its master ended in its turn' })
+/** @type {Readonly<Result>} */
+const NOT_DEPLOYED = Object.freeze({ state: 'reverted', reason: null })
 
 /** @param {{ member: string, boot: string, memory?: Memory }} start @returns {State} */
 export function createMember ({ member, boot, memory = NO_MEMORY }) {
@@ -71,41 +87,55 @@ export function createMember ({ member, boot, memory = NO_MEMORY }) {
 export function reduceMember (before, input, now) {
   /** @type {Command[]} */
   const commands = []
-  const state = INPUTS[input.type]({ ...before }, /** @type {any} */ (input), { now, commands })
-  const after = state.isAway || state.isNamesake || state.isWriting || !state.known ? state : decideNext(state, { now, commands })
+  const turn = { now, commands }
+  const state = takeInput(before, input, turn)
+  const after = state.isAway || state.isNamesake || state.isWriting || !isKnowing(state) ? state : decideNext(state, turn)
   if (after.memory !== before.memory) commands.unshift({ type: 'remember', memory: after.memory })
   return { state: after, commands }
 }
 
 /** @typedef {{ now: Now, commands: Command[] }} Turn */
+/** @typedef {State & { known: Known }} KnowingState */
 
-/** @type {Readonly<Record<Input['type'], (state: State, input: any, turn: Turn) => State>>} */
-const INPUTS = Object.freeze({
-  seen: (state, { document, revision }, { now }) => {
-    const back = state.isAway ? { isAway: false, backSince: now.at } : {}
-    if (document === null) return { ...state, ...back, known: null }
-    if (state.known && state.known.document.id === document.id && revision < state.known.revision && revision >= state.memory.revision) return { ...state, ...back }
-    return { ...state, ...back, known: { document, revision }, ...noteTurnTimes(state, document, now) }
-  },
-  named: (state, { isOwn }) => ({ ...state, isNamesake: !isOwn }),
-  away: (state) => ({ ...state, isAway: true, isWriting: false }),
-  written: (state, input, turn) => INPUTS.seen({ ...state, isWriting: false }, input, turn),
-  refused: (state, _, { commands }) => {
-    commands.push({ type: 'read' })
-    return { ...state, isWriting: false, known: null }
-  },
-  began: (state, { rollout }) => withTask(state, { rollout }),
-  ended: (state, { result }) => ({ ...withTask(state, { result }), isAborting: false }),
-  undone: (state, { release, reason }) => hasBrought(state.memory.task, release) ? withTask(state, { result: { state: 'failed', to: null, reason, isUndone: true } }) : state,
-  look: (state) => state
-})
+/** @param {State} state @returns {state is KnowingState} */
+function isKnowing (state) {
+  return state.known !== null
+}
 
-/** Somebody may have deployed another one since. @param {Task | null} task @param {string | null} release */
-function hasBrought (task, release) {
+/** @param {State} state @param {Input} input @param {Turn} turn @returns {State} */
+function takeInput (state, input, { now, commands }) {
+  switch (input.type) {
+    case 'seen': return noteDocument(state, input, now)
+    case 'written': return noteDocument({ ...state, isWriting: false }, input, now)
+    case 'named': return { ...state, isNamesake: !input.isOwn }
+    case 'away': return { ...state, isAway: true, isWriting: false }
+    case 'began': return withTask(state, { rollout: input.rollout })
+    case 'ended': return { ...withTask(state, { result: input.result }), isAborting: false }
+    case 'undone':
+      if (!hasDeployed(state.memory.task, input.release)) return state
+      return withTask(state, { result: { state: 'failed', to: null, reason: input.reason, isUndone: true } })
+    case 'refused':
+      commands.push({ type: 'read' })
+      return { ...state, isWriting: false, known: null }
+    case 'look': return state
+  }
+}
+
+/** @param {State} state @param {{ document: FleetRollout | null, revision: number }} input @param {Now} now @returns {State} */
+function noteDocument (state, { document, revision }, now) {
+  const { known, memory } = state
+  const back = state.isAway ? { isAway: false, backSince: now.at } : {}
+  if (document === null) return { ...state, ...back, known: null }
+  const isOlder = known?.document.id === document.id && revision < known.revision && revision >= memory.revision
+  return isOlder ? { ...state, ...back } : { ...state, ...back, known: { document, revision }, ...noteTurnTimes(state, document, now) }
+}
+
+/** False if somebody has deployed another release since. @param {Task | null} task @param {string | null} release */
+function hasDeployed (task, release) {
   return task?.way === 'forward' && task.result?.state === 'succeeded' && task.result.to === release
 }
 
-/** Ages are by arrival. @param {State} state @param {FleetRollout} document @param {Now} now */
+/** Times are those at which a change arrived here, as the clocks of hosts differ. @param {State} state @param {FleetRollout} document @param {Now} now */
 function noteTurnTimes (state, document, { at }) {
   const isSame = state.known?.document.id === document.id
   const seen = Object.fromEntries(Object.entries(document.turns).map(([member, turn]) => {
@@ -122,18 +152,18 @@ function isAtRest (document) {
   return !Object.values(document.turns).some(isUnderWay)
 }
 
-/** @param {FleetRollout | undefined} document how many turns are over */
+/** @param {FleetRollout | undefined} document */
 function countEnded (document) {
   return document ? Object.values(document.turns).filter(({ state }) => state !== 'pending').length : 0
 }
 
-/** @param {State} state @param {Turn} turn @returns {State} */
+/** @param {KnowingState} state @param {Turn} turn @returns {State} */
 function decideNext (state, turn) {
-  const { document, revision } = /** @type {NonNullable<State['known']>} */ (state.known)
-  const { memory } = state
+  const { memory, known: { document, revision } } = state
   if (document.id < memory.rollout || (document.id === memory.rollout && revision < memory.revision)) return handleForgotten(state, turn)
-  const kept = document.id === memory.rollout && revision === memory.revision ? state : { ...state, memory: { ...memory, rollout: document.id, revision } }
-  // Whoever is in no turn sees all the same who is late.
+  const isSame = document.id === memory.rollout && revision === memory.revision
+  const kept = isSame ? state : withMemory(state, { rollout: document.id, revision })
+  // A member without a turn in this rollout can hold it too, if another one is late.
   if (!document.turns[state.member]) return takeNextStep(kept, turn)
   const truth = restoreOwnTurn(kept)
   if (truth) return writeDocument(kept, truth, turn)
@@ -141,87 +171,86 @@ function decideNext (state, turn) {
 }
 
 /**
- * NATS has come back with less than it knew, as out of a backup: who has done what is not known any more.
- * @param {State} state @param {Turn} turn @returns {State}
+ * NATS has older data than this member has seen, for example from a backup. Nobody knows what the others have done since.
+ * @param {KnowingState} state @param {Turn} turn @returns {State}
  */
 function handleForgotten (state, turn) {
-  const { document, revision } = /** @type {NonNullable<State['known']>} */ (state.known)
-  const { memory } = state
+  const { member, memory, known: { document, revision } } = state
   const truth = restoreOwnTurn(state)
   if (STATES[document.state].done) {
-    const accepted = document.id === memory.rollout ? { ...state, memory: { ...memory, revision } } : state
+    const accepted = document.id === memory.rollout ? withMemory(state, { revision }) : state
     return truth ? writeDocument(accepted, truth, turn) : accepted
   }
-  const reason = `NATS has forgotten what it knew: it has rollout ${document.id} at revision ${revision}, and ${state.member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
-  return writeDocument(state, holdRollout(truth ?? document, { at: turn.now.iso, reason, member: state.member }), turn, { event: 'fleet.forgotten', message: reason })
+  const has = `it has rollout ${document.id} at revision ${revision}`
+  const reason = `NATS has lost data: ${has}, but ${member} has seen rollout ${memory.rollout} at revision ${memory.revision}`
+  const held = holdRollout(truth ?? document, { at: turn.now.iso, reason, member })
+  return writeDocument(state, held, turn, { event: 'fleet.forgotten', message: reason })
 }
 
-/** @param {State} state @returns {FleetRollout | null} the document with the turn that this member is in, where it does not say so any more */
-function restoreOwnTurn ({ member, boot, known, memory: { task } }) {
-  const { document } = /** @type {NonNullable<State['known']>} */ (known)
+/** @param {KnowingState} state @returns {FleetRollout | null} the document with the turn that this member is in, if it no longer says so */
+function restoreOwnTurn ({ member, boot, known: { document }, memory: { task } }) {
   if (task === null || task.result !== null || task.fleet !== document.uid || !document.turns[member]) return null
   const state = STATE_OF_TASK[task.way]
-  return PLACES[document.turns[member].state] < PLACES[state] ? restoreTurn(document, member, { state, boot, rollout: task.rollout, from: task.from }) : null
+  if (PLACES[document.turns[member].state] >= PLACES[state]) return null
+  return restoreTurn(document, member, { state, boot, rollout: task.rollout, from: task.from })
 }
 
-/** How far a turn has come; one that went back has gone through all of them. @type {Readonly<Record<import('./rollout.js').TurnState, number>>} */
+/** How far a turn has come: its state changes to a higher place alone. @type {Readonly<Record<import('./rollout.js').TurnState, number>>} */
 const PLACES = Object.freeze({ pending: 0, skipped: 0, running: 1, succeeded: 2, reverting: 3, failed: 4, reverted: 4 })
-const STATE_OF_TASK = Object.freeze({ forward: /** @type {const} */ ('running'), back: /** @type {const} */ ('reverting') })
+/** @type {Readonly<Record<Task['way'], 'running' | 'reverting'>>} */
+const STATE_OF_TASK = Object.freeze({ forward: 'running', back: 'reverting' })
 const PLACE_OF_RESULT = Object.freeze({ forward: PLACES.succeeded, back: PLACES.reverted })
 
 /**
- * What has become of the last task, where the document does not say so yet, or any more.
- * @param {State} state @param {Turn} turn @returns {State | null}
+ * Writes the result of the last task if the document does not have it yet, or has lost it.
+ * @param {KnowingState} state @param {Turn} turn @returns {State | null}
  */
 function reportResult (state, turn) {
-  const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
-  const { task } = state.memory
-  const own = document.turns[state.member]
+  const { member, memory: { task }, known: { document } } = state
+  const own = document.turns[member]
   if (!task?.result || task.fleet !== document.uid) return null
   const { isUndone, ...result } = task.result
   const at = turn.now.iso
-  if (isUndone && own.state === 'succeeded') return writeDocument(state, undoTurn(document, state.member, { at, reason: String(result.reason) }), turn)
+  if (isUndone && own.state === 'succeeded') return writeDocument(state, undoTurn(document, member, { at, reason: String(result.reason) }), turn)
   const isGivenUp = own.state === 'failed' && own.rollout === null && task.rollout !== null
-  return PLACES[own.state] >= PLACE_OF_RESULT[task.way] && !isGivenUp ? null : writeDocument(state, finishTurn(document, state.member, { at, rollout: task.rollout, ...result }), turn)
+  if (PLACES[own.state] >= PLACE_OF_RESULT[task.way] && !isGivenUp) return null
+  return writeDocument(state, finishTurn(document, member, { at, rollout: task.rollout, ...result }), turn)
 }
 
 /**
- * A turn that the document says is under way: it begins here, once; and one that a master before this one has begun and not
- * finished is over.
- * @param {State} state @param {Turn} turn @returns {State | null}
+ * Begins, once, the turn that the document says is under way. A turn that an earlier master began and did not finish has
+ * failed.
+ * @param {KnowingState} state @param {Turn} turn @returns {State | null}
  */
-function resumeTurn (state, { now, commands }) {
-  const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
+function resumeTurn (state, turn) {
+  const { document } = state.known
   const own = document.turns[state.member]
   if (!isUnderWay(own)) return null
   const way = own.state === 'running' ? 'forward' : 'back'
   const { task: last } = state.memory
   const isBegun = last !== null && last.fleet === document.uid && last.way === way
-  if (own.boot !== state.boot) {
-    const lost = /** @type {Task} */ ({ fleet: document.uid, way, rollout: isBegun ? last.rollout : null, from: own.from, result: LOST })
-    return reportResult({ ...state, memory: { ...state.memory, task: lost } }, { now, commands })
-  }
+  /** @type {Task} */
+  const task = { fleet: document.uid, way, rollout: null, from: own.from, result: null }
+  if (own.boot !== state.boot) return reportResult(withMemory(state, { task: { ...task, rollout: isBegun ? last.rollout : null, result: LOST } }), turn)
   if (isBegun) return null
-  const task = /** @type {Task} */ ({ fleet: document.uid, way, rollout: null, from: own.from, result: null })
-  // Meanwhile all go back: there is nothing to take back here.
-  if (way === 'forward' && document.state === 'rolling-back') return reportResult({ ...state, memory: { ...state.memory, task: { ...task, result: { state: 'reverted', reason: null } } } }, { now, commands })
-  const begun = { ...state, memory: { ...state.memory, task } }
-  commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'roll-back', release: own.from, document })
-  return begun
+  // All roll back by now, and this member has not deployed anything yet.
+  if (way === 'forward' && document.state === 'rolling-back') return reportResult(withMemory(state, { task: { ...task, result: NOT_DEPLOYED } }), turn)
+  turn.commands.push(way === 'forward' ? { type: 'begin', document } : { type: 'roll-back', release: own.from, document })
+  return withMemory(state, { task })
 }
 
-/** Its own rollout goes back with all others. @param {State} state @param {Turn} turn @returns {State | null} */
+/** All roll back, so the rollout that runs here is aborted. @param {KnowingState} state @param {Turn} turn @returns {State | null} */
 function abortOwnRollout (state, { commands }) {
-  const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
-  const { task } = state.memory
-  if (document.state !== 'rolling-back' || document.turns[state.member].state !== 'running' || !task || task.rollout === null || state.isAborting) return null
+  const { member, isAborting, memory: { task }, known: { document } } = state
+  if (document.state !== 'rolling-back' || document.turns[member].state !== 'running') return null
+  if (!task || task.rollout === null || isAborting) return null
   commands.push({ type: 'abort', rollout: task.rollout, document })
   return { ...state, isAborting: true }
 }
 
-/** @param {State} state @param {Turn} turn @returns {State} */
+/** @param {KnowingState} state @param {Turn} turn @returns {State} */
 function takeNextStep (state, turn) {
-  const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
+  const { document } = state.known
   const { at, iso } = turn.now
   const next = nextTurn(document, state.member, { restMs: at - state.restSince, turnMs: (member) => at - (state.seen[member]?.at ?? at) })
   if (next.type === 'wait') turn.commands.push({ type: 'wake', ms: next.ms })
@@ -230,29 +259,35 @@ function takeNextStep (state, turn) {
   return state
 }
 
-/** @param {State} state @param {Turn} turn @returns {State} */
+/** @param {KnowingState} state @param {Turn} turn @returns {State} */
 function takeOwnTurn (state, turn) {
-  const { document } = /** @type {NonNullable<State['known']>} */ (state.known)
+  const { document } = state.known
   const { at, iso, release } = turn.now
-  // It is in a turn of a rollout that NATS has forgotten.
+  // It is still in a turn of a rollout that NATS has lost.
   if (state.memory.task?.result === null) return state
   const settleMs = SETTLE_MS - (at - state.backSince)
   if (settleMs > 0) {
     turn.commands.push({ type: 'wake', ms: settleMs })
     return state
   }
-  return writeDocument(state, takeTurn(document, state.member, { at: iso, boot: state.boot, ...(document.state === 'running' && { from: release }) }), turn)
+  const from = document.state === 'running' ? { from: release } : {}
+  return writeDocument(state, takeTurn(document, state.member, { at: iso, boot: state.boot, ...from }), turn)
 }
 
-/** @param {State} state @param {FleetRollout} document @param {Turn} turn @param {News} [news] @returns {State} */
+/** @param {KnowingState} state @param {FleetRollout} document @param {Turn} turn @param {News} [news] @returns {State} */
 function writeDocument (state, document, { commands }, news) {
-  const { revision } = /** @type {NonNullable<State['known']>} */ (state.known)
-  commands.push({ type: 'write', document, revision, ...(news && { news }) })
+  const { document: before, revision } = state.known
+  commands.push({ type: 'write', document, before, revision, ...(news && { news }) })
   return { ...state, isWriting: true }
+}
+
+/** @template {State} S @param {S} state @param {Partial<Memory>} changes @returns {S} */
+function withMemory (state, changes) {
+  return { ...state, memory: { ...state.memory, ...changes } }
 }
 
 /** @param {State} state @param {Partial<Task>} changes @returns {State} */
 function withTask (state, changes) {
-  const { memory } = state
-  return memory.task ? { ...state, memory: { ...memory, task: { ...memory.task, ...changes } } } : state
+  const { task } = state.memory
+  return task ? withMemory(state, { task: { ...task, ...changes } }) : state
 }

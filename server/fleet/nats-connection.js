@@ -1,30 +1,33 @@
 import { readFileSync } from 'node:fs'
-import { DeckError } from '../errors.js'
+import { DeckError, errorText } from '../errors.js'
 import { makeEventStream } from './event-stream.js'
 import { probeServers } from './server-probe.js'
-import { isMissing, makeReplicated } from './streams.js'
+import { isMissing, makeReplicated, natsCode } from './streams.js'
 
 /**
- * NATS JetStream, as a fleet needs it: two buckets, a stream, questions and answers. It connects for ever and waits for nobody;
- * whatever cannot be done at the moment is answered with `away`, and throws nothing.
+ * Connects a fleet to NATS JetStream: two buckets, a stream, questions and answers. It tries to connect for ever. While NATS is
+ * out of reach its calls answer `away` at once and throw nothing.
  * @typedef {ReturnType<typeof createNatsConnection>} Connection
  * @typedef {{ servers: readonly string[], name: string, token?: string, credentials?: string, tls: { ca?: string, cert?: string, key?: string } }} FleetOptions
- * @typedef {{ isConnected: boolean, since: string, server: string | null, problem: string | null }} Presence  `since`: as it is now; `problem`: why it is away, or what went wrong last
+ * @typedef {{ isConnected: boolean, since: string, server: string | null, problem: string | null }} Presence
+ *   `since`: when `isConnected` changed; `problem`: why NATS is out of reach, or what failed last
  * @typedef {{ is: 'written', revision: number } | { is: 'refused' } | { is: 'away', reason: string }} Written
+ * @typedef {import('@nats-io/transport-node').NatsConnection} NatsConnection
  */
+/** @template T @typedef {{ is: 'done', value: T } | { is: 'away', reason: string }} Outcome */
 
-/** How long a member counts as there after its last word. */
+/** A member is silent if it has not reported for this time. */
 export const SILENT_AFTER_MS = 15_000
-/** After which one that is silent is forgotten. */
+/** NATS removes the report of a silent member after this time. */
 const FORGET_AFTER_MS = 7 * 24 * 60 * 60_000
-/** An answer that a change of leaders has lost is waited for no longer; where each message takes seconds, as many times there and back. */
+/** A change of leaders can lose an answer. On a slow network a call may take as long as some round trips. */
 const CALL_WITHIN_MS = 3000
 const ROUND_TRIPS = 4
 const MAX_CALL_MS = 60_000
-/** Of one server, after which the next one is tried: enough where each message takes five seconds. */
+/** Enough for a network on which each message takes five seconds. */
 const CONNECT_WITHIN_MS = 20_000
 const RETRY_MS = 1000
-/** After a loss: another server may be there. */
+/** The first retry is early, since another server may take over at once. */
 const FIRST_RETRY_MS = 250
 const STEADY_MS = 5000
 const RENEW_MS = 5000
@@ -33,12 +36,11 @@ const PING_MS = 10_000
 const MAX_RETRY_MS = 2000
 const OPEN_WITHIN_MS = 3000
 const MAX_OPEN_MS = 120_000
-/** Of 10071: wrong last sequence. */
+/** The code of JetStream for "wrong last sequence". */
 const WRONG_REVISION = 10071
 
 /**
- * What could not be done, for somebody who waits for it.
- * @template T @param {{ is: 'done', value: T } | { is: 'away', reason: string }} outcome @returns {T} @throws {DeckError} fleet-away
+ * @template T @param {Outcome<T>} outcome @returns {T} @throws {DeckError} fleet-away
  */
 export function valueOrThrow (outcome) {
   if (outcome.is === 'away') throw outOfReach(outcome.reason)
@@ -66,25 +68,25 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   let state = { isConnected: false, since: isoNow(), server: null, problem: 'not connected yet' }
   /** @type {Open | null} */
   let open = null
-  /** @type {import('@nats-io/transport-node').NatsConnection | null} */
+  /** @type {NatsConnection | null} */
   let connection = null
   const closing = new AbortController()
-  /** Also those of its cluster that a server has told of. */
+  /** Servers can name others of their cluster, which are added here. */
   const servers = new Set(options.servers)
-  /** Which greet, and then do not let it in: the others have their turn first. @type {Set<string>} */
+  /** Servers that refused the last connection: the others are tried first. @type {Set<string>} */
   const refusing = new Set()
   /** @type {Promise<void>} */
   let beginning = Promise.resolve()
   let renew = () => {}
   let renewedAt = -Infinity
   let callMs = CALL_WITHIN_MS
-  /** What is set up anew with each connection, and how that ends. @type {Map<Use, () => void>} */
+  /** What is set up with each connection, and how to end it. @type {Map<Use, () => void>} */
   const users = new Map()
-  /** Those who wait for an answer: with the connection it is lost. @type {Set<(error: Error) => void>} */
+  /** Rejects the open calls: their answers are lost with the connection. @type {Set<(error: Error) => void>} */
   const waiting = new Set()
 
   return {
-    /** As it is. @returns {Presence} */
+    /** @returns {Presence} */
     get state () { return state },
 
     start () { keepConnected() },
@@ -96,35 +98,35 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     },
 
     /**
-     * Of calls that have limits of their own. One whose connection is lost may have been done all the same, and goes on by itself.
-     * @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>}
+     * Does work whose calls have limits of their own. If the connection is lost, the work may have been done nevertheless.
+     * @template T @param {(open: Open) => Promise<T>} work @returns {Promise<Outcome<T>>}
      */
     attempt: attemptWork,
 
-    /** The same, of one call, which is given up after `callMs`. @template T @param {(open: Open) => Promise<T>} work @returns {ReturnType<typeof attemptWork<T>>} */
+    /** As `attempt` for one call, which is given up after `callMs`. @template T @param {(open: Open) => Promise<T>} work @returns {Promise<Outcome<T>>} */
     call: (work) => attemptWork((opened) => inTime(work(opened))),
 
-    /** How long one call is waited for at the moment. */
+    /** The limit of one call. */
     get callMs () { return callMs },
 
-    /** @param {string} bucket @param {string} key @param {unknown} value @param {number} revision  0: it is not there yet @returns {Promise<Written>} */
+    /** @param {'members' | 'state'} bucket @param {string} key @param {unknown} value @param {number} revision  0: a new key @returns {Promise<Written>} */
     async write (bucket, key, value, revision) {
       if (!open) return { is: 'away', reason: String(state.problem) }
       try {
         const data = JSON.stringify(value)
-        const kv = bucket === 'members' ? open.members : open.state
+        const kv = open[bucket]
         return { is: 'written', revision: await inTime(revision === 0 ? kv.create(key, data) : kv.update(key, data, revision, MAX_CALL_MS)) }
-      } catch (/** @type {any} */ error) {
+      } catch (error) {
         return isRefusal(error) ? { is: 'refused' } : reportAway(renewIfGone(error))
       }
     },
 
-    /** To whoever listens at the moment; lost where nobody can be reached. @param {string} subject  below that of the fleet @param {unknown} value */
+    /** Only members that listen at the moment get it. @param {string} subject  below that of the fleet @param {unknown} value */
     say (subject, value) {
       try {
         open?.connection.publish(`${open.names.subject}.${subject}`, JSON.stringify(value))
       } catch {
-        // The connection has been closed in between.
+        // The connection has just been closed.
       }
     },
 
@@ -135,30 +137,38 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     }
   }
 
-  /** Each connection is a new one: the client would go on with a server that hangs. */
+  /** It never lets the client reconnect: the client would stay with a server that hangs. */
   async function keepConnected () {
     const client = await load()
     for (let delayMs = FIRST_RETRY_MS; !closing.signal.aborted; delayMs = Math.min(2 * delayMs, MAX_RETRY_MS)) {
       try {
         const server = await nextServer()
         refusing.add(server)
-        connection = await client.connect({ ...connectOptions(client, options), servers: [server], name: `clusterdeck ${member}`, reconnect: false, pingInterval: PING_MS, maxPingOut: 2, timeout: CONNECT_WITHIN_MS })
+        connection = await client.connect({
+          ...connectOptions(client, options),
+          servers: [server],
+          name: `clusterdeck ${member}`,
+          reconnect: false,
+          pingInterval: PING_MS,
+          maxPingOut: 2,
+          timeout: CONNECT_WITHIN_MS
+        })
         refusing.clear()
         if (closing.signal.aborted) return await connection.close()
         const connectedAt = performance.now()
         for (const address of connection.info?.connect_urls ?? []) if (servers.size < MAX_SERVERS) servers.add(address)
         await followConnection(client, connection)
-        // Whoever is thrown out as soon as it is in does not come back at once.
+        // A server that closes the connection at once is not asked again at once.
         if (performance.now() - connectedAt >= STEADY_MS) delayMs = FIRST_RETRY_MS
       } catch (error) {
         if (!closing.signal.aborted) changeState({ isConnected: false, problem: reasonOf(error) })
       }
-      // Not all members at the same moment.
+      // A random wait keeps members from connecting all at the same moment.
       if (!closing.signal.aborted) await waitFor(delayMs * (0.5 + random()))
     }
   }
 
-  /** @returns {Promise<string>} @throws {Error} none is there */
+  /** @returns {Promise<string>} @throws {Error} none of them answers */
   async function nextServer () {
     const others = [...servers].filter((each) => !refusing.has(each))
     if (others.length === 0) refusing.clear()
@@ -170,9 +180,9 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     }
   }
 
-  /** Until it is closed for good. @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
+  /** Resolves once the connection is closed for good. @param {Client} client @param {NatsConnection} made */
   async function followConnection (client, made) {
-    // From the start on: what is told before somebody listens is told to nobody.
+    // It has to listen first: earlier statuses are lost.
     const statuses = made.status()
     beginning = Promise.resolve()
     queueOpening(client, made)
@@ -181,7 +191,7 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
       if (status.type === 'disconnect' || status.type === 'staleConnection') {
         loseConnection('the connection is lost')
       } else if (status.type === 'error') {
-        changeState({ problem: reasonOf(/** @type {any} */ (status).error) })
+        changeState({ problem: reasonOf(status.error) })
       }
     }
     loseConnection(reasonOf(await made.closed() ?? 'the connection is closed'))
@@ -194,10 +204,10 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     for (const giveUp of waiting) giveUp(new Error(problem))
   }
 
-  /** A bucket that somebody has removed is made again. @param {any} error @returns {any} the same */
+  /** If somebody has removed a bucket, it is made again. @param {unknown} error @returns {unknown} the same */
   function renewIfGone (error) {
-    // Who writes to what is not there hears that nobody listens.
-    const isGone = isMissing(error) || error?.name === 'JetStreamNotEnabled'
+    // A write to a missing bucket fails with this name.
+    const isGone = isMissing(error) || (error instanceof Error && error.name === 'JetStreamNotEnabled')
     if (isGone && open && performance.now() - renewedAt >= RENEW_MS) {
       renewedAt = performance.now()
       renew()
@@ -205,16 +215,16 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     return error
   }
 
-  /** One after the other. @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made @returns {Promise<void>} */
+  /** Two of them at the same time would make the same buckets. @param {Client} client @param {NatsConnection} made @returns {Promise<void>} */
   function queueOpening (client, made) {
     renew = () => queueOpening(client, made)
     beginning = beginning.then(() => openWithRetries(client, made))
     return beginning
   }
 
-  /** @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} made */
+  /** @param {Client} client @param {NatsConnection} made */
   async function openWithRetries (client, made) {
-    // A cluster that has no leader yet answers nothing to some questions; a slow way takes long for all of them.
+    // A cluster without a leader does not answer everything, and on a slow network everything takes long.
     for (let patienceMs = OPEN_WITHIN_MS; !closing.signal.aborted && !made.isClosed(); patienceMs = Math.min(2 * patienceMs, MAX_OPEN_MS)) {
       try {
         const opening = openAll(client, made, names)
@@ -234,9 +244,9 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     }
   }
 
-  /** @param {number} ms */
-  async function waitFor (ms) {
-    await new Promise((resolve) => timers.setTimeout(/** @type {any} */ (resolve), ms)?.unref?.())
+  /** @param {number} ms @returns {Promise<void>} */
+  function waitFor (ms) {
+    return new Promise((resolve) => { timers.setTimeout(resolve, ms)?.unref?.() })
   }
 
   /** @template T @param {Promise<T>} answer @returns {Promise<T>} */
@@ -257,7 +267,7 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     throw new Error(`JetStream does not answer within ${ms / 1000} s`)
   }
 
-  /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<{ is: 'done', value: T } | { is: 'away', reason: string }>} */
+  /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<Outcome<T>>} */
   async function attemptWork (work) {
     if (!open) return { is: 'away', reason: String(state.problem) }
     try {
@@ -273,7 +283,8 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   async function orLost (answer) {
     /** @type {(error: Error) => void} */
     let giveUp = () => {}
-    const lost = new Promise((/** @type {(value: never) => void} */ _resolve, reject) => { giveUp = reject })
+    /** @type {Promise<never>} */
+    const lost = new Promise((_resolve, reject) => { giveUp = reject })
     waiting.add(giveUp)
     try {
       return await Promise.race([answer, lost])
@@ -293,7 +304,7 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     try {
       users.get(use)?.()
       const stop = await use(opened) ?? (() => {})
-      // Meanwhile there may be another connection, whose end is not to be forgotten for this one's.
+      // If there is another connection by now, `users` already has how to end that one.
       if (open === opened) users.set(use, stop)
       else stop()
     } catch (error) {
@@ -314,11 +325,11 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
   }
 }
 
-/** @typedef {(open: Open) => Promise<(() => void) | void>} Use `() => void`: called before the next time */
+/** @typedef {(open: Open) => Promise<(() => void) | void>} Use  what it resolves with is called before the next time */
 /** @typedef {Awaited<ReturnType<typeof loadClient>>} Client */
 /** @typedef {Awaited<ReturnType<typeof openAll>>} Open */
 
-/** 20 ms, and only where there is a fleet. */
+/** Loading takes 20 ms, so only a deck with a fleet does it. */
 async function loadClient () {
   const [transport, kv, jetstream] = await Promise.all([import('@nats-io/transport-node'), import('@nats-io/kv'), import('@nats-io/jetstream')])
   return { ...transport, ...kv, ...jetstream }
@@ -330,18 +341,23 @@ function connectOptions (client, { servers, token, credentials, tls }) {
   return {
     ...(token && { token }),
     ...(credentials && { authenticator: client.credsAuthenticator(() => readFileSync(credentials)) }),
-    // The client itself takes tls: for a wish, and would tell a server that has none its token in plain text.
+    // The client alone would send its token in plain text to a server that has no TLS, also for an address with tls:.
     ...((Object.keys(files).length > 0 || servers.some((address) => address.startsWith('tls:'))) && { tls: files })
   }
 }
 
 /** @param {string} fleet */
 function namesOf (fleet) {
-  return { members: `clusterdeck_${fleet}_members`, state: `clusterdeck_${fleet}_state`, events: `clusterdeck_${fleet}_events`, subject: `clusterdeck.${fleet}` }
+  return {
+    members: `clusterdeck_${fleet}_members`,
+    state: `clusterdeck_${fleet}_state`,
+    events: `clusterdeck_${fleet}_events`,
+    subject: `clusterdeck.${fleet}`
+  }
 }
 
 /**
- * Makes what is not there yet. Reads go to whoever leads, so that what was written is seen.
+ * Makes what is missing. Reads go to the leader (`allow_direct: false`), so that they see every write.
  * @param {Client} client @param {import('@nats-io/transport-node').NatsConnection} connection @param {ReturnType<typeof namesOf>} names
  */
 async function openAll (client, connection, names) {
@@ -349,14 +365,19 @@ async function openAll (client, connection, names) {
   const js = client.jetstream(connection, { timeout: MAX_CALL_MS })
   const manager = await client.jetstreamManager(connection, { timeout: MAX_CALL_MS })
   const kvm = new client.Kvm(js)
-  const bucket = (/** @type {string} */ name, /** @type {object} */ options) => makeReplicated({ connection, manager }, `KV_${name}`, (replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS }))
   const [members, state] = await Promise.all([
-    bucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }),
-    bucket(names.state, { history: 16 }),
-    // Where it cannot be had, whoever would write to it says why.
+    makeBucket(names.members, { ttl: FORGET_AFTER_MS, history: 1 }),
+    makeBucket(names.state, { history: 16 }),
+    // If it fails, the outbox says why.
     makeReplicated({ connection, manager }, names.events, (replicas) => makeEventStream(manager, names, replicas)).catch(() => {})
   ])
   return { connection, js, manager, members, state, names, roundTripMs }
+
+  /** @param {string} name @param {Partial<import('@nats-io/kv').KvOptions>} options */
+  function makeBucket (name, options) {
+    const make = (/** @type {number} */ replicas) => kvm.create(name, { ...options, replicas, allow_direct: false, timeout: MAX_CALL_MS })
+    return makeReplicated({ connection, manager }, `KV_${name}`, make)
+  }
 }
 
 /** @param {number} roundTripMs */
@@ -364,12 +385,12 @@ function callTime (roundTripMs) {
   return Math.min(Math.max(CALL_WITHIN_MS, ROUND_TRIPS * roundTripMs), MAX_CALL_MS)
 }
 
-/** @param {any} error */
+/** @param {unknown} error */
 function isRefusal (error) {
-  return error?.code === WRONG_REVISION || error?.api_error?.err_code === WRONG_REVISION || /wrong last sequence/.test(String(error?.message))
+  return natsCode(error) === WRONG_REVISION || /wrong last sequence/.test(errorText(error))
 }
 
-/** @param {any} error */
+/** @param {unknown} error */
 function reasonOf (error) {
-  return String(error?.message ?? error).slice(0, 200)
+  return errorText(error).slice(0, 200)
 }

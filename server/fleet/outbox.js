@@ -4,32 +4,30 @@ import { waitAtMost } from '../system/wait-at-most.js'
 import { messageOf, subjectOf, subjectsOfSource } from './event-stream.js'
 
 /**
- * Tells the fleet what has happened here, each event once and in order. The history is where they come from, so that none
- * is lost while NATS is away; what is in the stream is the truth about what was told, so that none is told twice.
+ * Sends the events of this deck to the fleet, each once and in order. It reads them from the history, so none is lost while NATS
+ * is out of reach. It asks the stream what was sent, so none is sent twice.
  * @typedef {ReturnType<typeof createOutbox>} FleetOutbox
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {import('./nats-connection.js').Open} Open
  * @typedef {Pick<import('../../db/history.js').History, 'outbox' | 'event' | 'lastEventId' | 'away'>} History
  * @typedef {{ member: string, app: string, host: string }} Teller
- * @typedef {{ waiting: number | null, problem: string | null }} OutboxState `waiting`: events that the fleet does not have yet, null: nobody knows
- * @typedef {{ source: string, id: number, place: number | null }} Told  `id`: of the last event; `place`: where it is in the stream
+ * @typedef {{ waiting: number | null, problem: string | null }} OutboxState `waiting`: events that the fleet does not have yet, null: unknown
+ * @typedef {{ source: string, id: number, place: number | null }} Told  `id`: of the last event; `place`: its sequence in the stream
  */
 
 const PAGE = 50
-/** A fleet that knows nothing of this deck is told so many of its last events. */
+/** A fleet that has no event of this deck gets so many of the last ones. */
 const BACKLOG = 1000
-/** Of what has piled up: whoever was away for longer than that has a history of its own. */
+/** After a longer absence only so many of the last events are sent. */
 const MAX_BACKLOG = 100_000
-/** By which an event is known again. */
-const SIGNS = /** @type {const} */ (['at', 'type', 'worker', 'message'])
 const MAX_EVENT_BYTES = 64 * 1024
-/** Left to what a message has beside its data. */
+/** A message has headers beside its data. */
 const HEADROOM_BYTES = 1024
 const RETRY_MS = 1000
 const MAX_RETRY_MS = 10_000
 const KEEP_EVERY_MS = 10_000
-/** For the last words of a master that ends. */
-const LAST_WORDS_MS = 1000
+/** A master that ends waits so long for its last events to be sent. */
+const LAST_EVENTS_MS = 1000
 
 /**
  * @param {object} parts
@@ -43,11 +41,11 @@ const LAST_WORDS_MS = 1000
 export function createOutbox ({ nats, history, events, teller, timers = globalThis, now = () => performance.now() }) {
   const rest = createRest(timers)
   let connections = 0
-  /** What the stream knows, null: it has to be asked. @type {(Told & { connection: number }) | null} */
+  /** The last event in the stream, null: the stream has to be asked. @type {(Told & { connection: number }) | null} */
   let told = null
-  /** The last event that went in by itself. */
+  /** The last event that the stream took as a new one. */
   let taken = 0
-  /** One of which the stream says that it has it already. */
+  /** The last event that the stream says it has already. */
   let doubted = 0
   /** @type {string | null} */
   let problem = 'not connected yet'
@@ -62,17 +60,17 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   const ended = runOutbox()
 
   return {
-    /** How far it is. @returns {OutboxState} */
+    /** @returns {OutboxState} */
     get state () {
       return { waiting: told && Math.max(0, history.lastEventId() - told.id), problem }
     },
 
-    /** With the last words, where NATS takes them at once. */
+    /** Sends the last events first, if NATS takes them at once. */
     async close () {
       unsubscribe()
       isClosing = true
       rest.end('news')
-      if (problem === null) await waitAtMost(ended, LAST_WORDS_MS)
+      if (problem === null) await waitAtMost(ended, LAST_EVENTS_MS)
       closed.abort()
       rest.end('connection')
       storeProgress()
@@ -90,7 +88,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
         if (isClosing) return
         storeProgressIfDue()
         await rest.until('news')
-        // Whoever has told of an event has better things to do in this turn.
+        // Whatever published the event goes first.
         await nextTurn()
       } else {
         if (isClosing) return
@@ -100,19 +98,19 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     }
   }
 
-  /** @param {Open} open @param {number} connection @returns {Promise<number>} how many were told */
+  /** @param {Open} open @param {number} connection @returns {Promise<number>} how many were read */
   async function tellPage (open, connection) {
-    // What is in the copy alone may never come into the history.
+    // Events that are only in its copy may never get into the history.
     if (history.away !== null) throw new Error(history.away)
     if (told?.connection !== connection) told = { ...await readLastTold(open), connection }
     const { source, id } = told
     const page = history.outbox.after(id, PAGE)
     for (const event of page) {
       if (closed.signal.aborted || connection !== connections) break
-      // Until it is acknowledged nobody knows.
+      // If the answer is lost, the stream has to be asked.
       told = null
       const { seq, duplicate } = await publishEvent(open, source, event)
-      // Its answer was lost before, or a copy of this history has told something else by the same number: the stream knows.
+      // Either its first answer was lost, or a copy of this history has sent another event with the same id: ask the stream.
       if (duplicate && doubted !== event.id) {
         doubted = event.id
         break
@@ -127,10 +125,14 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   function publishEvent ({ connection, js, names }, source, event) {
     const of = teller()
     const maxBytes = Math.min(MAX_EVENT_BYTES, (connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
-    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes), { msgID: `${source}-${event.id}`, expect: { streamName: names.events }, timeout: nats.callMs })
+    return js.publish(subjectOf(names, { ...of, source, type: event.type }), dataOf({ source, ...of, event }, maxBytes), {
+      msgID: `${source}-${event.id}`,
+      expect: { streamName: names.events },
+      timeout: nats.callMs
+    })
   }
 
-  /** What the stream knows of this history. @param {Open} open @returns {Promise<Told>} */
+  /** @param {Open} open @returns {Promise<Told>} */
   async function readLastTold ({ manager, names }) {
     const { source, since, published, place } = readRow()
     const last = await inTime(manager.streams.getMessage(names.events, { last_by_subj: subjectsOfSource(names, source) }))
@@ -139,8 +141,8 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     if (last) {
       const message = messageOf(names, last)
       if (message && isOwn(message.event, newest)) return { source, id: Math.max(message.event.id, least), place: last.seq }
-      // Of a time that this history knows nothing of, as after it was restored from a backup, or of a copy of it: its ids mean
-      // other events now.
+      // The history was restored from a backup, or another deck has a copy of it. The ids in the stream mean other events, so
+      // this history continues as a new source.
       const from = Math.max(published, taken)
       const anew = { source: newSource(), since: from, published: from, place: null }
       history.outbox.write(anew)
@@ -151,7 +153,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     return { source, id: Math.max(least, isDiscarded ? published : Math.min(published, newest - BACKLOG)), place: null }
   }
 
-  /** A change of leaders loses answers. @template T @param {Promise<T>} answer @returns {Promise<T>} */
+  /** A change of leaders can lose the answer. @template T @param {Promise<T>} answer @returns {Promise<T>} */
   async function inTime (answer) {
     let isThere = false
     await waitAtMost(answer.then(() => { isThere = true }), nats.callMs)
@@ -159,11 +161,11 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     return answer
   }
 
-  /** @param {{ id: number, at: string, type: string, worker: number | null, message: string | null }} event @param {number} newest */
-  function isOwn ({ id, ...told }, newest) {
+  /** @param {Pick<DeckEvent, 'id' | 'at' | 'type' | 'worker' | 'message'>} event @param {number} newest */
+  function isOwn ({ id, at, type, worker, message }, newest) {
     if (id > newest) return false
     const own = history.event(id)
-    return own === null || SIGNS.every((name) => own[name] === told[name])
+    return own === null || (own.at === at && own.type === type && own.worker === worker && own.message === message)
   }
 
   /** @returns {import('../../db/outbox.js').OutboxRow} */
@@ -179,7 +181,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     if (now() - keptAt >= KEEP_EVERY_MS) storeProgress()
   }
 
-  /** Never ahead of what is acknowledged; where it lags behind, the stream knows better. */
+  /** It may lag behind, as the stream knows better, but is never ahead of what was acknowledged. */
   function storeProgress () {
     if (!told || history.away !== null) return
     keptAt = now()
@@ -188,12 +190,12 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
       const stored = readRow()
       if (stored.source === source && stored.published < id) history.outbox.write({ ...stored, published: id, place })
     } catch {
-      // The next time will do.
+      // It is stored again in a while.
     }
   }
 }
 
-/** @param {{ source: string, event: DeckEvent } & Teller} message @param {number} maxBytes @returns {string} JSON; what is too large goes without its details */
+/** @param {{ source: string, event: DeckEvent } & Teller} message @param {number} maxBytes @returns {string} JSON, without details if it is too large */
 function dataOf ({ event, ...message }, maxBytes) {
   const data = JSON.stringify({ ...message, event })
   const bytes = Buffer.byteLength(data)
@@ -205,13 +207,13 @@ function newSource () {
 }
 
 /**
- * A pause that ends by what it waits for, or by time.
+ * A pause that ends when one of two things happens, or after a time.
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} timers
  */
 function createRest (timers) {
-  /** What has come while nobody waited. @type {Set<string>} */
+  /** What happened while nobody waited. @type {Set<'news' | 'connection'>} */
   const come = new Set()
-  /** @type {(what: string) => void} */
+  /** @type {(what: 'news' | 'connection') => void} */
   let onCome = () => {}
 
   return {
@@ -221,7 +223,7 @@ function createRest (timers) {
       onCome(what)
     },
 
-    /** @param {'news' | 'connection'} what  a connection is news as well @param {number | null} [ms] null: for ever @returns {Promise<void>} */
+    /** @param {'news' | 'connection'} what  a connection counts as news too @param {number | null} [ms] null: no limit @returns {Promise<void>} */
     until (what, ms = null) {
       return new Promise((resolve) => {
         const timer = ms === null ? null : timers.setTimeout(endRest, ms)

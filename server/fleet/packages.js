@@ -4,22 +4,22 @@ import { mkdir, open, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { DeckError } from '../errors.js'
+import { formatExactDuration } from '../../public/format.js'
+import { DeckError, errorCode, errorText } from '../errors.js'
 import { ARCHIVE } from '../system/archive.js'
 import { whyDistrusted } from '../system/trust.js'
 
 /**
- * What was pushed to the fleet, unpacked on this host: `<releases.root>/fleet-<member>/<digest>`, which is there whole or not
- * at all. Nobody but this member writes into that folder, and what it removes is in there.
+ * Unpacks what was pushed to the fleet into `<releases.root>/fleet-<member>/<digest>`, which is either whole or not there. Only
+ * this member writes to `fleet-<member>`, and it removes nothing outside of it.
  * @typedef {ReturnType<typeof createPackages>} Packages
  * @typedef {(where: { file: string, folder: string, signal: AbortSignal }) => Promise<void>} Unpack
  */
 
 const THREAD = fileURLToPath(new URL('./unpack-thread.js', import.meta.url))
 const MAX_HEAP_MB = 256
-/** How long unpacking may take. */
 const UNPACK_MS = 15 * 60_000
-/** What is not finished, or about to go. */
+/** The names of folders that are not whole yet, or are about to be removed, begin with it. */
 const UNFINISHED = '.unfinished-'
 const WHOLE = /^[0-9a-f]{64}$/
 /** So many stay, whether or not a release needs them. */
@@ -31,19 +31,19 @@ const PAGE = 100
  * @param {string | undefined} parts.root  releases.root
  * @param {string} parts.member
  * @param {Pick<import('./store.js').Store, 'read'>} parts.store
- * @param {() => Iterable<{ path: string }>} parts.releases  all that could be gone back to
- * @param {(error: unknown) => void} parts.onError  something that no deploy depends on went wrong
+ * @param {() => Iterable<{ path: string }>} parts.releases  all that a rollback may need
+ * @param {(error: unknown) => void} parts.onError  for errors that harm no deploy
  * @param {Unpack} [parts.unpack]
  */
 export function createPackages ({ root, member, store, releases, onError, unpack = unpackInThread }) {
-  /** One after the other. @type {Promise<unknown>} */
+  /** @type {Promise<unknown>} */
   let turn = Promise.resolve()
   const closing = new AbortController()
 
   return {
     /**
      * @param {string} digest @returns {Promise<string>} a folder below releases.root
-     * @throws {DeckError} path-refused, fleet-away, not-found, invalid-body; then nothing is left of it
+     * @throws {DeckError} path-refused, fleet-away, not-found, invalid-body; then nothing of it stays on the disk
      */
     fetch: (digest) => inTurn(async () => {
       const home = await homeOf(root, member)
@@ -51,12 +51,12 @@ export function createPackages ({ root, member, store, releases, onError, unpack
       const folder = path.join(home, digest.slice('sha256:'.length))
       if (!isFolder(folder)) await fetchPackage(digest, { home, folder })
       const now = new Date()
-      // Used last is removed last.
+      // `clean` removes those that were used longest ago.
       utimesSync(folder, now, now)
       return folder
     }),
 
-    /** Removes what a master before this one has left unfinished. @returns {Promise<void>} never rejects */
+    /** Removes what an earlier master has left unfinished. @returns {Promise<void>} never rejects */
     sweep: () => inTurn(async () => {
       const home = root === undefined ? null : path.join(root, `fleet-${member}`)
       if (home !== null && isFolder(home)) await removeUnfinished(home)
@@ -68,13 +68,14 @@ export function createPackages ({ root, member, store, releases, onError, unpack
       const home = path.join(await realpath(root), `fleet-${member}`)
       if (!isFolder(home)) return
       const needed = new Set(Array.from(releases(), (release) => path.relative(home, release.path).split(path.sep)[0]))
-      const newestFirst = readdirSync(home).filter((name) => WHOLE.test(name)).map((name) => ({ name, usedMs: lstatSync(path.join(home, name)).mtimeMs })).sort((one, other) => other.usedMs - one.usedMs)
-      // Renamed first, so that half of it is never taken for a whole.
-      for (const { name } of newestFirst.slice(KEPT).filter((each) => !needed.has(each.name))) renameSync(path.join(home, name), path.join(home, `${UNFINISHED}${randomUUID()}`))
+      for (const name of newestFirst(home).slice(KEPT)) {
+        // It is renamed first, so that half of it is never taken for a whole.
+        if (!needed.has(name)) renameSync(path.join(home, name), path.join(home, `${UNFINISHED}${randomUUID()}`))
+      }
       await removeUnfinished(home)
     }).catch(onError),
 
-    /** What is under way comes to nothing. */
+    /** Ends what it unpacks at the moment. */
     close () { closing.abort(new Error('the master is stopping')) }
   }
 
@@ -95,36 +96,50 @@ export function createPackages ({ root, member, store, releases, onError, unpack
       closing.signal.throwIfAborted()
       await unpack({ file, folder: unfinished, signal: closing.signal })
       renameSync(unfinished, folder)
-    } catch (/** @type {any} */ error) {
-      throw error instanceof DeckError ? error : new DeckError('invalid-body', `${digest} cannot be unpacked: ${reasonOf(error, home)}`, { cause: error })
+    } catch (error) {
+      throw error instanceof DeckError ? error : new DeckError('invalid-body', `cannot unpack ${digest}: ${reasonOf(error, home)}`, { cause: error })
     } finally {
       await Promise.all([file, unfinished].map((each) => rm(each, { recursive: true, force: true }))).catch(onError)
     }
   }
 }
 
-/** @param {string | undefined} root @param {string} member @returns {Promise<string>} the folder that is this member's alone @throws {DeckError} path-refused */
+/** @param {string} home @returns {string[]} names of whole packages, the one used last first */
+function newestFirst (home) {
+  return readdirSync(home)
+    .filter((name) => WHOLE.test(name))
+    .map((name) => ({ name, usedMs: lstatSync(path.join(home, name)).mtimeMs }))
+    .sort((one, other) => other.usedMs - one.usedMs)
+    .map(({ name }) => name)
+}
+
+/** @param {string | undefined} root @param {string} member @returns {Promise<string>} the folder of this member alone @throws {DeckError} path-refused */
 async function homeOf (root, member) {
-  if (root === undefined) throw new DeckError('path-refused', 'releases.root: expected a folder, since what is pushed is unpacked below it, received nothing')
-  const home = path.join(await realpath(root).catch((error) => { throw new DeckError('path-refused', `releases.root: expected a folder, received ${root}, which cannot be read (${error.code})`) }), `fleet-${member}`)
+  if (root === undefined) throw new DeckError('path-refused', 'releases.root: expected a folder to unpack pushes into, received nothing')
+  const folder = await realpath(root).catch((error) => {
+    throw new DeckError('path-refused', `releases.root: expected a readable folder, received ${root} (${errorCode(error)})`, { cause: error })
+  })
+  const home = path.join(folder, `fleet-${member}`)
   try {
     mkdirSync(home, { mode: 0o755 })
-  } catch (/** @type {any} */ error) {
-    if (error.code !== 'EEXIST') throw new DeckError('path-refused', `releases.root: expected a folder that can be written, received ${root} (${error.code})`, { cause: error })
+  } catch (error) {
+    const code = errorCode(error)
+    if (code !== 'EEXIST') throw new DeckError('path-refused', `releases.root: expected a writable folder, received ${root} (${code})`, { cause: error })
   }
   const why = isFolder(home) ? whyDistrusted(home) : 'is no folder'
   if (why) throw new DeckError('path-refused', `releases.root: expected ${home} to be a folder that only this user can write, but it ${why}`)
   return home
 }
 
-/** @param {string} file @returns {boolean} and no link to one */
+/** A link to a folder is none. @param {string} file @returns {boolean} */
 function isFolder (file) {
   return lstatSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false
 }
 
 /** @param {string} home */
 async function removeUnfinished (home) {
-  await Promise.all(readdirSync(home).filter((name) => name.startsWith(UNFINISHED)).map((name) => rm(path.join(home, name), { recursive: true, force: true, maxRetries: 2 })))
+  const names = readdirSync(home).filter((name) => name.startsWith(UNFINISHED))
+  await Promise.all(names.map((name) => rm(path.join(home, name), { recursive: true, force: true, maxRetries: 2 })))
 }
 
 /** @param {AsyncIterable<Uint8Array>} source @param {{ file: string, digest: string }} where @throws {DeckError} invalid-body */
@@ -143,20 +158,20 @@ async function saveArchive (source, { file, digest }) {
     await handle.close()
   }
   const received = `sha256:${hash.digest('hex')}`
-  if (received !== digest) throw new DeckError('invalid-body', `what NATS holds as ${digest} is something else: ${received}`)
+  if (received !== digest) throw new DeckError('invalid-body', `the archive in NATS has changed: expected ${digest}, received ${received}`)
 }
 
-/** Whatever it is made of, it blocks nobody, and takes no more memory than this. @type {Unpack} */
+/** A thread keeps a hostile archive from blocking the master, and limits its memory. @type {Unpack} */
 async function unpackInThread ({ signal, ...where }) {
   const thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: where, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
   let timer
   try {
     const { problem } = await new Promise((resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`it was not unpacked within ${UNPACK_MS} ms`)), UNPACK_MS)
+      timer = setTimeout(() => reject(new Error(`it takes more than ${formatExactDuration(UNPACK_MS)}`)), UNPACK_MS)
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       thread.once('message', resolve)
       thread.once('error', reject)
-      thread.once('exit', () => reject(new Error('what unpacks it ended without a word')))
+      thread.once('exit', () => reject(new Error('the thread that unpacks it has crashed')))
     })
     if (problem !== null) throw new Error(problem)
   } finally {
@@ -165,10 +180,10 @@ async function unpackInThread ({ signal, ...where }) {
   }
 }
 
-/** @param {any} error @param {string} home */
+/** @param {unknown} error @param {string} home */
 function reasonOf (error, home) {
-  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') return `the disk with ${home} is full`
-  return error.message
+  const code = errorCode(error)
+  return code === 'ENOSPC' || code === 'EDQUOT' ? `the disk with ${home} is full` : errorText(error)
 }
 
 /** @param {import('./deck-adapter.js').OwnDeck['releases']} releases @returns {Generator<{ path: string }>} */

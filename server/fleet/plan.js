@@ -1,9 +1,6 @@
 import { DeckError } from '../errors.js'
 
-/**
- * Which members take their turns, in which order, and which at the same time.
- * @typedef {{ member: string, labels: Record<string, string> }} Candidate
- */
+/** @typedef {{ member: string, labels: Record<string, string> }} Candidate */
 
 /** @param {Record<string, string>} labels @param {Record<string, string>} [wanted] */
 export function matchesLabels (labels, wanted = {}) {
@@ -11,27 +8,33 @@ export function matchesLabels (labels, wanted = {}) {
 }
 
 /**
- * @param {{ batch?: string | number, order?: string, canary?: string }} wanted `order`: a label, by whose values they go; those without it come last
+ * Members of one batch take their turns at the same time.
+ * @param {{ batch?: string | number, order?: string, canary?: string }} wanted `order`: a label to sort by; members without it come last
  * @param {Candidate[]} members
  * @returns {string[][]}
  * @throws {DeckError} invalid-body
  */
 export function batchesOf ({ batch = 1, order, canary }, members) {
-  if (order !== undefined && !members.some(({ labels }) => Object.hasOwn(labels, order))) throw new DeckError('invalid-body', `order: expected a label that a member has, received ${JSON.stringify(order)}`)
+  if (order !== undefined && !members.some(({ labels }) => Object.hasOwn(labels, order))) {
+    throw new DeckError('invalid-body', `order: expected a label that a member has, received ${JSON.stringify(order)}`)
+  }
   const names = sortMembers(members, order).map(({ member }) => member)
-  if (canary !== undefined && !names.includes(canary)) throw new DeckError('invalid-body', `canary: expected one of ${names.join(', ')}, received ${JSON.stringify(canary)}`)
+  if (canary !== undefined && !names.includes(canary)) {
+    throw new DeckError('invalid-body', `canary: expected one of ${names.join(', ')}, received ${JSON.stringify(canary)}`)
+  }
   const rest = names.filter((name) => name !== canary)
   const size = sizeOf(batch, names.length)
   const batches = Array.from({ length: Math.ceil(rest.length / size) }, (_, index) => rest.slice(index * size, (index + 1) * size))
   return canary === undefined ? batches : [[canary], ...batches]
 }
 
-/** @param {string | number} batch a number or a share of all, which is at least one @param {number} count */
+/** @param {string | number} batch  a number, or a share of all @param {number} count @returns {number} at least one */
 function sizeOf (batch, count) {
-  const [, share] = /^(\d+)%$/.exec(String(batch)) ?? []
-  const size = share === undefined ? Number(batch) : Math.max(1, Math.floor(count * Number(share) / 100))
-  if (!Number.isSafeInteger(size) || size < 1 || Number(share ?? 1) > 100 || Number(share ?? 1) < 1) throw new DeckError('invalid-body', `batch: expected a number of members from 1 or a share such as "25%", received ${JSON.stringify(batch)}`)
-  return size
+  const [, digits] = /^(\d+)%$/.exec(String(batch)) ?? []
+  const share = digits === undefined ? 100 : Number(digits)
+  const size = digits === undefined ? Number(batch) : Math.max(1, Math.floor(count * share / 100))
+  if (Number.isSafeInteger(size) && size >= 1 && share >= 1 && share <= 100) return size
+  throw new DeckError('invalid-body', `batch: expected a number of members from 1 or a share such as "25%", received ${JSON.stringify(batch)}`)
 }
 
 /** @param {Candidate[]} members @param {string} [label] */

@@ -4,65 +4,64 @@ import { SILENT_AFTER_MS } from './nats-connection.js'
 import { readMemberStatus } from './member-status.js'
 
 /**
- * Who is there. Each member says how it is, every few seconds and when that changes; what the others say is heard only while
- * somebody wants to know. Ages count from when a word came, by this machine's clock, and before that by NATS's: no
- * host's clock is compared with another's.
+ * Reports the status of this deck, every few seconds and when it changes, and reads the reports of the others while somebody
+ * wants to know them. Ages count from the arrival of a report, by this machine's clock, and before that by the clock of NATS, so
+ * the clocks of two hosts are never compared.
  * @typedef {ReturnType<typeof createPresence>} Presence
- * @typedef {import('./member-status.js').Word} Word
- * @typedef {Word & { isSilent: boolean, ageMs: number, isOwn: boolean }} Member `ageMs`: of its last word
+ * @typedef {import('./member-status.js').MemberStatus} MemberStatus
+ * @typedef {MemberStatus & { isSilent: boolean, ageMs: number, isOwn: boolean }} Member `ageMs`: of its last report
+ * @typedef {{ status: MemberStatus, at: number }} Report `at`: when it came, by this machine's clock
  */
 
 const EVERY_MS = 5000
-/** A flood of changes is told as one. */
+/** Many changes within this time are one report. */
 const SOON_MS = 250
-/** For the last word of a master that ends. */
-const LAST_WORD_MS = 1000
-/** With 500 members each word goes to all who listen. */
+/** A master that ends waits so long for NATS to take that it leaves. */
+const LEAVE_MS = 1000
+/** It listens no longer than it has to: with 500 members each report goes to all that listen. */
 const LISTEN_MS = 60_000
 const DEAF_AFTER_MS = 12_000
-/** All that there is, after a connection. */
-const HEAR_WITHIN_MS = 30_000
-/** Of a name whose deck is silent: its machine may come back. */
+const READ_ALL_MS = 30_000
+/** The name of a silent deck stays taken for this time, as its machine may come back. */
 const FREE_AFTER_MS = 24 * 60 * 60_000
-/** How long two masters of one data folder write over each other's words before one gives way: at an upgrade there are two for a moment. */
+/** Two masters of one data folder are normal for a moment at an upgrade. After this time one of them gives up the name. */
 const RIVALS_MS = 20_000
 
 /**
  * @param {object} parts
  * @param {import('./nats-connection.js').Connection} parts.nats
- * @param {() => Word} parts.describe
- * @param {(problem: string | null) => void} [parts.onName]  another one has this name; null: no more
+ * @param {() => MemberStatus} parts.describe
+ * @param {(problem: string | null) => void} [parts.onName]  another deck has this name; null: no longer
  * @param {() => number} [parts.now]  monotonic, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
  */
 export function createPresence ({ nats, describe, onName = () => {}, now = () => performance.now(), timers = globalThis }) {
-  /** @type {Map<string, { word: Word, at: number }>} `at`: when it was said, by this machine's clock */
+  /** @type {Map<string, Report>} */
   let known = new Map()
   let revision = 0
-  /** What is being said. @type {Promise<void> | null} */
-  let telling = null
+  /** @type {Promise<void> | null} */
+  let publishing = null
   let isBehind = false
   let isClosing = false
   let heardAt = -Infinity
   let listenUntil = -Infinity
-  /** @type {{ words: { stop: () => void }, caughtUp: Promise<boolean> } | null} */
-  let ear = null
+  /** @type {{ reports: { stop: () => void }, caughtUp: Promise<boolean> } | null} */
+  let watch = null
   /** @type {string | null} */
-  let taken = null
-  /** Of a copy of this data folder, and since when each writes over the other's words. @type {{ boot: string, since: number } | null} */
+  let nameProblem = null
+  /** Another master of this data folder or a copy of it, and since when both report under one name. @type {{ boot: string, since: number } | null} */
   let rival = null
-  /** Why its last word did not come in. @type {string | null} */
-  let untold = null
-  /** @type {any} */
-  let soon = null
+  /** Why NATS did not take the last report. @type {string | null} */
+  let problem = null
+  /** @type {NodeJS.Timeout | undefined} */
+  let soon
   const every = timers.setInterval(sendHeartbeat, EVERY_MS)
   every?.unref?.()
   nats.use(announceAndListen)
 
   return {
     /**
-     * Those that are there, and those that have gone without a word, as they are known at the moment; from now on, and for a
-     * while, it hears of all.
+     * All members that are known at the moment, also the silent ones. From now on, for a while, it reads every report.
      * @returns {Member[]} by name
      */
     list () {
@@ -77,53 +76,52 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
       return found ? otherOf(found) : null
     },
 
-    /** The same, of all. @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false where it has not heard of all, as without NATS */
+    /** @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false if not all reports could be read */
     async all () {
-      await waitAtMost(watchMembers(), HEAR_WITHIN_MS)
-      return { members: listMembers(), isComplete: nats.state.isConnected && ear !== null && await Promise.race([ear.caughtUp, false]) }
+      await waitAtMost(watchMembers(), READ_ALL_MS)
+      return { members: listMembers(), isComplete: nats.state.isConnected && watch !== null && await Promise.race([watch.caughtUp, false]) }
     },
 
-    /** Why others do not hear of it, though NATS is there. @returns {string | null} */
-    get problem () { return nats.state.isConnected ? untold : null },
+    /** Why the others do not see this deck although NATS is in reach. @returns {string | null} */
+    get problem () { return nats.state.isConnected ? problem : null },
 
-    /** That something has changed. */
     tellSoon () {
       soon ??= timers.setTimeout(() => {
-        soon = null
+        soon = undefined
         publishStatus()
       }, SOON_MS)
       soon?.unref?.()
     },
 
-    /** Says that it leaves. */
+    /** Leaves the fleet. */
     async close () {
       timers.clearInterval(every)
       timers.clearTimeout(soon)
       isClosing = true
       stopWatching()
-      await waitAtMost(deleteOwnStatus(), LAST_WORD_MS)
+      await waitAtMost(deleteOwnStatus(), LEAVE_MS)
     }
   }
 
   async function deleteOwnStatus () {
-    // A word that is on its way would come in after it.
-    await telling
+    // A report that is on its way would arrive after the deletion.
+    await publishing
     if (revision > 0) await nats.call(({ members }) => members.delete(describe().member, { previousSeq: revision }))
   }
 
   function listMembers () {
     const own = describe()
-    const others = Array.from(known.values()).filter(({ word }) => word.member !== own.member)
+    const others = Array.from(known.values()).filter(({ status }) => status.member !== own.member)
     const all = [
-      { ...own, isOwn: true, isSilent: !nats.state.isConnected || taken !== null, ageMs: 0 },
+      { ...own, isOwn: true, isSilent: !nats.state.isConnected || nameProblem !== null, ageMs: 0 },
       ...others.map(otherOf)
     ]
     return all.sort((one, other) => one.member < other.member ? -1 : 1)
   }
 
-  /** @param {{ word: Word, at: number }} heard @returns {Member} */
-  function otherOf ({ word, at }) {
-    return { ...word, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }
+  /** @param {Report} report @returns {Member} */
+  function otherOf ({ status, at }) {
+    return { ...status, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }
   }
 
   async function announceAndListen () {
@@ -133,9 +131,9 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   }
 
   function sendHeartbeat () {
-    if (ear && now() > listenUntil) stopWatching()
-    // It hears its own words too, unless NATS has lost it.
-    if (ear && now() - heardAt > DEAF_AFTER_MS) {
+    if (watch && now() > listenUntil) stopWatching()
+    // It reads its own reports too, so silence means that NATS has lost the subscription.
+    if (watch && now() - heardAt > DEAF_AFTER_MS) {
       stopWatching()
       watchMembers()
     }
@@ -144,48 +142,48 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
 
   async function watchMembers () {
     listenUntil = now() + LISTEN_MS
-    if (!ear) {
+    if (!watch) {
       const opened = await nats.attempt(({ members }) => members.watch())
       if (opened.is === 'away') return
-      if (ear) opened.value.stop()
-      else ear = { words: opened.value, caughtUp: readStatuses(opened.value) }
+      if (watch) opened.value.stop()
+      else watch = { reports: opened.value, caughtUp: readStatuses(opened.value) }
       heardAt = now()
     }
-    await ear?.caughtUp
+    await watch?.caughtUp
   }
 
   function stopWatching () {
-    ear?.words.stop()
-    ear = null
+    watch?.reports.stop()
+    watch = null
   }
 
-  /** @param {AsyncIterable<import('@nats-io/kv').KvWatchEntry>} words @returns {Promise<boolean>} once all that is known has come; false: it has not */
-  function readStatuses (words) {
+  /** @param {AsyncIterable<import('@nats-io/kv').KvWatchEntry>} reports @returns {Promise<boolean>} once all known reports have come; false: they have not */
+  function readStatuses (reports) {
     return new Promise((resolve) => {
-      const patience = timers.setTimeout(() => resolve(false), HEAR_WITHIN_MS)
+      const patience = timers.setTimeout(() => resolve(false), READ_ALL_MS)
       patience?.unref?.()
-      /** @type {{ word: Word, created: number }[]} */
+      /** @type {{ status: MemberStatus, created: number }[]} */
       const first = []
       const takeInitialStatuses = () => {
         timers.clearTimeout(patience)
         if (first.length > 0) known = new Map()
-        const engineNow = Math.max(...first.map(({ created }) => created))
-        for (const { word, created } of first.splice(0)) known.set(word.member, { word, at: now() - (engineNow - created) })
+        const natsNow = Math.max(...first.map(({ created }) => created))
+        for (const { status, created } of first.splice(0)) known.set(status.member, { status, at: now() - (natsNow - created) })
         resolve(true)
       }
       const readEntries = async () => {
         let isFirst = true
-        for await (const entry of words) {
-          const word = entry.operation === 'PUT' ? readMemberStatus(entry) : null
+        for await (const entry of reports) {
+          const status = entry.operation === 'PUT' ? readMemberStatus(entry) : null
           if (entry.isUpdate) heardAt = now()
           if (isFirst) {
-            if (word && first.length < MAX_MEMBERS) first.push({ word, created: entry.created.getTime() })
+            if (status && first.length < MAX_MEMBERS) first.push({ status, created: entry.created.getTime() })
             if (entry.isUpdate || entry.delta === 0) {
               isFirst = false
               takeInitialStatuses()
             }
           } else {
-            if (word && (known.size < MAX_MEMBERS || known.has(entry.key))) known.set(entry.key, { word, at: now() })
+            if (status && (known.size < MAX_MEMBERS || known.has(entry.key))) known.set(entry.key, { status, at: now() })
             else if (entry.operation !== 'PUT') known.delete(entry.key)
           }
         }
@@ -195,63 +193,68 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   }
 
   async function publishStatus () {
-    isBehind = telling !== null
-    if (telling || isClosing) return
-    telling = publishOnce().finally(() => { telling = null })
-    await telling
+    isBehind = publishing !== null
+    if (publishing || isClosing) return
+    publishing = publishOnce().finally(() => { publishing = null })
+    await publishing
     if (isBehind) await publishStatus()
   }
 
   async function publishOnce () {
-    const word = describe()
-    const told = await nats.write('members', word.member, word, revision)
-    untold = told.is === 'away' ? told.reason : null
+    const status = describe()
+    const told = await nats.write('members', status.member, status, revision)
+    problem = told.is === 'away' ? told.reason : null
     if (told.is === 'written') {
       revision = told.revision
       reportNameProblem(null)
     } else if (told.is === 'refused') {
-      await whoseName(word)
+      await claimName(status)
     }
   }
 
-  /** It is that of a master of this data folder before this one, has gone, or is somebody else's. @param {Word} word */
-  async function whoseName (word) {
-    const found = await nats.call(({ members }) => members.get(word.member))
+  /** The name is that of an earlier master of this data folder, of a deck that has gone, or of another deck. @param {MemberStatus} status */
+  async function claimName (status) {
+    const found = await nats.call(({ members }) => members.get(status.member))
     if (found.is === 'away') return
     const entry = found.value
     const other = entry && entry.operation === 'PUT' ? readMemberStatus(entry) : null
     const wasWritten = revision > 0
     revision = 0
-    if (other && other.home !== word.home && !await hasGone(other, FREE_AFTER_MS)) {
-      return reportNameProblem(`the name ${word.member} is that of a deck on ${other.host} (${other.app}, ${other.home}): fleet.member gives this one another`)
+    if (other && other.home !== status.home && !await hasGone(other, FREE_AFTER_MS)) {
+      return reportNameProblem(nameTaken(status.member, `${other.host} (${other.app}, ${other.home})`))
     }
-    if (other && await givesWay(other, { word, wasWritten })) {
-      return reportNameProblem(`the name ${word.member} is that of a deck on ${other.host} (${other.app}) with a copy of this data folder: fleet.member gives this one another`)
+    if (other && await givesWay(other, { status, wasWritten })) {
+      return reportNameProblem(nameTaken(status.member, `${other.host} (${other.app}) with a copy of this data folder`))
     }
-    const told = await nats.write('members', word.member, word, entry && other ? entry.revision : 0)
+    const told = await nats.write('members', status.member, status, entry && other ? entry.revision : 0)
     if (told.is !== 'written') return
     revision = told.revision
     reportNameProblem(null)
   }
 
-  /** @param {Word} other @param {number} afterMs */
+  /** @param {MemberStatus} other @param {number} afterMs */
   async function hasGone ({ member }, afterMs) {
     await watchMembers()
     const one = known.get(member)
     return one !== undefined && now() - one.at > afterMs
   }
 
-  /** One of the two goes on. @param {Word} other @param {{ word: Word, wasWritten: boolean }} own @returns {Promise<boolean>} */
-  async function givesWay (other, { word, wasWritten }) {
-    if (other.boot === word.boot || (rival?.boot !== other.boot && !wasWritten)) return false
+  /** Of two masters the one with the lower id keeps the name. @param {MemberStatus} other @param {{ status: MemberStatus, wasWritten: boolean }} own */
+  async function givesWay (other, { status, wasWritten }) {
+    if (other.boot === status.boot || (rival?.boot !== other.boot && !wasWritten)) return false
     if (rival?.boot !== other.boot) rival = { boot: other.boot, since: now() }
-    return now() - rival.since >= RIVALS_MS && other.boot < word.boot && !await hasGone(other, SILENT_AFTER_MS)
+    return now() - rival.since >= RIVALS_MS && other.boot < status.boot && !await hasGone(other, SILENT_AFTER_MS)
   }
 
-  /** @param {string | null} problem */
-  function reportNameProblem (problem) {
-    if (problem === taken) return
-    taken = problem
-    onName(problem)
+  /** @param {string | null} next */
+  function reportNameProblem (next) {
+    if (next === nameProblem) return
+    nameProblem = next
+    onName(next)
   }
+}
+
+/** @param {string} member @param {string} where */
+function nameTaken (member, where) {
+  return `the name ${member} is taken by a deck on ${where}: give this one another by fleet.member`
 }

@@ -1,7 +1,7 @@
 /**
- * How often something may be done because of what others say: some times at once, and from then on each time after a while.
+ * Limits what other members can cause: `burst` times at once, and then once every `everyMs`.
  * @param {{ burst: number, everyMs: number, now: () => number }} options `now`: monotonic, ms
- * @returns {() => number} ms until it may be done, 0: now, which takes it; whoever comes too early takes nothing
+ * @returns {() => number} ms to wait; 0 counts as done, any other answer counts as nothing
  */
 export function createRateLimiter ({ burst, everyMs, now }) {
   let takenUntil = -Infinity

@@ -6,9 +6,8 @@ const PROBLEM = z.object({ code: z.string(), detail: z.string() })
 const MAX_CHARS = 500
 
 /**
- * Why a member has not done what it was asked, as it says.
  * @param {Pick<import('./rpc-protocol.js').Answer, 'status' | 'body'>} answer  with a status from 400 on
- * @returns {DeckError} with the member's own code, where it is one of ours
+ * @returns {DeckError} with the member's own code, if this version knows it
  */
 export function refusalOf ({ status, body }) {
   const problem = parseUntrusted(PROBLEM, () => JSON.parse(body))

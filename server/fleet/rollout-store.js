@@ -9,11 +9,11 @@ import { MAX_ID } from './rollout.js'
 import { dueOf } from './turn.js'
 
 /**
- * The rollout of the fleet as NATS keeps it, and those before it: read and written by compare-and-set, and each change
- * announced to all in a few bytes, so that the few whom it concerns read it.
+ * Keeps the rollout of the fleet, and those before it, in NATS. It writes by compare-and-set and announces each change to all
+ * in a few bytes, so that only the members that it concerns read the document.
  * @typedef {ReturnType<typeof createRolloutStore>} RolloutStore
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
- * @typedef {{ document: FleetRollout | null, revision: number }} Entry `revision`: 0 where there is none
+ * @typedef {{ document: FleetRollout | null, revision: number }} Entry `revision`: 0 if there is none
  * @typedef {z.infer<typeof ANNOUNCEMENT>} Announcement
  */
 
@@ -21,7 +21,7 @@ const KEY = 'rollout'
 const PAST = 'past'
 const KEPT = 50
 const TRIES = 5
-/** Of all who may be due. */
+/** With the names of all members that may be due. */
 const MAX_ANNOUNCEMENT_BYTES = 256 * 1024
 
 const ANNOUNCEMENT = z.object({
@@ -38,8 +38,8 @@ export function createRolloutStore ({ nats }) {
     write: writeRollout,
 
     /**
-     * @param {(announcement: Announcement) => void} onChange  of what anybody has written, as soon as it comes
-     * @param {() => unknown} onOpen  with each connection: what was announced before is not known
+     * @param {(announcement: Announcement) => void} onChange  for each change that any member writes
+     * @param {() => unknown} onOpen  after each connection, since announcements before it are lost
      */
     follow (onChange, onOpen) {
       nats.use(async ({ connection, names }) => {
@@ -54,14 +54,14 @@ export function createRolloutStore ({ nats }) {
       })
     },
 
-    /** @returns {Promise<number | null>} a number that changes with each write, null: NATS is away */
+    /** @returns {Promise<number | null>} a number that changes with each write, null: NATS is out of reach */
     async version () {
       const found = await nats.call(async ({ manager, names }) => (await manager.streams.info(`KV_${names.state}`)).state.last_seq)
       return found.is === 'done' ? found.value : null
     },
 
     /**
-     * Where another one was faster, what that has made of it is looked at anew.
+     * If another member is faster, it reads the document and tries again.
      * @param {(document: FleetRollout | null) => FleetRollout} to  may throw, and then nothing is written
      * @returns {Promise<Entry & { before: FleetRollout | null, document: FleetRollout }>}
      * @throws {DeckError} fleet-away, rollout-state
@@ -76,22 +76,22 @@ export function createRolloutStore ({ nats }) {
         if (found.document && found.document.id !== document.id) await archiveRollout(found.document)
         return { before: found.document, document, revision: told.revision }
       }
-      throw new DeckError('rollout-state', 'The rollout of the fleet changes faster than it can be changed here: try again')
+      throw new DeckError('rollout-state', 'Other members keep changing the rollout of the fleet: try again')
     },
 
-    /** Rollouts before the present one. @returns {Promise<FleetRollout[]>} newest first, none where NATS is away */
+    /** Rollouts before the present one. @returns {Promise<FleetRollout[]>} newest first, none if NATS is out of reach */
     async past () {
       const found = await nats.attempt(async ({ state }) => {
         const ids = []
         for await (const key of await state.keys(`${PAST}.*`)) ids.push(Number(key.slice(PAST.length + 1)))
-        // Whatever else is there: nobody reads it.
+        // Keys without a number are ignored.
         const newest = ids.filter(Number.isSafeInteger).sort((one, other) => other - one).slice(0, KEPT)
         return Promise.all(newest.map((id) => state.get(`${PAST}.${id}`)))
       })
       /** @type {FleetRollout[]} */
       const past = []
       for (const entry of found.is === 'done' ? found.value : []) {
-        // With many members each takes milliseconds to read.
+        // With many members it takes milliseconds to read one.
         await nextTurn()
         const document = entry && documentOf(entry)
         if (document) past.push(document)

@@ -2,26 +2,26 @@ import { DeckError } from '../errors.js'
 import { nextState, STATES } from './states.js'
 
 /**
- * A rollout over hosts: one document, changed by compare-and-set alone. Each change here is a function from a document to
- * the next one; what is not possible throws, and then nothing is written.
+ * A rollout over hosts is one document, changed by compare-and-set alone. Each change here is a function from a document to
+ * the next one; it throws if the change is not possible, and then nothing is written.
  * @typedef {'restart' | 'deploy' | 'rollback'} Kind
  * @typedef {'pending' | 'running' | 'succeeded' | 'failed' | 'reverting' | 'reverted' | 'skipped'} TurnState
  *
  * What one member does in it.
  * @typedef {object} Turn
  * @property {TurnState} state
- * @property {string | null} boot  of the master that took it
+ * @property {string | null} boot  the master that took it
  * @property {number | null} rollout  its own
- * @property {string | null} from  the release that it goes back to
+ * @property {string | null} from  the release that it rolls back to
  * @property {string | null} to
  * @property {string | null} startedAt  by the member's clock
  * @property {string | null} finishedAt  by the member's clock
- * @property {string | null} reason  why it has failed
- * @property {boolean} isLate  it has ended after the others had given it up
+ * @property {string | null} reason  why it failed
+ * @property {boolean} isLate  it ended after the others had given it up
  *
  * @typedef {object} FleetRollout
  * @property {number} id
- * @property {string} uid  of this one alone: a NATS server that forgets may give a number twice
+ * @property {string} uid  never used twice, while a NATS server that loses data may give an id twice
  * @property {Kind} kind
  * @property {{ path?: string, digest?: string, release?: string }} source  what each member deploys
  * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
@@ -30,10 +30,10 @@ import { nextState, STATES } from './states.js'
  * @property {'hold' | 'rollback'} onFailure
  * @property {import('./states.js').FleetState} state
  * @property {Record<string, Turn>} turns  by member
- * @property {string[]} absent  members that are known and were silent when it began
+ * @property {string[]} absent  members that were silent when it began
  * @property {string} actor
  * @property {string | null} note
- * @property {string | null} reason  why it was held, or has failed
+ * @property {string | null} reason  why it was held, or failed
  * @property {string} startedAt
  * @property {string | null} finishedAt
  * @property {Moment[]} timeline  oldest first, the last 200
@@ -42,35 +42,43 @@ import { nextState, STATES } from './states.js'
  * @typedef {{ at: string, actor: string }} Operator  `at`: by the clock of the member that writes, ISO 8601
  */
 
-/** Of a rollout: one that is said to be higher is none, for nobody could count on from there. */
+/** A higher id is refused: after the highest safe integer no member could start a rollout. */
 export const MAX_ID = 1_000_000_000
 const MAX_MOMENTS = 200
 const MAX_REASON_CHARS = 500
 
 /** @type {Readonly<Turn>} */
-const PENDING = Object.freeze({ state: 'pending', boot: null, rollout: null, from: null, to: null, startedAt: null, finishedAt: null, reason: null, isLate: false })
+const PENDING = Object.freeze({
+  state: 'pending', boot: null, rollout: null, from: null, to: null, startedAt: null, finishedAt: null, reason: null, isLate: false
+})
 
 /**
  * @param {FleetRollout | null} before
  * @param {Operator & Pick<FleetRollout, 'id' | 'uid' | 'kind' | 'source' | 'batches' | 'pauseMs' | 'deadlineMs' | 'onFailure' | 'absent' | 'note'>} wanted
- * @param {string[]} [silent]  members that are not waited for, though they may still be in a turn of the rollout before
+ * @param {string[]} [silent]  members that it does not wait for, though they may still be in a turn of the rollout before
  * @returns {FleetRollout}
  * @throws {DeckError} rollout-running
  */
 export function startRollout (before, { at, ...wanted }, silent = []) {
-  if (before && !STATES[before.state].done) {
-    throw new DeckError('rollout-running', `Rollout ${before.id} of the fleet (${before.kind} by ${before.actor}) is ${before.state}`, { details: { rollout: before.id } })
-  }
-  const busy = Object.keys(before?.turns ?? {}).filter((member) => isUnderWay(/** @type {FleetRollout} */ (before).turns[member]) && !silent.includes(member))
-  if (before && busy.length > 0) {
-    throw new DeckError('rollout-running', `Rollout ${before.id} of the fleet is ${before.state}, and ${busy.join(', ')} ${busy.length === 1 ? 'is' : 'are'} still in ${busy.length === 1 ? 'its turn' : 'their turns'}`, { details: { rollout: before.id } })
-  }
+  if (before) checkOver(before, silent)
   const turns = Object.fromEntries(wanted.batches.flat().map((member) => [member, { ...PENDING }]))
-  return addMoments({ ...wanted, state: 'running', turns, reason: null, startedAt: at, finishedAt: null, timeline: [] }, { at, type: 'started', actor: wanted.actor, message: wanted.note })
+  return addMoments(
+    { ...wanted, state: 'running', turns, reason: null, startedAt: at, finishedAt: null, timeline: [] },
+    { at, type: 'started', actor: wanted.actor, message: wanted.note }
+  )
+}
+
+/** @param {FleetRollout} rollout @param {string[]} silent @throws {DeckError} rollout-running */
+function checkOver ({ id, kind, actor, state, turns }, silent) {
+  const details = { rollout: id }
+  if (!STATES[state].done) throw new DeckError('rollout-running', `Rollout ${id} of the fleet (${kind} by ${actor}) is ${state}`, { details })
+  const busy = Object.keys(turns).filter((member) => isUnderWay(turns[member]) && !silent.includes(member))
+  if (busy.length === 0) return
+  const who = busy.length === 1 ? `${busy[0]} is still in its turn` : `${busy.join(', ')} are still in their turns`
+  throw new DeckError('rollout-running', `Rollout ${id} of the fleet is ${state}, and ${who}`, { details })
 }
 
 /**
- * What an operator does to it.
  * @param {FleetRollout} rollout @param {'pause' | 'resume' | 'abort'} order @param {Operator} by
  * @returns {FleetRollout}
  * @throws {DeckError} rollout-ended, rollout-state
@@ -79,7 +87,8 @@ export function steerRollout (rollout, order, { at, actor }) {
   const state = nextState(rollout.state, order)
   if (!state) {
     const isOver = Object.keys(STATES[rollout.state].moves).length === 0
-    throw new DeckError(isOver ? 'rollout-ended' : 'rollout-state', `Rollout ${rollout.id} of the fleet is ${rollout.state}: ${order} is not possible`, { details: { rollout: rollout.id } })
+    const message = `Rollout ${rollout.id} of the fleet is ${rollout.state}: ${order} is not possible`
+    throw new DeckError(isOver ? 'rollout-ended' : 'rollout-state', message, { details: { rollout: rollout.id } })
   }
   const reason = order === 'abort' ? `aborted by ${actor}` : order === 'resume' ? null : rollout.reason
   return settleRollout(addMoments({ ...rollout, state, reason, finishedAt: null }, { at, type: PAST[order], actor }), at)
@@ -88,7 +97,7 @@ export function steerRollout (rollout, order, { at, actor }) {
 const PAST = Object.freeze({ pause: 'paused', resume: 'resumed', abort: 'aborted' })
 
 /**
- * Nothing more begins until a person says so.
+ * No turn begins until an operator decides.
  * @param {FleetRollout} rollout @param {{ at: string, reason: string, member?: string | null }} why
  * @returns {FleetRollout}
  */
@@ -99,28 +108,30 @@ export function holdRollout (rollout, { at, reason, member = null }) {
 }
 
 /**
- * A person goes on without those that do not answer in their turns: what these do is not known.
+ * An operator continues without the members that are silent in their turns. Nobody knows what these have done.
  * @param {FleetRollout} rollout @param {string[]} members @param {Operator} by
  * @returns {FleetRollout}
  */
 export function giveUp (rollout, members, { at, actor }) {
   const given = members.filter((member) => isUnderWay(rollout.turns[member]))
-  return given.length === 0 ? rollout : settleRollout(endTurns(rollout, given, { at, state: 'failed', rollout: null, reason: `given up by ${actor}: it was silent` }), at)
+  if (given.length === 0) return rollout
+  return settleRollout(endTurns(rollout, given, { at, state: 'failed', rollout: null, reason: `given up by ${actor}: it did not answer` }), at)
 }
 
 /**
- * A member begins its turn: forward, or back to the release that it had.
+ * A member begins its turn, or begins to roll back.
  * @param {FleetRollout} rollout @param {string} member @param {{ at: string, boot: string, from?: string | null }} by
  * @returns {FleetRollout}
  */
 export function takeTurn (rollout, member, { at, boot, from = null }) {
-  const turn = rollout.turns[member]
-  const changes = turn.state === 'pending' ? { state: /** @type {const} */ ('running'), from, startedAt: at, finishedAt: null } : { state: /** @type {const} */ ('reverting'), finishedAt: null }
-  return addMoments(withTurns(rollout, [member], { ...changes, boot }), { at, type: changes.state === 'running' ? 'turn-started' : 'turn-reverting', member })
+  if (rollout.turns[member].state === 'pending') {
+    return addMoments(withTurns(rollout, [member], { state: 'running', from, startedAt: at, finishedAt: null, boot }), { at, type: 'turn-started', member })
+  }
+  return addMoments(withTurns(rollout, [member], { state: 'reverting', finishedAt: null, boot }), { at, type: 'turn-reverting', member })
 }
 
 /**
- * NATS has forgotten that a member is in its turn.
+ * Writes again that a member is in its turn, after NATS has lost it.
  * @param {FleetRollout} rollout @param {string} member @param {Pick<Turn, 'boot' | 'rollout' | 'from'> & { state: 'running' | 'reverting' }} turn
  * @returns {FleetRollout}
  */
@@ -129,7 +140,7 @@ export function restoreTurn (rollout, member, turn) {
 }
 
 /**
- * What has become of a member's turn. One that comes after the others have gone on is told, and changes nothing else.
+ * Notes the result of a member's turn. If it comes after the others have given it up, it changes nothing else.
  * @param {FleetRollout} rollout @param {string} member
  * @param {{ at: string, state: 'succeeded' | 'failed' | 'reverted', rollout?: number | null, to?: string | null, reason?: string | null }} result
  * @returns {FleetRollout}
@@ -137,20 +148,20 @@ export function restoreTurn (rollout, member, turn) {
 export function finishTurn (rollout, member, { at, ...result }) {
   const { state: before } = rollout.turns[member]
   const isOver = !isUnderWay(rollout.turns[member]) || STATES[rollout.state].done
-  const ended = endTurns(rollout, [member], { at, ...result, isLate: isOver && !isHaltedByAnother(rollout, member) })
-  // Who fails on the way there, while all go back, is where they go to.
+  const ended = endTurns(rollout, [member], { at, ...result, isLate: isOver && !isHeldByAnother(rollout, member) })
+  // A deploy that fails while all roll back leaves its member on the old release, so nothing is lost.
   const isOnItsWay = rollout.state === 'rolling-back' && before === 'running'
   return result.state !== 'failed' || isOver || isOnItsWay ? settleRollout(ended, at) : stopFor(ended, member, { at, reason: result.reason })
 }
 
-/** Its turn goes on, and nobody has given it up. @param {FleetRollout} rollout @param {string} member */
-function isHaltedByAnother ({ state, turns, timeline }, member) {
+/** Another member failed, so nobody has given this turn up. @param {FleetRollout} rollout @param {string} member */
+function isHeldByAnother ({ state, turns, timeline }, member) {
   return state === 'held' && isUnderWay(turns[member]) && timeline.findLast(({ type }) => type === 'held')?.member !== member
 }
 
 /**
- * A host that was done has gone back by itself: what it has deployed did not last. A rollout that is over is told, and no more.
- * @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason: string, rollout?: number | null }} why
+ * The guard of a finished member has rolled back, so its turn has failed after all. A rollout that is over only notes it.
+ * @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason: string }} why
  * @returns {FleetRollout}
  */
 export function undoTurn (rollout, member, { at, reason }) {
@@ -158,27 +169,38 @@ export function undoTurn (rollout, member, { at, reason }) {
   return STATES[rollout.state].done || rollout.state === 'rolling-back' ? settleRollout(undone, at) : stopFor(undone, member, { at, reason })
 }
 
-/** No other begins, or those that are done go back. @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason?: string | null }} why @returns {FleetRollout} */
+/**
+ * After a failure the rollout is held or rolls back, as `onFailure` says.
+ * @param {FleetRollout} rollout @param {string} member @param {{ at: string, reason?: string | null }} why @returns {FleetRollout}
+ */
 function stopFor (rollout, member, { at, reason }) {
   const move = rollout.state !== 'rolling-back' && rollout.onFailure === 'rollback' && rollout.kind !== 'restart' ? 'roll-back' : 'hold'
   const state = nextState(rollout.state, move)
   if (!state) return rollout
-  const message = shortenText(`${member}: ${reason ?? 'its turn has failed'}`)
-  return settleRollout(addMoments({ ...rollout, state, reason: message, finishedAt: move === 'hold' ? at : null }, { at, type: state, member, message }), at)
+  const message = shortenText(`${member}: ${reason ?? 'its turn failed'}`)
+  const stopped = { ...rollout, state, reason: message, finishedAt: move === 'hold' ? at : null }
+  return settleRollout(addMoments(stopped, { at, type: state, member, message }), at)
 }
 
-/** @param {FleetRollout} rollout @returns {FleetRollout} as it is once nobody has anything left to do */
-function settleRollout (rollout, at = rollout.startedAt) {
+/** Ends the rollout once no member has anything left to do. @param {FleetRollout} rollout @param {string} at @returns {FleetRollout} */
+function settleRollout (rollout, at) {
   const turns = Object.values(rollout.turns)
   if (turns.some(isUnderWay)) return rollout
-  if (rollout.state === 'rolling-back') return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : endRollout(skipPendingTurns(rollout), 'be-back', at)
+  if (rollout.state === 'rolling-back') {
+    return turns.some((turn) => owesReturn(rollout, turn)) ? rollout : endRollout(skipPendingTurns(rollout), 'be-back', at)
+  }
   if (rollout.state !== 'running' && rollout.state !== 'paused') return rollout
   if (turns.some(({ state }) => state === 'pending')) return rollout
-  const reasons = Object.entries({ failed: 'failed', reverted: 'went back' }).flatMap(([state, text]) => {
-    const members = Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === state)
-    return members.length === 0 ? [] : `${members.length} of ${turns.length} ${text}: ${members.join(', ')}`
-  })
-  return reasons.length === 0 ? endRollout(rollout, 'succeed', at) : endRollout({ ...rollout, reason: shortenText(reasons.join('; ')) }, 'fail', at)
+  const reasons = [membersText(rollout, 'failed', 'failed'), membersText(rollout, 'reverted', 'rolled back')].filter((text) => text !== null)
+  if (reasons.length === 0) return endRollout(rollout, 'succeed', at)
+  return endRollout({ ...rollout, reason: shortenText(reasons.join('; ')) }, 'fail', at)
+}
+
+/** @param {FleetRollout} rollout @param {TurnState} state @param {string} word @returns {string | null} null: no turn is in this state */
+function membersText ({ turns }, state, word) {
+  const all = Object.keys(turns)
+  const members = all.filter((member) => turns[member].state === state)
+  return members.length === 0 ? null : `${members.length} of ${all.length} ${word}: ${members.join(', ')}`
 }
 
 /** @param {FleetRollout} rollout @param {import('./states.js').Move} move @param {string} at @returns {FleetRollout} */
@@ -187,12 +209,12 @@ function endRollout (rollout, move, at) {
   return state ? addMoments({ ...rollout, state, finishedAt: at }, { at, type: state, message: rollout.reason }) : rollout
 }
 
-/** Those whose turn will not come. @param {FleetRollout} rollout @returns {FleetRollout} */
+/** @param {FleetRollout} rollout @returns {FleetRollout} */
 function skipPendingTurns (rollout) {
-  return { ...rollout, turns: Object.fromEntries(Object.entries(rollout.turns).map(([member, turn]) => [member, turn.state === 'pending' ? { ...turn, state: 'skipped' } : turn])) }
+  return withTurns(rollout, Object.keys(rollout.turns).filter((member) => rollout.turns[member].state === 'pending'), { state: 'skipped' })
 }
 
-/** @param {FleetRollout} rollout @param {Turn} turn whether it has something to take back */
+/** @param {FleetRollout} rollout @param {Turn} turn @returns {boolean} whether this member has to roll back when all do */
 export function owesReturn ({ kind }, { state }) {
   return kind !== 'restart' && state === 'succeeded'
 }
@@ -206,17 +228,21 @@ export function isUnderWay ({ state }) {
 function endTurns (rollout, members, { at, ...result }) {
   const reason = result.reason ? shortenText(result.reason) : null
   const message = result.isLate ? `${reason ?? ''} (late)`.trim() : reason
-  return addMoments(withTurns(rollout, members, { ...result, reason, finishedAt: at }), ...members.map((member) => ({ at, type: `turn-${result.state}`, member, message })))
+  const moments = members.map((member) => ({ at, type: `turn-${result.state}`, member, message }))
+  return addMoments(withTurns(rollout, members, { ...result, reason, finishedAt: at }), ...moments)
 }
 
 /** @param {FleetRollout} rollout @param {string[]} members @param {Partial<Turn>} changes @returns {FleetRollout} */
 function withTurns (rollout, members, changes) {
-  return { ...rollout, turns: { ...rollout.turns, ...Object.fromEntries(members.map((member) => [member, { ...rollout.turns[member], ...changes }])) } }
+  const changed = Object.fromEntries(members.map((member) => [member, { ...rollout.turns[member], ...changes }]))
+  return { ...rollout, turns: { ...rollout.turns, ...changed } }
 }
 
 /** @param {FleetRollout} rollout @param {(Partial<Moment> & { at: string, type: string })[]} moments @returns {FleetRollout} */
 function addMoments (rollout, ...moments) {
-  const told = moments.map(({ at, type, member = null, actor = null, message = null }) => ({ at, type, member, actor, message: message && shortenText(message) }))
+  const told = moments.map(({ at, type, member = null, actor = null, message = null }) => {
+    return { at, type, member, actor, message: message && shortenText(message) }
+  })
   return { ...rollout, timeline: [...rollout.timeline, ...told].slice(-MAX_MOMENTS) }
 }
 

@@ -1,15 +1,18 @@
+import { formatDuration, formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { MAX_RESPONSE_BYTES, parseResponse, roleFor, encodeResponse, encodeRequest } from './rpc-protocol.js'
 import { refusalOf } from './refusal.js'
 
 /**
- * Asks other members, by name; this deck itself is asked without NATS.
+ * Calls the API of members by their names. This deck answers itself without NATS.
  * @typedef {import('./rpc-server.js').Order} Order
  * @typedef {import('./rpc-protocol.js').Answer} Answer
- * @typedef {{ name: string | null, actor: string, role: import('./rpc-protocol.js').Role, client: import('./rpc-protocol.js').Question['client'] }} Person as this deck knows who asks
+ * @typedef {import('./rpc-protocol.js').Role} Role
+ * @typedef {{ name: string | null, actor: string, role: Role, client: import('./rpc-protocol.js').Question['client'] }} Person  who asks
  */
 
 const ANSWER_WITHIN_MS = 10_000
+const MAY_BE_DONE = 'It may have done it nevertheless'
 
 /**
  * @param {object} parts
@@ -23,9 +26,9 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
     ask: askMember,
 
     /**
-     * The same, where a refusal is an error.
+     * As `ask`, but a refusal is an error.
      * @param {string} member @param {Omit<Order, 'headers'>} order @param {Person} person @param {{ withinMs?: number }} [how]
-     * @returns {Promise<unknown>} what it answers, as JSON
+     * @returns {Promise<unknown>} the answer, parsed from JSON
      * @throws {DeckError} as ask(), what the member refuses with, and not-possible: its answer is no JSON
      */
     async obtain (member, order, person, how) {
@@ -41,7 +44,7 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
 
   /**
    * @param {string} member @param {Order} order @param {Person} person @param {{ withinMs?: number }} [how]
-   * @returns {Promise<Answer>} also a refusal
+   * @returns {Promise<Answer>} which may be a refusal
    * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
    */
   async function askMember (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
@@ -62,20 +65,23 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
 
   /** @param {Order} order @param {Person} person @param {number} withinMs @returns {Promise<Answer>} */
   async function askOwn (order, { name, actor, role, client }, withinMs) {
-    const asker = { name: name ?? actor, actor, role: roleFor({ path: order.path, role }, { accept: 'operate', member: own }), client, from: own, bound: 'over the fleet nobody is more' }
+    const least = roleFor({ path: order.path, role }, { accept: 'operate', member: own })
+    const asker = { name: name ?? actor, actor, role: least, client, from: own, bound: 'the fleet gives nobody a higher role' }
     return encodeResponse(await serve(order, asker, { maxBytes: MAX_RESPONSE_BYTES, signal: AbortSignal.timeout(withinMs) }))
   }
 
   /** @param {import('./presence.js').Member} found @param {string} text @param {number} withinMs @returns {Promise<Answer>} */
   async function askOther ({ member, isSilent, ageMs }, text, withinMs) {
     const { isConnected, problem } = nats.state
-    if (!isConnected) throw new DeckError('fleet-away', `${member} cannot be asked: NATS is out of reach (${problem})`)
-    if (isSilent) throw new DeckError('no-master', `${member} has not been heard of for ${Math.round(ageMs / 1000)} s`)
-    const asked = await nats.attempt(({ connection, names }) => connection.request(`${names.subject}.${member}.api`, text, { timeout: withinMs }).catch(toError))
-    if (asked.is === 'away') throw new DeckError('fleet-away', `${member} has not answered: ${asked.reason}; what it was asked for may be done all the same`)
+    if (!isConnected) throw new DeckError('fleet-away', `cannot ask ${member}: NATS is out of reach (${problem})`)
+    if (isSilent) throw new DeckError('no-master', `${member} has been silent for ${formatDuration(ageMs)}`)
+    const asked = await nats.attempt(({ connection, names }) => {
+      return connection.request(`${names.subject}.${member}.api`, text, { timeout: withinMs }).catch(toError)
+    })
+    if (asked.is === 'away') throw new DeckError('fleet-away', `${member} did not answer: ${asked.reason}. ${MAY_BE_DONE}`)
     if (asked.value instanceof Error) throw errorOfRequest(asked.value, member, withinMs)
     const answer = parseResponse(asked.value.data)
-    if (!answer) throw new DeckError('no-master', `${member} answers, but not as a member of a fleet does`)
+    if (!answer) throw new DeckError('no-master', `${member} sent an answer that this version cannot read`)
     return answer
   }
 }
@@ -87,7 +93,7 @@ function toError (error) {
 
 /** @param {Error & { isNoResponders?: () => boolean }} error  of the client @param {string} member @param {number} withinMs */
 function errorOfRequest (error, member, withinMs) {
-  if (error.isNoResponders?.()) return new DeckError('no-master', `${member} is not there to answer`)
-  if (error.name === 'TimeoutError') return new DeckError('timed-out', `${member} has not answered within ${withinMs} ms; what it was asked for may be done all the same`)
-  return new DeckError('fleet-away', `${member} cannot be asked: ${error.message}`, { cause: error })
+  if (error.isNoResponders?.()) return new DeckError('no-master', `${member} is offline`)
+  if (error.name === 'TimeoutError') return new DeckError('timed-out', `${member} did not answer within ${formatExactDuration(withinMs)}. ${MAY_BE_DONE}`)
+  return new DeckError('fleet-away', `cannot ask ${member}: ${error.message}`, { cause: error })
 }

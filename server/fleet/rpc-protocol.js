@@ -5,8 +5,8 @@ import { DeckError } from '../errors.js'
 import { parseUntrusted, isShallow } from './untrusted-json.js'
 
 /**
- * What one member asks of another: one call of its API, and the answer to that. Both come from elsewhere, so both are
- * hostile: what does not look like this is not acted on, and whoever is said to ask is no more than the member accepts.
+ * The messages of a call from one member to the API of another. Both sides distrust each other: a message of another shape is
+ * refused, and whoever asks gets no higher role than the member accepts.
  * @typedef {z.infer<typeof QUESTION>} Question
  * @typedef {z.infer<typeof ANSWER>} Answer
  * @typedef {Question['role']} Role
@@ -14,15 +14,15 @@ import { parseUntrusted, isShallow } from './untrusted-json.js'
  */
 
 export const MAX_REQUEST_BYTES = 64 * 1024
-/** As a message: a text within it is quoted. */
+/** The whole message counts, with its body as a quoted text. */
 export const MAX_RESPONSE_BYTES = 900 * 1024
-/** Of the API: those of a member are its own, and none leads from one member to a third. */
+/** Nouns of the API that no other member may call: a call never goes on to a third member. */
 const CLOSED = new Set(['fleet', 'sign-in-links', 'tokens'])
 
-// No segment of dots, and nothing that is escaped: what is compared here is what a router sees.
+// It allows no `..` and no escapes, so that the router sees the same path as the checks here.
 const PATH = /^(?:\/[A-Za-z\d][\w.-]*)+$/
 const QUERY = /^[\w.~!$&'()*+,;=:@/?%-]*$/
-/** One line of what can be seen. */
+/** A header is one line of printable characters. */
 const header = z.string().max(300).regex(/^[ -~]*$/).optional()
 
 const QUESTION = z.strictObject({
@@ -52,7 +52,7 @@ const ANSWER = z.object({
   body: z.string()
 })
 
-/** What a member lets others do as at most. @type {Readonly<Record<Accept, Readonly<Record<Role, Role>> | null>>} */
+/** What the asker's role becomes on a member that accepts this. @type {Readonly<Record<Accept, Readonly<Record<Role, Role>> | null>>} */
 const ROLES = Object.freeze({
   nothing: null,
   read: Object.freeze({ viewer: 'viewer', operator: 'viewer', admin: 'viewer' }),
@@ -70,7 +70,7 @@ function isPath (path) {
  * @throws {DeckError} payload-too-large, bad-request
  */
 export function parseRequest (data) {
-  if (data.length > MAX_REQUEST_BYTES) throw new DeckError('payload-too-large', `expected a question of at most ${MAX_REQUEST_BYTES} bytes, received ${data.length}`)
+  if (data.length > MAX_REQUEST_BYTES) throw tooLarge(data.length)
   const question = parseMessage(QUESTION, data)
   if (!question) throw new DeckError('bad-request', 'expected a question of a member: a method, a path below /api/v1, and who asks')
   return question
@@ -79,11 +79,16 @@ export function parseRequest (data) {
 /** @param {unknown} question @returns {string} as a message @throws {DeckError} bad-request, payload-too-large */
 export function encodeRequest (question) {
   const { data, error } = QUESTION.safeParse(question)
-  if (!data) throw new DeckError('bad-request', `this cannot be asked of another member: ${error.issues[0].path.join('.') || 'a body'}`)
+  if (!data) throw new DeckError('bad-request', `another member cannot be asked this: ${error.issues[0].path.join('.') || 'a body'}`)
   const text = JSON.stringify(data)
   const bytes = Buffer.byteLength(text)
-  if (bytes > MAX_REQUEST_BYTES) throw new DeckError('payload-too-large', `a body for another member: expected at most ${MAX_REQUEST_BYTES} bytes with all that goes along, received ${bytes}`)
+  if (bytes > MAX_REQUEST_BYTES) throw tooLarge(bytes)
   return text
+}
+
+/** @param {number} bytes */
+function tooLarge (bytes) {
+  return new DeckError('payload-too-large', `a request to another member: expected at most ${MAX_REQUEST_BYTES} bytes with its headers, received ${bytes}`)
 }
 
 /** @param {Uint8Array} data @returns {Answer | null} null: it is none */
@@ -91,15 +96,15 @@ export function parseResponse (data) {
   return data.length > MAX_RESPONSE_BYTES ? null : parseMessage(ANSWER, data)
 }
 
-/** Without what is not passed on. @param {unknown} answer @returns {Answer} @throws {DeckError} not-acceptable */
+/** Leaves out headers that are not passed on. @param {unknown} answer @returns {Answer} @throws {DeckError} not-acceptable */
 export function encodeResponse (answer) {
   const { data } = ANSWER.safeParse(answer)
-  if (!data) throw new DeckError('not-acceptable', 'what is answered to this does not leave its machine: only JSON and text do')
+  if (!data) throw new DeckError('not-acceptable', 'a member answers others in JSON or text only, and this call answers in something else')
   return data
 }
 
 /**
- * Who asks, as the member that is asked takes it.
+ * The role that the member gives to somebody from another deck.
  * @param {Pick<Question, 'path' | 'role'>} question @param {{ accept: Accept, member: string }} asked
  * @returns {Role} never admin
  * @throws {DeckError} forbidden
@@ -108,7 +113,7 @@ export function roleFor ({ path, role }, { accept, member }) {
   const roles = ROLES[accept]
   if (!roles) throw new DeckError('forbidden', `${member}: expected fleet.accept "read" or "operate", received "${accept}"`)
   const noun = path.split(/[/?]/)[1]
-  if (CLOSED.has(noun)) throw new DeckError('forbidden', `/${noun} of ${member} is for those who are signed in there`)
+  if (CLOSED.has(noun)) throw new DeckError('forbidden', `/${noun} of ${member}: sign in on ${member} itself`)
   return roles[role]
 }
 

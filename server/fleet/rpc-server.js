@@ -1,24 +1,28 @@
 import { toDeckError, toProblem } from '../problem.js'
+import { formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { MAX_RESPONSE_BYTES, parseRequest, roleFor, encodeResponse } from './rpc-protocol.js'
 
 /**
- * Answers what other members ask of this one, by its own API under its own checks.
+ * Answers calls of other members by this deck's own API, which checks them as any other call.
  * @typedef {import('./rpc-protocol.js').Question} Question
  * @typedef {import('./rpc-protocol.js').Answer} Answer
- * @typedef {{ name: string, actor: string, role: import('./rpc-protocol.js').Role, client: Question['client'], from: string, bound: string }} Asker `bound`: why their role is no more
+ * @typedef {import('./rpc-protocol.js').Role} Role
+ * @typedef {{ name: string, actor: string, role: Role, client: Question['client'], from: string, bound: string }} Asker `bound`: why their role is not higher
  * @typedef {Pick<Question, 'method' | 'path' | 'headers' | 'body'>} Order
- * @typedef {(order: Order, asker: Asker, limits: { maxBytes: number, signal: AbortSignal }) => Promise<{ status: number, headers: Record<string, unknown>, body: string }>} Serve throws payload-too-large, and what `signal` is aborted with
+ * @typedef {{ status: number, headers: Record<string, unknown>, body: string }} Served
+ * @typedef {(order: Order, asker: Asker, limits: { maxBytes: number, signal: AbortSignal }) => Promise<Served>} Serve
+ *   throws payload-too-large, and what `signal` is aborted with
  */
 
-/** As long as a call of the API may wait for the end of a rollout, and some more. */
+/** A call of the API may wait this long for the end of a rollout, with some time to spare. */
 const ANSWER_WITHIN_MS = 75_000
 const MAX_AT_ONCE = 64
-/** More are not even read: a flood leaves the master time for its workers. As many as the API allows those who are signed in. */
+/** More are not even read, so that a flood leaves the master time for its workers. The API allows signed-in clients the same. */
 const MAX_PER_SECOND = 100
-/** Anywhere else an answer would be something else: a member is not made to write for another. */
+/** Answers go to inboxes alone: else one member could make another one write anywhere in NATS. */
 const INBOX = /^_(?:INBOX|R_)\.[\w.-]{1,200}$/
-/** Left to what a message has beside its data. */
+/** A message has headers beside its data. */
 const HEADROOM_BYTES = 4096
 
 /**
@@ -45,7 +49,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   })
 
   return {
-    /** @param {boolean} isOwn  whether its name is its own: questions to that of another deck are for that one */
+    /** @param {boolean} isOwn  false: another deck has its name, and the questions to that name are for that deck */
     named (isOwn) {
       if (isOwn === isNamed) return
       isNamed = isOwn
@@ -57,7 +61,6 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     }
   }
 
-  /** For as long as the name is its own. */
   function updateSubscription () {
     unsubscribe()
     unsubscribe = () => {}
@@ -65,7 +68,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     const { connection, names } = open
     const maxBytes = Math.min(MAX_RESPONSE_BYTES, Number(connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
     const subscription = connection.subscribe(`${names.subject}.${member}.api`, {
-      // Of two masters of one deck, as there are for a moment at an upgrade, one is asked.
+      // During an upgrade a deck has two masters: only one of them gets each question.
       queue: home,
       callback (error, message) {
         if (!error && isHeard() && INBOX.test(String(message.reply))) answerMessage(message, maxBytes)
@@ -85,11 +88,11 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     try {
       if (answer) message.respond(answer)
     } catch {
-      // The connection is gone, and who has asked hears that too.
+      // The connection is gone, so nobody waits for the answer.
     }
   }
 
-  /** @param {Uint8Array} data @param {number} maxBytes @returns {Promise<string | null>} null: another one with this name is meant */
+  /** @param {Uint8Array} data @param {number} maxBytes @returns {Promise<string | null>} null: the question is for another deck with this name */
   async function answerTo (data, maxBytes) {
     try {
       const question = parseRequest(data)
@@ -103,9 +106,10 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   /** @param {Question} question @param {number} maxBytes @returns {Promise<string>} @throws {DeckError} */
   async function serveRequest ({ method, path, headers, body, actor, role, client, from }, maxBytes) {
     const least = roleFor({ path, role }, { accept, member })
-    if (running.size >= MAX_AT_ONCE) throw new DeckError('rate-limited', `${member} answers ${MAX_AT_ONCE} questions of the fleet already`)
+    if (running.size >= MAX_AT_ONCE) throw new DeckError('rate-limited', `${member} already answers ${MAX_AT_ONCE} other questions of the fleet`)
     const ending = new AbortController()
-    const timer = setTimeout(() => ending.abort(new DeckError('timed-out', `${member} has not answered within ${ANSWER_WITHIN_MS} ms`)), ANSWER_WITHIN_MS).unref()
+    const tooLate = new DeckError('timed-out', `${member} did not answer within ${formatExactDuration(ANSWER_WITHIN_MS)}`)
+    const timer = setTimeout(() => ending.abort(tooLate), ANSWER_WITHIN_MS).unref()
     running.add(ending)
     try {
       const name = `${actor}@${from}`
@@ -121,8 +125,9 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
 /** @param {unknown} served @param {number} maxBytes @returns {string} @throws {DeckError} payload-too-large, not-acceptable */
 function encodeWithinLimit (served, maxBytes) {
   const text = JSON.stringify(encodeResponse(served))
-  if (Buffer.byteLength(text) > maxBytes) throw new DeckError('payload-too-large', `the answer is larger than the ${maxBytes} bytes that can come from a member: ask for less, by a limit or a filter`)
-  return text
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= maxBytes) return text
+  throw new DeckError('payload-too-large', `the answer of a member: expected at most ${maxBytes} bytes, received ${bytes}. Ask for less by a limit or a filter`)
 }
 
 /** @param {unknown} error @returns {string} */

@@ -1,26 +1,27 @@
 import net from 'node:net'
+import { errorCode } from '../errors.js'
 
 /**
- * Which server of NATS is there: it speaks first. The client would keep the socket of each that takes a connection and says
- * nothing, one more with every try, and all that comes of a first line that never ends.
+ * Finds a NATS server that answers: it sends the first line. The client itself would keep the socket of a server that stays
+ * silent, one more with every try, and all of a first line that never ends.
  */
 
 const DEFAULT_PORT = 4222
 const MAX_GREETING_BYTES = 64 * 1024
 
 /**
- * All are asked at once, so that one that hangs keeps nobody from the others.
+ * Asks all at once, so that one that hangs does not delay the others.
  * @param {readonly string[]} addresses at least one, such as `nats://10.0.0.5:4222`
  * @param {{ withinMs: number, signal: AbortSignal }} limits
- * @returns {Promise<string>} the one that speaks first
- * @throws {Error} why the first of them does not
+ * @returns {Promise<string>} the first that answers
+ * @throws {Error} why the first address of the list does not
  */
 export async function probeServers (addresses, { withinMs, signal }) {
   const ending = new AbortController()
   try {
     return await Promise.any(addresses.map((address) => probeServer(address, withinMs, AbortSignal.any([signal, ending.signal]))))
-  } catch (/** @type {any} */ error) {
-    throw error.errors[0]
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error
   } finally {
     ending.abort()
   }
@@ -31,23 +32,23 @@ function probeServer (address, withinMs, signal) {
   return new Promise((resolve, reject) => {
     let heard = ''
     const socket = net.connect({ ...placeOf(address), signal })
-    const timer = setTimeout(() => socket.destroy(new Error(`nothing is heard of ${address} within ${withinMs / 1000} s`)), withinMs)
+    const timer = setTimeout(() => socket.destroy(new Error(`${address} did not answer within ${withinMs / 1000} s`)), withinMs)
     timer.unref()
     socket.setEncoding('latin1')
     socket.on('data', (text) => {
       heard += text
       if (heard.includes('\n')) {
         if (heard.startsWith('INFO ')) resolve(address)
-        socket.destroy(new Error(`${address} does not greet as a server of NATS does`))
+        socket.destroy(new Error(`${address} is not a NATS server`))
       } else if (heard.length > MAX_GREETING_BYTES) {
-        socket.destroy(new Error(`the greeting of ${address} does not end`))
+        socket.destroy(new Error(`${address} is not a NATS server: its first line does not end`))
       }
     })
-    // Nothing more to hear for who has greeted.
-    socket.on('error', (/** @type {any} */ error) => reject(error.code === 'ECONNREFUSED' ? new Error('connection refused') : error))
+    // After `resolve` a rejection does nothing.
+    socket.on('error', (error) => reject(errorCode(error) === 'ECONNREFUSED' ? new Error('connection refused') : error))
     socket.on('close', () => {
       clearTimeout(timer)
-      reject(new Error(`${address} has closed the connection`))
+      reject(new Error(`${address} closed the connection`))
     })
   })
 }

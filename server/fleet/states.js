@@ -1,9 +1,9 @@
-/** @typedef {keyof typeof STATES} FleetState */
+/** @typedef {'running' | 'paused' | 'held' | 'rolling-back' | 'succeeded' | 'failed' | 'rolled-back'} FleetState */
 /** @typedef {'pause' | 'resume' | 'abort' | 'hold' | 'roll-back' | 'succeed' | 'fail' | 'be-back'} Move */
 
 /**
- * The one table of a rollout over hosts: what is done is replaced by the next rollout; a held one waits for a person. A
- * move that is not in a row is refused.
+ * The one table of a fleet's rollout. A move that is not in the row of a state is refused. `done`: the next rollout may begin.
+ * @type {Readonly<Record<FleetState, { done: boolean, moves: Partial<Record<Move, FleetState>> }>>}
  */
 export const STATES = Object.freeze({
   running: { done: false, moves: { pause: 'paused', hold: 'held', abort: 'rolling-back', 'roll-back': 'rolling-back', succeed: 'succeeded', fail: 'failed' } },
@@ -17,6 +17,5 @@ export const STATES = Object.freeze({
 
 /** @param {FleetState} state @param {Move} move @returns {FleetState | null} null: it is not possible from there */
 export function nextState (state, move) {
-  const { moves } = /** @type {{ moves: Partial<Record<Move, FleetState>> }} */ (STATES[state])
-  return moves[move] ?? null
+  return STATES[state].moves[move] ?? null
 }

@@ -7,9 +7,9 @@ import { parseUntrusted } from './untrusted-json.js'
 import { streamExists, makeReplicated } from './streams.js'
 
 /**
- * Archives that were pushed, by their digests, in NATS: an object store as other programs of NATS know it, one object
- * for each. Read and written piece by piece, each asked for when the one before it has been dealt with, so that neither a
- * slow disk nor a hostile nats fills the memory. What is in there is hostile, as is all that comes from elsewhere.
+ * Keeps pushed archives by their digests in a NATS object store. It reads and writes piece by piece and asks for the next one
+ * only after the last one was handled, so neither a slow disk nor a hostile NATS fills the memory. The client's own object
+ * store has no way to do that, to resume after a lost connection, or to refuse a second object of the same name.
  * @typedef {ReturnType<typeof createStore>} Store
  * @typedef {{ digest: string, bytes: number, pushedAt: string, actor: string | null }} Pushed `digest`: `sha256:` and 64 hex digits
  * @typedef {Pushed & { id: string, pieces: number, revision: number }} Stored `id`: of its pieces
@@ -19,13 +19,13 @@ import { streamExists, makeReplicated } from './streams.js'
 export const DIGEST = /^sha256:[0-9a-f]{64}$/
 
 const PIECE_BYTES = 512 * 1024
-/** Of a message, beside what it holds. */
+/** A message has headers beside its data. */
 const ENVELOPE_BYTES = 4096
-/** How long nothing may come of an object that is read. */
+/** A read fails if nothing comes for this time. */
 const STALLED_MS = 60_000
 const AGAIN_MS = 1000
 const KEPT = 5
-/** After which pieces that belong to nothing are those of an upload that has ended badly. */
+/** Pieces without an object are of a failed upload once they are this old. */
 const ABANDONED_MS = 10 * 60_000
 
 const OBJECT = z.object({
@@ -51,7 +51,7 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
   const stream = `OBJ_${bucket}`
   const piecesSubject = (/** @type {string} */ id) => `$O.${bucket}.C.${id}`
   const objectSubject = (/** @type {string} */ digest) => `$O.${bucket}.M.${paddedBase64Url(Buffer.from(digest))}`
-  /** Digests of uploads from here that have come to nothing while NATS was away, by what their pieces are called. @type {Map<string, string>} */
+  /** Failed uploads of this deck whose pieces are still in NATS: from the id of the pieces to the digest. @type {Map<string, string>} */
   const owed = new Map()
   nats.use(async (open) => {
     for (const [id, digest] of owed) await dropPieces(open, id, digest).catch(() => {})
@@ -67,10 +67,11 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
     has: async (digest) => await callOrThrow((open) => findStored(open, digest)) !== null,
 
     /**
-     * What is there already is not stored again.
-     * @param {string} digest @param {AsyncIterable<Buffer>} source @param {{ actor: string, named: string[] }} by `named`: those that are not to be removed, whatever their age
+     * A digest that is there already is not stored again.
+     * @param {string} digest @param {AsyncIterable<Buffer>} source
+     * @param {{ actor: string, named: string[] }} by `named`: digests to keep, whatever their age
      * @returns {Promise<Pushed & { isNew: boolean }>}
-     * @throws {DeckError} fleet-away; payload-too-large, invalid-body: what has come is not that; and what `source` throws
+     * @throws {DeckError} fleet-away; payload-too-large, invalid-body: `source` has another digest; and what `source` throws
      */
     async put (digest, source, { actor, named }) {
       const there = await callOrThrow((open) => prepareUpload(open, digest))
@@ -79,25 +80,36 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
       try {
         const { bytes, count } = await putPieces(id, verifyDigest(source, digest))
         const pushedAt = new Date().toISOString()
-        await putAbout(digest, { name: digest, bucket, nuid: id, size: bytes, chunks: count, digest: `SHA-256=${paddedBase64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`, mtime: pushedAt, options: { max_chunk_size: PIECE_BYTES }, metadata: { actor } })
+        await putAbout(digest, {
+          name: digest,
+          bucket,
+          nuid: id,
+          size: bytes,
+          chunks: count,
+          digest: `SHA-256=${paddedBase64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`,
+          mtime: pushedAt,
+          options: { max_chunk_size: PIECE_BYTES },
+          metadata: { actor }
+        })
         await callOrThrow((open) => removeOld(open, new Set([digest, ...named]))).catch(() => {})
         return { digest, bytes, pushedAt, actor, isNew: true }
       } catch (error) {
         owed.set(id, digest)
-        const { value: other } = /** @type {{ value?: Stored | null }} */ (await nats.attempt((open) => dropPieces(open, id, digest)))
-        // Somebody else was faster, or the answer of NATS was lost.
-        if (other && error instanceof DeckError && error.code === 'fleet-away') return { ...toPushed(other), isNew: other.id === id }
+        const dropped = await nats.attempt((open) => dropPieces(open, id, digest))
+        const stored = dropped.is === 'done' ? dropped.value : null
+        // Another deck was faster, or the answer of NATS was lost.
+        if (stored && error instanceof DeckError && error.code === 'fleet-away') return { ...toPushed(stored), isNew: stored.id === id }
         throw error
       }
     },
 
     /**
-     * Its bytes, which nobody has looked at yet. A connection that is lost meanwhile is waited for, for a while.
+     * Its bytes, unchecked. If the connection is lost meanwhile, it waits for the next one.
      * @param {string} digest @returns {AsyncGenerator<Uint8Array>} @throws {DeckError} fleet-away, not-found
      */
     async * read (digest) {
       const found = await callOrThrow((open) => findStored(open, digest))
-      if (!found) throw new DeckError('not-found', `${digest} is not there: it was never pushed, or was removed since`)
+      if (!found) throw notPushed(digest)
       let seq = 1
       for (let left = found.pieces; left > 0; left--) {
         const piece = await nextPiece(found, seq)
@@ -115,8 +127,15 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} what is there already, whole */
   async function prepareUpload (open, digest) {
     const { connection, manager } = open
-    /** @type {any} the words of the server */
-    const config = { name: stream, subjects: [piecesSubject('>'), `$O.${bucket}.M.>`], allow_rollup_hdrs: true, allow_direct: true, discard: 'new', storage: 'file' }
+    /** @type {Partial<import('@nats-io/jetstream').StreamConfig> & { name: string }} */
+    const config = {
+      name: stream,
+      subjects: [piecesSubject('>'), `$O.${bucket}.M.>`],
+      allow_rollup_hdrs: true,
+      allow_direct: true,
+      discard: 'new',
+      storage: 'file'
+    }
     await makeReplicated({ connection, manager }, stream, async (replicas) => {
       if (!await streamExists(manager, stream)) await manager.streams.add({ ...config, num_replicas: replicas })
     })
@@ -162,8 +181,9 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
 
   /** @param {string} id @param {AsyncIterable<Buffer>} source */
   async function putPieces (id, source) {
+    const size = await callOrThrow(async ({ connection }) => Math.min(PIECE_BYTES, (connection.info?.max_payload ?? 0) - ENVELOPE_BYTES))
     let [bytes, count] = [0, 0]
-    for await (const piece of piecesOf(source, () => callOrThrow(async ({ connection }) => Math.min(PIECE_BYTES, (connection.info?.max_payload ?? 0) - ENVELOPE_BYTES)))) {
+    for await (const piece of piecesOf(source, size)) {
       await callOrThrow(({ js }) => js.publish(piecesSubject(id), piece, { msgID: `${id}-${count}` }))
       bytes += piece.length
       count++
@@ -176,18 +196,18 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
     await callOrThrow(({ js }) => js.publish(objectSubject(digest), JSON.stringify(object), { expect: { lastSubjectSequence: 0 } }))
   }
 
-  /** @param {Stored} stored @param {number} seq  from there on @returns {Promise<{ seq: number, data: Uint8Array }>} */
+  /** @param {Stored} stored @param {number} seq  the first that it may be @returns {Promise<{ seq: number, data: Uint8Array }>} */
   async function nextPiece ({ id, digest }, seq) {
     const until = now() + STALLED_MS
     for (;;) {
       const found = await nats.attempt(({ manager }) => manager.direct.getMessage(stream, { seq, next_by_subj: piecesSubject(id) }))
       if (found.is === 'done' && found.value) return found.value
-      if (now() > until) throw new DeckError('fleet-away', `${digest} could not be read: ${found.is === 'away' ? found.reason : 'a part of it is not there'}`)
+      if (now() > until) throw new DeckError('fleet-away', `${digest} cannot be read: ${found.is === 'away' ? found.reason : 'a part is missing'}`)
       await wait(AGAIN_MS)
     }
   }
 
-  /** Removes the oldest ones, and what belongs to none. @param {Open} open @param {Set<string>} named */
+  /** Removes the oldest ones, and pieces without an object. @param {Open} open @param {Set<string>} named */
   async function removeOld (open, named) {
     const { manager } = open
     const all = await listAll(open)
@@ -195,7 +215,7 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
       await manager.streams.purge(stream, { filter: objectSubject(digest) })
       await manager.streams.purge(stream, { filter: piecesSubject(id) })
     }
-    // By the clock of NATS alone.
+    // Both times are by the clock of NATS.
     const newest = await manager.streams.getMessage(stream, { seq: all[0].revision })
     const known = new Set(all.map(({ id }) => piecesSubject(id)))
     for (const subject of Object.keys(await subjectsOf(manager, piecesSubject('>')))) {
@@ -206,17 +226,30 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
   }
 }
 
+/** @param {string} digest */
+export function notPushed (digest) {
+  return new DeckError('not-found', `${digest} is not in the fleet: it was never pushed, or has been removed`)
+}
+
 /**
- * @param {import('@nats-io/jetstream').StoredMsg | null} message @param {string} [digest]  that it is asked for
+ * @param {import('@nats-io/jetstream').StoredMsg | null} message @param {string} [digest]  the only one that is accepted
  * @returns {Stored | null} null: it is none
  */
 function storedOf (message, digest) {
   const found = message && parseUntrusted(OBJECT, () => message.json())
   if (!found || (digest !== undefined && found.name !== digest)) return null
-  return { digest: found.name, bytes: found.size, pushedAt: found.mtime, actor: found.metadata?.actor ?? null, id: found.nuid, pieces: found.chunks, revision: message.seq }
+  return {
+    digest: found.name,
+    bytes: found.size,
+    pushedAt: found.mtime,
+    actor: found.metadata?.actor ?? null,
+    id: found.nuid,
+    pieces: found.chunks,
+    revision: message.seq
+  }
 }
 
-/** @param {AsyncIterable<Buffer>} source @param {string} digest @returns {AsyncGenerator<Buffer>} the same, where it is what it says @throws {DeckError} payload-too-large, invalid-body */
+/** @param {AsyncIterable<Buffer>} source @param {string} digest @returns {AsyncGenerator<Buffer>} @throws {DeckError} payload-too-large, invalid-body */
 async function * verifyDigest (source, digest) {
   const hash = createHash('sha256')
   let bytes = 0
@@ -230,9 +263,8 @@ async function * verifyDigest (source, digest) {
   if (bytes === 0 || received !== digest) throw new DeckError('invalid-body', `digest: expected that of the body, ${received}, received ${digest}`)
 }
 
-/** @param {AsyncIterable<Buffer>} source @param {() => Promise<number>} sizeOf @returns {AsyncGenerator<Buffer>} of one size but for the last one */
-async function * piecesOf (source, sizeOf) {
-  const size = await sizeOf()
+/** @param {AsyncIterable<Buffer>} source @param {number} size  of each but the last one @returns {AsyncGenerator<Buffer>} */
+async function * piecesOf (source, size) {
   /** @type {Buffer[]} */
   let chunks = []
   let length = 0
@@ -249,7 +281,7 @@ async function * piecesOf (source, sizeOf) {
   if (length > 0) yield Buffer.concat(chunks)
 }
 
-/** @param {Buffer} bytes  of a length that leaves two over where it is divided by three */
+/** Both kinds of input are 2 bytes longer than a multiple of 3, so the padding is one `=`. @param {Buffer} bytes */
 function paddedBase64Url (bytes) {
   return `${bytes.toString('base64url')}=`
 }

@@ -4,20 +4,19 @@ import { isUnderWay, owesReturn } from './rollout.js'
 /** @typedef {import('./rollout.js').FleetRollout} FleetRollout */
 
 /**
- * What one member knows of time: by its own monotonic clock alone, since it has itself seen what it counts from. No host's
- * clock is compared with another's.
+ * Durations that one member has measured by its own monotonic clock. The clocks of hosts are never compared.
  * @typedef {object} Seen
- * @property {number} restMs  how long nobody is in a turn, as far as this member has seen
- * @property {(member: string) => number} turnMs  how long that member's turn has been as it is
+ * @property {number} restMs  how long no member has been in its turn
+ * @property {(member: string) => number} turnMs  how long the turn of that member has not changed
  */
 
 /**
- * What this member may do next; each by compare-and-set, so that what was seen late is refused.
+ * What this member may do next. It does it by compare-and-set, so NATS refuses it if the document has changed.
  * @typedef {{ type: 'take' } | { type: 'hold', reason: string, member: string } | { type: 'wait', ms: number } | { type: 'nothing' }} Next
- *   `take`: its turn begins, or its way back; `wait`: look again then, whatever is seen meanwhile
+ *   `take`: begin its turn, or roll back; `wait`: look again after this time at the latest
  */
 
-/** How long a member may leave its turn to itself. */
+/** A member has to begin its turn within this time. */
 export const TAKE_WITHIN_MS = 60_000
 
 /** @type {Readonly<Next>} */
@@ -27,7 +26,7 @@ const NOTHING = Object.freeze({ type: 'nothing' })
 export function nextTurn (rollout, member, seen) {
   if (rollout.state === 'rolling-back') return nextBack(rollout, member, seen)
   if (rollout.state !== 'running') return lateOnes(rollout, member, seen)
-  const batch = rollout.batches.find((members) => members.some((each) => isAhead(rollout.turns[each])))
+  const batch = currentBatch(rollout)
   if (!batch) return NOTHING
   const late = lateOnes(rollout, member, seen)
   if (late.type === 'hold') return late
@@ -35,22 +34,28 @@ export function nextTurn (rollout, member, seen) {
   const hasBegun = batch.some((each) => rollout.turns[each].state !== 'pending')
   const restMs = hasBegun || isFirst ? 0 : rollout.pauseMs - seen.restMs
   if (restMs > 0) return { type: 'wait', ms: restMs }
-  if (batch.includes(member) && rollout.turns[member].state === 'pending') return { type: 'take' }
-  return soonestOf(late, waitForUntaken(batch.filter((each) => rollout.turns[each].state === 'pending'), member, { ...seen, restMs: seen.restMs - (isFirst ? 0 : rollout.pauseMs) }))
+  const due = batch.filter((each) => rollout.turns[each].state === 'pending')
+  if (due.includes(member)) return { type: 'take' }
+  return soonestOf(late, waitForUntaken(due, member, { ...seen, restMs: seen.restMs - (isFirst ? 0 : rollout.pauseMs) }))
 }
 
 /**
- * Who may have something to do now: whoever hears of the change in time reads the document.
+ * The members that may have something to do now, and have to read the document for that.
  * @param {FleetRollout} rollout @returns {string[]}
  */
 export function dueOf (rollout) {
-  if (rollout.state === 'running') return (rollout.batches.find((members) => members.some((each) => isAhead(rollout.turns[each]))) ?? []).filter((each) => rollout.turns[each].state === 'pending')
+  if (rollout.state === 'running') return (currentBatch(rollout) ?? []).filter((each) => rollout.turns[each].state === 'pending')
   if (rollout.state !== 'rolling-back' || Object.values(rollout.turns).some(isUnderWay)) return []
   const last = lastOwing(rollout)
   return last ? [last] : []
 }
 
-/** The last one first, one at a time. @param {FleetRollout} rollout @param {string} member @param {Seen} seen @returns {Next} */
+/** @param {FleetRollout} rollout @returns {string[] | undefined} */
+function currentBatch ({ batches, turns }) {
+  return batches.find((members) => members.some((each) => isAhead(turns[each])))
+}
+
+/** Members roll back one at a time, the last one first. @param {FleetRollout} rollout @param {string} member @param {Seen} seen @returns {Next} */
 function nextBack (rollout, member, seen) {
   const late = lateOnes(rollout, member, seen)
   if (late.type === 'hold' || Object.values(rollout.turns).some(isUnderWay)) return late
@@ -64,15 +69,17 @@ function lastOwing (rollout) {
   return rollout.batches.flat().findLast((each) => owesReturn(rollout, rollout.turns[each]))
 }
 
-/** Somebody else's turn that takes too long. @param {FleetRollout} rollout @param {string} member @param {Seen} seen @returns {Next} */
+/** Holds the rollout if the turn of another member takes too long. @param {FleetRollout} rollout @param {string} member @param {Seen} seen @returns {Next} */
 function lateOnes (rollout, member, seen) {
   const others = Object.keys(rollout.turns).filter((each) => each !== member && isUnderWay(rollout.turns[each]))
   const late = others.find((each) => seen.turnMs(each) >= rollout.deadlineMs)
-  if (late && rollout.state !== 'held') return { type: 'hold', member: late, reason: `${late} has been in its turn for more than ${formatExactDuration(rollout.deadlineMs)}: nobody takes it over` }
+  if (late && rollout.state !== 'held') {
+    return { type: 'hold', member: late, reason: `${late} has not finished its turn within ${formatExactDuration(rollout.deadlineMs)}` }
+  }
   return others.length === 0 ? NOTHING : { type: 'wait', ms: Math.max(0, rollout.deadlineMs - Math.max(...others.map(seen.turnMs))) }
 }
 
-/** Whoever could begin and does not. @param {string[]} due @param {string} member @param {Seen} seen @returns {Next} */
+/** Holds the rollout if a member does not begin its turn. @param {string[]} due @param {string} member @param {Seen} seen @returns {Next} */
 function waitForUntaken (due, member, { restMs, turnMs }) {
   const others = due.filter((each) => each !== member)
   if (others.length === 0) return NOTHING
@@ -89,5 +96,6 @@ function isAhead (turn) {
 /** @param {Next} one @param {Next} other @returns {Next} */
 function soonestOf (one, other) {
   if (one.type !== 'wait') return other
-  return other.type === 'wait' ? { type: 'wait', ms: Math.min(one.ms, other.ms) } : other.type === 'nothing' ? one : other
+  if (other.type === 'wait') return { type: 'wait', ms: Math.min(one.ms, other.ms) }
+  return other.type === 'nothing' ? one : other
 }

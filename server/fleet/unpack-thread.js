@@ -1,16 +1,17 @@
 import os from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
+import { errorText } from '../errors.js'
 import { unpackArchive } from './unpack.js'
 
 /** Unpacks in a thread of its own; see packages.js. */
 
-// On Linux that is this thread's alone: whoever unpacks is not to slow the app down.
+// On Linux a priority is that of one thread: unpacking must not slow the app down.
 if (process.platform === 'linux') os.setPriority(os.constants.priority.PRIORITY_LOW)
 
 const { file, folder } = workerData
 try {
   await unpackArchive(file, folder)
   parentPort?.postMessage({ problem: null })
-} catch (/** @type {any} */ error) {
-  parentPort?.postMessage({ problem: String(error?.message ?? error) })
+} catch (error) {
+  parentPort?.postMessage({ problem: errorText(error) })
 }

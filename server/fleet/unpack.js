@@ -7,14 +7,14 @@ import { ARCHIVE, leadsInside, plainName, tameMode, whyNoName } from '../system/
 import { oneLine } from '../system/one-line.js'
 
 /**
- * Unpacks what somebody else has packed, into a folder that is empty and nobody else's. All of it is hostile: what would
- * leave the folder, by name or by link, or is more than files, folders and links, ends it; nothing is ever replaced.
+ * Unpacks an archive that nobody vouches for into an empty folder. An entry that would leave the folder, by its name or by a
+ * link, or that is no file, folder or link, ends it. Nothing is ever replaced.
  * @typedef {import('tar').ReadEntry} Entry
  * @typedef {import('../system/archive.js').ArchiveLimits} Limits
  */
 
 const FILES = new Set(['File', 'OldFile', 'ContiguousFile'])
-/** Of gzip and of zstd: the parser would unpack what is packed twice, and nobody would count that. */
+/** The first bytes of gzip and zstd. The parser would unpack such an archive again, and those bytes would not be counted. */
 const PACKED = [Buffer.from([0x1f, 0x8b]), Buffer.from([0x28, 0xb5, 0x2f, 0xfd])]
 const MAX_SHOWN_CHARS = 200
 
@@ -22,23 +22,34 @@ const MAX_SHOWN_CHARS = 200
  * @param {string} file  a tar archive, by gzip
  * @param {string} folder
  * @param {Limits} [limits]
- * @throws {Error} why it is refused; what is in the folder by then is for the caller to remove
+ * @throws {Error} why it is refused; the caller has to empty the folder then
  */
 export async function unpackArchive (file, folder, limits = ARCHIVE) {
-  // Not before it is needed: it takes longer to load than all else here.
+  // It takes longer to load than everything else here.
   const { UnpackSync } = await import('tar')
   const judge = createJudge(limits)
-  // One after the other: side by side, all that are still to be written would be in memory.
-  const parser = new UnpackSync({ cwd: folder, strict: true, preserveOwner: false, dmode: tameMode(undefined, true), umask: 0o022, maxDepth: limits.maxDepth, filter: (_, entry) => isWanted(/** @type {Entry} */ (entry)) })
-  // Each of those that describe others, which the filter does not see.
+  // UnpackSync writes entry by entry: the other one would keep in memory all that is still to be written.
+  const parser = new UnpackSync({
+    cwd: folder,
+    strict: true,
+    preserveOwner: false,
+    dmode: tameMode(undefined, true),
+    umask: 0o022,
+    maxDepth: limits.maxDepth,
+    // The type of the option names entries that are made from a disk too.
+    filter: (_, entry) => isWanted(/** @type {Entry} */ (entry))
+  })
+  // The filter does not see entries that describe others.
   parser.on('meta', () => refuseEntry(judge.count()))
-  // What the parser does not know, or finds too large, it leaves out before anybody is asked.
-  parser.on('ignoredEntry', (/** @type {Entry} */ entry) => { if (!isTop(entry)) refuseEntry(`${quoteText(entry.path)}: it is neither a file nor a folder nor a symbolic link (${entry.type})`) })
+  // The parser leaves out what it does not know or finds too large, and does not ask the filter.
+  parser.on('ignoredEntry', (/** @type {Entry} */ entry) => {
+    if (!isTop(entry)) refuseEntry(`${quoteText(entry.path)}: ${notAllowed(entry.type)}`)
+  })
   await pipeline(createReadStream(file), createGunzip(), countBytes(limits.maxUnpackedBytes), writableOf(parser))
 
   /** @param {Entry} entry */
   function isWanted (entry) {
-    // It is there.
+    // That folder exists already.
     if (isTop(entry)) return false
     const name = plainName(entry.path)
     const reason = judge.whyNot(name, entry)
@@ -60,9 +71,9 @@ function isTop ({ path, type }) {
   return type === 'Directory' && plainName(path) === ''
 }
 
-/** What may be in there, one after the other. @param {Limits} limits */
+/** Checks entries one after the other. @param {Limits} limits */
 export function createJudge (limits) {
-  /** @type {Set<string>} also those that are only named as the way to others */
+  /** @type {Set<string>} also those that only occur in the names of others */
   const folders = new Set()
   /** @type {Set<string>} files and links */
   const others = new Set()
@@ -84,14 +95,14 @@ export function createJudge (limits) {
   /** @param {number} size */
   function whyTooLarge (size) {
     bytes += size
-    return bytes <= limits.maxUnpackedBytes ? null : `with it there are more than ${limits.maxUnpackedBytes} bytes`
+    return bytes <= limits.maxUnpackedBytes ? null : `it makes the archive larger than ${limits.maxUnpackedBytes} bytes`
   }
 
   /** @param {string} name @param {boolean} isFolder */
   function whyNoPlace (name, isFolder) {
-    if (others.has(name) || (!isFolder && folders.has(name))) return 'it is there twice'
+    if (others.has(name) || (!isFolder && folders.has(name))) return 'it occurs twice'
     for (let above = path.dirname(name); above !== '.' && !folders.has(above); above = path.dirname(above)) {
-      if (others.has(above)) return `what it would be in, ${quoteText(above)}, is no folder`
+      if (others.has(above)) return `${quoteText(above)} is not a folder`
       folders.add(above)
       const reason = countEntry()
       if (reason) return reason
@@ -105,8 +116,13 @@ export function createJudge (limits) {
 /** @param {string} name @param {Pick<Entry, 'type' | 'linkpath'>} entry @returns {string | null} */
 function whyNoEntry (name, { type, linkpath = '' }) {
   if (FILES.has(type) || type === 'Directory') return null
-  if (type !== 'SymbolicLink') return `it is neither a file nor a folder nor a symbolic link (${type})`
+  if (type !== 'SymbolicLink') return notAllowed(type)
   return leadsInside(name, linkpath) ? null : `it is a link that leaves the folder: ${quoteText(linkpath)}`
+}
+
+/** @param {string} type */
+function notAllowed (type) {
+  return `it is not a file, a folder or a symbolic link (${type})`
 }
 
 /** @param {number} max */
@@ -118,12 +134,12 @@ function countBytes (max) {
       bytes += chunk.length
       if (head.length < 4) head = Buffer.concat([head, chunk.subarray(0, 4)])
       if (PACKED.some((magic) => head.subarray(0, magic.length).equals(magic))) return done(new Error('it is packed twice'))
-      done(bytes > max ? new Error(`it is more than ${max} bytes`) : null, chunk)
+      done(bytes > max ? new Error(`it is larger than ${max} bytes`) : null, chunk)
     }
   })
 }
 
-/** @param {import('tar').Unpack} parser  which is no stream of node's */
+/** @param {import('tar').Unpack} parser  which is not a stream of Node's */
 function writableOf (parser) {
   const stream = new Writable({
     write (chunk, _, done) {
@@ -135,7 +151,7 @@ function writableOf (parser) {
       parser.end()
     }
   })
-  parser.on('error', (error) => stream.destroy(/** @type {Error} */ (error)))
+  parser.on('error', (/** @type {Error} */ error) => stream.destroy(error))
   return stream
 }
 

@@ -1,15 +1,14 @@
 import { z } from 'zod'
 
 /**
- * What has come from elsewhere, where it looks as it should.
- * @template {z.ZodType} S @param {S} schema @param {() => unknown} read  JSON
- * @returns {z.infer<S> | null} null: it is none of these
+ * @template {z.ZodType} S @param {S} schema @param {() => unknown} read  parses the JSON
+ * @returns {z.infer<S> | null} null: it has another shape
  */
 export function parseUntrusted (schema, read) {
   try {
     return schema.safeParse(read()).data ?? null
   } catch {
-    // No text, no JSON, or so deep that the stack does not reach.
+    // It is no text, no JSON, or too deep for the stack.
     return null
   }
 }
@@ -19,7 +18,7 @@ export function textUpTo (chars) {
   return z.string().max(chars)
 }
 
-/** What is deeper can be read, but not written again: the stack does not reach. */
+/** A deeper value can be parsed, but not written again: the stack is too small. */
 const MAX_DEPTH = 100
 
 /** @param {unknown} value  of JSON @returns {boolean} */

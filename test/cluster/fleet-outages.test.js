@@ -81,7 +81,7 @@ test('a NATS server that is back from a backup of before a rollout: nobody is se
   await state.put('rollout', backup)
   for (const order of ['resume', 'abort']) {
     const { status, body } = await two.api(`/fleet/rollout/${order}`, { method: 'POST' })
-    assert.deepEqual([status, body.detail], [409, 'In a turn of a rollout that NATS has forgotten: web-1'])
+    assert.deepEqual([status, body.detail], [409, 'Still in a turn of a rollout that NATS has lost: web-1'])
   }
   assert.equal((await two.api('/rollouts')).body.items.length, 0)
   one.letGo()

@@ -192,7 +192,7 @@ test('batches, a canary, an order by label, and hosts that are left out', { skip
   const some = await cli(members[0], 'restart --only zone=a --wait --json')
   assert.equal(some.code, 0, some.stderr)
   assert.deepEqual(JSON.parse(some.stdout).batches, [['web-2'], ['web-4']])
-  assert.match((await cli(members[0], 'restart --only zone=c')).stderr, /only: expected labels of a member that is there, received zone=c/)
+  assert.match((await cli(members[0], 'restart --only zone=c')).stderr, /only: expected labels of an online member, received zone=c/)
   assert.match((await cli(members[0], 'restart --batch 0%')).stderr, /batch: expected/)
   assert.match((await cli(members[0], 'restart --pause soon')).stderr, /--pause: expected/)
   assert.equal((await cli(members[0], 'explode')).code, 2)
@@ -216,7 +216,7 @@ test('a second deck of one name is told so, is no member, takes no turn and begi
   const [first] = await startFleet(t, ['web-1'], { servers: nats.url })
   const second = await startMember(t, { name: 'web-1', servers: nats.url })
   const { problem } = await second.untilFleet(({ problem }) => problem !== null, 'the problem')
-  assert.match(problem, /the name web-1 is that of a deck on .*: fleet\.member gives this one another/)
+  assert.match(problem, /the name web-1 is taken by a deck on .*: give this one another by fleet\.member/)
   assert.equal((await first.fleet()).problem, null)
   assert.equal((await second.history('type=fleet.name-taken')).length, 1)
 

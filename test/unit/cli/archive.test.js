@@ -151,7 +151,7 @@ const REFUSED = [
   ['a link to outside', (folder) => symlinkSync('../elsewhere', path.join(folder, 'out')), /"out" is a link that leaves it: "\.\.\/elsewhere"/],
   ['an absolute link to outside', (folder) => symlinkSync('/etc/hosts', path.join(folder, 'out')), /"out" is a link that leaves it: "\/etc\/hosts"/],
   ['a link that leads by what is behind another one', (folder) => symlinkSync('app.js/../../x', path.join(folder, 'out')), /"out" is a link that leaves it/],
-  ['a pipe', (folder) => execFileSync('mkfifo', [path.join(folder, 'pipe')]), /"pipe" is neither a file nor a folder nor a symbolic link/],
+  ['a pipe', (folder) => execFileSync('mkfifo', [path.join(folder, 'pipe')]), /"pipe" is not a file, a folder or a symbolic link/],
   ['a name with a line end', (folder) => writeFileSync(path.join(folder, 'a\nb'), ''), /"a\\nb": its name has characters that cannot be shown/],
   ['too many files', (folder) => ['a', 'b', 'c'].forEach((name) => writeFileSync(path.join(folder, name), '')), /more than 3 files and folders/, { maxEntries: 3 }],
   ['files that are too large', (folder) => writeFileSync(path.join(folder, 'a'), 'x'.repeat(3000)), /larger than 2\.0 kB|larger than 2/, { maxUnpackedBytes: 2000 }],

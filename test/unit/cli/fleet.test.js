@@ -6,7 +6,7 @@ import { afterTurnsOf, aMember, aRollout, inTurnOf } from '../../support/fake-fl
 
 test('a wait ends, with the reason, where a rollout was held for a host that says nothing any more', async () => {
   const begun = inTurnOf(aRollout(['web-1', 'web-2']), 'web-1')
-  const held = holdRollout(begun, { at: begun.startedAt, reason: 'web-1 has been in its turn for more than 3.0 s: nobody takes it over', member: 'web-1' })
+  const held = holdRollout(begun, { at: begun.startedAt, reason: 'web-1 has not finished its turn within 3.0 s', member: 'web-1' })
   /** @type {boolean[]} whether it is silent, look by look: at first it may still say what became of it */
   const looks = [false, true]
   const api = {
@@ -14,7 +14,7 @@ test('a wait ends, with the reason, where a rollout was held for a host that say
     get: async () => ({ rollout: held, nats: { isConnected: true }, members: [aMember({ member: 'web-1', isSilent: looks.shift() }), aMember({ member: 'web-2' })] })
   }
   const context = /** @type {any} */ ({ api, options: { wait: true }, print () {}, tell () {}, timeoutMs: 60_000 })
-  await assert.rejects(fleetCommand(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is held: web-1 has been in its turn for more than 3.0 s: nobody takes it over' })
+  await assert.rejects(fleetCommand(context, 'deploy'), { code: 'rollout-failed', message: 'rollout 7 of the fleet (deploy) is held: web-1 has not finished its turn within 3.0 s' })
   assert.deepEqual(looks, [])
 })
 

@@ -32,8 +32,8 @@ test('one sentence says how many are silent, unwell and behind, and the first of
   assert.equal((await modelOf({ members: MEMBERS.slice(0, 1) })).health.text, 'The one member is well')
   assert.deepEqual((await modelOf({ members: [MEMBERS[0], MEMBERS[3]] })).health, { tone: 'warn', text: 'All 2 members are well, 1 behind' })
   const rollout = failedTurnOf(aRollout(['a-1']), 'a-1', 'no')
-  assert.deepEqual((await modelOf({ members: MEMBERS.slice(0, 1), rollout })).health, { tone: 'bad', text: `The one member is well; rollout ${rollout.id} is held` })
-  assert.equal((await modelOf({ members: MEMBERS, rollout })).health.text, `4 members: 1 silent, 1 not well, 1 behind; rollout ${rollout.id} is held`)
+  assert.deepEqual((await modelOf({ members: MEMBERS.slice(0, 1), rollout })).health, { tone: 'bad', text: `Rollout ${rollout.id} is held. The one member is well` })
+  assert.equal((await modelOf({ members: MEMBERS, rollout })).health.text, `Rollout ${rollout.id} is held. 4 members: 1 silent, 1 not well, 1 behind`)
 })
 
 test('members are found by health, label and name, and the address says what is shown', async () => {

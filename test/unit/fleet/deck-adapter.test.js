@@ -29,5 +29,5 @@ test('a deck that does not accept it neither deploys nor goes back for the fleet
 test('one that does deploys, and goes back to the release that it had', async () => {
   const { deckAdapter, done } = open('operate')
   assert.deepEqual([await deckAdapter.begin(ROLLOUT), await deckAdapter.rollBack('r1', ROLLOUT)], [1, 2])
-  assert.deepEqual(done[1], { type: 'rollout', kind: 'rollback', release: 'r1', actor: 'ada', note: 'rollout 1 of the fleet: taken back' })
+  assert.deepEqual(done[1], { type: 'rollout', kind: 'rollback', release: 'r1', actor: 'ada', note: 'rollout 1 of the fleet: rolled back' })
 })

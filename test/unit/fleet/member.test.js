@@ -105,7 +105,7 @@ test('whoever knows more than NATS that is back holds the rollout, says what it 
   fleet.restore(3)
   goOn(fleet)
   assert.equal(told(fleet), 'held: succeeded, running, pending, pending')
-  assert.match(String(fleet.document?.reason), /NATS has forgotten what it knew/)
+  assert.match(String(fleet.document?.reason), /NATS has lost data/)
   fleet.endOwn('b', true)
   goOn(fleet)
   assert.equal(fleet.begun.length, 2)

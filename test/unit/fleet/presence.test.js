@@ -61,7 +61,7 @@ test('of two decks with one data folder, one a copy, one gives way', async () =>
     bucket.pass()
   }
   assert.equal(one.problem, null)
-  assert.match(String(copy.problem), /^the name web-1 is that of a deck on one \(shop\) with a copy of this data folder: fleet\.member/)
+  assert.match(String(copy.problem), /^the name web-1 is taken by a deck on one \(shop\) with a copy of this data folder: give this one another by fleet\.member/)
   assert.equal(bucket.stored.boot, 'a')
 })
 

@@ -32,14 +32,14 @@ test('thousands that are given up are told in no time, the last of them in the t
   const begun = performance.now()
   const given = giveUp(steerRollout(held, 'resume', by), names, by)
   assert.ok(performance.now() - begun < 500)
-  assert.ok(Object.values(given.turns).every(({ state, reason }) => state === 'failed' && reason === 'given up by ada: it was silent'))
+  assert.ok(Object.values(given.turns).every(({ state, reason }) => state === 'failed' && reason === 'given up by ada: it did not answer'))
   assert.deepEqual(given.timeline.slice(-2).map(({ type, member }) => [type, member]), [['turn-failed', 'm1999'], ['failed', null]])
 })
 
 test('a rollout that was taken back in part, and then went on, has not succeeded', () => {
   const back = takeTurn(steerRollout(turn(turn(open([['a'], ['b'], ['c']]), 'a', 'succeeded'), 'b', 'succeeded'), 'abort', by), 'b', { at, boot: 'boot' })
   const held = holdRollout(finishTurn(back, 'b', { at, state: 'reverted' }), { at, reason: 'a has not begun its turn', member: 'a' })
-  assert.equal(told(turn(steerRollout(held, 'resume', by), 'c', 'succeeded')), 'failed: succeeded, reverted, succeeded; 1 of 3 went back: b')
+  assert.equal(told(turn(steerRollout(held, 'resume', by), 'c', 'succeeded')), 'failed: succeeded, reverted, succeeded; 1 of 3 rolled back: b')
 })
 
 test('late is whoever was given up, not who was in its turn while another one failed', () => {

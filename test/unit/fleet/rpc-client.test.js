@@ -30,13 +30,13 @@ test('whoever cannot be asked, or answers nothing that is an answer, is told of 
   const named = (/** @type {string} */ name, /** @type {object} */ more = {}) => Object.assign(new Error('x'), { name, ...more })
   for (const [what, ask, member, code, message] of /** @type {const} */ ([
     ['an unknown one', setUp().ask, 'web-9', 'not-found', 'The fleet has no member "web-9"'],
-    ['a silent one', setUp().ask, 'db-1', 'no-master', 'db-1 has not been heard of for 40 s'],
-    ['without NATS', setUp({ isConnected: false }).ask, 'web-2', 'fleet-away', 'web-2 cannot be asked: NATS is out of reach (the connection is lost)'],
-    ['one that has gone', fails(named('RequestError', { isNoResponders: () => true })), 'web-2', 'no-master', 'web-2 is not there to answer'],
-    ['one that hangs', fails(named('TimeoutError')), 'web-2', 'timed-out', 'web-2 has not answered within 10000 ms; what it was asked for may be done all the same'],
-    ['a connection that ends', fails(named('ClosedConnectionError')), 'web-2', 'fleet-away', 'web-2 cannot be asked: x'],
-    ['garbage', says('what?'), 'web-2', 'no-master', 'web-2 answers, but not as a member of a fleet does'],
-    ['a page', says(JSON.stringify({ ...ANSWER, headers: { 'content-type': 'text/html' } })), 'web-2', 'no-master', 'web-2 answers, but not as a member of a fleet does']
+    ['a silent one', setUp().ask, 'db-1', 'no-master', 'db-1 has been silent for 40 s'],
+    ['without NATS', setUp({ isConnected: false }).ask, 'web-2', 'fleet-away', 'cannot ask web-2: NATS is out of reach (the connection is lost)'],
+    ['one that has gone', fails(named('RequestError', { isNoResponders: () => true })), 'web-2', 'no-master', 'web-2 is offline'],
+    ['one that hangs', fails(named('TimeoutError')), 'web-2', 'timed-out', 'web-2 did not answer within 10 s. It may have done it nevertheless'],
+    ['a connection that ends', fails(named('ClosedConnectionError')), 'web-2', 'fleet-away', 'cannot ask web-2: x'],
+    ['garbage', says('what?'), 'web-2', 'no-master', 'web-2 sent an answer that this version cannot read'],
+    ['a page', says(JSON.stringify({ ...ANSWER, headers: { 'content-type': 'text/html' } })), 'web-2', 'no-master', 'web-2 sent an answer that this version cannot read']
   ])) {
     await assert.rejects(ask(member, STATUS, ADA), { code, message }, what)
   }

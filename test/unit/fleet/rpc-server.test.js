@@ -77,7 +77,7 @@ test('a flood is not read: so many questions a second, and no more', async () =>
 test('an answer that is larger than a message may be, or no text, is said to be', async () => {
   const large = await setUp({ maxPayload: 10_000, serve: async () => ({ ...SERVED, body: '"'.repeat(4000) }) })
   const { status, body } = await large.ask(QUESTION)
-  assert.deepEqual([status, JSON.parse(body).detail], [413, 'the answer is larger than the 5904 bytes that can come from a member: ask for less, by a limit or a filter'])
+  assert.deepEqual([status, JSON.parse(body).detail], [413, 'the answer of a member: expected at most 5904 bytes, received 8070. Ask for less by a limit or a filter'])
   const file = await setUp({ serve: async () => ({ ...SERVED, headers: { 'content-type': 'application/octet-stream' } }) })
   assert.equal((await file.ask(QUESTION)).status, 406)
 })

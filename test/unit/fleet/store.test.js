@@ -140,7 +140,7 @@ test('goes on reading where the connection was lost, and gives up where nothing 
   await until(() => purge().then(() => true, () => false), 'the rest to be gone')
   const third = reading.next()
   nowMs = 60_001
-  await assert.rejects(third, { code: 'fleet-away', message: /could not be read: a part of it is not there/ })
+  await assert.rejects(third, { code: 'fleet-away', message: /cannot be read: a part is missing/ })
 })
 
 test('says that the fleet is out of reach', async () => {
