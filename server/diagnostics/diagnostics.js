@@ -1,27 +1,43 @@
-import { DeckError } from '../errors.js'
+import { formatExactDuration } from '../../public/format.js'
+import { DeckError, errorCode, errorText } from '../errors.js'
 
 /** @typedef {ReturnType<typeof createDiagnostics>} Diagnostics */
 
 /**
  * @typedef {'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report'} DiagnosticKind
- * @typedef {{ id: number, kind: DiagnosticKind, worker: number, slot: number, pid: number, release: string, state: 'running' | 'done' | 'failed',
- *   durationMs: number | null, actor: string, startedAt: string, finishedAt: string | null, bytes: number | null, error: string | null, warning: string | null }} Diagnostic
+ * @typedef {object} Diagnostic
+ * @property {number} id
+ * @property {DiagnosticKind} kind
+ * @property {number} worker
+ * @property {number} slot
+ * @property {number} pid
+ * @property {string} release
+ * @property {'running' | 'done' | 'failed'} state
+ * @property {number | null} durationMs  null unless it is a CPU profile
+ * @property {string} actor
+ * @property {string} startedAt
+ * @property {string | null} finishedAt
+ * @property {number | null} bytes
+ * @property {string | null} error
+ * @property {string | null} warning
  */
 
 const QUICK_MS = 30_000
 const SNAPSHOT_MS = 10 * 60_000
 const DEFAULT_PROFILE_MS = 10_000
 
-const WARNINGS = Object.freeze(/** @type {Record<string, string>} */ ({
-  'heap-snapshot': 'The worker stops until the snapshot is written and needs about twice its memory; the file holds everything the app has in memory: passwords, keys, personal data.',
+/** @type {Readonly<Partial<Record<DiagnosticKind, string>>>} */
+const WARNINGS = Object.freeze({
+  'heap-snapshot': 'The worker stops until the snapshot is written and needs about twice its memory. ' +
+    'The file holds everything the app has in memory: passwords, keys, personal data.',
   report: 'Environment variables are left out, the command line is not.'
-}))
+})
 
-/** What stops the whole process while it is made: no reason to take it for hung. */
+/** These stop the whole process, so the watchdog must not take the worker for hung. */
 const STOPS_WORKER = new Set(['heap-snapshot', 'report'])
 
 /**
- * Looks into one worker when an operator asks for it.
+ * Examines one worker when an operator asks for it.
  * @param {object} parts
  * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'tell' | 'excuse' | 'onDiagnosed'>} parts.supervisor
  * @param {import('../events/stream.js').EventStream} parts.events
@@ -44,7 +60,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
     /** @param {number} id @returns {Diagnostic | null} */
     get: store.get,
 
-    /** @param {number} id @param {string} actor who gets it @returns {{ file: string, name: string } | null} null: there is none, or not yet */
+    /** @param {number} id @param {string} actor @returns {{ file: string, name: string } | null} null: there is none, or not yet */
     file (id, actor) {
       const item = store.get(id)
       if (item?.state !== 'done') return null
@@ -65,17 +81,30 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
       const other = running.get(id)
       if (other) {
-        throw new DeckError('diagnostics-running', `worker ${id} is busy with diagnostics ${other.item.id} (${other.item.kind})`, { details: { diagnostics: other.item.id } })
+        const details = { diagnostics: other.item.id }
+        throw new DeckError('diagnostics-running', `worker ${id} is busy with diagnostics ${other.item.id} (${other.item.kind})`, { details })
       }
       const { slot, pid, release } = worker
-      const isProfile = kind === 'cpu-profile'
       /** @type {Diagnostic} */
       const item = {
-        id: store.nextId(), kind, worker: id, slot, pid, release, state: 'running', durationMs: isProfile ? durationMs : null, actor, startedAt: isoTime(), finishedAt: null, bytes: null, error: null, warning: WARNINGS[kind] ?? null
+        id: store.nextId(),
+        kind,
+        worker: id,
+        slot,
+        pid,
+        release,
+        state: 'running',
+        durationMs: kind === 'cpu-profile' ? durationMs : null,
+        actor,
+        startedAt: isoTime(),
+        finishedAt: null,
+        bytes: null,
+        error: null,
+        warning: WARNINGS[kind] ?? null
       }
       const file = createFile(item)
       const patienceMs = kind === 'heap-snapshot' ? SNAPSHOT_MS : QUICK_MS + (item.durationMs ?? 0)
-      const timer = setTimeout(() => finishDiagnostic(id, `not done within ${patienceMs} ms`), patienceMs).unref()
+      const timer = setTimeout(() => finishDiagnostic(id, `not done within ${formatExactDuration(patienceMs)}`), patienceMs).unref()
       running.set(id, { item, timer })
       publishEvent('diagnostics.started', item, `${kind} of worker ${id} (slot ${slot})`)
       if (STOPS_WORKER.has(kind)) supervisor.excuse(id, true)
@@ -102,14 +131,16 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
   function createFile (item) {
     try {
       return store.create(item)
-    } catch (/** @type {any} */ error) {
-      throw new DeckError('data-dir-unusable', `the diagnostics cannot be written (${error.code ?? error.message})`, { cause: error })
+    } catch (error) {
+      throw new DeckError('data-dir-unusable', `the diagnostics cannot be written (${errorCode(error) ?? errorText(error)})`, { cause: error })
     }
   }
 
   /** @param {number} worker @param {string | null} error */
   function finishDiagnostic (worker, error) {
-    const { item, timer } = /** @type {{ item: Diagnostic, timer: NodeJS.Timeout }} */ (running.get(worker))
+    const run = running.get(worker)
+    if (!run) return
+    const { item, timer } = run
     running.delete(worker)
     clearTimeout(timer)
     supervisor.excuse(worker, false)
@@ -121,7 +152,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       store.keep(ended)
       store.prune()
     } catch {
-      // ENOSPC: it is known in memory, and the event says the rest.
+      // ENOSPC: it is still in memory, and in the event.
     }
     const what = `${item.kind} of worker ${worker} (slot ${item.slot})`
     if (failure === null) publishEvent('diagnostics.finished', ended, `${what}: ${bytes} bytes`)

@@ -3,30 +3,32 @@ import path from 'node:path'
 import { readJson, writeJson } from '../system/json-file.js'
 
 /** @typedef {ReturnType<typeof openStore>} Store */
+/** @typedef {import('./diagnostics.js').Diagnostic} Diagnostic */
 
-const EXTENSIONS = Object.freeze(/** @type {Record<string, string>} */ ({
+/** @type {Readonly<Record<Diagnostic['kind'], string>>} */
+const EXTENSIONS = Object.freeze({
   'cpu-profile': 'cpuprofile', 'heap-snapshot': 'heapsnapshot', 'heap-statistics': 'json', report: 'report.json'
-}))
+})
 
 /**
- * The files of the diagnostics, each with a description beside it that outlives the master: `7.about.json` and
- * `7-worker-3.cpuprofile`. Readable by their owner alone.
+ * Keeps the files of the diagnostics, each with a description that outlives the master: `7.about.json` and
+ * `7-worker-3.cpuprofile`. Only their owner can read them.
  * @param {string} folder
  * @param {{ maxFiles: number, maxBytes: number }} limits the newest file stays, however large
  */
 export function openStore (folder, { maxFiles, maxBytes }) {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  /** @type {Map<number, any>} ascending by id */
+  /** @type {Map<number, Diagnostic>} ascending by id */
   const known = new Map(readAll(folder).map((item) => [item.id, item]))
 
   return {
-    /** @returns {any[]} newest first */
+    /** @returns {Diagnostic[]} newest first */
     list: () => [...known.values()].reverse(),
-    /** @param {number} id */
+    /** @param {number} id @returns {Diagnostic | null} */
     get: (id) => known.get(id) ?? null,
     nextId: () => Math.max(0, ...known.keys()) + 1,
 
-    /** @param {any} item @returns {string} its file, which is there and empty */
+    /** @param {Diagnostic} item @returns {string} its file, made empty */
     create (item) {
       const file = fileOf(item)
       rmSync(file, { force: true })
@@ -35,11 +37,10 @@ export function openStore (folder, { maxFiles, maxBytes }) {
       return file
     },
 
-    /** @param {any} item */
     keep: keepItem,
     fileOf,
 
-    /** @param {any} item @returns {number} */
+    /** @param {Diagnostic} item @returns {number} */
     sizeOf (item) {
       const stat = lstatSync(fileOf(item), { throwIfNoEntry: false })
       return stat?.isFile() ? stat.size : 0
@@ -47,32 +48,32 @@ export function openStore (folder, { maxFiles, maxBytes }) {
 
     remove: removeItem,
 
-    /** Lets the oldest go. */
+    /** Removes the oldest ones beyond the limits. */
     prune () {
       const done = [...known.values()].filter(({ state }) => state !== 'running')
       let bytes = done.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
       while (done.length > maxFiles || (bytes > maxBytes && done.length > 1)) {
-        const oldest = done.shift()
+        const [oldest] = done.splice(0, 1)
         bytes -= oldest.bytes ?? 0
         removeItem(oldest)
       }
     }
   }
 
-  /** @param {any} item */
+  /** @param {Diagnostic} item */
   function keepItem (item) {
     known.set(item.id, item)
     writeJson(aboutOf(item.id), item)
   }
 
-  /** @param {any} item */
+  /** @param {Diagnostic} item */
   function removeItem (item) {
     known.delete(item.id)
     rmSync(fileOf(item), { force: true })
     rmSync(aboutOf(item.id), { force: true })
   }
 
-  /** @param {any} item */
+  /** @param {Diagnostic} item */
   function fileOf ({ id, worker, kind }) {
     return path.join(folder, `${id}-worker-${worker}.${EXTENSIONS[kind]}`)
   }
@@ -82,12 +83,12 @@ export function openStore (folder, { maxFiles, maxBytes }) {
   }
 }
 
-/** @param {string} folder @returns {any[]} what earlier masters have left, by id */
+/** @param {string} folder @returns {Diagnostic[]} those of earlier masters, by id */
 function readAll (folder) {
   return readdirSync(folder).filter((name) => /^\d+\.about\.json$/.test(name)).flatMap((name) => {
-    const item = Object(readJson(path.join(folder, name)))
-    // Not one of ours, or cut short by a full disk.
-    if (!Number.isSafeInteger(item.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
+    const item = readJson(path.join(folder, name))
+    // It is not one of ours, or was cut short by a full disk.
+    if (!Number.isSafeInteger(item?.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
     return [item.state === 'running' ? { ...item, state: 'failed', error: 'the master ended before it was done' } : item]
   }).sort((a, b) => a.id - b.id)
 }

@@ -1,26 +1,23 @@
 import { FAULTS, isOneOf } from '../causes.js'
 import { noticeKindOf } from './notices.js'
 
-/**
- * What a browser may tell somebody of who looks at something else.
- * @typedef {keyof typeof ALARMS} AlarmKind
- */
+/** @typedef {'crash' | 'crash-loop' | 'rollout-failed' | 'rolled-back' | 'master-lost'} AlarmKind */
 
-/** @type {Readonly<Record<'crash' | 'crash-loop' | 'rollout-failed' | 'rolled-back' | 'master-lost', { title: string, label: string, about: string }>>} `label`, `about`: as one chooses them */
+/** The notifications of the browser; `label`, `about`: in the list to choose from. @type {Readonly<Record<AlarmKind, { title: string, label: string, about: string }>>} */
 export const ALARMS = Object.freeze({
-  crash: { title: 'Crash', label: 'A crash', about: 'a worker ended that nobody had told to' },
+  crash: { title: 'Crash', label: 'A crash', about: 'a worker ended unexpectedly' },
   'crash-loop': { title: 'Crash loop', label: 'A crash loop', about: 'a slot keeps crashing' },
   'rollout-failed': { title: 'Rollout failed', label: 'A failed deploy', about: 'or a rollout that is held' },
   'rolled-back': { title: 'Rolled back', label: 'A deploy that was rolled back', about: 'by itself' },
   'master-lost': { title: 'Master lost', label: 'A lost master', about: 'it was replaced, or does not answer this page' }
 })
 
-/** Those that no notice tells of. */
-const KINDS = Object.freeze(/** @type {Record<string, (event: import('./stream.js').DeckEvent) => AlarmKind | null>} */ ({
+/** The alarms that are no notices. @type {Readonly<Record<string, (event: import('./stream.js').DeckEvent) => AlarmKind | null>>} */
+const KINDS = {
   'worker.exited': ({ cause }) => isOneOf(FAULTS, cause) ? 'crash' : null,
   'worker.crash-looping': () => 'crash-loop',
   'rollout.held': () => 'rollout-failed'
-}))
+}
 
 /** @param {unknown} kind @returns {kind is AlarmKind} */
 export function isAlarmKind (kind) {

@@ -1,7 +1,7 @@
 import { FAULTS, isOneOf } from '../causes.js'
 
 /**
- * Every type of event, once: how it looks, how much it matters and who is told.
+ * Every type of event: how it looks, how much it matters and who is told.
  * @typedef {import('./stream.js').DeckEvent} DeckEvent
  * @typedef {'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'} Tone a colour with a meaning
  * @typedef {'routine' | 'notable' | 'problem' | 'alert'} Weight
@@ -11,9 +11,9 @@ import { FAULTS, isOneOf } from '../causes.js'
  * @property {string} icon  of icons.svg
  * @property {Tone} tone
  * @property {string} label
- * @property {Weight} [weight]  notable, unless said otherwise
- * @property {boolean} [isConsequence]  of another event that is a problem: whoever looks for problems sees that one alone
- * @property {boolean | ((event: DeckEvent) => boolean)} [inTerminal]  whether the person who started the master reads it
+ * @property {Weight} [weight]  default: notable
+ * @property {boolean} [isConsequence]  of another problem: the filter for problems shows only that one
+ * @property {boolean | ((event: DeckEvent) => boolean)} [inTerminal]  whether the master prints it in its terminal
  */
 
 /** @type {Readonly<Record<string, EventKind>>} */
@@ -36,7 +36,9 @@ const KINDS = Object.freeze({
   'worker.standby': { icon: 'hourglass', tone: 'idle', label: 'Worker on standby', weight: 'routine' },
   'worker.promoted': { icon: 'arrow-right', tone: 'info', label: 'Standby took over' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining', weight: 'routine' },
-  'worker.exited': { icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: (event) => isFault(event) || event.detail?.endedConnections !== undefined },
+  'worker.exited': {
+    icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: (event) => isFault(event) || event.detail?.endedConnections !== undefined
+  },
   'worker.unresponsive': { icon: 'triangle-alert', tone: 'bad', label: 'Worker unresponsive', weight: 'alert' },
   'worker.responsive': { icon: 'heart-pulse', tone: 'ok', label: 'Worker responsive again' },
   'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },
@@ -116,7 +118,7 @@ const KINDS = Object.freeze({
   unexpected: { icon: 'circle-alert', tone: 'warn', label: 'Unexpected', weight: 'problem', inTerminal: true }
 })
 
-/** What is different where a type has this cause, by `type:cause`. @type {Readonly<Record<string, Partial<EventKind>>>} */
+/** What a cause changes, by `type:cause`. @type {Readonly<Record<string, Partial<EventKind>>>} */
 const BY_CAUSE = Object.freeze({
   'master.stopped:master-lost': { tone: 'bad', label: 'Master lost', weight: 'alert' },
   'worker.exited:finished': { icon: 'circle-check', tone: 'ok', label: 'Worker finished' },
@@ -126,15 +128,17 @@ const BY_CAUSE = Object.freeze({
 
 export const EVENT_TYPES = Object.freeze(Object.keys(KINDS))
 export const NOTABLE_TYPES = Object.freeze(ofWeight(KINDS, 'notable', 'problem', 'alert'))
-/** What went wrong, without what follows from it: `type`, or `type:cause`. */
-export const PROBLEMS = Object.freeze([...ofWeight(KINDS, 'problem', 'alert').filter((type) => !KINDS[type].isConsequence), ...ofWeight(BY_CAUSE, 'problem', 'alert')])
-/** As a webhook names them: `type`, or `type:cause`. */
+/** Each is `type` or `type:cause`. */
+export const PROBLEMS = Object.freeze([
+  ...ofWeight(KINDS, 'problem', 'alert').filter((type) => !KINDS[type].isConsequence),
+  ...ofWeight(BY_CAUSE, 'problem', 'alert')
+])
+/** Each is `type` or `type:cause`, as webhooks name them. */
 export const ALERTS = Object.freeze([...ofWeight(KINDS, 'alert'), ...ofWeight(BY_CAUSE, 'alert')])
 
-/** @param {Pick<DeckEvent, 'type' | 'cause'>} event @returns {EventKind} also for types that are not known here */
+/** @param {Pick<DeckEvent, 'type' | 'cause'>} event @returns {EventKind} also for unknown types */
 export function kindOf ({ type, cause }) {
-  const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : { icon: 'circle', tone: /** @type {Tone} */ ('idle'), label: type }
-  return { ...kind, ...BY_CAUSE[`${type}:${cause}`] }
+  return { icon: 'circle', tone: 'idle', label: type, ...(Object.hasOwn(KINDS, type) && KINDS[type]), ...BY_CAUSE[`${type}:${cause}`] }
 }
 
 /** @param {DeckEvent} event */

@@ -2,46 +2,48 @@ import { DeckError } from '../errors.js'
 import { sentenceOf } from './sentences.js'
 
 /**
- * What has gone wrong while nobody looked, until somebody says that they have seen it.
+ * Keeps what has gone wrong until an operator acknowledges it.
  * @typedef {import('./stream.js').DeckEvent} DeckEvent
  * @typedef {ReturnType<typeof createNotices>} Notices
  * @typedef {{ page: (query: { type: string[] | string, cause?: string, limit: number }) => { items: DeckEvent[] } }} Past  newest first
  * @typedef {typeof NOTICE_KINDS[number]} NoticeKind
- * @typedef {object} Notice  one of each kind stands for all of that kind
+ * @typedef {object} Notice  there is one for all events of its kind
  * @property {number} id  of its newest event
  * @property {NoticeKind} kind
- * @property {string} at  when that was
- * @property {string} firstAt  of the first that nobody has acknowledged
+ * @property {string} at  time of the newest event
+ * @property {string} firstAt  time of the first event that nobody has acknowledged
  * @property {number} count
- * @property {string} message  of the newest, for people; may hold what an app has thrown
- * @property {string | null} endedAt  when it was over by itself
+ * @property {string} message  of the newest event, for people; may hold what an app has thrown
+ * @property {string | null} endedAt  when it ended by itself
  */
 
-export const NOTICE_KINDS = /** @type {const} */ (['master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed', 'history-degraded'])
+export const NOTICE_KINDS = Object.freeze(/** @type {const} */ ([
+  'master-lost', 'keeper-lost', 'rollout-failed', 'rolled-back', 'upgrade-failed', 'recycling-slowed', 'history-degraded'
+]))
 
 const ACKNOWLEDGED = 'notice.acknowledged'
-/** Of each look into the history at the start. */
+/** Each query at the start reads so many events. */
 const MAX_EVENTS = 100
 
-/** By type of event. */
-const KINDS = Object.freeze(/** @type {Record<string, (event: DeckEvent) => NoticeKind | null>} */ ({
+/** @type {Readonly<Record<string, (event: DeckEvent) => NoticeKind | null>>} */
+const KINDS = {
   'master.stopped': ({ cause }) => cause === 'master-lost' ? 'master-lost' : null,
   'keeper.lost': () => 'keeper-lost',
   'rollout.failed': (event) => isAborted(event) ? null : 'rollout-failed',
   'rollout.rolled-back': (event) => isAborted(event) ? null : 'rolled-back',
-  // A deploy that had succeeded, and was taken back.
+  // The guard has rolled back a deploy that had succeeded.
   'rollout.succeeded': ({ actor }) => actor === 'guard' ? 'rolled-back' : null,
   'master.upgrade-failed': () => 'upgrade-failed',
   'recycling.slowed': () => 'recycling-slowed',
   'history.degraded': () => 'history-degraded'
-}))
+}
 
-/** What ends by itself, by the event that tells of it. */
-const ENDS = Object.freeze(/** @type {Record<string, NoticeKind>} */ ({ 'history.recovered': 'history-degraded' }))
+/** The events that end a notice. @type {Readonly<Record<string, NoticeKind>>} */
+const ENDS = Object.freeze({ 'history.recovered': 'history-degraded' })
 
-/** Those that come often for other reasons are asked for by their cause. */
+/** Two types are frequent for other reasons, so they are queried by their cause. */
 const QUERIES = Object.freeze([
-  { type: ['keeper.lost', 'rollout.failed', 'rollout.rolled-back', 'master.upgrade-failed', 'recycling.slowed', 'history.degraded', 'history.recovered', ACKNOWLEDGED] },
+  { type: Object.keys({ ...KINDS, ...ENDS, [ACKNOWLEDGED]: true }).filter((type) => type !== 'master.stopped' && type !== 'rollout.succeeded') },
   { type: 'master.stopped', cause: 'master-lost' },
   { type: 'rollout.succeeded', cause: 'rollback' }
 ])
@@ -58,17 +60,17 @@ export function createNotices ({ history, events }) {
   events.subscribe(note)
 
   return {
-    /** Those that nobody has acknowledged, newest first. */
+    /** Newest first. */
     list: () => Array.from(open.values()).sort((a, b) => b.id - a.id),
 
     /**
-     * What has come since the caller looked stays.
-     * @param {number} id @param {string} actor @returns {Notice} the one that is acknowledged
+     * Only the newest id of a notice is accepted, so that nobody acknowledges an event that they have not seen.
+     * @param {number} id @param {string} actor @returns {Notice}
      * @throws {DeckError} not-found
      */
     acknowledge (id, actor) {
       const notice = Array.from(open.values()).find((each) => each.id === id)
-      if (!notice) throw new DeckError('not-found', `Notice ${id} does not exist, has been acknowledged, or a newer one of its kind has come`)
+      if (!notice) throw new DeckError('not-found', `Notice ${id} does not exist, is already acknowledged, or has been replaced by a newer one`)
       events.publish({ type: ACKNOWLEDGED, actor, message: notice.message, detail: { notice: id, kind: notice.kind, count: notice.count } })
       return notice
     }
@@ -82,7 +84,8 @@ export function createNotices ({ history, events }) {
     const kind = noticeKindOf(event)
     if (!kind) return
     const before = open.get(kind)
-    open.set(kind, { id: event.id, kind, at: event.at, firstAt: before?.firstAt ?? event.at, count: (before?.count ?? 0) + 1, message: sentenceOf(event), endedAt: null })
+    const { id, at } = event
+    open.set(kind, { id, kind, at, firstAt: before?.firstAt ?? at, count: (before?.count ?? 0) + 1, message: sentenceOf(event), endedAt: null })
   }
 
   /** @param {DeckEvent} event */
@@ -102,12 +105,12 @@ function readPast (history) {
   try {
     return QUERIES.flatMap((query) => history.page({ ...query, limit: MAX_EVENTS }).items).sort((a, b) => a.id - b.id)
   } catch {
-    // No start depends on the history.
+    // The master starts without a history too.
     return []
   }
 }
 
-/** Whoever has aborted a rollout knows of it. @param {DeckEvent} event whose detail is the rollout */
+/** An operator who aborts a rollout needs no notice. @param {DeckEvent} event  its detail is the rollout */
 function isAborted ({ detail }) {
   return (detail?.abortedBy ?? null) !== null
 }

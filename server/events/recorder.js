@@ -1,12 +1,14 @@
+import { errorCode, errorText } from '../errors.js'
+
 /** @typedef {import('./stream.js').DeckEvent} DeckEvent */
 /** @typedef {ReturnType<typeof createRecorder>} Recorder */
-/** @typedef {{ events: readonly DeckEvent[], keep: (event: DeckEvent) => void, clear: () => void }} Spare `events`: of the process before, oldest first */
+/** @typedef {{ events: readonly DeckEvent[], keep: (event: DeckEvent) => void, clear: () => void }} Spare `events`: of an earlier process, oldest first */
 
 const RETRY_MIN_MS = 250
 const RETRY_MAX_MS = 30_000
-// What is kept in memory while the database is away: an hour of a busy cluster, a few tens of megabytes at the most.
+// An hour of events of a busy cluster, a few tens of megabytes at most.
 const MAX_BUFFERED = 10_000
-// Written back per turn of the loop, so that a long outage does not end in a long stall.
+// More would block the loop after a long outage.
 const WRITES_PER_TURN = 100
 
 const SWEEP_EVERY_MS = 60 * 60 * 1000
@@ -16,24 +18,30 @@ const SWEEP_PAUSE_MS = 50
 const NO_SPARE = Object.freeze({ events: [], keep () {}, clear () {} })
 
 /**
- * Writes every event to the history in the turn in which it happens. A database that fails never reaches the publisher:
- * events wait in memory, in order, and are written once it works again. It also sweeps the history now and then.
+ * Writes every event to the history at once. If the database fails, no publisher notices: events wait in memory, in order, until
+ * it works again. It also sweeps the history now and then.
  * @param {object} parts
  * @param {{ record: (event: DeckEvent) => void, sweep: () => { more: boolean }, reopen: () => void, retreat: (reason: string) => void, readonly away: string | null }} parts.history
  * @param {import('./stream.js').EventStream} parts.events
- * @param {Spare} [parts.spare] keeps what waits, in case that this process ends first
- * @param {{ setTimer?: (work: () => void, ms: number) => any, clearTimer?: (timer: any) => void, soon?: (work: () => void) => void, maxBuffered?: number }} [options]
+ * @param {Spare} [parts.spare]  keeps the waiting events if this process ends first
+ * @param {object} [options]
+ * @param {(work: () => void, ms: number) => NodeJS.Timeout | number} [options.setTimer]
+ * @param {(timer: NodeJS.Timeout | number | undefined) => void} [options.clearTimer]
+ * @param {(work: () => void) => void} [options.soon]
+ * @param {number} [options.maxBuffered]
  */
-export function createRecorder ({ history, events, spare = NO_SPARE }, { setTimer = unrefTimer, clearTimer = clearTimeout, soon = queueMicrotask, maxBuffered = MAX_BUFFERED } = {}) {
+export function createRecorder (
+  { history, events, spare = NO_SPARE },
+  { setTimer = unrefTimer, clearTimer = clearTimeout, soon = queueMicrotask, maxBuffered = MAX_BUFFERED } = {}
+) {
   /** @type {DeckEvent[]} oldest first; only filled while the history is degraded */
   let buffer = [...spare.events]
   let dropped = 0
   let isDegraded = buffer.length > 0 || history.away !== null
   let reason = takeSpare()
   let retryDelayMs = RETRY_MIN_MS
-  /** @type {any} */
-  let retryTimer = null
-  /** @type {any} */
+  /** @type {NodeJS.Timeout | number | undefined} */
+  let retryTimer
   let sweepTimer = setTimer(sweep, SWEEP_PAUSE_MS)
   const unsubscribe = events.subscribe(record)
   if (history.away !== null) tellDegraded()
@@ -43,7 +51,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     /** Why the history cannot be written at the moment; null: it can. @type {string | null} */
     get degraded () { return isDegraded ? reason : null },
 
-    /** Writes what still waits at once, if the history can be written again, and stops listening. The history stays open. */
+    /** Tries once more to write what waits, and stops listening. The history stays open. */
     async close () {
       if (isDegraded) flushBuffer()
       unsubscribe()
@@ -52,7 +60,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     }
   }
 
-  /** Whoever asks this history from now on is to know what has happened before. @returns {string | null} why it cannot be written */
+  /** The events of the earlier process have to be in the history before anybody reads it. @returns {string | null} why it cannot be written */
   function takeSpare () {
     if (history.away === null && buffer.length > 0) {
       const error = tryToWrite(buffer.length)
@@ -86,7 +94,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
   }
 
   function tellDegraded () {
-    // After this turn's other subscribers have seen the event: what follows from it must not overtake it.
+    // The other subscribers have to see the first event before this one.
     soon(() => events.publish({
       type: 'history.degraded',
       actor: 'system',
@@ -99,7 +107,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     try {
       history.record(event)
     } catch {
-      // It is no worse off than a history that cannot be read.
+      // The event stays in the buffer.
     }
   }
 
@@ -132,7 +140,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
   }
 
   function flushBuffer () {
-    // The first try may find a file that has to be opened again; the second one writes into it.
+    // The first try may find that the file has to be opened again.
     for (let tries = 0; tries < 2; tries++) {
       const error = writeToFile(buffer.length)
       if (error === null) return recover()
@@ -141,7 +149,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
   }
 
   /**
-   * Never writes into the copy that stands in for a file out of reach.
+   * Never writes to the copy in memory.
    * @param {number} count @returns {unknown} the error that ended it, null if there was none
    */
   function writeToFile (count) {
@@ -167,11 +175,11 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
   }
 
   /**
-   * A full disk or a lock passes; a damaged or closed file does not, and has to be opened anew.
+   * A full disk or a lock ends by itself, but a damaged or closed file has to be opened again.
    * @param {unknown} error
    */
   function repair (error) {
-    if (history.away !== null || /^SQLITE_(BUSY|LOCKED|FULL)/.test(String(/** @type {any} */ (error)?.code))) return
+    if (history.away !== null || /^SQLITE_(BUSY|LOCKED|FULL)/.test(String(errorCode(error)))) return
     reopen()
   }
 
@@ -179,7 +187,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     try {
       history.reopen()
     } catch {
-      // Still out of reach: the next retry comes by here again, and the first reason has been told.
+      // The next retry tries it again; the first reason was published.
     }
   }
 
@@ -192,7 +200,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     events.publish({
       type: 'history.recovered',
       actor: 'system',
-      message: lost === 0 ? 'the history database works again, nothing was lost' : `the history database works again, ${lost} events were lost`,
+      message: `the history database works again, ${lost === 0 ? 'nothing was' : `${lost} events were`} lost`,
       detail: { lost }
     })
   }
@@ -202,7 +210,7 @@ export function createRecorder ({ history, events, spare = NO_SPARE }, { setTime
     try {
       more = !isDegraded && history.sweep().more
     } catch {
-      // Forgetting can wait; the next event that cannot be written will say what is wrong.
+      // The next event will fail too, and say why.
     }
     sweepTimer = setTimer(sweep, more ? SWEEP_PAUSE_MS : SWEEP_EVERY_MS)
   }
@@ -215,7 +223,6 @@ function unrefTimer (/** @type {() => void} */ work, /** @type {number} */ ms) {
 
 /** @param {unknown} error */
 function reasonOf (error) {
-  if (!(error instanceof Error)) return String(error)
-  const code = /** @type {any} */ (error).code
-  return code ? `${error.message} (${code})` : error.message
+  const code = errorCode(error)
+  return code ? `${errorText(error)} (${code})` : errorText(error)
 }

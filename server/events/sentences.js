@@ -41,8 +41,10 @@ const SENTENCES = Object.freeze({
   'rollout.judged': (event) => `${rolloutName(event)}: ${event.message}`,
   'rollout.rolling-back': (event) => `${rolloutName(event)} rolls back${because(event.message)}`,
   'rollout.rolled-back': (event) => `${rolloutName(event)} was rolled back${because(event.message)}`,
-  // To people that is no success.
-  'rollout.succeeded': (event) => event.actor === 'guard' ? `The guard rolled back to ${event.detail?.to ?? 'the release before'}${because(event.message)}` : `${rolloutName(event)} succeeded`,
+  'rollout.succeeded' (event) {
+    if (event.actor !== 'guard') return `${rolloutName(event)} succeeded`
+    return `The guard rolled back to ${event.detail?.to ?? 'the release before'}${because(event.message)}`
+  },
   'rollout.failed': (event) => `${rolloutName(event)} failed${because(event.message)}`,
   'hook.started': (event) => `Hook ${event.message} started`,
   'hook.succeeded': (event) => `Hook ${event.message}`,
@@ -55,7 +57,7 @@ const SENTENCES = Object.freeze({
 
 /**
  * @param {DeckEvent} event
- * @returns {string} what happened, for people. Holds whatever an app threw: hostile text, to be escaped like any other
+ * @returns {string} for people. It may hold what an app threw, so it has to be escaped
  */
 export function sentenceOf (event) {
   const sentence = Object.hasOwn(SENTENCES, event.type) ? SENTENCES[event.type](event) : event.message

@@ -37,11 +37,13 @@ const BLANK = Object.freeze({
 })
 
 /**
- * What happened, told to whoever listens, in order and in the same turn of the loop.
- * A subscriber that throws harms neither the others nor the publisher.
- * @param {{ lastId?: number, relay?: ((event: NewEvent & { at: string }) => void) | null, now?: () => number, onError?: (error: unknown, event: DeckEvent) => void }} [options]
- *   `lastId`: the newest id already used in this data folder; `relay`: gets the events instead of the subscribers until
- *   `takeOver`, while another master gives out the ids; `now`: wall clock, ms since the epoch
+ * Passes events to its subscribers, in order and at once. A subscriber that throws harms neither the others nor the publisher.
+ * @param {object} [options]
+ * @param {number} [options.lastId]  the newest id used in this data folder
+ * @param {((event: NewEvent & { at: string }) => void) | null} [options.relay]  gets the events instead of the subscribers until
+ *   `takeOver`, while another master gives out the ids
+ * @param {() => number} [options.now]  wall clock, ms since the epoch
+ * @param {(error: unknown, event: DeckEvent) => void} [options.onError]
  */
 export function createEventStream ({ lastId = 0, relay = null, now = Date.now, onError = () => {} } = {}) {
   /** @type {Set<(event: DeckEvent) => void>} */

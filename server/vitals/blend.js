@@ -4,8 +4,8 @@ import { COLUMNS, QUANTILES } from './columns.js'
 /** @typedef {import('./columns.js').Row} Row */
 
 /**
- * Adds up rows, and the histograms they come with: of several workers to one row of the cluster (`across`), or of several
- * seconds to one of a longer step (`over`). A value that one row does not know does not count.
+ * Adds up rows and their histograms: of several workers to one row (`across`), or of several seconds to one of a longer step
+ * (`over`). Unknown values do not count.
  */
 export class Blend {
   /** @type {Float64Array} */
@@ -27,7 +27,7 @@ export class Blend {
   /** How many rows it holds. */
   get rows () { return this.#rows }
 
-  /** @param {Row} row @param {Blend | null} [source] whose histogram comes with it */
+  /** @param {Row} row @param {Blend | null} [source]  has the histogram of the row */
   add (row, source = null) {
     for (let index = 0; index < COLUMNS.length; index++) {
       const value = row[index]

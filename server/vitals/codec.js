@@ -1,9 +1,9 @@
 import { COLUMNS } from './columns.js'
 
 /**
- * A step as it is stored: version, number of columns, then for the cluster (as slot 0) and each slot its number and its
- * row. All numbers are of variable length (LEB128), 0 is a value that is not known: mostly one or two bytes each, where
- * columns of SQLite or floats would take four to ten.
+ * Encodes a step as version, number of columns, and then for the cluster (as slot 0) and each slot its number and its row. All
+ * numbers have a variable length (LEB128), and 0 is an unknown value. Most take one or two bytes, where columns of SQLite or
+ * floats would take four to ten.
  * @typedef {[slot: number, row: ArrayLike<number>]} Entry
  */
 
@@ -17,7 +17,7 @@ export function encodeStep (entries) {
   buffer[1] = COLUMNS.length
   let at = 2
   const writeVarint = (/** @type {number} */ value) => {
-    // Not by shifting: bytes of memory have more than 32 bits.
+    // Shifting would cut numbers to 32 bits.
     for (; value >= 128; value = Math.floor(value / 128)) buffer[at++] = value % 128 + 128
     buffer[at++] = value
   }
@@ -33,7 +33,7 @@ export function encodeStep (entries) {
 
 /**
  * @param {Uint8Array} body
- * @param {(slot: number, row: ArrayLike<number>) => void} take called for each entry with one row that is used again
+ * @param {(slot: number, row: ArrayLike<number>) => void} take  called for each entry, each time with the same array
  */
 export function decodeStep (body, take) {
   if (body[0] !== VERSION) return
@@ -54,7 +54,7 @@ export function decodeStep (body, take) {
     row.fill(NaN)
     for (let index = 0; index < width; index++) {
       const value = readVarint()
-      // Columns are only ever added, at the end: those of a newer version are left out, older rows lack some.
+      // Columns are only ever added at the end: those of a newer version are ignored, and older rows lack some.
       if (index < COLUMNS.length && value > 0) row[index] = (value - 1) / COLUMNS[index].perUnit
     }
     take(slot, row)

@@ -1,13 +1,16 @@
 import { STATUS_CLASSES } from '../../workers/protocol.js'
 
 /**
- * What is known of a worker, a slot or the cluster for some time: one number for each column, NaN where there is none.
+ * The vitals of a worker, a slot or the cluster: one number for each column, NaN if it is unknown.
  * @typedef {Float64Array} Row
  *
  * @typedef {'sum' | 'max' | 'mean' | 'merged'} Rule  `merged`: by the histogram, as no arithmetic on quantiles is right
  *
- * @typedef {'rssBytes' | 'heapUsedBytes' | 'heapTotalBytes' | 'externalBytes' | 'cpuPercent' | 'eventLoopUtilization' | 'loopDelayP50Ms' | 'loopDelayP99Ms' |
- *   'loopDelayMaxMs' | 'inFlight' | 'openConnections' | `requests${Capitalize<typeof STATUS_CLASSES[number]>}` | 'latencyP50Ms' | 'latencyP90Ms' | 'latencyP99Ms'} ColumnName
+ * @typedef {'rssBytes' | 'heapUsedBytes' | 'heapTotalBytes' | 'externalBytes'} MemoryName
+ * @typedef {'cpuPercent' | 'eventLoopUtilization' | 'loopDelayP50Ms' | 'loopDelayP99Ms' | 'loopDelayMaxMs'} LoopName
+ * @typedef {MemoryName | LoopName | 'inFlight' | 'openConnections'} MeasuredName
+ * @typedef {`requests${Capitalize<typeof STATUS_CLASSES[number]>}`} StatusName
+ * @typedef {MeasuredName | StatusName | 'latencyP50Ms' | 'latencyP90Ms' | 'latencyP99Ms'} ColumnName
  *
  * @typedef {object} Column
  * @property {ColumnName} name
@@ -34,45 +37,45 @@ export const COLUMNS = Object.freeze([
   { name: 'loopDelayMaxMs', across: 'max', over: 'max', perUnit: 1000 },
   { name: 'inFlight', across: 'sum', over: 'max', perUnit: 1 },
   { name: 'openConnections', across: 'sum', over: 'max', perUnit: 1 },
-  ...STATUS_CLASSES.map((each) => {
-    const name = /** @type {ColumnName} */ (`requests${each[0].toUpperCase()}${each.slice(1)}`)
-    return /** @type {const} */ ({ name, across: 'sum', over: 'sum', perUnit: 1 })
-  }),
+  ...STATUS_CLASSES.map(statusColumn),
   { name: 'latencyP50Ms', across: 'merged', over: 'merged', perUnit: 1000 },
   { name: 'latencyP90Ms', across: 'merged', over: 'merged', perUnit: 1000 },
   { name: 'latencyP99Ms', across: 'merged', over: 'merged', perUnit: 1000 }
 ])
 
-/** What can be asked for: these, and what follows from them. */
+/** The columns that can be asked for; the first three are computed from others. */
 export const COLUMN_NAMES = Object.freeze(['requests', 'requestsPerSecond', 'requests5xxPerSecond', ...COLUMNS.map(({ name }) => name)])
 
-/** @type {ReadonlyMap<string, number>} */
-const INDEX = new Map(COLUMNS.map(({ name }, index) => [name, index]))
-
 export const FIRST_STATUS = indexOf('requests2xx')
-/** The quantiles that are kept, and where. */
+/** The quantiles that are kept, with the index of their columns. */
 export const QUANTILES = Object.freeze([[0.5, indexOf('latencyP50Ms')], [0.9, indexOf('latencyP90Ms')], [0.99, indexOf('latencyP99Ms')]])
 
-/** @param {string} name @returns {number} where the column is in a row */
-export function indexOf (name) {
-  return /** @type {number} */ (INDEX.get(name))
+/** @param {typeof STATUS_CLASSES[number]} status @returns {Column} */
+function statusColumn (status) {
+  const name = /** @type {StatusName} */ (`requests${status[0].toUpperCase()}${status.slice(1)}`)
+  return { name, across: 'sum', over: 'sum', perUnit: 1 }
 }
 
-/** @param {ArrayLike<number>} row @param {number} [offset] @returns {number} all requests that have ended, however they did */
+/** @param {ColumnName} name @returns {number} the index of the column in a row */
+export function indexOf (name) {
+  return COLUMNS.findIndex((column) => column.name === name)
+}
+
+/** @param {ArrayLike<number>} row @param {number} [offset] @returns {number} all requests that have ended, of any status */
 export function requestsOf (row, offset = 0) {
   let sum = 0
   for (let index = 0; index < STATUS_CLASSES.length; index++) sum += row[offset + FIRST_STATUS + index]
   return sum
 }
 
-/** @param {number} index of a column @param {number} value @returns {number | null} as it is shown: rounded, and null where it is not known */
+/** @param {number} index of a column @param {number} value @returns {number | null} rounded; null: unknown */
 export function shownValue (index, value) {
   if (Number.isNaN(value)) return null
   const { perUnit } = COLUMNS[index]
   return Math.round(value * perUnit) / perUnit
 }
 
-/** @param {ArrayLike<number>} row @param {number} [offset] @returns {Record<string, number | null>} by name */
+/** @param {ArrayLike<number>} row @param {number} [offset] */
 export function toObject (row, offset = 0) {
-  return Object.fromEntries(COLUMNS.map(({ name }, index) => [name, shownValue(index, row[offset + index])]))
+  return /** @type {Record<ColumnName, number | null>} */ (Object.fromEntries(COLUMNS.map(({ name }, index) => [name, shownValue(index, row[offset + index])])))
 }

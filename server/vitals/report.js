@@ -1,9 +1,9 @@
 import { BUCKETS } from '../../workers/histogram.js'
 import { STATUS_CLASSES } from '../../workers/protocol.js'
-import { COLUMNS, FIRST_STATUS } from './columns.js'
+import { COLUMNS, FIRST_STATUS, indexOf } from './columns.js'
 
 /**
- * A report that can be relied on: any code of the app could have sent one under our name.
+ * A checked report: any code of the app could have sent one under our name.
  * @typedef {object} Report
  * @property {import('./columns.js').Row} row  without quantiles, which its histogram gives
  * @property {number[]} statuses  by STATUS_CLASSES
@@ -18,42 +18,41 @@ const MAX_MS = 2 ** 31
 const MAX_COUNT = 2 ** 31
 const MAX_CPU_PERCENT = 100_000
 
-/** What each column may be at the most. Those that are not here come from lists. */
-const LIMITS = Object.freeze({
-  rssBytes: MAX_BYTES,
-  heapUsedBytes: MAX_BYTES,
-  heapTotalBytes: MAX_BYTES,
-  externalBytes: MAX_BYTES,
-  cpuPercent: MAX_CPU_PERCENT,
-  eventLoopUtilization: 1,
-  loopDelayP50Ms: MAX_MS,
-  loopDelayP99Ms: MAX_MS,
-  loopDelayMaxMs: MAX_MS,
-  inFlight: MAX_COUNT,
-  openConnections: MAX_COUNT
-})
+/** The fields of a report that are columns, with the highest value of each. @type {readonly [import('./columns.js').MeasuredName, number][]} */
+const LIMITS = [
+  ['rssBytes', MAX_BYTES],
+  ['heapUsedBytes', MAX_BYTES],
+  ['heapTotalBytes', MAX_BYTES],
+  ['externalBytes', MAX_BYTES],
+  ['cpuPercent', MAX_CPU_PERCENT],
+  ['eventLoopUtilization', 1],
+  ['loopDelayP50Ms', MAX_MS],
+  ['loopDelayP99Ms', MAX_MS],
+  ['loopDelayMaxMs', MAX_MS],
+  ['inFlight', MAX_COUNT],
+  ['openConnections', MAX_COUNT]
+]
 
 /**
- * @param {any} body of a `vitals` message
+ * @param {unknown} body of a `vitals` message
  * @returns {Report}
  * @throws {TypeError} says which field is wrong
  */
 export function readReport (body) {
+  /** @type {Record<string, unknown>} */
+  const fields = Object(body)
   const row = new Float64Array(COLUMNS.length).fill(NaN)
-  COLUMNS.forEach(({ name }, index) => {
-    const limit = LIMITS[/** @type {keyof typeof LIMITS} */ (name)]
-    if (limit !== undefined) row[index] = numberUpTo(limit, body[name], name)
-  })
-  const intervalMs = numberUpTo(MAX_MS, body.intervalMs, 'intervalMs')
-  const statuses = countsOf(body.statuses)
+  for (const [name, limit] of LIMITS) row[indexOf(name)] = numberUpTo(limit, fields[name], name)
+  const intervalMs = numberUpTo(MAX_MS, fields.intervalMs, 'intervalMs')
+  const statuses = countsOf(fields.statuses)
   row.set(statuses, FIRST_STATUS)
   return {
     row,
     statuses,
-    latency: histogramOf(body.latency),
+    latency: histogramOf(fields.latency),
     intervalMs,
-    latencySumMs: numberUpTo(MAX_COUNT * MAX_MS, body.latencySumMs, 'latencySumMs'),
-    cpuSeconds: body.cpuPercent / 100 * intervalMs / 1000
+    latencySumMs: numberUpTo(MAX_COUNT * MAX_MS, fields.latencySumMs, 'latencySumMs'),
+    cpuSeconds: row[indexOf('cpuPercent')] / 100 * intervalMs / 1000
   }
 }
 

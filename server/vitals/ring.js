@@ -12,10 +12,10 @@ export function createRing (capacity) {
   let newest = -1
 
   return {
-    /** What `offset` points into: the row of a second begins there. */
+    /** All rows, one behind the other. */
     values,
 
-    /** The newest second that it has, -1 without any. */
+    /** The newest second, -1 if there is none. */
     get newest () { return newest },
 
     /** @param {number} second since the epoch @param {import('./columns.js').Row} row */
@@ -26,7 +26,7 @@ export function createRing (capacity) {
       newest = second
     },
 
-    /** @param {number} second @returns {number} the offset of its row, -1 where there is none */
+    /** @param {number} second @returns {number} the offset of its row in `values`, -1 if there is none */
     find (second) {
       const place = second % capacity
       return second >= 0 && seconds[place] === second ? place * WIDTH : -1

@@ -1,10 +1,10 @@
 import { Blend } from './blend.js'
 import { encodeStep } from './codec.js'
 
-/** @typedef {{ stepS: number, at: number, seconds: number, body: Buffer }} StoredStep  `at`: its first second, since the epoch; `seconds`: how many of them it covers */
+/** @typedef {{ stepS: number, at: number, seconds: number, body: Buffer }} StoredStep  `at`: its first second since the epoch; `seconds`: how many it has */
 
 /**
- * Adds up seconds to steps of a fixed length, each from its turn of the wall clock on.
+ * Adds up seconds to steps of a fixed length, which begin at multiples of that length.
  * @param {number} stepS
  */
 export function createRollup (stepS) {
@@ -15,8 +15,8 @@ export function createRollup (stepS) {
 
   return {
     /**
-     * @param {number} second the one that is about to be added
-     * @returns {StoredStep | null} the step before it, if that is over now
+     * @param {number} second that is about to be added
+     * @returns {StoredStep | null} the step before it, if this is the first second of another one
      */
     turnTo (second) {
       const start = Math.floor(second / stepS) * stepS
@@ -39,7 +39,7 @@ export function createRollup (stepS) {
     finish: finishStep
   }
 
-  /** @returns {StoredStep | null} what there is so far; the next step begins with nothing */
+  /** Ends the present step early. @returns {StoredStep | null} */
   function finishStep () {
     if (cluster.isEmpty) return null
     /** @type {import('./codec.js').Entry[]} */

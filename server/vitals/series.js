@@ -4,28 +4,27 @@ import { decodeStep } from './codec.js'
 import { COLUMN_NAMES, COLUMNS, indexOf, requestsOf, shownValue } from './columns.js'
 
 /**
- * Vitals over time as columns, all of one length, ready for uPlot: `time` in seconds since the epoch (where each step
- * begins), and for the cluster and each slot one array per column, with null where there is nothing.
+ * Vitals over time as columns of one length, ready for uPlot: `time` is the begin of each step in seconds since the epoch, and
+ * the cluster and each slot have one array per column, with null for an unknown value.
  * @typedef {object} Series
  * @property {number} stepMs
  * @property {number[]} time
  * @property {Record<string, (number | null)[]>} cluster
  * @property {({ slot: number, columns: Record<string, (number | null)[]> })[]} slots  ascending
- * @property {number | null} nextMs  from where to ask again, where this was too much for one answer; else null
+ * @property {number | null} nextMs  where to go on if this was too much for one answer, else null
  */
 
-// What can be put together and made JSON of within about 10 ms.
+// So many values take about 10 ms to collect and to make JSON of.
 const MAX_VALUES = 100_000
 const PAGE_ROWS = 100
 const ERRORS = indexOf('requests5xx')
 
-/** What a column shows of a row of so many seconds. @type {ReadonlyMap<string, (row: ArrayLike<number>, offset: number, stepS: number) => number | null>} */
-const READERS = new Map([
-  ['requests', requestsIn],
-  ['requestsPerSecond', perSecond],
-  ['requests5xxPerSecond', errorsPerSecond],
-  ...COLUMNS.map(({ name }, index) => /** @type {const} */ ([name, (/** @type {ArrayLike<number>} */ row, /** @type {number} */ offset) => shownValue(index, row[offset + index])]))
-])
+/** @typedef {(row: ArrayLike<number>, offset: number, stepS: number) => number | null} Reader  of a column; the row covers `stepS` seconds */
+
+/** @type {Map<string, Reader>} */
+const READERS = new Map()
+READERS.set('requests', requestsIn).set('requestsPerSecond', perSecond).set('requests5xxPerSecond', errorsPerSecond)
+COLUMNS.forEach(({ name }, index) => READERS.set(name, (row, offset) => shownValue(index, row[offset + index])))
 
 /**
  * @param {object} parts
@@ -45,22 +44,20 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
    * @param {number} [query.untilMs]  before this moment; default: now
    * @param {number} query.stepMs  1000, 10,000 or 60,000
    * @param {readonly string[]} [query.columns]  by name; default: all
-   * @param {'all' | 'none' | number} [query.slots]  which of them; default: all
+   * @param {'all' | 'none' | number} [query.slots]  default: all
    * @returns {Series}
-   * @throws {RangeError} for any other step; DeckError `invalid-query` for a column that is none, and what the database says
+   * @throws {RangeError} for any other step; DeckError `invalid-query` for an unknown column; and what the database says
    */
   return function series ({ sinceMs, untilMs = now(), stepMs, columns = COLUMN_NAMES, slots: wanted = 'all' }) {
     if (![1000, 10_000, 60_000].includes(stepMs)) throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
-    const unknown = columns.find((name) => !READERS.has(name))
-    if (unknown !== undefined) throw new DeckError('invalid-query', `columns: expected some of ${COLUMN_NAMES.join(', ')}, received ${JSON.stringify(unknown)}${didYouMean(unknown, COLUMN_NAMES)}`)
-    const table = createTable([...new Set(columns)], stepMs / 1000, maxValues)
+    const table = createTable(readersOf(columns), stepMs / 1000, maxValues)
     const range = { sinceS: Math.ceil(sinceMs / 1000), untilS: Math.ceil(untilMs / 1000) }
     const isWanted = (/** @type {number} */ slot) => wanted === 'all' || slot === wanted
     const nextS = stepMs === 1000 ? fromMemory(table, { isWanted, ...range }) : fromDatabase(table, { stepS: stepMs / 1000, isWanted, ...range })
     return { stepMs, ...table.read(), nextMs: nextS === null ? null : nextS * 1000 }
   }
 
-  /** @param {Table} table @param {{ sinceS: number, untilS: number, isWanted: (slot: number) => boolean }} range @returns {number | null} the first second that it had no room for */
+  /** @param {Table} table @param {{ sinceS: number, untilS: number, isWanted: (slot: number) => boolean }} range @returns {number | null} where to go on */
   function fromMemory (table, { sinceS, untilS, isWanted }) {
     const last = Math.min(cluster.newest, untilS - 1)
     for (let second = Math.max(sinceS, cluster.newest - memoryS + 1); second <= last; second++) {
@@ -95,9 +92,20 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
 
 /** @typedef {ReturnType<typeof createTable>} Table */
 
-/** @param {string[]} names @param {number} stepS @param {number} maxValues */
-function createTable (names, stepS, maxValues) {
-  const readers = names.map((name) => /** @type {NonNullable<ReturnType<typeof READERS.get>>} */ (READERS.get(name)))
+/** @param {readonly string[]} names @returns {Map<string, Reader>} @throws {DeckError} invalid-query */
+function readersOf (names) {
+  return new Map(names.map((name) => {
+    const reader = READERS.get(name)
+    if (reader) return [name, reader]
+    const expected = `columns: expected some of ${COLUMN_NAMES.join(', ')}`
+    throw new DeckError('invalid-query', `${expected}, received ${JSON.stringify(name)}${didYouMean(name, COLUMN_NAMES)}`)
+  }))
+}
+
+/** @param {Map<string, Reader>} readersByName @param {number} stepS @param {number} maxValues */
+function createTable (readersByName, stepS, maxValues) {
+  const names = [...readersByName.keys()]
+  const readers = [...readersByName.values()]
   /** @type {number[]} */
   const time = []
   /** @type {Map<number, (number | null)[][]>} by slot, then by column; slot 0 is the cluster */
@@ -118,7 +126,9 @@ function createTable (names, stepS, maxValues) {
 
     read () {
       for (const columns of groups.values()) for (const column of columns) putValue(column, time.length, undefined)
-      const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => ({ slot, columns: Object.fromEntries(names.map((name, index) => [name, columns[index]])) }))
+      const [cluster, ...slots] = [...groups].sort(([a], [b]) => a - b).map(([slot, columns]) => {
+        return { slot, columns: Object.fromEntries(names.map((name, index) => [name, columns[index]])) }
+      })
       return { time, cluster: cluster.columns, slots }
     }
   }
@@ -130,7 +140,7 @@ function createTable (names, stepS, maxValues) {
   }
 }
 
-/** Fills what was left out before with null. @param {(number | null)[]} column @param {number} index @param {number | null | undefined} value  undefined: nothing more */
+/** Fills the places before it with null. @param {(number | null)[]} column @param {number} index @param {number | null | undefined} value  undefined: none */
 function putValue (column, index, value) {
   while (column.length < index) column.push(null)
   if (value !== undefined) column.push(value)

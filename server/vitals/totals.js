@@ -3,17 +3,17 @@ import { addSparse, BOUNDS_MS, BUCKETS } from '../../workers/histogram.js'
 import { STATUS_CLASSES } from '../../workers/protocol.js'
 
 /**
- * Where cumulative counts are told: the round bounds of Prometheus' own clients, and some below, all of which are bounds
- * of the histogram too, so the counts are exact.
+ * The bounds of cumulative counts: those of Prometheus' own clients, and some lower ones. All are bounds of the histogram too, so
+ * the counts are exact.
  */
 const SHOWN_BOUNDS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 75, 100, 250, 500, 750, 1000, 2500, 5000, 7500, 10_000, 30_000, 60_000]
 const SHOWN_BUCKETS = SHOWN_BOUNDS_MS.map((ms) => BOUNDS_MS.indexOf(ms))
 
-/** Counts the ends of any other cause, so that the labels are bounded. */
+/** Ends of any other cause are counted here, so that the number of labels is limited. */
 const OTHER_CAUSE = 'other'
 const ROLLOUT_ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back']
 
-/** What has been counted since this master began. Keyed by slot, so that it only grows when a slot's worker changes. */
+/** Counts since this master began. They are kept by slot, not by worker, so that they never fall. */
 export function createTotals () {
   /** @type {Map<number, { statuses: Float64Array, cpuSeconds: number }>} */
   const bySlot = new Map()

@@ -9,7 +9,8 @@ import { createWriter } from './writer.js'
 
 /** @typedef {ReturnType<typeof createVitals>} Vitals */
 /** @typedef {import('./columns.js').Row} Row */
-/** @typedef {{ at: string, rssBytes: number, cpuPercent: number } & Record<string, any>} Sample  numbers or null by the names of COLUMNS */
+/** @typedef {import('./columns.js').ColumnName} ColumnName */
+/** @typedef {{ at: string, rssBytes: number, cpuPercent: number } & Record<Exclude<ColumnName, 'rssBytes' | 'cpuPercent'>, number | null>} Sample */
 /** @typedef {{ ring: ReturnType<typeof createRing>, second: Blend }} SlotMemory */
 /** @typedef {Pick<import('../../db/vitals.js').VitalsStore, 'write' | 'read'>} Store */
 
@@ -17,28 +18,29 @@ import { createWriter } from './writer.js'
 const NO_STORE = Object.freeze({ write () {}, read: () => [] })
 
 const SECOND_MS = 1000
-/** A timer may fire a moment early by this clock; that is no reason to put the same second together twice. */
+/** A timer may fire a moment early, and must not add up the same second twice. */
 const LEEWAY_MS = 250
-/** What is kept of each second, of the cluster and of each slot. */
+/** The seconds of the cluster and of each slot are kept in memory for this time. */
 const MEMORY_S = 15 * 60
-/** What is kept of each worker, for when it is asked why it died. */
+/** The seconds of each worker are kept for its crash record. */
 const WORKER_MEMORY_S = 60
 const MAX_DEAD_WORKERS = 512
-/** What a worker that does not report still holds for certain. */
-const HELD = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight', 'openConnections'].map(indexOf)
+/** A worker that does not report still holds these. @type {readonly import('./columns.js').MeasuredName[]} */
+const HELD_NAMES = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight', 'openConnections']
+const HELD = HELD_NAMES.map(indexOf)
 
 /**
- * How the workers feel: by second for a quarter of an hour in memory, and in longer steps in the database.
- * Workers report at the turn of each second; half a second later what has come is put together.
+ * Keeps the vitals of the workers: each second for a quarter of an hour in memory, and longer steps in the database. Workers
+ * report at the beginning of each second, and half a second later the reports are added up.
  * @param {object} [parts]
- * @param {Store} [parts.store]  where the longer steps are kept
- * @param {(error: unknown) => void} [parts.onFailure]  the store took nothing
+ * @param {Store} [parts.store]  of the longer steps
+ * @param {(error: unknown) => void} [parts.onFailure]  the store fails
  * @param {() => number} [parts.now] wall clock, ms since the epoch
- * @param {(work: () => void, ms: number) => any} [parts.setTimer]
- * @param {(timer: any) => void} [parts.clearTimer]
+ * @param {(work: () => void, ms: number) => NodeJS.Timeout | number} [parts.setTimer]
+ * @param {(timer: NodeJS.Timeout | number | undefined) => void} [parts.clearTimer]
  */
 export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout } = {}) {
-  /** @type {Map<number, Member>} those that live, and for a while those that do not, oldest first */
+  /** @type {Map<number, Member>} the living ones and, for a while, dead ones, oldest first */
   const workers = new Map()
   /** @type {Map<number, SlotMemory>} */
   const slots = new Map()
@@ -46,19 +48,18 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
   const rollups = [createRollup(10), createRollup(60)]
   const totals = createTotals()
   const writer = createWriter({ store: store.write, onFailure })
-  /** @type {any} */
-  let timer = null
+  /** @type {NodeJS.Timeout | number | undefined} */
+  let timer
 
   const series = createSeries({ now, memoryS: MEMORY_S, cluster: cluster.ring, slots, read: store.read })
 
   return {
-    /** Begins to put together what comes. */
     start: scheduleTurn,
 
-    /** Writes what there is of the steps under way. */
+    /** Writes the unfinished steps. */
     stop () {
       clearTimer(timer)
-      timer = null
+      timer = undefined
       for (const rollup of rollups) keepStep(rollup.finish())
     },
 
@@ -81,35 +82,35 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
       }
     },
 
-    /** The worker is gone; its last minute stays known for a while. @param {number} worker */
+    /** The worker has ended. Its last minute stays for a while. @param {number} worker */
     left (worker) {
       const member = workers.get(worker)
       if (!member) return
       member.isAlive = false
-      // The newest of the dead goes behind those that died before it.
+      // It moves to the end, since `forgetOldest` removes those that died first.
       workers.delete(worker)
       workers.set(worker, member)
       forgetOldest()
     },
 
-    /** Puts together the reports that have come, as those of this second. @param {number} second since the epoch */
+    /** Adds up the reports that have come, as those of this second. @param {number} second since the epoch */
     turn: turnSecond,
 
     /** @param {number} worker @returns {(Sample & { requestsPerSecond: number }) | null} its newest report */
     latest: (worker) => workers.get(worker)?.latest() ?? null,
 
     /**
-     * @param {number} worker also one that has just died
-     * @returns {Sample[]} of each second of its last minute in which it reported, oldest first
+     * @param {number} worker  which may have died
+     * @returns {Sample[]} its reports of its last minute, oldest first
      */
     lastMinute: (worker) => workers.get(worker)?.lastMinute() ?? [],
 
     series,
 
-    /** @param {import('../events/stream.js').DeckEvent} event  counts for /metrics what has happened */
+    /** Counts events for /metrics. @param {import('../events/stream.js').DeckEvent} event */
     count: totals.count,
 
-    /** What /metrics tells: totals since this master began, and the newest values of each slot. */
+    /** The figures of /metrics: totals since this master began, and the newest values of each slot. */
     metrics: () => ({ ...totals.read(), slots: newestBySlot() })
   }
 
@@ -117,7 +118,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
     const ms = SECOND_MS - (now() + SECOND_MS / 2) % SECOND_MS
     timer = setTimer(() => {
       scheduleTurn()
-      // What has come by now was sent at the turn before it, about the second before that.
+      // Reports that have come by now were sent at the beginning of this second, about the one before.
       turnSecond(Math.floor((now() - LEEWAY_MS) / SECOND_MS) - 1)
     }, ms > LEEWAY_MS ? ms : ms + SECOND_MS)
   }
@@ -182,9 +183,9 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
   }
 }
 
-/** One worker, as it has reported. */
+/** The reports of one worker. */
 class Member {
-  /** What has come since the last turn. */
+  /** The reports since the last turn. */
   report = new Blend('over')
   isAlive = true
   hasSentNonsense = false
@@ -206,7 +207,7 @@ class Member {
     this.#requestsPerSecond = intervalMs > 0 ? Math.round(requestsOf(row) / intervalMs * 10_000) / 10 : 0
   }
 
-  /** @param {number} second @returns {Row | null} what is known of it for this second */
+  /** @param {number} second @returns {Row | null} null: nothing is known of this second */
   turn (second) {
     if (!this.report.isEmpty) {
       const row = this.report.row()
@@ -228,7 +229,7 @@ class Member {
       const offset = this.#ring.find(second)
       if (offset >= 0) rows.push(toSample(second * SECOND_MS, this.#ring.values, offset))
     }
-    // It died before its last report was put together with those of the others.
+    // It died before its last report was added up with those of the others.
     if (!this.report.isEmpty) rows.push(toSample(this.#newestAt, this.report.row()))
     return rows
   }
@@ -236,7 +237,7 @@ class Member {
 
 /** @param {number} atMs @param {ArrayLike<number>} row @param {number} [offset] @returns {Sample} */
 function toSample (atMs, row, offset = 0) {
-  return /** @type {any} */ ({ at: new Date(atMs).toISOString(), ...toObject(row, offset) })
+  return /** @type {Sample} */ ({ at: new Date(atMs).toISOString(), ...toObject(row, offset) })
 }
 
 /** @param {Row} row */

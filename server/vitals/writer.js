@@ -1,16 +1,16 @@
 /** @typedef {import('./rollup.js').StoredStep} StoredStep */
 
-// An hour of them; after that the oldest are lost.
+// After an hour without the database the oldest steps are lost.
 const MAX_WAITING = 420
 const WRITES_PER_TURN = 60
-// A lock that somebody holds for a moment is no news.
+// A short lock of the database is no news.
 const FAILURES_UNTIL_TOLD = 3
 
 /**
- * Writes steps to the database. What cannot be written waits, in bounded memory, for the next step to come along.
+ * Writes steps to the database. Steps that it cannot write wait in memory until the next one comes.
  * @param {object} parts
- * @param {(steps: StoredStep[]) => void} parts.store  all of them or, by throwing, none
- * @param {(error: unknown) => void} parts.onFailure  called once for each time it is out of order
+ * @param {(steps: StoredStep[]) => void} parts.store  writes all of them, or throws
+ * @param {(error: unknown) => void} parts.onFailure  called once for each outage
  */
 export function createWriter ({ store, onFailure }) {
   /** @type {StoredStep[]} */

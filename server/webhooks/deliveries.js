@@ -7,10 +7,11 @@
 
 const MAX_KEPT = 20
 
-const UNTRIED = Object.freeze(/** @type {const} */ ({ attempt: 0, state: 'pending', status: null, durationMs: null, error: null, nextAttemptAt: null }))
+/** @type {Readonly<Outcome & { attempt: number }>} */
+const UNTRIED = Object.freeze({ attempt: 0, state: 'pending', status: null, durationMs: null, error: null, nextAttemptAt: null })
 
 /**
- * What became of the last messages to one address. One that is still under way is never forgotten.
+ * Keeps the outcomes of the last messages to one address, and all that are still pending.
  * @param {{ time: () => number }} options `time`: wall, ms
  */
 export function createDeliveries ({ time }) {
@@ -25,7 +26,7 @@ export function createDeliveries ({ time }) {
     /** @param {number} id */
     find: (id) => kept.find(({ delivery }) => delivery.id === id) ?? null,
 
-    /** It waits for a try, perhaps for another one. @param {Message} message @returns {Delivery} */
+    /** The message waits for its first try, or for another one. @param {Message} message @returns {Delivery} */
     open: (message) => changeDelivery(message, { state: 'pending' }),
 
     /** @param {Message} message */

@@ -1,9 +1,11 @@
+import { formatExactDuration } from '../../public/format.js'
+import { errorCode } from '../errors.js'
 import { signMessage } from './signature.js'
 
 /** @typedef {ReturnType<typeof createHook>} Hook */
 /** @typedef {{ id: string, body: string, event: { id: number, type: string } }} Message */
 /**
- * What came of one try, or why there was none.
+ * The outcome of one try, or why there was none.
  * @typedef {object} Outcome
  * @property {'pending' | 'delivered' | 'failed'} state  `pending`: it is tried again
  * @property {number | null} status  of the answer
@@ -23,7 +25,7 @@ const MAX_QUEUED = 100
  * @param {{ url: string, secret: string }} target
  * @param {object} options
  * @param {(message: Message) => void} options.onTry
- * @param {(message: Message, outcome: Outcome) => void} options.onOutcome of each try, and of what is dropped
+ * @param {(message: Message, outcome: Outcome) => void} options.onOutcome  after each try, and for each message that is dropped
  * @param {() => number} [options.time] wall, ms
  * @param {() => number} [options.random]
  * @param {typeof globalThis.fetch} [options.fetch]
@@ -32,7 +34,17 @@ const MAX_QUEUED = 100
  * @param {number} [options.maxTries]
  * @param {number} [options.maxQueued]
  */
-export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now, random = Math.random, fetch = globalThis.fetch, firstDelayMs = FIRST_DELAY_MS, patienceMs = PATIENCE_MS, maxTries = MAX_TRIES, maxQueued = MAX_QUEUED }) {
+export function createHook ({ url, secret }, {
+  onTry,
+  onOutcome,
+  time = Date.now,
+  random = Math.random,
+  fetch = globalThis.fetch,
+  firstDelayMs = FIRST_DELAY_MS,
+  patienceMs = PATIENCE_MS,
+  maxTries = MAX_TRIES,
+  maxQueued = MAX_QUEUED
+}) {
   /** @type {Message[]} oldest first; the first one is being delivered */
   const queue = []
   /** @type {Promise<void> | null} */
@@ -42,19 +54,19 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
   let wakeUp = () => {}
 
   return {
-    /** How many are still to be delivered, the one that is under way included. */
+    /** How many are not delivered yet. */
     get waiting () { return queue.length },
 
     /** @param {Message} message */
     push (message) {
       if (isClosing) return
       queue.push(message)
-      // The one that is under way stays; what came right after it is the oldest that can go.
+      // The first one is being delivered, so the second is the oldest that can be dropped.
       if (queue.length > maxQueued) onOutcome(queue.splice(1, 1)[0], { ...FAILED, error: `dropped, ${maxQueued} others wait` })
       working ??= deliverQueue()
     },
 
-    /** One more try for what waits, but no longer than that. @param {number} ms */
+    /** Tries all that wait once more, within this time. @param {number} ms */
     async close (ms) {
       isClosing = true
       wakeUp()
@@ -92,16 +104,16 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
     return Math.min(MAX_DELAY_MS, firstDelayMs * 2 ** (tries - 1)) * (0.5 + random())
   }
 
-  /** @param {number} ms cut short by `close` */
+  /** `close` ends it early. @param {number} ms @returns {Promise<void>} */
   function waitFor (ms) {
-    return /** @type {Promise<void>} */ (new Promise((resolve) => {
+    return new Promise((resolve) => {
       if (isClosing) return resolve()
       const timer = setTimeout(resolve, ms).unref()
       wakeUp = () => {
         clearTimeout(timer)
         resolve()
       }
-    }))
+    })
   }
 
   /** @param {Message} message @returns {Promise<Pick<Outcome, 'status' | 'durationMs' | 'error'> & { canRetry: boolean }>} */
@@ -116,7 +128,7 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
     try {
       const response = await fetch(url, {
         method: 'POST',
-        // Where an answer points to was not configured.
+        // A redirect would lead to an address that nobody has configured.
         redirect: 'manual',
         headers: { 'content-type': 'application/json', 'user-agent': 'clusterdeck', ...signMessage({ id, time: time(), body }, secret) },
         body,
@@ -125,10 +137,15 @@ export function createHook ({ url, secret }, { onTry, onOutcome, time = Date.now
       await response.body?.cancel()
       const { status, ok } = response
       return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
-    } catch (/** @type {any} */ error) {
-      // Not the message: it may hold the address with what is secret in it.
-      return { status: null, error: error.name === 'TimeoutError' ? `no answer within ${patienceMs} ms` : String(error.cause?.code ?? error.name), canRetry: true }
+    } catch (error) {
+      return { status: null, error: failureText(error), canRetry: true }
     }
+  }
+
+  /** The message of an error may hold the address, and with it a secret. @param {unknown} error */
+  function failureText (error) {
+    if (!(error instanceof Error)) return 'Error'
+    return error.name === 'TimeoutError' ? `no answer within ${formatExactDuration(patienceMs)}` : errorCode(error.cause) ?? error.name
   }
 }
 

@@ -1,11 +1,11 @@
 const HIDDEN = '…'
-/** What services make secrets of is longer, or has more than small letters. */
+/** Secrets are longer, or have more than small letters. */
 const PLAIN_PART = /^(?:[a-z]{1,10}|v\d)?$/
 const NAMED_VALUE = /^[\w.-]{1,30}(?==)/
 
 /**
- * An address without what may be a secret: user, password, the values of the query, and each part of the path that is
- * no plain word, since with many services it is as good as a password.
+ * Hides what may be secret in an address: user, password, the values of the query, and each part of the path that is no plain
+ * word, as many services put a secret there.
  * @param {string} url
  */
 export function shownUrl (url) {
@@ -15,7 +15,7 @@ export function shownUrl (url) {
   return `${protocol}//${user}${host}${path}${search && `?${search.slice(1).split('&').map(shownParameter).join('&')}`}${hash && `#${HIDDEN}`}`
 }
 
-/** @param {string} parameter a name alone may be a secret as well */
+/** A name without a value may be a secret too. @param {string} parameter */
 function shownParameter (parameter) {
   const [name] = NAMED_VALUE.exec(parameter) ?? []
   return name === undefined ? HIDDEN : `${name}=${HIDDEN}`

@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto'
 const PREFIX = 'whsec_'
 
 /**
- * The headers by which a receiver knows who has sent a message, and that it is no old one: Standard Webhooks, v1.
+ * Makes the headers that tell a receiver who has sent a message, and when: Standard Webhooks, v1.
  * @param {object} message
- * @param {string} message.id the same at every try
+ * @param {string} message.id the same for every try
  * @param {number} message.time wall, ms
  * @param {string} message.body
  * @param {string} secret `whsec_` and base64, or any text

@@ -14,14 +14,14 @@ const MAX_TEXT = 16_384
 const MAX_ASKED = 10
 
 /**
- * One target, with what it was sent. What an operator asks for has a queue of its own, in which it is tried once: it
- * neither waits behind events that fail nor takes their place.
+ * One target with its deliveries. Tests and retries of an operator have a queue of their own and one try: they neither wait
+ * behind events that fail nor take their place.
  * @param {Target} target
  * @param {object} parts
  * @param {number} parts.id
- * @param {Record<string, unknown>} parts.deck who tells: goes into every message
+ * @param {Record<string, unknown>} parts.deck  goes into every message
  * @param {() => void} parts.onDelivered
- * @param {(reason: string) => void} parts.onFailed a message was given up
+ * @param {(reason: string) => void} parts.onFailed  a message was given up
  * @param {Partial<Parameters<typeof createHook>[1]>} options
  */
 export function createWebhook (target, { id, deck, onDelivered, onFailed }, options) {
@@ -43,19 +43,19 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
       if (matches(event)) told.push(messageOf(event, deck))
     },
 
-    /** @param {() => DeckEvent} publish the event, which is sent whatever this target wants @returns {Delivery} @throws {DeckError} stopping */
+    /** Sends the event even if this target does not want its type. @param {() => DeckEvent} publish @returns {Delivery} @throws {DeckError} stopping */
     test (publish) {
       checkOpen()
       return openDelivery(messageOf(publish(), deck))
     },
 
-    /** @param {number} n @param {() => void} publish that it is sent again @returns {Delivery} @throws {DeckError} stopping, not-found, delivery-not-failed */
+    /** @param {number} n @param {() => void} publish @returns {Delivery} @throws {DeckError} stopping, not-found, delivery-not-failed */
     retry (n, publish) {
       checkOpen()
       const known = deliveries.find(n)
-      if (!known) throw new DeckError('not-found', `Delivery ${n} of webhook ${id} is not known, or not any more`)
+      if (!known) throw new DeckError('not-found', `Webhook ${id} has no delivery ${n}, or it is no longer kept`)
       const { message, delivery: { state } } = known
-      if (state !== 'failed') throw new DeckError('delivery-not-failed', `delivery ${n} of webhook ${id}: expected one that has failed, received one that is ${state}`)
+      if (state !== 'failed') throw new DeckError('delivery-not-failed', `delivery ${n} of webhook ${id}: expected state failed, received ${state}`)
       publish()
       return openDelivery(message)
     },
@@ -87,7 +87,7 @@ export function createWebhook (target, { id, deck, onDelivered, onFailed }, opti
 }
 
 /**
- * Piece by piece, each as early as it can be: a regular expression would try all ways in which many `*` may share a text.
+ * It takes each piece as early as possible: a regular expression would try all ways in which many `*` can share a text.
  * @param {string} pattern `*` stands for any text, also none @param {string} text
  */
 export function matchesPattern (pattern, text) {
@@ -106,7 +106,9 @@ export function matchesPattern (pattern, text) {
 
 /** @param {readonly string[]} patterns `worker.exited`, `worker.*`, `worker.exited:hung`, `*` */
 function createMatcher (patterns) {
-  return (/** @type {DeckEvent} */ { type, cause }) => patterns.some((pattern) => matchesPattern(pattern, type) || (cause !== null && matchesPattern(pattern, `${type}:${cause}`)))
+  return (/** @type {DeckEvent} */ { type, cause }) => patterns.some((pattern) => {
+    return matchesPattern(pattern, type) || (cause !== null && matchesPattern(pattern, `${type}:${cause}`))
+  })
 }
 
 /** @param {DeckEvent} event @param {Record<string, unknown>} deck */
@@ -116,7 +118,9 @@ function messageOf (event, deck) {
 
 /** @param {DeckEvent} event @param {Record<string, unknown>} deck */
 function bodyOf (event, deck) {
-  const whole = JSON.stringify({ event, deck: { host: os.hostname(), ...deck } })
-  // A rollout's detail can be long; who wants it all asks for the event by its id.
-  return whole.length <= MAX_TEXT ? whole : JSON.stringify({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck: { host: os.hostname(), ...deck } })
+  const sender = { host: os.hostname(), ...deck }
+  const whole = JSON.stringify({ event, deck: sender })
+  // The detail of a rollout can be long. The receiver can ask the API for the whole event by its id.
+  if (whole.length <= MAX_TEXT) return whole
+  return JSON.stringify({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck: sender })
 }

@@ -8,21 +8,21 @@ import { createWebhook } from './webhook.js'
 const DRAIN_MS = 2000
 
 /**
- * Tells others of events by webhook, from a queue of its own: whoever publishes an event never waits for it.
+ * Sends events to webhooks from queues, so that no publisher waits.
  * @param {object} parts
  * @param {readonly Target[]} parts.targets
  * @param {import('../events/stream.js').EventStream} parts.events
- * @param {Record<string, unknown>} parts.deck who tells: goes into every message
- * @param {{ warn: (fields: any, text: string) => void }} parts.log
+ * @param {Record<string, unknown>} parts.deck  goes into every message
+ * @param {{ warn: (fields: object, text: string) => void }} parts.log
  * @param {Parameters<typeof createWebhook>[2]} [options]
  */
 export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   let lastId = 0
   let webhooks = targets.map(toWebhook)
-  /** What those still send that are configured no more. @type {Set<Promise<void>>} */
+  /** Resolved once a webhook that is no longer configured has sent its queue. @type {Set<Promise<void>>} */
   const leaving = new Set()
   const unsubscribe = events.subscribe((event) => {
-    // A failure told to the one that fails would go on for ever, and what an operator sends goes to one target alone.
+    // To report a failure to the webhook that fails would go on for ever. What an operator sends goes to one target alone.
     if (/^(notify|webhook)\./.test(event.type)) return
     for (const webhook of webhooks) webhook.offer(event)
   })
@@ -31,7 +31,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
     /** In the order of the configuration. */
     list: () => webhooks.map(({ view }) => view()),
 
-    /** Goes on with these targets. One that stays keeps its number, its deliveries and what waits for it. @param {readonly Target[]} wanted */
+    /** A target that stays keeps its number, its deliveries and its queue. @param {readonly Target[]} wanted */
     configure (wanted) {
       const before = [...webhooks]
       webhooks = wanted.map((target) => takeFrom(before, target) ?? toWebhook(target))
@@ -39,7 +39,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
     },
 
     /**
-     * Sends an event that says that it is a test.
+     * Sends a test event.
      * @param {{ id: number, actor: string }} order
      * @throws {DeckError} not-found, stopping
      */
@@ -49,7 +49,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
     },
 
     /**
-     * Sends a message again that was given up.
+     * Sends a message again after all its tries have failed.
      * @param {{ id: number, delivery: number, actor: string }} order
      * @throws {DeckError} not-found, delivery-not-failed, stopping
      */
@@ -58,7 +58,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
       return retry(delivery, () => publishEvent('webhook.retried', { id, actor, delivery }, `delivery ${delivery} of webhook ${id} (${originOf(target)}) is sent again`))
     },
 
-    /** Nothing is told from now on; what waits is tried once more. */
+    /** Takes no more events, and tries once more what is in the queues. */
     async close () {
       unsubscribe()
       await Promise.all([...leaving, ...webhooks.map(({ close }) => close(DRAIN_MS))])
@@ -72,7 +72,7 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
     return createWebhook(target, {
       id: ++lastId,
       deck,
-      // Said once, until it works again.
+      // The event is published once, until the webhook works again.
       onDelivered () { isFailing = false },
       onFailed (reason) {
         log.warn({ to, reason }, 'a webhook was not delivered')
@@ -94,8 +94,9 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   /** @param {number} id */
   function findWebhook (id) {
     const webhook = webhooks.find((each) => each.id === id)
-    if (!webhook) throw new DeckError('not-found', `Webhook ${id} does not exist: ${webhooks.length === 0 ? 'none is configured' : `expected ${webhooks.map((each) => each.id).join(' or ')}`}`)
-    return webhook
+    if (webhook) return webhook
+    const known = webhooks.length === 0 ? 'none is configured' : `expected ${webhooks.map((each) => each.id).join(' or ')}`
+    throw new DeckError('not-found', `Webhook ${id} does not exist: ${known}`)
   }
 
   /** @param {'webhook.test' | 'webhook.retried'} type @param {{ id: number, actor: string, delivery?: number }} order @param {string} message */
@@ -110,7 +111,7 @@ function takeFrom (webhooks, target) {
   return index === -1 ? null : webhooks.splice(index, 1)[0]
 }
 
-/** The rest of the address is as good as a password with many services. @param {{ url: string }} target */
+/** Many services put a secret into the rest of the address. @param {{ url: string }} target */
 function originOf ({ url }) {
   return new URL(url).origin
 }

@@ -37,7 +37,7 @@ function setUp ({ maxBuffered, away = null, spare, failure = null } = {}) {
       timers.set(++lastTimer, { work, ms })
       return lastTimer
     },
-    clearTimer: (timer) => timers.delete(timer),
+    clearTimer: (timer) => timers.delete(Number(timer)),
     ...(maxBuffered === undefined ? {} : { maxBuffered })
   })
   events.subscribe((event) => published.push(event))
