@@ -5,18 +5,18 @@ import { createSourceLines } from './source-lines.js'
 /** @typedef {'resolve' | 'mute' | 'reopen'} CrashAction */
 /** @typedef {ReturnType<typeof createCrashService>} CrashService */
 
-const STATES = /** @type {const} */ ({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
-/** How many notes one group has at most. */
+/** @type {Readonly<Record<CrashAction, import('../../db/crash-groups.js').GroupState>>} */
+const STATES = Object.freeze({ resolve: 'resolved', mute: 'muted', reopen: 'open' })
 const MAX_NOTES = 100
 const EVENTS = Object.freeze({ resolve: 'crash.group-resolved', mute: 'crash.group-muted', reopen: 'crash.group-reopened' })
 
 /**
- * What an operator sees of the crashes, and can say of them.
+ * Lets an operator read crashes, and resolve, assign and comment them.
  * @param {object} parts
  * @param {import('../../db/history.js').History['crashes']} parts.store
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {() => string | null} parts.release  the one that runs
- * @param {() => import('./gone-since.js').KnownRelease[]} [parts.releases]  all that are known
+ * @param {() => import('./gone-since.js').KnownRelease[]} [parts.releases]
  * @param {() => number} [parts.now]
  */
 export function createCrashService ({ store, events, release, releases = () => [], now = Date.now }) {
@@ -32,13 +32,13 @@ export function createCrashService ({ store, events, release, releases = () => [
     /** How many groups there are of each state. */
     counts: () => store.counts(),
 
-    /** One group without its samples: what costs little to look at again and again. @param {number} id @throws {DeckError} not-found */
+    /** One group without its samples, which is cheap to read often. @param {number} id @throws {DeckError} not-found */
     group (id) {
       const group = mustFind(id)
       return withNews([group])[0]
     },
 
-    /** One group with its samples, newest first, and all that is known of the newest. @param {number} id @throws {DeckError} not-found */
+    /** One group with its samples, newest first, and the whole record of the newest. @param {number} id @throws {DeckError} not-found */
     find (id) {
       const group = mustFind(id)
       return { ...withNews([group])[0], notes: store.notes(id), occurrences: store.occurrences(id), latest: store.newest(id) }
@@ -52,14 +52,14 @@ export function createCrashService ({ store, events, release, releases = () => [
       return record
     },
 
-    /** How often it came in each hour, oldest first, without the hours in which it did not. @param {number} id @param {number} since ms */
+    /** The crashes of each hour, oldest first, without hours that had none. @param {number} id @param {number} since ms */
     hours: (id, since) => store.hours(id, since),
 
-    /** What people say of it, oldest first. @param {number} id */
+    /** Oldest first. @param {number} id */
     notes: (id) => store.notes(id),
 
     /**
-     * The lines around the app's own frames, as far as its release still has them.
+     * The lines around the app's own frames, if its release still has them.
      * @param {{ at: string, release: string | null, stack: string | null, frames: import('./stack-frames.js').Frame[] }} crash
      */
     sourceLines: (crash) => sourceLines(crash, releases().find(({ id }) => id === crash.release)?.path ?? null),
@@ -70,7 +70,7 @@ export function createCrashService ({ store, events, release, releases = () => [
       return this.group(id)
     },
 
-    /** All of them or none. @param {number[]} ids @param {CrashAction} action @param {string} actor @throws {DeckError} not-found, history-unavailable */
+    /** Acts on all of them, or on none if one is missing. @param {number[]} ids @param {CrashAction} action @param {string} actor @throws {DeckError} not-found, history-unavailable */
     actOnAll (ids, action, actor) {
       for (const group of [...new Set(ids)].map(mustFind)) settleGroup(group, action, actor)
     },
@@ -89,9 +89,10 @@ export function createCrashService ({ store, events, release, releases = () => [
     /** @param {number} id @param {string} text @param {string} actor @throws {DeckError} not-found, not-possible, history-unavailable */
     addNote (id, text, actor) {
       const group = mustFind(id)
-      if (store.notes(id).length >= MAX_NOTES) throw new DeckError('not-possible', `Crash group ${id} has ${MAX_NOTES} notes already: remove one first`)
+      if (store.notes(id).length >= MAX_NOTES) throw new DeckError('not-possible', `Crash group ${id} already has ${MAX_NOTES} notes: remove one first`)
       const note = writeOrUnavailable(() => store.addNote(id, { atMs: now(), actor, text }))
-      events.publish({ type: 'crash.note-added', actor, message: `crash group ${id} (${group.errorName ?? group.kind}) has a new note`, detail: { crashGroup: id, note } })
+      const message = `crash group ${id} (${group.errorName ?? group.kind}) has a new note`
+      events.publish({ type: 'crash.note-added', actor, message, detail: { crashGroup: id, note } })
       return noteOf(id, note)
     },
 
@@ -124,7 +125,8 @@ export function createCrashService ({ store, events, release, releases = () => [
     const to = STATES[action]
     if (state === to) return
     writeOrUnavailable(() => store.setState(id, { state: to, atMs: now(), actor }))
-    events.publish({ type: EVENTS[action], actor, message: `crash group ${id} (${errorName ?? kind}) is ${to}`, detail: { crashGroup: id, from: state, to } })
+    const message = `crash group ${id} (${errorName ?? kind}) is ${to}`
+    events.publish({ type: EVENTS[action], actor, message, detail: { crashGroup: id, from: state, to } })
   }
 
   /** @template {import('../../db/crash-groups.js').CrashGroup} T @param {T[]} groups */

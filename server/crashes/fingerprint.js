@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
-/** Goes up when what follows would sort crashes differently: groups of before then stay as they are. */
+/** It has to go up with every change of how crashes are grouped; existing groups then stay as they are. */
 const VERSION = 1
 const MAX_FRAMES = 10
 const MAX_MESSAGE_CHARS = 500
 
 /**
- * What makes two crashes the same fault: the kind of error and the way through the app that led to it, without what
- * changes with every deploy (line numbers) or every request (numbers and names in messages).
- * @param {{ kind: string, errorName: string | null, errorMessage: string | null, code: number | null, signal: string | null, frames: import('./stack-frames.js').Frame[] }} crash
+ * Two crashes with the same fingerprint are the same fault: it is made of the kind of error and the functions that led to it,
+ * without what changes with every deploy (line numbers) or every request (numbers and names in messages).
+ * @param {Pick<import('./record.js').CrashRecord, 'errorName' | 'errorMessage' | 'code' | 'signal' | 'frames'> & { kind: string }} crash
  * @returns {string} `v1:` and a hash
  */
 export function fingerprintOf ({ kind, errorName, errorMessage, code, signal, frames }) {
@@ -20,10 +20,7 @@ export function fingerprintOf ({ kind, errorName, errorMessage, code, signal, fr
   return `v${VERSION}:${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
 }
 
-/**
- * A message without what is likely to be another one next time.
- * @param {string} message
- */
+/** Replaces the parts of a message that are likely to differ next time. @param {string} message */
 export function normaliseMessage (message) {
   return message.slice(0, MAX_MESSAGE_CHARS)
     .replace(/(["'`])(?:(?!\1)[^\\]|\\.){0,200}\1/g, '<text>')

@@ -1,14 +1,13 @@
 /** @typedef {{ id: string, path: string, outcome: string | null, deployedAt: string | null }} KnownRelease */
 
-/** Before that, silence says little. */
 const MIN_QUIET_MS = 10 * 60 * 1000
 
 /**
- * The first release after those with a fault, once the one that runs has gone without it for longer than it ever used to
- * take from one crash to the next, on average.
+ * The first release without a fault, once the running release has not had it for longer than the average time between two of
+ * its crashes.
  * @param {{ highestRelease: number | null, count: number, firstSeenAt: string, lastSeenAt: string }} group `highestRelease`: the n of `r<n>`
  * @param {{ running: string | null, releases: KnownRelease[], now: number }} now
- * @returns {string | null} null: not gone, or not known
+ * @returns {string | null} null: not gone, or unknown
  */
 export function goneSince ({ highestRelease, count, firstSeenAt, lastSeenAt }, { running, releases, now }) {
   const current = numberOf(running)

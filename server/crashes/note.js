@@ -1,27 +1,29 @@
 import { readFileSync, rmSync, statSync } from 'node:fs'
 
-/** An app's own handler may log the error and end the process a little later. */
+/** The app's own handler may log the error and end the process later. */
 const VALID_MS = 30_000
 const MAX_BYTES = 512 * 1024
 const MAX_TEXT_CHARS = 16_384
 const MAX_LIST = 100
 
 /** @typedef {import('../../workers/crash-note.js').CrashNote} CrashNote */
+/** @typedef {Record<string, unknown>} Fields */
+
+const MEMORY = ['rssBytes', 'heapTotalBytes', 'heapUsedBytes', 'externalBytes', 'arrayBuffersBytes']
 
 /**
- * Takes what a worker has left of its end, or has sent where it could not. The app could have written anything there:
- * whatever is not as it should be is left out.
+ * Takes the note that a worker has written at its end, or has sent if it could not write. The app could have written anything
+ * there, so invalid fields are left out.
  * @param {string} file @param {number | null} code @param {unknown} [sent]
  * @returns {CrashNote | null} null: it did not end by an error
  */
 export function takeCrashNote (file, code, sent) {
-  const note = takeFile(file) ?? sent
-  const { at } = Object(note)
-  const isValid = code !== 0 && typeof at === 'number' && Math.abs(Date.now() - at) < VALID_MS
+  const note = fieldsOf(takeFile(file) ?? sent)
+  const isValid = code !== 0 && typeof note.at === 'number' && Math.abs(Date.now() - note.at) < VALID_MS
   return isValid ? checkedNote(note) : null
 }
 
-/** @param {string} file @returns {any} null: there is none. One cut short by a full disk is none either */
+/** @param {string} file @returns {unknown} null: there is none, or a full disk has cut it short */
 function takeFile (file) {
   try {
     const note = statSync(file).size > MAX_BYTES ? null : JSON.parse(readFileSync(file, 'utf8'))
@@ -33,28 +35,34 @@ function takeFile (file) {
   }
 }
 
-/** @param {any} note @returns {CrashNote} */
+/** @param {Fields} note @returns {CrashNote} */
 function checkedNote (note) {
+  const memory = fieldsOf(note.memory)
   return {
     at: numberOf(note.at),
     kind: note.kind === 'unhandled-rejection' ? 'unhandled-rejection' : 'exception',
     ...checkedError(note),
-    causes: listOf(note.causes).map((link) => ({ depth: numberOf(link?.depth), ...checkedError(link) })),
-    requests: listOf(note.requests).map((request) => ({ method: textOf(request?.method), path: textOf(request?.path), ageMs: numberOf(request?.ageMs) })),
+    causes: listOf(note.causes).map((link) => ({ depth: numberOf(link.depth), ...checkedError(link) })),
+    requests: listOf(note.requests).map(({ method, path, ageMs }) => ({ method: textOf(method), path: textOf(path), ageMs: numberOf(ageMs) })),
     uptimeMs: numberOf(note.uptimeMs),
     nodeVersion: textOf(note.nodeVersion),
-    memory: Object.fromEntries(['rssBytes', 'heapTotalBytes', 'heapUsedBytes', 'externalBytes', 'arrayBuffersBytes'].map((name) => [name, numberOf(note.memory?.[name])]))
+    memory: Object.fromEntries(MEMORY.map((name) => [name, numberOf(memory[name])]))
   }
 }
 
-/** @param {any} error */
-function checkedError (error) {
-  return { errorName: textOf(error?.errorName), errorMessage: textOf(error?.errorMessage), stack: typeof error?.stack === 'string' ? textOf(error.stack) : null }
+/** @param {Fields} error */
+function checkedError ({ errorName, errorMessage, stack }) {
+  return { errorName: textOf(errorName), errorMessage: textOf(errorMessage), stack: typeof stack === 'string' ? textOf(stack) : null }
 }
 
-/** @param {unknown} value @returns {any[]} */
+/** @param {unknown} value @returns {Fields[]} */
 function listOf (value) {
-  return Array.isArray(value) ? value.slice(0, MAX_LIST) : []
+  return Array.isArray(value) ? value.slice(0, MAX_LIST).map(fieldsOf) : []
+}
+
+/** @param {unknown} value @returns {Fields} without fields if it is no object */
+function fieldsOf (value) {
+  return Object(value)
 }
 
 /** @param {unknown} value */

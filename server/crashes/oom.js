@@ -4,7 +4,7 @@ const HEAP_LIMIT = /FATAL ERROR: .*(heap out of memory|invalid size error|Commit
 const MAX_KERNEL_LINES = 20_000
 
 /**
- * Tells deaths by lack of memory from others. Looks at nothing until a worker dies.
+ * Tells deaths by lack of memory from others.
  * @param {{ read?: (file: string) => string, killedByKernel?: (pid: number) => boolean | null }} [parts]
  */
 export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8'), killedByKernel = inKernelLog } = {}) {
@@ -16,14 +16,14 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
    * @returns {'heap-out-of-memory' | 'kernel-out-of-memory' | null}
    */
   return function lackedMemory ({ pid, code, signal, stderr }) {
-    // V8 aborts; within a shell or a container that comes as a code.
+    // V8 aborts; from a shell or a container that arrives as an exit code.
     if ((signal === 'SIGABRT' || code === 134) && stderr.some((line) => HEAP_LIMIT.test(line.slice(0, 500)))) return 'heap-out-of-memory'
     if (signal !== 'SIGKILL' && code !== 137) return null
     const after = readCounts()
     const { group, system } = { group: after.group > before.group, system: after.system > before.system }
     before = after
     if (group) return 'kernel-out-of-memory'
-    // Somebody in this system was killed: only the kernel's log says who.
+    // The kernel has killed some process of this machine, and only its log says which.
     return system && pid !== null && killedByKernel(pid) ? 'kernel-out-of-memory' : null
   }
 
@@ -31,7 +31,7 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
     return { group: counters.reduce((sum, file) => sum + countIn(file), 0), system: countIn('/proc/vmstat') }
   }
 
-  /** @param {string} file @returns {number} how many were killed so far; 0 where that is not told */
+  /** @param {string} file @returns {number} how many were killed so far; 0 if that is unknown */
   function countIn (file) {
     try {
       return Number(/^oom_kill (\d+)$/m.exec(read(file))?.[1] ?? 0)
@@ -41,7 +41,7 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
   }
 }
 
-/** Of the control group that this process and its workers are in, version 2 or 1. @param {(file: string) => string} read @returns {string[]} */
+/** The counters of this process's control group, version 2 or 1. @param {(file: string) => string} read @returns {string[]} */
 function counterFiles (read) {
   try {
     return read('/proc/self/cgroup').split('\n').flatMap((line) => {
@@ -60,7 +60,7 @@ function inKernelLog (pid) {
   try {
     log = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK)
   } catch {
-    // EACCES, ENOENT: for others than root it often is closed.
+    // EACCES, ENOENT: often only root may read it.
     return null
   }
   const pattern = new RegExp(`Killed process ${pid} `)

@@ -3,7 +3,7 @@ import { parseStack } from './stack-frames.js'
 const MAX_STDERR_LINE_CHARS = 2000
 
 /**
- * Everything that is known of one crash, as plain data.
+ * One crash as plain data.
  * @typedef {object} CrashRecord
  * @property {string} at
  * @property {string} cause  as in the history
@@ -32,7 +32,12 @@ const MAX_STDERR_LINE_CHARS = 2000
 /** @typedef {Pick<CrashNote, 'errorName' | 'errorMessage' | 'stack'> & Partial<CrashNote>} ExitNote  the worker wrote all of it, the master only an error */
 
 /**
- * @param {Record<string, any>} event `worker.exited`
+ * A `worker.exited` that is about to be published.
+ * @typedef {Record<string, any>} Exit
+ */
+
+/**
+ * @param {Exit} event
  * @param {object} evidence
  * @param {ExitNote | null} evidence.note
  * @param {CrashRecord['kind'] | null} evidence.memoryKind
@@ -70,22 +75,24 @@ export function toRecord (event, { note, memoryKind, root, stderr, vitals, at, o
   }
 }
 
-/** A function without a name, and the code of a CommonJS file itself. */
+/** A function without a name, and the top level of a CommonJS file. */
 const NAMELESS = [null, 'Object.<anonymous>']
 
-/** @param {CrashRecord} record @returns {string | null} the place in the app to look at first */
+/** @param {CrashRecord} record @returns {string | null} the innermost function of the app */
 export function culpritOf ({ frames }) {
   const frame = frames.find(({ isInApp }) => isInApp)
   if (!frame) return null
   return (NAMELESS.includes(frame.function) ? String(frame.file) : `${frame.function} (${frame.file})`).slice(0, 300)
 }
 
-/** @param {Record<string, any>} event @param {ExitNote | null} note @param {CrashRecord['kind'] | null} memoryKind @returns {CrashRecord['kind']} */
+/** @typedef {CrashRecord['kind']} Kind */
+
+/** @param {Exit} event @param {ExitNote | null} note @param {Kind | null} memoryKind @returns {Kind} */
 function kindOf ({ cause, signal, actor }, note, memoryKind) {
   if (cause === 'hung') return 'hung'
   if (memoryKind) return memoryKind
   if (note) return note.kind ?? 'boot-failure'
-  // Somebody meant it to end: it was not ready in time.
+  // It was ended because it was not ready in time.
   if (cause === 'boot-failure' && actor) return 'boot-failure'
   return signal === null || signal === undefined ? 'exit-code' : 'signal'
 }

@@ -5,24 +5,29 @@ import { CRASH_CAUSES, isOneOf } from '../causes.js'
 import { culpritOf, toRecord } from './record.js'
 import { createSourceMaps } from './source-maps.js'
 
-/** @typedef {ReturnType<typeof createCrashRecorder>} CrashRecorder */
+/**
+ * @typedef {ReturnType<typeof createCrashRecorder>} CrashRecorder
+ * @typedef {import('./record.js').CrashRecord} CrashRecord
+ * @typedef {{ note: import('./record.js').ExitNote | null, memoryKind: CrashRecord['kind'] | null, stderr: string[], root: string | null }} Evidence
+ */
 
 const STDERR_LINES = 50
-/** What Node writes when the master looks into a worker that is stuck, and clusterdeck by its name: no words of the app. */
-const OURS = /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect|clusterdeck: )/
+/** Lines of Node when the master examines a stuck worker. */
+const OF_DEBUGGER = /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect)/
+const OF_CLUSTERDECK = 'clusterdeck: '
 const OUR_LINES = 20
-/** Of a worker that did not start: what its terminal would have shown, without Node's own part of a stack. */
+/** So many last lines tell why a worker did not start. */
 const LAST_LINES = 6
 const MAX_LAST_LINE_CHARS = 300
 const OF_NODE = /^(\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnostics_channel)/
-/** While the database is away; what comes then is in the history without its crash record. */
+/** If the database fails, so many records wait. Later crashes have no record. */
 const MAX_WAITING = 100
 
 /**
- * Writes a record of every worker that ended without being asked to, in the turn in which that becomes known, and sorts
- * it into its group. It never throws: a database that fails must not stop supervision.
+ * Writes a record of every unexpected end of a worker at once, and sorts it into its group. It never throws: a database that
+ * fails must not stop supervision.
  * @param {object} parts
- * @param {Pick<import('../../db/history.js').History['crashes'], 'record'>} parts.store  it may throw for a while; what it does not take is kept for later
+ * @param {Pick<import('../../db/history.js').History['crashes'], 'record'>} parts.store  if it throws, the record is kept for later
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {{ tail: (what: { slot: number | null, stream: 'stdout' | 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
  * @param {{ lastMinute: (worker: number) => unknown[] }} [parts.vitals]
@@ -31,15 +36,21 @@ const MAX_WAITING = 100
  * @param {(work: () => void) => void} [parts.soon]
  */
 export function createCrashRecorder ({
-  store, events, logs = { tail: () => [] }, vitals = { lastMinute: () => [] }, lackedMemory = createOutOfMemory(), now = Date.now, soon = queueMicrotask
+  store,
+  events,
+  logs = { tail: () => [] },
+  vitals = { lastMinute: () => [] },
+  lackedMemory = createOutOfMemory(),
+  now = Date.now,
+  soon = queueMicrotask
 }) {
   const { original } = createSourceMaps()
-  /** @type {import('./record.js').CrashRecord[]} */
+  /** @type {CrashRecord[]} */
   let waiting = []
 
   return {
     /**
-     * What the process itself cannot tell of its end.
+     * Finds out whether the process lacked memory, and what it wrote last.
      * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null }} exit
      * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[] }}
      */
@@ -50,10 +61,10 @@ export function createCrashRecorder ({
     },
 
     /**
-     * @template {Record<string, any>} T
-     * @param {T} event `worker.exited`, about to be published
-     * @param {{ note: import('./record.js').ExitNote | null, memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[], root: string | null }} evidence
-     * @returns {T} with `detail.crash` and `detail.crashGroup`, where a record was made
+     * @template {import('./record.js').Exit} T
+     * @param {T} event
+     * @param {Evidence} evidence
+     * @returns {T} with `detail.crash` and `detail.crashGroup` if a record was made
      */
     record (event, evidence) {
       if (!isOneOf(CRASH_CAUSES, event.cause)) return event
@@ -66,18 +77,18 @@ export function createCrashRecorder ({
     }
   }
 
-  /** @param {import('./record.js').CrashRecord} record */
+  /** @param {CrashRecord} record */
   function storeCrash (record) {
     try {
       writeWaiting()
       return writeCrash(record)
     } catch {
-      // The recorder of events meets the same fault with the event itself, and says so.
+      // The recorder of events gets the same error with the event itself, and reports it.
       return queueCrash(record)
     }
   }
 
-  function queueCrash (/** @type {import('./record.js').CrashRecord} */ record) {
+  function queueCrash (/** @type {CrashRecord} */ record) {
     if (waiting.length < MAX_WAITING) waiting.push(record)
     return null
   }
@@ -89,19 +100,19 @@ export function createCrashRecorder ({
     }
   }
 
-  /** @param {import('./record.js').CrashRecord} record */
+  /** @param {CrashRecord} record */
   function writeCrash (record) {
     const culprit = culpritOf(record)
     const stored = store.record(fingerprintOf(record), record, { culprit })
     const type = stored.isNew ? 'crash.group-new' : stored.hasReturned ? 'crash.group-returned' : null
-    // After the event of the exit itself, which is what it follows from.
+    // The event of the exit itself has to come first.
     if (type) soon(() => events.publish({ type, ...newsOf(record, stored, culprit) }))
     return stored
   }
 
   /**
-   * An app that does not start has usually said why, and many say it before they exit by themselves.
-   * @template {Record<string, any>} T @param {T} event @param {{ note: unknown, stderr: string[] }} evidence @returns {T}
+   * Adds the last lines of an app that does not start, which usually say why.
+   * @template {import('./record.js').Exit} T @param {T} event @param {Pick<Evidence, 'note' | 'stderr'>} evidence @returns {T}
    */
   function withLastLines (event, { note, stderr }) {
     const { slot = null, worker } = event
@@ -114,21 +125,31 @@ export function createCrashRecorder ({
 
   /** @param {number | null} slot @param {number} worker @param {'stdout' | 'stderr'} [stream] */
   function readTail (slot, worker, stream = 'stderr') {
-    return attemptOr(() => logs.tail({ slot, stream, lines: STDERR_LINES + OUR_LINES, worker }).filter((line) => !OURS.test(line)).slice(-STDERR_LINES), [])
+    return attemptOr(() => logs.tail({ slot, stream, lines: STDERR_LINES + OUR_LINES, worker }).filter(isOfApp).slice(-STDERR_LINES), [])
   }
 }
 
-/** @param {import('./record.js').CrashRecord} record @param {{ crash: number, group: number, count: number }} stored @param {string | null} culprit */
-function newsOf ({ cause, slot, worker, pid, release, rollout, kind, errorName, errorMessage, code, signal }, { crash, group, count }, culprit) {
+/** @param {string} line */
+function isOfApp (line) {
+  return !OF_DEBUGGER.test(line) && !line.startsWith(OF_CLUSTERDECK)
+}
+
+/** @param {CrashRecord} record @param {{ crash: number, group: number, count: number }} stored @param {string | null} culprit */
+function newsOf (record, { crash, group, count }, culprit) {
+  const { cause, slot, worker, pid, release, rollout, kind, errorName, errorMessage, code, signal } = record
   const what = errorName === null ? errorMessage ?? kind : `${errorName}: ${errorMessage}`
-  return {
-    cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message: `${what}${culprit ? `, in ${culprit}` : ''}`, detail: { crash, crashGroup: group, kind, errorName, culprit, count }
-  }
+  const message = `${what}${culprit ? `, in ${culprit}` : ''}`
+  const detail = { crash, crashGroup: group, kind, errorName, culprit, count }
+  return { cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message, detail }
 }
 
-/** @param {string[]} lines of an app @returns {string[]} the last ones that say something; hostile text, as whatever an app says */
+/** @param {string[]} lines of an app @returns {string[]} the last ones that are not empty; hostile text */
 function lastLinesOf (lines) {
-  return lines.filter((line) => !OF_NODE.test(line)).map((line) => stripVTControlCharacters(line).trimEnd().slice(0, MAX_LAST_LINE_CHARS)).filter((line) => line.trim() !== '').slice(-LAST_LINES)
+  return lines
+    .filter((line) => !OF_NODE.test(line))
+    .map((line) => stripVTControlCharacters(line).trimEnd().slice(0, MAX_LAST_LINE_CHARS))
+    .filter((line) => line.trim() !== '')
+    .slice(-LAST_LINES)
 }
 
 /** @template T @template U @param {() => T} work @param {U} otherwise @returns {T | U} */
@@ -136,7 +157,7 @@ function attemptOr (work, otherwise) {
   try {
     return work()
   } catch {
-    // What other parts cannot tell is left out of the record.
+    // A record without this part is better than none.
     return otherwise
   }
 }

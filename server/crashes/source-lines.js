@@ -11,12 +11,12 @@ const MAX_FRAMES = 6
 const MAX_BYTES = 1024 * 1024
 const MAX_LINE_CHARS = 300
 const MAX_KEPT = 50
-/** A stack is text of the app, which may hold text of others: it leads to nothing but code. */
+/** A stack is text of the app and may name any file: only files of code are read. */
 const CODE = /^(?!.*(?:^|[\\/])\.).+\.(?:[cm]?[jt]s|[jt]sx|vue|svelte|coffee)$/i
 
 /**
- * The lines around the app's own frames, of the release that crashed: of its files as they were then, or of its source maps.
- * Read when somebody looks, from inside of the release's folder alone.
+ * Reads the lines around the app's own frames, from the files of the release that crashed or from its source maps. It reads
+ * nothing outside of the release's folder, and no file that has changed since the crash.
  */
 export function createSourceLines () {
   const { sourceOf } = createSourceMaps()
@@ -25,7 +25,7 @@ export function createSourceLines () {
 
   /**
    * @param {{ at: string, stack: string | null, frames: Frame[] }} crash @param {string | null} root the release's folder
-   * @returns {(Lines | null)[]} as the frames; null: not known
+   * @returns {(Lines | null)[]} one for each frame; null: unknown
    */
   return function around ({ at, stack, frames }, root) {
     if (root === null) return frames.map(() => null)
@@ -36,12 +36,13 @@ export function createSourceLines () {
   /** @param {Frame} frame @param {{ root: string, stack: string | null, crashedMs: number }} place @returns {Lines | null} */
   function linesOf ({ file, line }, { root, stack, crashedMs }) {
     if (file === null || line === null || !CODE.test(file)) return null
-    return attemptRead(() => fromFile(realPathInside(root, path.resolve(root, file)), line, crashedMs)) ?? attemptRead(() => fromMap({ file, line }, { root, stack, crashedMs }))
+    return attemptRead(() => fromFile(realPathInside(root, path.resolve(root, file)), line, crashedMs)) ??
+      attemptRead(() => fromMap({ file, line }, { root, stack, crashedMs }))
   }
 
   /** @param {string} file @param {number} line @param {number} crashedMs */
   function fromFile (file, line, crashedMs) {
-    // Not a pipe, which would keep the master waiting, and not what has become a link meanwhile.
+    // The flags keep the master from waiting for a pipe, and from following a link that was made meanwhile.
     const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
     try {
       const stats = fstatSync(descriptor)
@@ -55,7 +56,7 @@ export function createSourceLines () {
     }
   }
 
-  /** Of a source that the release has in its maps alone. @param {{ file: string, line: number }} frame @param {{ root: string, stack: string | null, crashedMs: number }} place */
+  /** Some sources are only in the maps. @param {{ file: string, line: number }} frame @param {{ root: string, stack: string | null, crashedMs: number }} place */
   function fromMap ({ file, line }, { root, stack, crashedMs }) {
     for (const frame of parseStack(stack, { root }).filter(({ isInApp }) => isInApp)) {
       const source = sourceOf(frame, root, crashedMs)
@@ -67,11 +68,12 @@ export function createSourceLines () {
   /** @param {string} key @param {Lines} lines */
   function keepLines (key, lines) {
     known.set(key, lines)
-    if (known.size > MAX_KEPT) known.delete(/** @type {string} */ (known.keys().next().value))
+    const [oldest] = known.keys()
+    if (known.size > MAX_KEPT) known.delete(oldest)
   }
 }
 
-/** @param {string} text @param {number} line @returns {Lines | null} null where it is not that long */
+/** @param {string} text @param {number} line @returns {Lines | null} null: the text has no such line */
 function excerptOf (text, line) {
   const lines = text.split(/\r?\n/)
   if (line > lines.length) return null
@@ -89,7 +91,7 @@ function attemptRead (read) {
   try {
     return read()
   } catch {
-    // Gone, or not ours to read: the frame is worth showing without its lines.
+    // The file is gone or not readable: the frame is shown without its lines.
     return null
   }
 }

@@ -5,14 +5,14 @@ import { toFrame } from './stack-frames.js'
 
 /** @typedef {import('./stack-frames.js').Frame} Frame */
 
-// Parsed in the master's own loop, so no larger; a release's maps are read once.
+// A larger map would block the master's loop.
 const MAX_BYTES = 2 * 1024 * 1024
 const MAX_KEPT = 8
 const MAX_FRAMES = 20
 
 /**
- * Frames as they were written, where a release brings the maps of what it was built from: inline, or in a file named by
- * its last `sourceMappingURL`. Nothing outside of the release's folder is read, and a map that is broken is none.
+ * Finds the original places of frames by the source maps of a release: inline, or in a file that the last `sourceMappingURL`
+ * names. It reads nothing outside of the release's folder, and ignores a broken map.
  */
 export function createSourceMaps () {
   /** @type {Map<string, SourceMap | null>} by file and time of change, least recently used first */
@@ -26,8 +26,8 @@ export function createSourceMaps () {
     },
 
     /**
-     * The source that a map brings along.
-     * @param {Frame} frame of the file that ran @param {string} root @param {number} unchangedMs  a file that has changed since is another one
+     * The text of a source, if the map has it.
+     * @param {Frame} frame of the file that ran @param {string} root @param {number} unchangedMs  the file must not have changed since then
      * @returns {{ file: string | null, line: number | null, text: string } | null}
      */
     sourceOf (frame, root, unchangedMs) {
@@ -46,8 +46,8 @@ export function createSourceMaps () {
       if (frame.file === null || line === null || column === null) return null
       const file = realPathInside(root, path.resolve(root, frame.file))
       const map = mapOf(file, root)
-      const entry = /** @type {any} */ (map?.findEntry(line - 1, column - 1))
-      if (!map || typeof entry?.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return null
+      const entry = map?.findEntry(line - 1, column - 1)
+      if (!map || !entry || !('originalSource' in entry) || typeof entry.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return null
       const source = entry.originalSource.replace(/^file:\/\//, '').slice(0, 1000)
       const place = { function: frame.function, file: path.resolve(path.dirname(file), source), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
       return { file, map, source: entry.originalSource, frame: { ...toFrame(place, root), isInApp: true } }
@@ -63,7 +63,8 @@ export function createSourceMaps () {
     const map = known === undefined ? loadMap(file, root) : known
     maps.delete(key)
     maps.set(key, map)
-    if (maps.size > MAX_KEPT) maps.delete(/** @type {string} */ (maps.keys().next().value))
+    const [oldest] = maps.keys()
+    if (maps.size > MAX_KEPT) maps.delete(oldest)
     return map
   }
 }
@@ -75,8 +76,8 @@ function loadMap (file, root) {
     const url = /\n\/\/[#@] sourceMappingURL=(\S+)\s*$/.exec(source.slice(source.lastIndexOf('\n//')))?.[1]
     if (url === undefined) return null
     const inline = /^data:application\/json(?:;charset=[\w-]+)?;base64,(.*)$/.exec(url)
-    const text = inline ? Buffer.from(inline[1], 'base64').toString() : readBounded(realPathInside(root, path.resolve(path.dirname(file), decodeURIComponent(url))))
-    return new SourceMap(JSON.parse(text))
+    if (inline) return new SourceMap(JSON.parse(Buffer.from(inline[1], 'base64').toString()))
+    return new SourceMap(JSON.parse(readBounded(realPathInside(root, path.resolve(path.dirname(file), decodeURIComponent(url))))))
   } catch {
     return null
   }

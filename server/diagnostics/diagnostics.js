@@ -1,4 +1,3 @@
-import { formatExactDuration } from '../../public/format.js'
 import { DeckError, errorCode, errorText } from '../errors.js'
 
 /** @typedef {ReturnType<typeof createDiagnostics>} Diagnostics */
@@ -104,7 +103,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       }
       const file = createFile(item)
       const patienceMs = kind === 'heap-snapshot' ? SNAPSHOT_MS : QUICK_MS + (item.durationMs ?? 0)
-      const timer = setTimeout(() => finishDiagnostic(id, `not done within ${formatExactDuration(patienceMs)}`), patienceMs).unref()
+      const timer = setTimeout(() => finishDiagnostic(id, `not done within ${patienceMs / 1000} s`), patienceMs).unref()
       running.set(id, { item, timer })
       publishEvent('diagnostics.started', item, `${kind} of worker ${id} (slot ${slot})`)
       if (STOPS_WORKER.has(kind)) supervisor.excuse(id, true)

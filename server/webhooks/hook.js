@@ -1,4 +1,3 @@
-import { formatExactDuration } from '../../public/format.js'
 import { errorCode } from '../errors.js'
 import { signMessage } from './signature.js'
 
@@ -145,7 +144,7 @@ export function createHook ({ url, secret }, {
   /** The message of an error may hold the address, and with it a secret. @param {unknown} error */
   function failureText (error) {
     if (!(error instanceof Error)) return 'Error'
-    return error.name === 'TimeoutError' ? `no answer within ${formatExactDuration(patienceMs)}` : errorCode(error.cause) ?? error.name
+    return error.name === 'TimeoutError' ? `no answer within ${patienceMs / 1000} s` : errorCode(error.cause) ?? error.name
   }
 }
 

@@ -78,7 +78,7 @@ test('the command line sends a failed delivery again, and says so where it has n
   assert.deepEqual([code, JSON.parse(stdout).state, JSON.parse(stdout).attempt], [0, 'delivered', 3])
   const again = await cli('retry', '1', '1')
   assert.deepEqual([again.code, again.stdout], [4, ''])
-  assert.match(again.stderr, /expected one that has failed, received one that is delivered/)
+  assert.match(again.stderr, /expected state failed, received delivered/)
   assert.equal((await cli('retry', '1', '2')).code, 1)
 })
 
@@ -98,7 +98,7 @@ test('the forms of the page send to what is there alone, and say what they expec
     ['test-webhook', 'webhook=x', 422, 'webhook: expected the id of a webhook, received "x"'],
     ['test-webhook', 'webhook=3', 404, 'Webhook 3 does not exist: expected 1 or 2'],
     ['retry-delivery', 'webhook=1', 422, 'delivery: expected the id of a delivery, received "undefined"'],
-    ['retry-delivery', 'webhook=1&delivery=1', 404, 'Delivery 1 of webhook 1 is not known, or not any more']
+    ['retry-delivery', 'webhook=1&delivery=1', 404, 'Webhook 1 has no delivery 1, or it is no longer kept']
   ])) {
     const answer = await rawRequest(admin, { method: 'POST', path: `/actions/${action}`, headers: { Cookie, 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': String(body.length) }, body })
     assert.deepEqual([answer.status, answer.json().detail], [status, detail])
