@@ -206,13 +206,15 @@ function releaseNumber ({ release }) {
  * @template {object} Module @param {() => Module} current @param {<T>(call: () => T) => T} [through] @returns {Module}
  */
 function followTables (current, through = (call) => call()) {
-  return new Proxy(current(), {
-    get: (_, name) => (/** @type {unknown[]} */ ...values) => through(() => {
+  const module = { ...current() }
+  for (const name of Object.keys(module)) {
+    Reflect.set(module, name, (/** @type {unknown[]} */ ...values) => through(() => {
       /** @type {unknown} */
       const call = Reflect.get(current(), name)
       return typeof call === 'function' ? call(...values) : call
-    })
-  })
+    }))
+  }
+  return module
 }
 
 /**
