@@ -11,7 +11,31 @@ const MAX_BODY_CHARS = 200_000
 const MAX_TEXT_CHARS = 8000
 
 /**
- * @typedef {import('../server/crashes/record.js').CrashRecord} CrashRecord
+ * One crash as plain data.
+ * @typedef {object} CrashRecord
+ * @property {string} at
+ * @property {string} cause  as in the history
+ * @property {'exception' | 'unhandled-rejection' | 'exit-code' | 'signal' | 'heap-out-of-memory' | 'kernel-out-of-memory' | 'hung' | 'boot-failure'} kind
+ * @property {number | null} code
+ * @property {string | null} signal
+ * @property {number | null} slot
+ * @property {number | null} worker
+ * @property {number | null} pid
+ * @property {string | null} release
+ * @property {number | null} rollout
+ * @property {number | null} uptimeMs  since its fork
+ * @property {string} nodeVersion
+ * @property {string | null} errorName
+ * @property {string | null} errorMessage
+ * @property {string | null} stack  as the process had it
+ * @property {Frame[]} frames  of that stack, innermost first, with source maps applied
+ * @property {{ depth: number, errorName: string, errorMessage: string, stack: string | null }[]} causes
+ * @property {{ method: string, path: string, ageMs: number }[]} requests  in flight at its end
+ * @property {Record<string, number> | null} memory  in bytes, at its end
+ * @property {string[]} stderr  its last lines
+ * @property {unknown[]} vitals  of its last minute
+ *
+ * @typedef {{ function: string | null, file: string | null, line: number | null, column: number | null, isInApp: boolean }} Frame
  * @typedef {CrashRecord & { id: number, isCut?: true }} Sample  `isCut`: it was too long, and has no lists
  * @typedef {ReturnType<typeof briefOf>} BriefSample  without its long parts
  */

@@ -22,6 +22,8 @@ import { createWorkerLives } from './worker-lives.js'
 /** @typedef {ReturnType<typeof openHistory>} History */
 
 const DAY_MS = 24 * 60 * 60 * 1000
+/** They throw what SQLite says, for those who try again. */
+const WRITES = new Set(['record', 'write', 'setState', 'setAssignee', 'addNote', 'removeNote'])
 
 /** What is kept unless the configuration says otherwise. */
 export const DEFAULT_RETENTION = Object.freeze({ maxAgeMs: 30 * DAY_MS, maxEvents: 1_000_000 })
@@ -208,11 +210,8 @@ function releaseNumber ({ release }) {
 function followTables (current, through = (call) => call()) {
   const module = { ...current() }
   for (const name of Object.keys(module)) {
-    Reflect.set(module, name, (/** @type {unknown[]} */ ...values) => through(() => {
-      /** @type {unknown} */
-      const call = Reflect.get(current(), name)
-      return typeof call === 'function' ? call(...values) : call
-    }))
+    const call = (/** @type {unknown[]} */ ...values) => Object(current())[name](...values)
+    Reflect.set(module, name, WRITES.has(name) ? call : (/** @type {unknown[]} */ ...values) => through(() => call(...values)))
   }
   return module
 }
@@ -227,6 +226,6 @@ function readOrUnavailable (call) {
     return call()
   } catch (error) {
     if (error instanceof DeckError) throw error
-    throw new DeckError('history-unavailable', 'the history database is not available at the moment', { cause: error })
+    throw new DeckError('history-unavailable', 'the history database cannot be read at the moment', { cause: error })
   }
 }

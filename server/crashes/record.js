@@ -2,32 +2,7 @@ import { parseStack } from './stack-frames.js'
 
 const MAX_STDERR_LINE_CHARS = 2000
 
-/**
- * One crash as plain data.
- * @typedef {object} CrashRecord
- * @property {string} at
- * @property {string} cause  as in the history
- * @property {'exception' | 'unhandled-rejection' | 'exit-code' | 'signal' | 'heap-out-of-memory' | 'kernel-out-of-memory' | 'hung' | 'boot-failure'} kind
- * @property {number | null} code
- * @property {string | null} signal
- * @property {number | null} slot
- * @property {number | null} worker
- * @property {number | null} pid
- * @property {string | null} release
- * @property {number | null} rollout
- * @property {number | null} uptimeMs  since its fork
- * @property {string} nodeVersion
- * @property {string | null} errorName
- * @property {string | null} errorMessage
- * @property {string | null} stack  as the process had it
- * @property {import('./stack-frames.js').Frame[]} frames  of that stack, innermost first, with source maps applied
- * @property {import('../../workers/crash-note.js').ErrorLink[]} causes
- * @property {{ method: string, path: string, ageMs: number }[]} requests  in flight at its end
- * @property {Record<string, number> | null} memory  in bytes, at its end
- * @property {string[]} stderr  its last lines
- * @property {unknown[]} vitals  of its last minute
- */
-
+/** @typedef {import('../../db/crashes.js').CrashRecord} CrashRecord */
 /** @typedef {import('../../workers/crash-note.js').CrashNote} CrashNote */
 /** @typedef {Pick<CrashNote, 'errorName' | 'errorMessage' | 'stack'> & Partial<CrashNote>} ExitNote  the worker wrote all of it, the master only an error */
 

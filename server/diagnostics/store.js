@@ -86,9 +86,9 @@ export function openStore (folder, { maxFiles, maxBytes }) {
 /** @param {string} folder @returns {Diagnostic[]} those of earlier masters, by id */
 function readAll (folder) {
   return readdirSync(folder).filter((name) => /^\d+\.about\.json$/.test(name)).flatMap((name) => {
-    const item = readJson(path.join(folder, name))
+    const item = Object(readJson(path.join(folder, name)))
     // It is not one of ours, or was cut short by a full disk.
-    if (!Number.isSafeInteger(item?.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
+    if (!Number.isSafeInteger(item.id) || !Number.isSafeInteger(item.worker) || !Object.hasOwn(EXTENSIONS, item.kind)) return []
     return [item.state === 'running' ? { ...item, state: 'failed', error: 'the master ended before it was done' } : item]
   }).sort((a, b) => a.id - b.id)
 }

@@ -95,7 +95,7 @@ const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-bac
  */
 export function createFleet ({ options, folder, deck, root, version, url, log, serve, connect = createNatsConnection }) {
   const file = path.join(folder, 'fleet.json')
-  const kept = restoreMemory(readJson(file), deck)
+  const kept = restoreMemory(Object(readJson(file)), deck)
   const boot = randomUUID()
   const host = hostname()
   const member = options.member ?? nameOf(host, deck.snapshot().app.name)
@@ -379,17 +379,18 @@ function silentIn (document, { members, isComplete }) {
 
 /**
  * If the last master ended in its turn, the history knows how its own rollout ended.
- * @param {{ home?: string, memory?: Partial<import('./member.js').Memory> } | null} file  fleet.json @param {Pick<import('./deck-adapter.js').OwnDeck, 'history'>} deck
+ * @param {{ home?: string, memory?: Partial<import('./member.js').Memory> }} file  fleet.json, empty if it is missing
+ * @param {Pick<import('./deck-adapter.js').OwnDeck, 'history'>} deck
  * @returns {{ home: string, isNew: boolean, memory: import('./member.js').Memory }} `isNew`: the file has no id yet
  */
 function restoreMemory (file, { history }) {
-  const memory = { ...NO_MEMORY, ...file?.memory }
+  const memory = { ...NO_MEMORY, ...file.memory }
   const { task } = memory
   const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
   if (task && own?.done) {
     task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
   }
-  return { home: file?.home ?? randomUUID(), isNew: !file?.home, memory }
+  return { home: file.home ?? randomUUID(), isNew: !file.home, memory }
 }
 
 /** @param {import('./deck-adapter.js').OwnStatus['release'] | null} release @returns {import('./member-status.js').MemberStatus['code']} */

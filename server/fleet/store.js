@@ -8,8 +8,7 @@ import { streamExists, makeReplicated } from './streams.js'
 
 /**
  * Keeps pushed archives by their digests in a NATS object store. It reads and writes piece by piece and asks for the next one
- * only after the last one was handled, so neither a slow disk nor a hostile NATS fills the memory. The client's own object
- * store has no way to do that, to resume after a lost connection, or to refuse a second object of the same name.
+ * only after the last one was handled, so neither a slow disk nor a hostile NATS fills the memory.
  * @typedef {ReturnType<typeof createStore>} Store
  * @typedef {{ digest: string, bytes: number, pushedAt: string, actor: string | null }} Pushed `digest`: `sha256:` and 64 hex digits
  * @typedef {Pushed & { id: string, pieces: number, revision: number }} Stored `id`: of its pieces
