@@ -11,7 +11,7 @@ import { SAMPLE } from './vitals.js'
 
 /** @typedef {z.infer<typeof WORKER>} Worker */
 export const WORKER = z.strictObject({
-  id: NUMBER.nullable().describe('the number of the worker, never used again; null: the slot waits for its next worker'),
+  id: NUMBER.nullable().describe('the number of the worker: no other worker has it until the deck is stopped; null: the slot waits for its next worker'),
   slot: NUMBER,
   pid: NUMBER.nullable(),
   state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'queued', 'backoff', 'held', 'finished']),

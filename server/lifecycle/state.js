@@ -48,7 +48,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * @typedef {object} Worker
- * @property {number} id  that of node:cluster, never used again
+ * @property {number} id  no other worker has it until the deck is stopped
  * @property {number | null} slot  null: it is on standby, and has none yet
  * @property {import('./worker-state.js').WorkerState} state
  * @property {string} release

@@ -622,3 +622,19 @@ test('a database that cannot be read says so as history-unavailable', (t) => {
     assert.throws(read, { code: 'history-unavailable' })
   }
 })
+
+test('what cannot be written is told as SQLite has it, for those who look at its code and try again', (t) => {
+  const { history } = setUp(t)
+  history.close()
+  const note = /** @type {any} */ ({ text: 'x', author: 'ada', atMs: 1 })
+  for (const write of [
+    () => history.crashes.setState(1, /** @type {any} */ ({ state: 'resolved' })),
+    () => history.crashes.setAssignee(1, 'ada'),
+    () => history.crashes.addNote(1, note),
+    () => history.crashes.removeNote(1, 1),
+    () => history.vitals.write(/** @type {any} */ ([{ stepS: 10, at: 1, seconds: 10, body: Buffer.from([1, 0]) }])),
+    () => history.outbox.write(/** @type {any} */ ({}))
+  ]) {
+    assert.throws(write, (/** @type {any} */ error) => error.code !== 'history-unavailable')
+  }
+})
