@@ -7,14 +7,17 @@ import { parseArgs } from 'node:util'
 import { tempFolder } from './support/folder.js'
 
 // Runs test files in a few processes, which take one file after the other: a process for each file would load the same modules
-// again and again, and open a browser of its own. Without arguments it runs all that `npm test` promises.
+// again and again, and open a browser of its own. Unit tests have a process each: they replace what is one for a whole process.
+// Without arguments it runs all that `npm test` promises.
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const LANE = path.join(HERE, 'support', 'lane.js')
 /** Tests wait as often as they work. */
 const LANES = 5
-/** They change what is one for a whole process, and say so. */
-const OF_THEIR_OWN = ['cluster/readiness-round-robin.test.js'].map((name) => path.join(HERE, name))
+/** node:cluster has one policy for a process, and this one needs another. */
+const ROUND_ROBIN = path.join(HERE, 'cluster', 'readiness-round-robin.test.js')
+const UNIT = path.join(HERE, 'unit')
+const isAlone = (/** @type {string} */ file) => file === ROUND_ROBIN || file.startsWith(UNIT + path.sep)
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
 const PATIENT = ['crashes', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
 const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))
@@ -56,7 +59,7 @@ function filesOf (folder) {
 /** @param {string[]} files @param {number} lanes */
 async function runFiles (files, lanes) {
   // The lanes inherit it.
-  const own = files.filter((file) => OF_THEIR_OWN.includes(file))
+  const own = files.filter(isAlone)
   const shared = files.filter((file) => !own.includes(file))
   process.env.TEST_LANE = JSON.stringify({ files: shared, claims: tempFolder() })
   /** @type {string[]} */

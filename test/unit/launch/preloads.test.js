@@ -33,7 +33,7 @@ test('a command begins anew without what NODE_OPTIONS loads, once, and its child
   assert.deepEqual(env, { NODE_OPTIONS: '-r a.cjs --no-deprecation' })
   assert.deepEqual(said, [])
   leavePreloads(env, { ...parts, again: () => false })
-  assert.match(said.join(), /^NODE_OPTIONS: its preloads are loaded here too.* koffi/)
+  assert.match(said.join(), /^NODE_OPTIONS: its preloads run here too.* koffi/)
 })
 
 test('a worker loads its own part before all that the user loads, and tells where that ends', () => {
