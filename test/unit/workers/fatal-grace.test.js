@@ -17,8 +17,8 @@ writeFileSync(ES_MODULE, `import http from 'node:http'
 http.createServer(async ({ url }, response) => {
 \tif (url === '/native') return null.property
 \tif (url === '/own-handler') process.on('uncaughtException', () => process.exit(7))
-\tif (url === '/exits-meanwhile') setTimeout(() => process.exit(0), 20)
-\tif (url === '/second') setTimeout(() => { throw new Error('second') }, 20)
+\tif (url === '/exits-meanwhile') process.once('uncaughtExceptionMonitor', () => setTimeout(() => process.exit(0), 20))
+\tif (url === '/second') process.once('uncaughtExceptionMonitor', () => setTimeout(() => { throw new Error('second') }, 20))
 \tif (url === '/aggregate') throw new AggregateError([new Error('one'), new TypeError('two')], 'several')
 \tif (url === '/begun') response.write('half')
 \tconst [, hostile] = url.split('/hostile-')
