@@ -42,7 +42,7 @@ const UNKNOWN_EVENTS = 1000
 /** @typedef {Awaited<ReturnType<typeof openApp>>} App */
 
 /**
- * Makes one app of its configuration, its data folder and what the process lends it. `start` starts its workers; in an
+ * Makes one app of its configuration, its data folder and what the process lends it. `startWorkers` starts its workers; in an
  * upgrade they run already, beside those of the master before, and this resolves once that one has gone.
  * @param {AppSource} source @param {HostServices} host
  * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, upgrade-failed
@@ -55,8 +55,8 @@ export async function openApp ({ config, reload, dataDir }, host) {
   else lockDataDir()
   const settings = createSettings(config, { key: dataDir.releaseKey() })
   const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
-  let memory = restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
-  settings.restore(memory.changes)
+  let restored = restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
+  settings.restore(restored.changes)
 
   const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
   /** @type {import('../handover/next-master.js').NextMaster | null} */
@@ -81,7 +81,7 @@ export async function openApp ({ config, reload, dataDir }, host) {
     reload,
     dataDir,
     history,
-    lastNumber: memory.lastRelease,
+    lastNumber: restored.lastRelease,
     cluster: () => cluster,
     events,
     isDrifted: drift.isDrifted,
@@ -100,16 +100,16 @@ export async function openApp ({ config, reload, dataDir }, host) {
   events.subscribe(vitals.count)
   keepOutcomes({ releases, events })
 
-  const first = await releases.beginWith(memory.release)
+  const first = await releases.beginWith(restored.release)
   /** @type {import('../cluster/supervisor.js').Supervisor} */
   const supervisor = cluster = createCluster({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, {
     release: first.release,
-    memory,
+    restored,
     next
   })
   closers.add(supervisor, ({ close }) => close())
   if (next) await takeOver(next)
-  const since = memory.since ?? events.lastId + 1
+  const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
 
   const startedAt = new Date().toISOString()
@@ -126,7 +126,7 @@ export async function openApp ({ config, reload, dataDir }, host) {
     startedAt,
     whyNotWritten: () => dataDir.away ?? recorder?.degraded ?? null
   }, host)
-  return { config, dataDir, checkpoints, settings, memory, since, startedAt, history, events, vitals, logs, releases, hooks, supervisor, deck, first, isNext }
+  return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases, hooks, supervisor, deck, first, isNext }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
   function lockDataDir () {
@@ -141,18 +141,18 @@ export async function openApp ({ config, reload, dataDir }, host) {
 
   /** @returns {number} the newest id that may have been given out */
   function lastEventId () {
-    const ids = [history.lastEventId(), memory.lastEvent, ...keeper.spare.events.map(({ id }) => id)]
+    const ids = [history.lastEventId(), restored.lastEvent, ...keeper.spare.events.map(({ id }) => id)]
     return Math.max(...ids) + (history.away ? UNKNOWN_EVENTS : 0)
   }
 
   /** @param {import('../handover/next-master.js').NextMaster} master */
   async function takeOver (master) {
     if (first.isNew) releases.tellCreated(first.release)
-    supervisor.start({ workers: memory.workers, finished: memory.finished })
+    supervisor.start({ workers: restored.workers, finished: restored.finished })
     const predecessor = await master.whenAlone()
     lockDataDir()
     // It has been written until a moment ago.
-    memory = restoreCheckpoint(checkpoints.read(), config, predecessor ?? keeper.predecessor)
+    restored = restoreCheckpoint(checkpoints.read(), config, predecessor ?? keeper.predecessor)
     history.takeOver()
     releases.readKept()
     recorder = recordEvents()

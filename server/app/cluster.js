@@ -25,18 +25,18 @@ import { loadPosix } from '../system/posix.js'
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {object} past
  * @param {import('../lifecycle/state.js').Release} past.release  to begin with
- * @param {Restored} past.memory
+ * @param {Restored} past.restored
  * @param {import('../handover/next-master.js').NextMaster | null} past.next  in an upgrade: another master has the history
  */
-export function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, { release, memory, next }) {
+export function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, { release, restored, next }) {
   const { dispatch, portPerSlot, sticky, watchdog, recycle } = settings.current
   const state = createState({
     options: lifecycleOptions(settings.current),
     cpus: cpuCount(),
     release,
-    lastRollout: Math.max(history.lastRolloutId(), memory.lastRollout),
-    addresses: memory.addresses,
-    ...next ? { nextWorker: memory.firstOfNext, bootCost: memory.bootCost } : { nextWorker: memory.nextWorker, ...pastOf(history) }
+    lastRollout: Math.max(history.lastRolloutId(), restored.lastRollout),
+    addresses: restored.addresses,
+    ...next ? { nextWorker: restored.firstOfNext, bootCost: restored.bootCost } : { nextWorker: restored.nextWorker, ...pastOf(history) }
   })
   const fork = createForker(settings, {
     ...dataDir,

@@ -1,4 +1,4 @@
-import { describeChange, reconcileWorkers, rememberFor, signMemory } from '../handover/checkpoint.js'
+import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '../handover/checkpoint.js'
 import { endUnfinished } from '../handover/unfinished.js'
 
 /** @typedef {import('./app.js').App} App */
@@ -16,14 +16,14 @@ const WAITING_AFTER_MS = 5000
  * @param {App} app @param {HostServices} host
  * @returns {SavedWorker[]} the workers that are left of the master before
  */
-export function recordPast ({ memory, checkpoints, history, events, supervisor, since }, { log, terminal, software }) {
-  let { left } = memory
-  if (memory.lost) tellLost(events, memory.lost)
-  attempt(() => signMemory(checkpoints))
+export function recordPast ({ restored, checkpoints, history, events, supervisor, since }, { log, terminal, software }) {
+  let { left } = restored
+  if (restored.lost) tellLost(events, restored.lost)
+  attempt(() => signCheckpoint(checkpoints))
   attempt(() => endUnfinished({ history, events }))
   attempt(() => { left = reconcileWorkers(left, history.workerLives(since), supervisor.memory().workers) })
   if (history.movedAside) terminal.line(`the history was unreadable and is kept as ${history.movedAside}; a new one starts`)
-  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers: memory.workers } })
+  events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: { ...software, workers: restored.workers } })
   return left
 
   /** @param {() => void} work */
@@ -41,18 +41,18 @@ export function recordPast ({ memory, checkpoints, history, events, supervisor, 
  * @param {App} app @param {HostServices} host @param {SavedWorker[]} left
  */
 export function startWorkers (app, { keeper, closers, software }, left) {
-  const { dataDir, checkpoints, settings, memory, since, history, events, releases, hooks, supervisor, first, isNext } = app
+  const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, supervisor, first, isNext } = app
   const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, software, since })
   closers.add(remember, (_, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   if (first.isNew && !isNext) releases.tellCreated(first.release)
-  hooks.endLeft(memory.hooks)
+  hooks.endLeft(restored.hooks)
   if (isNext) {
-    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(memory.before, software), detail: { from: memory.before, to: software } })
-    supervisor.takeOver({ ...memory, left })
+    events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(restored.before, software), detail: { from: restored.before, to: software } })
+    supervisor.takeOver({ ...restored, left })
   } else {
     // A master that replaces one that has died only goes on, unless that one has not come past the hook.
-    const isNewStart = !keeper.predecessor || memory.hooks.some(({ name }) => name === 'beforeStart')
-    supervisor.start({ ...memory, left, hasHook: hooks.has('beforeStart') && isNewStart })
+    const isNewStart = !keeper.predecessor || restored.hooks.some(({ name }) => name === 'beforeStart')
+    supervisor.start({ ...restored, left, hasHook: hooks.has('beforeStart') && isNewStart })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !dataDir.away) releases.clean()
@@ -85,7 +85,7 @@ export function watchDataDir ({ dataDir, history, events }, { terminal, closers 
   closers.add(timer, clearInterval)
 }
 
-/** @param {App['events']} events @param {NonNullable<App['memory']['lost']>} lost */
+/** @param {App['events']} events @param {NonNullable<App['restored']['lost']>} lost */
 function tellLost (events, { hang, ...exit }) {
   const how = hang
     ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`}`

@@ -197,7 +197,7 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
  * loss that the next one records is its own.
  * @param {import('../system/data-dir.js').DataDir['memory']} memory
  */
-export function signMemory (memory) {
+export function signCheckpoint (memory) {
   const content = memory.read()
   if (content) memory.write({ ...content, master: identifyProcess(process.pid), handedOver: false })
 }

@@ -45,7 +45,7 @@ export async function startMaster (config, surroundings = {}) {
 
 /** @param {import('../app/app.js').App} app @param {Parts} parts */
 function startApp (app, { host, admin, shutdown }) {
-  const { supervisor, config, memory, events } = app
+  const { supervisor, config, restored, events } = app
   const { terminal, software } = host
   const startTime = performance.now()
   admin.announce()
@@ -57,7 +57,7 @@ function startApp (app, { host, admin, shutdown }) {
   events.subscribe(({ type }) => { if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce() })
   supervisor.running.then(() => {
     const bootMs = Math.round(performance.now() - startTime)
-    terminal.started({ version: software.version, entry: config.entry, workers: memory.workers, addresses: supervisor.addresses(), admin, bootMs })
+    terminal.started({ version: software.version, entry: config.entry, workers: restored.workers, addresses: supervisor.addresses(), admin, bootMs })
   })
   supervisor.startBlocked.then(({ message }) => {
     terminal.fail(message)

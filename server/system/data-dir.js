@@ -77,7 +77,9 @@ export function openDataDir (wanted) {
       lock?.release()
       this.lock()
       if (remembered !== null) writeJson(fileOf('memory.json'), remembered)
-      if (announced) this.announce(announced)
+      // Where it cannot be announced, its history still goes on there.
+      const master = announced
+      if (master) tryTo(() => this.announce(master))
     },
 
     /** @param {{ handsOver: boolean }} how  the next master has announced itself, or is about to */

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { openDataDir } from '../../../server/system/data-dir.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { identifyProcess } from '../../../server/system/process-identity.js'
-import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor, signMemory } from '../../../server/handover/checkpoint.js'
+import { createCheckpointStore, restoreCheckpoint, reconcileWorkers, rememberFor, signCheckpoint } from '../../../server/handover/checkpoint.js'
 import { tempFolder } from '../../support/folder.js'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
@@ -196,10 +196,10 @@ describe('what is remembered', () => {
 
   test('of a lost master becomes the next one\'s own by its signature; where there is none, none is made', () => {
     const { memory, content, config } = setUp()
-    signMemory(memory)
+    signCheckpoint(memory)
     assert.equal(memory.read(), null)
     memory.write({ ...content, handedOver: true })
-    signMemory(memory)
+    signCheckpoint(memory)
     assert.deepEqual(memory.read(), { ...content, master: NEXT })
     assert.equal(restoreCheckpoint(memory.read(), config, null).lost?.pid, process.pid)
     memory.clear()
