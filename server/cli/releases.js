@@ -1,3 +1,4 @@
+import { changedParts } from '../config/changed-parts.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
@@ -75,19 +76,8 @@ function commitOf ({ git }, length = 10) {
   return [git.commit.slice(0, length), git.branch && length > 10 ? `on ${git.branch}` : null, git.isDirty ? '(changed)' : null].filter(Boolean).join(' ')
 }
 
-/** @type {[Exclude<keyof NonNullable<KeptRelease['changed']>, 'environment'>, string][]} */
-const CHANGE_NAMES = [
-  ['commit', 'commit'],
-  ['package', 'package.json'],
-  ['lockFile', 'lock file'],
-  ['arguments', 'arguments'],
-  ['mode', 'mode'],
-  ['folder', 'folder'],
-  ['entry', 'entry']
-]
-
 /** @param {NonNullable<KeptRelease['changed']>} changed @returns {string[]} */
-function changesOf ({ environment, ...rest }) {
-  const parts = CHANGE_NAMES.filter(([key]) => rest[key]).map(([, name]) => name)
-  return environment.length > 0 ? [...parts, `variables ${environment.join(', ')}`] : parts
+function changesOf (changed) {
+  const { environment } = changed
+  return [...changedParts(changed), ...(environment.length > 0 ? [`variables ${environment.join(', ')}`] : [])]
 }

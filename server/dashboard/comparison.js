@@ -1,23 +1,13 @@
+import { changedParts } from '../config/changed-parts.js'
 import { crashLabels, headlineOf } from './crash-kinds.js'
 import { firstLine } from './readable-text.js'
 
 /**
  * Two releases side by side, for an operator who is about to switch between them.
  * @typedef {import('../deck.js').ReleaseView} ReleaseView
- * @typedef {NonNullable<import('../lifecycle/state.js').Release['changed']>} Changed
  * @typedef {Pick<import('../deck.js').Deck, 'releases' | 'crashes'>} Deck
  */
 
-/** Parts that can differ between two releases, with their names for people. @type {readonly [Exclude<keyof Changed, 'from' | 'environment'>, string][]} */
-const CHANGES = Object.freeze([
-  ['commit', 'commit'],
-  ['package', 'package.json'],
-  ['lockFile', 'lock file'],
-  ['arguments', 'arguments'],
-  ['mode', 'mode'],
-  ['folder', 'folder'],
-  ['entry', 'entry']
-])
 const SHOWN_CRASHES = 3
 const TITLE_CHARS = 120
 
@@ -39,12 +29,12 @@ export async function comparisonOf ({ deck, from, to }) {
 }
 
 /**
- * @param {{ changed?: Changed | null }} release
+ * @param {{ changed?: import('../config/changed-parts.js').Changed | null }} release
  * @returns {{ from: string, parts: string[], variables: string[] } | null} null: no earlier release is known
  */
 export function changesOf ({ changed }) {
   if (!changed) return null
-  return { from: changed.from, parts: CHANGES.filter(([part]) => changed[part]).map(([, name]) => name), variables: changed.environment }
+  return { from: changed.from, parts: changedParts(changed), variables: changed.environment }
 }
 
 /**
