@@ -106,11 +106,12 @@ const typesPointDown = {
     const file = path.relative(cwd, filename)
     const own = placeOf(file)
     return {
-      Program () {
+      Program (node) {
+        if (!own) return report({ node, message: `${file} has no place in ORDER` })
         for (const comment of sourceCode.getAllComments()) {
           for (const [, specifier] of comment.value.matchAll(/import\('(\.[^']+)'\)/g)) {
             const place = placeOf(path.normalize(path.join(path.dirname(file), specifier)))
-            if (own && place && ORDER.indexOf(place) > ORDER.indexOf(own)) report({ loc: comment.loc ?? { line: 1, column: 0 }, message: `${own} may not know types of ${place}, which is above it in ORDER` })
+            if (place && ORDER.indexOf(place) > ORDER.indexOf(own)) report({ loc: comment.loc ?? { line: 1, column: 0 }, message: `${own} may not know types of ${place}, which is above it in ORDER` })
           }
         }
       }

@@ -65,6 +65,11 @@ for (const [file, specifier, isAllowed] of /** @type {[string, string, boolean][
   })
 }
 
+test('a new room needs a place in the order of types', async () => {
+  const [{ messages }] = await eslint.lintText('', { filePath: 'server/new-room/some.js' })
+  assert.deepEqual(messages.map(({ message }) => message), ['server/new-room/some.js has no place in ORDER'])
+})
+
 for (const [file, specifier] of [
   ['server/lifecycle/pool.js', './rollout/rollout.js'],
   ['server/lifecycle/rollout/rollout.js', '../state.js'],
