@@ -1,6 +1,6 @@
 import path from 'node:path'
-import { DeckError } from '../errors.js'
 import { circleOf } from './app-order.js'
+import { invalid } from './invalid.js'
 import { isObject } from './is-object.js'
 import { didYouMean } from './nearest.js'
 
@@ -27,7 +27,7 @@ export function pickApp (found, name, cwd) {
   const { apps, ...rest } = found?.values ?? {}
   if (!found || apps === undefined) {
     const place = found ? `${found.file}, which has none` : 'no config file'
-    if (name !== undefined) throw new DeckError('invalid-config', `app: expected a config file with apps, received ${JSON.stringify(name)} and ${place}`)
+    if (name !== undefined) throw invalid('app', 'a config file with apps', `${JSON.stringify(name)} and ${place}`)
     return { name: null, shared: found, own: null, dataDir: null }
   }
   const { file } = found
@@ -36,7 +36,7 @@ export function pickApp (found, name, cwd) {
   const own = wanted === undefined ? undefined : known.get(wanted)
   if (wanted === undefined || own === undefined) {
     const received = wanted === undefined ? 'none' : JSON.stringify(wanted) + didYouMean(wanted, known.keys())
-    throw new DeckError('invalid-config', `app: expected one of ${[...known.keys()].join(', ')} (option --app), the apps of ${file}, received ${received}`)
+    throw invalid('app', `one of ${[...known.keys()].join(', ')} (option --app), the apps of ${file}`, received)
   }
   const { dependsOn, ...values } = own
   const dataDir = Object.hasOwn(own, 'dataDir') ? null : folderOf(wanted, rest.dataDir, { file, cwd })
@@ -61,19 +61,19 @@ function folderOf (name, dataDir, { file, cwd }) {
 /** @param {unknown} apps @param {string} file @returns {Map<string, AppOptions>} */
 function checkedApps (apps, file) {
   if (!isObject(apps) || Object.keys(apps).length === 0) {
-    throw refusal(`apps in ${file}`, 'an object of apps, { shop: { entry: "shop.js" } }', JSON.stringify(apps))
+    throw invalid(`apps in ${file}`, 'an object of apps, { shop: { entry: "shop.js" } }', JSON.stringify(apps))
   }
   const names = Object.keys(apps)
   /** @type {Map<string, AppOptions>} */
   const known = new Map()
   for (const [name, options] of Object.entries(apps)) {
-    if (!DECK_NAME.test(name)) throw refusal(`apps in ${file}`, 'a name of letters, digits, ".", "_" and "-", at most 60', JSON.stringify(name.slice(0, 100)))
-    if (!isObject(options)) throw refusal(`apps.${name} in ${file}`, 'an object of options', JSON.stringify(options))
+    if (!DECK_NAME.test(name)) throw invalid(`apps in ${file}`, 'a name of letters, digits, ".", "_" and "-", at most 60', JSON.stringify(name.slice(0, 100)))
+    if (!isObject(options)) throw invalid(`apps.${name} in ${file}`, 'an object of options', JSON.stringify(options))
     const { dependsOn } = options
     known.set(name, { ...options, dependsOn: dependsOn === undefined ? undefined : checkedNames(name, dependsOn, { names, file }) })
   }
   const circle = circleOf(new Map([...known].map(([name, { dependsOn = [] }]) => [name, { dependsOn }])))
-  if (circle) throw refusal(`apps.${circle[0]}.dependsOn in ${file}`, 'no circle', circle.join(' → '))
+  if (circle) throw invalid(`apps.${circle[0]}.dependsOn in ${file}`, 'no circle', circle.join(' → '))
   return known
 }
 
@@ -81,16 +81,11 @@ function checkedApps (apps, file) {
 function checkedNames (app, dependsOn, { names, file }) {
   const source = `apps.${app}.dependsOn in ${file}`
   if (!Array.isArray(dependsOn) || dependsOn.some((each) => typeof each !== 'string')) {
-    throw refusal(source, 'a list of names of apps', JSON.stringify(dependsOn))
+    throw invalid(source, 'a list of names of apps', JSON.stringify(dependsOn))
   }
   for (const each of dependsOn) {
-    if (each === app) throw refusal(source, 'other apps', `"${app}" itself`)
-    if (!names.includes(each)) throw refusal(source, `some of ${names.join(', ')}`, `${JSON.stringify(each)}${didYouMean(each, names)}`)
+    if (each === app) throw invalid(source, 'other apps', `"${app}" itself`)
+    if (!names.includes(each)) throw invalid(source, `some of ${names.join(', ')}`, `${JSON.stringify(each)}${didYouMean(each, names)}`)
   }
   return dependsOn
-}
-
-/** @param {string} source @param {string} expected @param {string} received */
-function refusal (source, expected, received) {
-  return new DeckError('invalid-config', `${source}: expected ${expected}, received ${received}`)
 }

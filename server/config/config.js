@@ -6,6 +6,7 @@ import { checkExposure } from './exposure.js'
 import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
 import { movedTo, resolveLaunch } from '../launch/launch.js'
+import { invalid } from './invalid.js'
 import { isObject } from './is-object.js'
 import { didYouMean, nearestName } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
@@ -111,11 +112,6 @@ function oneOf (one, other, sources) {
   const strongest = sources.findLast(([name]) => name === one || name === other)?.[0]
   given.delete(strongest === one ? other : one)
   return given
-}
-
-/** @param {string} source @param {string} expected @param {unknown} received what was received, in words */
-function invalid (source, expected, received) {
-  return new DeckError('invalid-config', `${source}: expected ${expected}, received ${received}`)
 }
 
 /** @param {import('../launch/launch.js').Wish} wish @param {string} [folder] @returns {ReturnType<typeof resolveLaunch>} */

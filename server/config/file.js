@@ -5,6 +5,7 @@ import { SHARE_ENV, Worker } from 'node:worker_threads'
 import { DeckError, errorText } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { whyPathDistrusted } from '../system/trust.js'
+import { invalid } from './invalid.js'
 import { isObject } from './is-object.js'
 
 const THREAD = new URL('./file-thread.js', import.meta.url)
@@ -27,10 +28,10 @@ export async function readConfigFile (named, cwd, { isAgain = false, isGuest = f
     : path.resolve(cwd, named)
   if (file === undefined) return null
   if (named === undefined) checkFound(file)
-  if (!isFile(file)) throw new DeckError('invalid-config', `config: expected a file, received ${file}, which does not exist`)
+  if (!isFile(file)) throw invalid('config', 'a file', `${file}, which does not exist`)
   const values = await loadFile(file, { isAgain, isGuest, patienceMs })
   if (!isObject(values)) {
-    throw new DeckError('invalid-config', `${file}: expected an object of options, received ${describeType(values)}`)
+    throw invalid(file, 'an object of options', describeType(values))
   }
   return { file, values }
 }
