@@ -149,13 +149,12 @@ function checkTogether ({ standby, dispatch, rollout, restart, watch, releases, 
     throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a snapshot never change', 'releases.mode "snapshot"')
   }
   if (portPerSlot > 0 && isRoundRobin) throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
-  const noStandby =
-    isRoundRobin
-      ? '0 with dispatch "round-robin", where a worker cannot wait before it listens'
-      : isStopFirst
-        ? '0 with rollout.order "stop-first", as a standby worker runs beside those of the slots'
-        : restart.policy !== 'always' ? `0 with restart.policy "${restart.policy}", as a standby worker would do the work of a job early` : null
-  if (standby > 0 && noStandby !== null) throw invalid(sourceOf('standby'), noStandby, standby)
+  const noStandby = [
+    isRoundRobin && '0 with dispatch "round-robin", where a worker cannot wait before it listens',
+    isStopFirst && '0 with rollout.order "stop-first", as a standby worker runs beside those of the slots',
+    restart.policy !== 'always' && `0 with restart.policy "${restart.policy}", as a standby worker would do the work of a job early`
+  ].find((expected) => expected !== false)
+  if (standby > 0 && noStandby !== undefined) throw invalid(sourceOf('standby'), noStandby, standby)
   if (isStopFirst && canary.workers > 0) {
     throw invalid(sourceOf('rollout.canary.workers'), '0 with rollout.order "stop-first", as a canary serves beside all old workers', canary.workers)
   }
