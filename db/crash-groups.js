@@ -2,6 +2,7 @@ import { checkKept, decodeRankCursor, encodeRankCursor } from './cursor.js'
 import { createCrashHours } from './crash-hours.js'
 import { createCrashNotes } from './crash-notes.js'
 import { createCrashes, toExpression } from './crashes.js'
+import { statementCache } from './sqlite.js'
 
 /** The orders of a list, all with the highest first. `kind`: of its cursors; `column`: what it is sorted by; `rankOf`: the value of that. */
 const SORTS = Object.freeze({
@@ -93,8 +94,7 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
   /** @type {Rows<{ id: number }>} */
   const expired = db.prepare('SELECT id FROM crash_groups WHERE last_ms < ? ORDER BY last_crash LIMIT ?')
   const remove = db.prepare('DELETE FROM crash_groups WHERE id = ?')
-  /** @type {Map<string, Rows<GroupRow>>} */
-  const pages = new Map()
+  const prepare = statementCache(db)
   const store = db.transaction(storeCrash)
   const sweep = db.transaction(forgetExpired)
 
@@ -138,8 +138,9 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
       ]
       const ids = expression === undefined ? undefined : JSON.stringify(crashes.search(expression))
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')} `
-      const rows = prepareStatement(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY crash_groups.${column} DESC, id DESC LIMIT @limit`)
-        .all({ limit: limit + 1, ...before, ...givenValues({ state, fingerprint, release, since, ids }) })
+      /** @type {Rows<GroupRow>} */
+      const groups = prepare(`SELECT ${COLUMNS} FROM crash_groups ${where}ORDER BY crash_groups.${column} DESC, id DESC LIMIT @limit`)
+      const rows = groups.all({ limit: limit + 1, ...before, ...givenValues({ state, fingerprint, release, since, ids }) })
       const last = rows.length > limit ? rows[limit - 1] : null
       return { items: rows.slice(0, limit).map(toGroup), next: last && encodeRankCursor(kind, { rank: rankOf(last), id: last.id }) }
     },
@@ -195,21 +196,12 @@ export function createCrashGroups (db, { random = Math.random, limits = { maxGro
 
   /** @param {string} place @param {{ rank: number, id: number }} before @throws {import('../server/errors.js').DeckError} cursor-expired */
   function checkMore (place, before) {
-    checkKept(before.id, () => prepareStatement(`SELECT 1 FROM crash_groups WHERE ${place} LIMIT 1`).get(before))
+    checkKept(before.id, () => prepare(`SELECT 1 FROM crash_groups WHERE ${place} LIMIT 1`).get(before))
   }
 
   function forgetGroup (/** @type {number} */ id) {
     crashes.forget(id)
     remove.run(id)
-  }
-
-  function prepareStatement (/** @type {string} */ sql) {
-    const known = pages.get(sql)
-    if (known) return known
-    /** @type {Rows<GroupRow>} */
-    const prepared = db.prepare(sql)
-    pages.set(sql, prepared)
-    return prepared
   }
 }
 

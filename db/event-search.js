@@ -1,6 +1,7 @@
 import { DeckError } from '../server/errors.js'
 import { checkKept, decodeCursor, encodeCursor } from './cursor.js'
 import { COLUMNS, SPAN_SIZE } from './events.js'
+import { statementCache } from './sqlite.js'
 
 /**
  * All filters given must hold.
@@ -34,7 +35,6 @@ const MAX_TYPES = 128
 const MAX_Q_CHARS = 100
 /** @type {readonly ('rollout' | 'worker' | 'cause' | 'release' | 'slot')[]} */
 const FILTER_COLUMNS = ['rollout', 'worker', 'cause', 'release', 'slot']
-const MAX_STATEMENTS = 300
 /** @type {Times} */
 const NO_TIMES = Object.freeze({ since: null, until: null })
 
@@ -266,21 +266,4 @@ export function resizeChunk (/** @type {number} */ chunk, /** @type {number} */ 
 /** @param {number} before the next page begins below this id */
 export function cursorAt (before) {
   return encodeCursor(CURSOR_KIND, before)
-}
-
-/** @param {import('./open.js').Db} db */
-function statementCache (db) {
-  /** @type {Map<string, Rows<any>>} */
-  const statements = new Map()
-  return prepare
-
-  /** @template Row @param {string} sql @returns {Rows<Row>} */
-  function prepare (sql) {
-    const known = statements.get(sql)
-    if (known) return known
-    if (statements.size >= MAX_STATEMENTS) statements.clear()
-    const statement = db.prepare(sql)
-    statements.set(sql, statement)
-    return statement
-  }
 }

@@ -11,6 +11,7 @@ import { DeckError, errorCode, errorText } from '../server/errors.js'
 /** From these versions on Node 24 aborts if an object of an addon is collected while no JavaScript runs: nodejs/node#65446. */
 const MAY_ABORT = /^v24\.(19|[2-9]\d)\./
 const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url))
+const MAX_STATEMENTS = 300
 /** @type {Set<object>} */
 const kept = new Set()
 
@@ -52,4 +53,24 @@ export function keepObjectsOf (db) {
   }
   kept.add(db)
   return /** @type {Db} */ (Object.assign(db, { prepare, pragma }))
+}
+
+/**
+ * Prepares each statement once, for SQL that is put together from what a query asks for.
+ * @param {Db} db
+ */
+export function statementCache (db) {
+  /** @type {Map<string, Rows<any>>} */
+  const statements = new Map()
+  return prepare
+
+  /** @template Row @param {string} sql @returns {Rows<Row>} */
+  function prepare (sql) {
+    const known = statements.get(sql)
+    if (known) return known
+    if (statements.size >= MAX_STATEMENTS) statements.clear()
+    const statement = db.prepare(sql)
+    statements.set(sql, statement)
+    return statement
+  }
 }
