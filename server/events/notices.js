@@ -41,12 +41,10 @@ const KINDS = {
 /** The events that end a notice. @type {Readonly<Record<string, NoticeKind>>} */
 const ENDS = Object.freeze({ 'history.recovered': 'history-degraded' })
 
-/** Two types are frequent for other reasons, so they are queried by their cause. */
-const QUERIES = Object.freeze([
-  { type: Object.keys({ ...KINDS, ...ENDS, [ACKNOWLEDGED]: true }).filter((type) => type !== 'master.stopped' && type !== 'rollout.succeeded') },
-  { type: 'master.stopped', cause: 'master-lost' },
-  { type: 'rollout.succeeded', cause: 'rollback' }
-])
+/** These types are frequent for other reasons, so they are queried by their cause. */
+const BY_CAUSE = [{ type: 'master.stopped', cause: 'master-lost' }, { type: 'rollout.succeeded', cause: 'rollback' }]
+const WHOLE_TYPES = [...Object.keys({ ...KINDS, ...ENDS }), ACKNOWLEDGED].filter((type) => !BY_CAUSE.some((each) => each.type === type))
+const QUERIES = Object.freeze([{ type: WHOLE_TYPES }, ...BY_CAUSE])
 
 /**
  * @param {object} parts
