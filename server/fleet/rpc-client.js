@@ -1,5 +1,5 @@
 import { formatDuration, formatExactDuration } from '../../public/format.js'
-import { DeckError } from '../errors.js'
+import { DeckError, toError } from '../errors.js'
 import { MAX_RESPONSE_BYTES, parseResponse, roleFor, encodeResponse, encodeRequest } from './rpc-protocol.js'
 import { refusalOf } from './refusal.js'
 
@@ -84,11 +84,6 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
     if (!answer) throw new DeckError('no-master', `${member} sent an answer that this version cannot read`)
     return answer
   }
-}
-
-/** @param {unknown} error @returns {Error} */
-function toError (error) {
-  return error instanceof Error ? error : new Error(String(error))
 }
 
 /** @param {Error & { isNoResponders?: () => boolean }} error  of the client @param {string} member @param {number} withinMs */
