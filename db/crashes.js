@@ -35,6 +35,8 @@ const MAX_TEXT_CHARS = 8000
  * @property {string[]} stderr  its last lines
  * @property {unknown[]} vitals  of its last minute
  *
+ * One line of a stack. `file`: an absolute path, relative to the release if it is below it, or `node:…`; `isInApp`: it is neither of
+ * Node, nor of node_modules, nor of clusterdeck.
  * @typedef {{ function: string | null, file: string | null, line: number | null, column: number | null, isInApp: boolean }} Frame
  * @typedef {CrashRecord & { id: number, isCut?: true }} Sample  `isCut`: it was too long, and has no lists
  * @typedef {ReturnType<typeof briefOf>} BriefSample  without its long parts

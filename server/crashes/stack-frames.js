@@ -6,15 +6,7 @@ const MAX_FRAMES = 50
 const MAX_LINE_CHARS = 2000
 const OWN_FOLDER = fileURLToPath(new URL('../../workers/', import.meta.url))
 
-/**
- * One line of a stack. `file`: an absolute path, relative to the release if it lies below it, or `node:…`.
- * @typedef {object} Frame
- * @property {string | null} function
- * @property {string | null} file
- * @property {number | null} line
- * @property {number | null} column
- * @property {boolean} isInApp  neither Node's, nor of node_modules, nor of clusterdeck
- */
+/** @typedef {import('../../db/crashes.js').Frame} Frame */
 
 /**
  * Reads V8's text form of a stack, innermost frame first. Lines that are no frames are passed over.
