@@ -1,4 +1,4 @@
-/** @typedef {{ id: number, at: string, actor: string, text: string }} CrashNote  of a person, about a group */
+/** What a person has written about a group. @typedef {{ id: number, at: string, actor: string, text: string }} CrashNote */
 
 /** @param {import('./open.js').Db} db */
 export function createCrashNotes (db) {

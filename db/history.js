@@ -22,7 +22,7 @@ import { createWorkerLives } from './worker-lives.js'
 /** @typedef {ReturnType<typeof openHistory>} History */
 
 const DAY_MS = 24 * 60 * 60 * 1000
-/** They throw what SQLite says, for those who try again. */
+/** These calls throw what SQLite says, since their callers try again. */
 const WRITES = new Set(['record', 'write', 'setState', 'setAssignee', 'addNote', 'removeNote'])
 
 /** What is kept unless the configuration says otherwise. */
@@ -204,7 +204,7 @@ function releaseNumber ({ release }) {
 }
 
 /**
- * A module of functions that outlives its tables: each call reaches those that are open at the time.
+ * Makes a module whose calls go to the tables that are open at the time. `through` runs them all but the WRITES.
  * @template {object} Module @param {() => Module} current @param {<T>(call: () => T) => T} [through] @returns {Module}
  */
 function followTables (current, through = (call) => call()) {

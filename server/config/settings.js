@@ -24,7 +24,7 @@ import { OPTIONS } from './options.js'
  * @property {boolean} isSecret
  */
 
-/** Another way to change it for now. @type {Readonly<Record<string, string>>} */
+/** The end of the refusal to change an option: another way to the same for now. @type {Readonly<Record<string, string>>} */
 const OTHER_WAYS = Object.freeze({ workers: '; PUT /api/v1/scale changes how many run now' })
 
 /**

@@ -32,10 +32,10 @@ const MAX_LIMIT = 100
 const GUARD = 'guard'
 
 /**
- * The releases that are known, and the one giver of their numbers: `r<n>`, each used once.
+ * Keeps the known releases and gives out their numbers, `r<n>`, each of them once.
  * @param {object} parts
- * @param {Pick<import('../../db/history.js').History, 'releases' | 'lastReleaseNumber'>} parts.history  what earlier masters kept there is known
- * @param {number} parts.lastNumber  the highest n ever given out, as far as that is known
+ * @param {Pick<import('../../db/history.js').History, 'releases' | 'lastReleaseNumber'>} parts.history  has the releases of earlier masters
+ * @param {number} parts.lastNumber  the highest n of `r<n>` that the master before knows of
  * @param {(error: unknown) => void} parts.onError
  * @param {() => number} parts.now
  */
@@ -160,7 +160,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
     return item
   }
 
-  /** Learns what the history has kept: at the start, and once it has been taken over from another master. */
+  /** Reads the releases of the history: at the start, and again after the history was taken over from another master. */
   function readKept () {
     lastNumber = Math.max(lastNumber, history.lastReleaseNumber())
     try {

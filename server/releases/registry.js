@@ -23,8 +23,8 @@ const SHOWN_COMMITS = 20
  * @param {object} parts
  * @param {import('../config/config.js').Config} parts.config
  * @param {Pick<import('../../db/history.js').History, 'releases' | 'lastReleaseNumber'>} parts.history
- * @param {number} [parts.lastNumber]  the highest n ever given out, as far as another master has told
- * @param {() => Cluster | null} [parts.cluster]  what runs them; null: it has not been made yet
+ * @param {number} [parts.lastNumber]  the highest n of `r<n>` that the master before knows of
+ * @param {() => Cluster | null} [parts.cluster]  runs the releases; null: it has not been made yet
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
@@ -79,7 +79,7 @@ export async function openReleases ({
     /**
      * The release that a master begins with: the one of the master before, else one of what is configured now.
      * @param {Release | null} before
-     * @returns {Promise<{ release: Release, isNew: boolean }>} one that is new has not been told of: the start may still fail
+     * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew`: the caller has to publish it by `tellCreated`, once the start cannot fail any more
      * @throws {DeckError} as prepare
      */
     async beginWith (before) {
