@@ -105,6 +105,11 @@ export function errorText (error) {
   return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error)
 }
 
+/** @param {unknown} error what was thrown @returns {string} its code, such as ENOENT; else what it says */
+export function errorReason (error) {
+  return errorCode(error) ?? errorText(error)
+}
+
 /**
  * Why our own code could not be loaded.
  * @param {unknown} error

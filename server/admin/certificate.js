@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { DeckError } from '../errors.js'
+import { DeckError, errorReason } from '../errors.js'
 
 /** @typedef {ReturnType<typeof createCertificate>} Certificate */
 
@@ -58,10 +58,9 @@ function readPair ({ cert: certFile, key: keyFile }) {
     createSecureContext(pair)
     return { pair, fingerprint: new X509Certificate(pair.cert).fingerprint256 }
   } catch (error) {
-    const { code, message } = Object(error)
     throw new DeckError(
       'invalid-config',
-      `admin.tls: expected a certificate and its private key as PEM, received ${certFile} and ${keyFile} (${code ?? message})`,
+      `admin.tls: expected a certificate and its private key as PEM, received ${certFile} and ${keyFile} (${errorReason(error)})`,
       { cause: error }
     )
   }
@@ -72,7 +71,7 @@ function readPem (name, file) {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new DeckError('invalid-config', `admin.tls.${name}: expected a file that can be read, received ${file} (${Object(error).code})`, { cause: error })
+    throw new DeckError('invalid-config', `admin.tls.${name}: expected a file that can be read, received ${file} (${errorReason(error)})`, { cause: error })
   }
 }
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { errorCode } from '../errors.js'
 import { pageAfter } from './full-page.js'
 import { nextTurn } from './turn.js'
 
@@ -62,7 +63,7 @@ export async function sendExport ({ history, query, type, req, res, log }) {
     await pipeline(Readable.from(exportChunks({ history, query, type, first }), { objectMode: false, highWaterMark: 1 }), res)
   } catch (error) {
     // The connection is cut then, so the reader sees that the file is not whole.
-    if (!isAbort(error)) log.warn({ err: error }, 'an export of the history ended early')
+    if (errorCode(error) !== 'ERR_STREAM_PREMATURE_CLOSE') log.warn({ err: error }, 'an export of the history ended early')
   }
 }
 
@@ -115,8 +116,4 @@ export function csvCell (value) {
   const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   // Where the decimal separator is a comma, a semicolon or a tab ends a cell.
   return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
-}
-
-function isAbort (/** @type {unknown} */ error) {
-  return Object(error).code === 'ERR_STREAM_PREMATURE_CLOSE'
 }

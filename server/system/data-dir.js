@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
-import { DeckError, toError } from '../errors.js'
+import { DeckError, errorReason, toError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
@@ -272,5 +272,5 @@ function writeSecret (file, value) {
 
 /** @param {string} folder @param {NodeJS.ErrnoException} error */
 function unusableFolder (folder, error) {
-  return new DeckError('data-dir-unusable', `dataDir: expected a folder that can be written, received ${folder} (${error.code ?? error.message})`, { cause: error })
+  return new DeckError('data-dir-unusable', `dataDir: expected a folder that can be written, received ${folder} (${errorReason(error)})`, { cause: error })
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { DeckError, toError } from '../errors.js'
+import { DeckError, errorReason, toError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { sendRequest } from './http.js'
 import { isLoopback } from './loopback.js'
@@ -79,8 +79,7 @@ async function askDeck (deck, where, { method, body, timeoutMs, env = process.en
     return JSON.parse(content)
   } catch (error) {
     if (error instanceof DeckError) throw error
-    const { name, code, message } = toError(error)
-    const why = name === 'AbortError' ? `nothing within ${timeoutMs} ms` : code ?? message
+    const why = toError(error).name === 'AbortError' ? `nothing within ${timeoutMs} ms` : errorReason(error)
     throw new DeckError('no-master', `${deck.name} does not answer at ${deck.adminUrl} (${why})`, { cause: error })
   }
 }

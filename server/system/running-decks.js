@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { lstatSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { DeckError, toError } from '../errors.js'
+import { DeckError, errorReason, toError } from '../errors.js'
 import { readJson, writeJson } from './json-file.js'
 import { isAlive } from './process-identity.js'
 import { whyPathDistrusted } from './trust.js'
@@ -68,7 +68,7 @@ export function registerDeck (deck, env = process.env) {
     checkFolder(folder)
     writeJson(fileOf(folder, deck), deck)
   } catch (error) {
-    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be written (${whyOf(error)})`, error)
+    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be written (${errorReason(error)})`, error)
   }
 }
 
@@ -134,7 +134,7 @@ function filesOf (folder) {
   } catch (error) {
     // No deck has run yet.
     if (toError(error).code === 'ENOENT') return []
-    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be read (${whyOf(error)})`, error)
+    throw error instanceof DeckError ? error : unusableFolder(`${folder}, which cannot be read (${errorReason(error)})`, error)
   }
 }
 
@@ -184,12 +184,6 @@ function readDeck (file) {
 /** @param {unknown} deck @returns {deck is RunningDeck} */
 function isRunningDeck (deck) {
   return typeof deck === 'object' && deck !== null && Object.entries(FIELDS).every(([name, isFine]) => isFine(Reflect.get(deck, name)))
-}
-
-/** @param {unknown} error */
-function whyOf (error) {
-  const { code, message } = toError(error)
-  return code ?? message
 }
 
 /** @param {string} file */
