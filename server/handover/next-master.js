@@ -37,13 +37,14 @@ export function createNextMaster ({ keeper, supervisor }) {
 
     /** @param {NewEvent} event of this master, until it has the history */
     relay (event) {
-      if (isServing) buffered.push(event)
-      else {
-        relayed.push(event)
-        // The workers are told along, in case that this master comes to nothing.
-        keeper.send({ type: 'relay', event, workers: supervisor().memory().workers })
+      if (isServing) {
+        buffered.push(event)
+        return
       }
-      if (!isServing && !hasTakenOver) watchStart(event)
+      relayed.push(event)
+      // The workers are told along, in case that this master comes to nothing.
+      keeper.send({ type: 'relay', event, workers: supervisor().memory().workers })
+      if (!hasTakenOver) watchStart(event)
     },
 
     /**
