@@ -22,7 +22,7 @@ for (const [file, specifier, because] of [
   ['workers/protocol.js', './channel.js', 'imports nothing'],
   ['workers/protocol.js', 'node:net', 'imports nothing'],
   ['db/events.js', '../server/app/app.js', 'knows no HTTP'],
-  ['db/events.js', '../server/api/problem.js', 'knows no HTTP'],
+  ['db/events.js', '../server/problem.js', 'knows no HTTP'],
   ['db/events.js', 'node:http', 'knows no HTTP'],
   ['server/admin/app.js', '../cluster/supervisor.js', 'through the deck'],
   ['server/api/events.js', '../../db/history.js', 'through the deck'],
