@@ -66,7 +66,7 @@ document.addEventListener('htmx:after:swap', () => {
 })
 document.addEventListener('visibilitychange', () => { if (socket.connected) watchPage() })
 
-// The range of the charts changes it, too.
+// The range of the charts changes the address, too.
 document.addEventListener('clusterdeck:address', () => { if (location.href !== watched) watchPage() })
 
 /** @type {string | undefined} the address that the server knows of */

@@ -27,8 +27,7 @@ const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta
 /** @type {Readonly<Record<number, 'bold' | 'dim' | 'italic' | 'underline'>>} */
 const ATTRIBUTES = Object.freeze({ 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' })
 
-/** Levels of loggers: pino and bunyan write numbers, others names. */
-/** @type {Readonly<Record<string, string>>} */
+/** Levels of loggers: pino and bunyan write numbers, others names. @type {Readonly<Record<string, string>>} */
 const LEVELS = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
 /** @type {Readonly<Record<string, string>>} */
 const TONES = Object.freeze({

@@ -33,7 +33,7 @@ export function openServer (server, { fd, flags, backlog }, callback, take = () 
 }
 
 /**
- * The same for UDP. Only Node knows which descriptors are of UDP, so the handle is taken out of a socket of its own.
+ * Does the same for UDP. Only Node knows which descriptors are of UDP, so the handle is taken out of a socket of its own.
  * @param {dgram.Socket} socket @param {ClusterQuery & { fd: number }} query
  * @param {import('./node-internals.d.ts').TakeHandle} callback
  * @param {(handle: DatagramHandle) => void} [take]  is shown the handle before it receives

@@ -22,9 +22,10 @@ const ARCHIVE_TYPE = 'application/gzip'
 /** At most a week. */
 const MAX_WAIT_MS = 604_800_000
 
-/** The body that starts a rollout. */
 /** Commands for a running rollout. @type {readonly ('pause' | 'resume' | 'abort')[]} */
 const ORDERS = Object.freeze(['pause', 'resume', 'abort'])
+
+/** The body that starts a rollout. */
 export const WANTED = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   path: z.string().min(1).max(4096).optional().describe('a path below releases.root of each member'),

@@ -32,7 +32,7 @@ const END_PATIENCE_MS = 2500
 const SILENT_MS = 1500
 /** A master that is told to stop while it still starts may take this long to get the message. */
 const START_PATIENCE_MS = 10_000
-/** Node names listening sockets so when they come along with a message. */
+/** By these types Node tells that a listening socket comes along with a message. */
 const HANDLE_TYPES = ['net.Native', 'dgram.Native']
 const MAX_REASON_CHARS = 200
 

@@ -7,7 +7,7 @@ import { durationText } from './duration.js'
 
 /** A master may take this long to start, beside its workers. */
 const MASTER_BOOT_MS = 30_000
-/** This many ids are kept for the workers of the next master, so that both masters never give away the same one. */
+/** This many ids are kept for the workers of the next master, so that no two masters give away the same one. */
 const RESERVED_IDS = 1000
 
 /**
