@@ -80,8 +80,9 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
   function redeemCode (/** @type {express.Request} */ req, /** @type {string} */ code) {
     // Browsers prefetch links, chat programs preview them and pages may load them, so only a visit counts.
     if (!isVisit(req)) throw new DeckError('forbidden', 'A sign-in link has to be visited: it cannot be fetched in advance, or by another page')
-    const link = CODE_SHAPE.test(code) ? links.redeem(code) : null
-    return link?.outcome !== 'valid' || sessions.isStill(link.person) ? link ?? { outcome: 'unknown' } : { outcome: 'unknown' }
+    if (!CODE_SHAPE.test(code)) return { outcome: 'unknown' }
+    const link = links.redeem(code)
+    return link.outcome === 'valid' && !sessions.isStill(link.person) ? { outcome: 'unknown' } : link
   }
 
   /**
