@@ -41,7 +41,7 @@ export interface ClusterQuery {
 /** Who asks node:cluster for a socket. */
 export type Asker = NetServer | DatagramSocket
 
-/** What it does with the answer; `errno`: 0, or below 0. */
+/** What the asker does with the answer; `errno`: 0, or an error number below 0. */
 export type TakeHandle = (errno: number, handle: Pick<SocketHandle, 'close'> | DatagramHandle) => void
 
 /** A server of node:net, node:tls, node:http or node:http2, told apart by what it has. */
@@ -74,7 +74,7 @@ declare module 'net' {
     _connections: number
     _listeningId?: number
     _listen2 (address: null, port: null, addressType: null, backlog: number | undefined, fd: number, flags: number | undefined): void
-    /** Only of TLS: its ticket keys. */
+    /** Only a server of TLS has these two, for its ticket keys. */
     _getServerData?: () => unknown
     _setServerData?: (data: unknown) => void
   }
