@@ -21,19 +21,23 @@ const isAlone = (/** @type {string} */ file) => file === ROUND_ROBIN || file.sta
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
 const PATIENT = ['crashes', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
 const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))
-/** What takes long comes first, so that at the end no lane is left alone. */
+/** What takes long comes first in the lanes, so that at the end none of them is left alone. */
 const STAGES = [
   { files: [...spread(filesOf('browser'), filesOf('cluster')), ...filesOf('admin'), ...filesOf('unit')], lanes: LANES },
   { files: filesOf('timed').filter(isPatient), lanes: 2 },
   { files: filesOf('timed').filter((file) => !isPatient(file)), lanes: 1 }
 ]
 const SLOW_MS = 30_000
+/** A process that takes this long hangs where no limit of its tests can end it, as in a loop. A lane runs for a part of it. */
+const PROCESS_TIMEOUT_MS = 3_600_000
 
 // Each process reads the extra certificates of the machine when it starts, which takes longer than the rest of a start; and a
 // run starts a thousand. Here nobody but npm meets a stranger: test/cluster/install.test.js gives it them back.
 const { NODE_EXTRA_CA_CERTS } = process.env
 if (NODE_EXTRA_CA_CERTS !== undefined) process.env.TEST_EXTRA_CA_CERTS = NODE_EXTRA_CA_CERTS
 delete process.env.NODE_EXTRA_CA_CERTS
+
+if (process.env.TEST_ALL === undefined) process.env.TEST_WITHOUT_RARE = '1'
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { lanes: { type: 'string' } } })
 const stages = positionals.length > 0
@@ -58,13 +62,13 @@ function filesOf (folder) {
 
 /** @param {string[]} files @param {number} lanes */
 async function runFiles (files, lanes) {
-  // The lanes inherit it.
   const own = files.filter(isAlone)
   const shared = files.filter((file) => !own.includes(file))
+  // The lanes inherit it.
   process.env.TEST_LANE = JSON.stringify({ files: shared, claims: tempFolder() })
   /** @type {string[]} */
   const slow = []
-  const tests = run({ files: [...own, ...Array(lanes).fill(LANE)], concurrency: lanes })
+  const tests = run({ files: [...own, ...Array(lanes).fill(LANE)], concurrency: lanes, timeout: PROCESS_TIMEOUT_MS })
   const missing = new Set(shared.map((file) => path.relative(process.cwd(), file)))
   tests.on('test:fail', ({ name }) => {
     process.exitCode = 1

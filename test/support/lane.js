@@ -9,7 +9,7 @@ import { endLane } from './no-hang.js'
 const FILE_TIMEOUT_MS = 240_000
 /** @type {{ files: string[], claims: string }} */
 const { files, claims } = JSON.parse(String(process.env.TEST_LANE))
-// Nobody whom the tests start is a lane.
+// It is long, and nobody whom the tests start needs it.
 delete process.env.TEST_LANE
 
 for (const [index, file] of files.entries()) if (claim(index)) await runFile(file)

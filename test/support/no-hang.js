@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { after } from 'node:test'
+import { fileURLToPath } from 'node:url'
 
 const PATIENCE_MS = 60_000
 
 /** Whether this process is a lane of test/run.js, which runs many files. */
-export const isLane = process.env.TEST_LANE !== undefined
+export const isLane = process.argv[1] === fileURLToPath(new URL('lane.js', import.meta.url))
 /** @type {(() => unknown)[]} */
 const closers = []
 

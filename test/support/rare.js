@@ -1,8 +1,7 @@
 import { test } from 'node:test'
-import { isLane } from './no-hang.js'
 
-/** Why a case is not in `npm test`: it costs much, and one of its kind is there. `npm run test:all` has it, as has its file alone. */
-export const rareOnly = isLane && process.env.TEST_ALL === undefined ? 'rare: npm run test:all' : false
+/** Why `npm test` leaves a case out. `npm run test:all` has it, and so has its file if it is run without test/run.js. */
+export const rareOnly = process.env.TEST_WITHOUT_RARE !== undefined && 'rare: npm run test:all'
 
 /**
  * A test of a rare combination.
