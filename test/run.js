@@ -45,7 +45,7 @@ const stages = positionals.length > 0
   : STAGES
 for (const { files, lanes } of stages) {
   if (process.exitCode) break
-  await runFiles(files, Math.min(files.length, Number(values.lanes ?? lanes)))
+  await runFiles(files, Number(values.lanes ?? lanes))
 }
 
 /** Browsers beside each other slow each other down, and what they draw meanwhile. @param {string[]} few @param {string[]} many @returns {string[]} */
@@ -68,7 +68,7 @@ async function runFiles (files, lanes) {
   process.env.TEST_LANE = JSON.stringify({ files: shared, claims: tempFolder() })
   /** @type {string[]} */
   const slow = []
-  const tests = run({ files: [...own, ...Array(lanes).fill(LANE)], concurrency: lanes, timeout: PROCESS_TIMEOUT_MS })
+  const tests = run({ files: [...own, ...Array(Math.min(lanes, shared.length)).fill(LANE)], concurrency: lanes, timeout: PROCESS_TIMEOUT_MS })
   const missing = new Set(shared.map((file) => path.relative(process.cwd(), file)))
   tests.on('test:fail', ({ name }) => {
     process.exitCode = 1
