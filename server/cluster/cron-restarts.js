@@ -1,4 +1,4 @@
-import { toError } from '../errors.js'
+import { errorText } from '../errors.js'
 
 /** A changed clock or a machine that slept is noticed within this time. */
 const MAX_WAIT_MS = 60_000
@@ -52,7 +52,7 @@ export function createCronRestarts ({ expression, nextRun, restart, events, now 
     try {
       restart()
     } catch (error) {
-      events.publish({ type: 'restart.skipped', actor: 'cron', message: `the restart by restart.cron is skipped: ${toError(error).message}` })
+      events.publish({ type: 'restart.skipped', actor: 'cron', message: `the restart by restart.cron is skipped: ${errorText(error)}` })
     }
   }
 }

@@ -1,6 +1,6 @@
 import { ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
-import { toError } from '../errors.js'
+import { errorCode } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
@@ -113,7 +113,7 @@ export function signalProcessGroup (pid, signal) {
     process.kill(-pid, signal)
   } catch (error) {
     // ESRCH: nobody is left in it. EPERM: those who are have become somebody else's.
-    if (!['ESRCH', 'EPERM'].includes(String(toError(error).code))) throw error
+    if (!['ESRCH', 'EPERM'].includes(String(errorCode(error)))) throw error
   }
 }
 

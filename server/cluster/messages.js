@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { toError } from '../errors.js'
+import { errorText } from '../errors.js'
 import { mayChange } from '../releases/resolve.js'
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
@@ -132,7 +132,7 @@ export function createMessages ({
       watchdog.heard(worker, message)
       if (isHandled(message)) passToHandler(worker, message.type, message)
     } catch (error) {
-      ipcValidation.hear(worker, `a message that cannot be read: ${toError(error).message}`)
+      ipcValidation.hear(worker, `a message that cannot be read: ${errorText(error)}`)
     }
   }
 

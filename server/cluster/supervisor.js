@@ -1,4 +1,4 @@
-import { DeckError, toError } from '../errors.js'
+import { DeckError, errorText, toError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
@@ -391,7 +391,7 @@ export function createSupervisor (initialState, {
       const release = await prepare(source, { note, actor })
       receive({ type: 'release-prepared', rollout, release, hasHook: hooks.has('beforeDeploy') })
     } catch (error) {
-      receive({ type: 'release-not-prepared', rollout, reason: toError(error).message })
+      receive({ type: 'release-not-prepared', rollout, reason: errorText(error) })
     }
   }
 

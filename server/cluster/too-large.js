@@ -1,4 +1,4 @@
-import { toError } from '../errors.js'
+import { errorCode } from '../errors.js'
 
 /** What Linux gives to a program in one string, its end not counted: MAX_ARG_STRLEN. */
 const MAX_STRING_BYTES = 131_071
@@ -9,7 +9,7 @@ const MAX_STRING_BYTES = 131_071
  * @returns {Error | null} null: it is another error
  */
 export function tooLarge (error, args, env) {
-  if (toError(error).code !== 'E2BIG') return null
+  if (errorCode(error) !== 'E2BIG') return null
   const variables = Object.entries(env).filter(([, value]) => value !== undefined)
   const given = variables.map(([name, value]) => ({ what: `the variable ${name}`, bytes: Buffer.byteLength(`${name}=${value}`) }))
   const all = [...given, ...args.map((arg, index) => ({ what: `argument ${index + 1}`, bytes: Buffer.byteLength(arg) }))]

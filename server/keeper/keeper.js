@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process'
-import { toError } from '../errors.js'
+import { errorText } from '../errors.js'
 import { guardChannel } from '../system/channel-guard.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
@@ -252,7 +252,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     try {
       current = startAgain()
     } catch (error) {
-      scheduleRestart(0, toError(error).message) // ENOMEM
+      scheduleRestart(0, errorText(error)) // ENOMEM
     }
   }
 

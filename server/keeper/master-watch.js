@@ -1,4 +1,4 @@
-import { toError } from '../errors.js'
+import { errorText } from '../errors.js'
 import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 
 /**
@@ -72,7 +72,7 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
       const { captureStack } = await import('../system/stuck-stack.js')
       return await captureStack(pid, { withinMs: CAPTURE_WITHIN_MS })
     } catch (error) {
-      return { stack: null, reason: toError(error).message }
+      return { stack: null, reason: errorText(error) }
     }
   }
 }

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { toError } from '../errors.js'
+import { errorCode } from '../errors.js'
 import { whyPlaceDistrusted, whyProgramDistrusted } from '../system/trust.js'
 
 /**
@@ -33,6 +33,6 @@ function findProgram (wanted, own, whyDistrusted) {
     const reason = file === own ? null : whyDistrusted(file)
     return reason ? { file: own, reason: `${file} is not run: ${reason.startsWith('/') ? '' : 'it '}${reason}` } : { file, reason: null }
   } catch (error) {
-    return { file: own, reason: `${wanted} is gone (${toError(error).code})` }
+    return { file: own, reason: `${wanted} is gone (${errorCode(error)})` }
   }
 }

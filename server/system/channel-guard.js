@@ -1,4 +1,4 @@
-import { toError } from '../errors.js'
+import { errorText } from '../errors.js'
 
 /**
  * @typedef {import('node:child_process').ChildProcess} ChildProcess
@@ -33,7 +33,7 @@ export function guardChannel (child, { isExpected, isHandleExpected = () => fals
     try {
       return takeMessage(args[1], args[2])
     } catch (error) {
-      onInvalidMessage(`a message that Node cannot take: ${toError(error).message}`)
+      onInvalidMessage(`a message that Node cannot take: ${errorText(error)}`)
       return true
     }
   }
@@ -81,7 +81,7 @@ function guardReading (child, onInvalidMessage) {
       onInvalidMessage(`a message of more than ${MAX_LINE_CHARS} characters`)
       channel[rest] = ''
     } catch (error) {
-      onInvalidMessage(`a message that is no JSON: ${toError(error).message}`)
+      onInvalidMessage(`a message that is no JSON: ${errorText(error)}`)
       channel[rest] = readBehind(before + Buffer.from(chunk ?? new ArrayBuffer(0)).toString())
     }
   }

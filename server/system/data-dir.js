@@ -238,7 +238,7 @@ function readToken (file) {
   try {
     return readFileSync(file, 'utf8').trim() || null
   } catch (error) {
-    if (toError(error).code === 'ENOENT') return null
+    if (errorCode(error) === 'ENOENT') return null
     throw error
   }
 }

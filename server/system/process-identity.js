@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { toError } from '../errors.js'
+import { errorCode } from '../errors.js'
 
 /**
  * A process, so that it cannot be taken for a later one with the same number.
@@ -33,7 +33,7 @@ export function signalProcess (identity, signal) {
     process.kill(identity.pid, signal)
   } catch (error) {
     // It has ended in between.
-    if (toError(error).code !== 'ESRCH') throw error
+    if (errorCode(error) !== 'ESRCH') throw error
   }
 }
 
@@ -63,7 +63,7 @@ function canSignal (pid) {
     return process.kill(pid, 0)
   } catch (error) {
     // EPERM: it lives under another user.
-    return toError(error).code === 'EPERM'
+    return errorCode(error) === 'EPERM'
   }
 }
 

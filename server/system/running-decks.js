@@ -122,7 +122,7 @@ function makeFolder (folder) {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
     // EEXIST: it is a file, which the check says.
-    if (toError(error).code !== 'EEXIST') throw error
+    if (errorCode(error) !== 'EEXIST') throw error
   }
 }
 

@@ -2,7 +2,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
-import { toError } from '../errors.js'
+import { errorText } from '../errors.js'
 
 /*
  * How to see where a loop is stuck. Tried on Node 20: a diagnostic report on a signal is written by JavaScript, so not in
@@ -39,7 +39,7 @@ export async function captureStack (pid, { withinMs = CAPTURE_WITHIN_MS } = {}) 
     const frames = await pauseAndReadFrames(port, until)
     return frames ? { stack: formatFrames(frames), reason: null } : noStack(NATIVE)
   } catch (error) {
-    return noStack(toError(error).message)
+    return noStack(errorText(error))
   }
 }
 
