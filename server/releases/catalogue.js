@@ -48,10 +48,10 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
     /** The highest n given out. */
     lastNumber: () => lastNumber,
 
-    /** @param {number} number has been given out by another master */
+    /** @param {number} number  that another master has given out */
     countFrom (number) { lastNumber = Math.max(lastNumber, number) },
 
-    /** @returns {number} one that was never given out, also by a master of an upgrade that came to nothing */
+    /** @returns {number} one that was never given out, not even by a master whose upgrade failed */
     takeNumber () {
       lastNumber = Math.max(lastNumber, history.lastReleaseNumber()) + 1
       return lastNumber
@@ -89,7 +89,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
     show: viewOf,
 
     /**
-     * What came of a rollout to a release. One that has served stays a success: what happens to it later is told beside that.
+     * Notes the outcome of a rollout to a release. One that has served stays a success: a later failure is its setback.
      * @param {{ release: string, outcome: Outcome, rollout?: number | null, actor?: string, reason?: string | null }} end
      */
     settle ({ release: id, outcome, rollout = null, actor = 'system', reason = null }) {

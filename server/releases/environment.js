@@ -5,15 +5,15 @@ import { parseEnv } from 'node:util'
 import { DeckError } from '../errors.js'
 
 /**
- * The variables of workers, as the configuration has them. Their values never leave this process; what is kept of them
- * are marks: keyed digests, which tell that a value is another one now, and nothing else.
- * @typedef {Record<string, string | undefined>} Variables  undefined: not to be set
+ * The variables that the configuration sets for workers. Their values never leave this process. The history keeps marks of them:
+ * keyed digests, which only show that a value has changed.
+ * @typedef {Record<string, string | undefined>} Variables  undefined: the variable is not set
  * @typedef {Record<string, string>} Marks  by name
  */
 
 const MAX_BYTES = 1024 * 1024
 const MARK_CHARS = 16
-/** What a shell, a terminal or the service manager sets anew at each start says nothing of the app. */
+/** A shell, a terminal or the service manager sets these anew at each start, so a change of them says nothing about the app. */
 const PASSING = new RegExp(`^(${[
   'CLUSTERDECK_.*', '_', 'PWD', 'OLDPWD', 'SHLVL', 'WINDOWID', 'SSH_.*', 'XDG_SESSION_ID', 'INVOCATION_ID', 'JOURNAL_STREAM', 'SYSTEMD_EXEC_PID',
   'NOTIFY_SOCKET', 'WATCHDOG_.*', 'LISTEN_.*', 'MEMORY_PRESSURE_.*', 'MANAGERPID'
@@ -33,7 +33,7 @@ export async function readVariables ({ env, envFile }) {
 /** @param {string} file */
 async function readFile (file) {
   const expected = `envFile: expected a file of NAME=value lines, received ${file}`
-  // A pipe under that name would be waited for for ever.
+  // Without O_NONBLOCK, opening a pipe would wait for ever.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
     throw new DeckError('invalid-config', `${expected}, which cannot be read (${error.code})`, { cause: error })
   })
@@ -42,9 +42,9 @@ async function readFile (file) {
     if (!found.isFile()) throw new DeckError('invalid-config', `${expected}, which is none`)
     if (found.size > MAX_BYTES) throw new DeckError('invalid-config', `${expected}, which is larger than ${MAX_BYTES} bytes`)
     const text = await handle.readFile('utf8')
-    // The system ends a value there, and node refuses to start a process with one.
+    // The system would cut a value at a NUL, so node refuses to start a process with one.
     if (text.includes('\0')) throw new DeckError('invalid-config', `${expected}, which is no text`)
-    // Else the first name would begin with a byte order mark.
+    // A byte order mark would become part of the first name.
     return parseEnv(text.replace(/^\uFEFF/, ''))
   } finally {
     await handle.close()
@@ -54,7 +54,7 @@ async function readFile (file) {
 /**
  * @param {Variables} variables @param {string} key
  * @param {Record<string, string | undefined>} [inherited]  the master's own, which workers have too
- * @returns {Marks} of all that a worker will see
+ * @returns {Marks} of all variables of a worker
  */
 export function markVariables (variables, key, inherited = process.env) {
   const all = Object.entries({ ...inherited, ...variables }).filter(([name, value]) => value !== undefined && !PASSING.test(name))

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
 
-/** A larger one is known by its stamp alone. */
+/** Larger files are not read, and are compared by their stamps alone. */
 const MAX_READ_BYTES = 32 * 1024 * 1024
 
 /**
- * What the system knows of a file, without its content. The time of change is in it as copying tools can set the other.
+ * Size, times and identity of a file as one text. It has ctime too, as tools can set mtime.
  * @param {string} file absolute path @returns {string | null} null: there is no such file
  */
 export function stampOf (file) {
@@ -19,14 +19,14 @@ export function stampOf (file) {
 }
 
 /**
- * @param {string} file @param {string} stamp  it is read as this, or not at all
- * @returns {string | null} of its content; null: it is another one by now, too large, or cannot be read
+ * @param {string} file @param {string} stamp  the file is read only if it still has this one
+ * @returns {string | null} of its content; null: it has changed, is too large, or cannot be read
  */
 export function digestOf (file, stamp) {
   /** @type {number | undefined} */
   let descriptor
   try {
-    // Opened without waiting: whatever has taken the file's place since must not hold up the master.
+    // O_NONBLOCK: a pipe may have taken the place of the file, and opening it would block the master.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
     const stat = fstatSync(descriptor, { bigint: true })
     if (!stat.isFile() || toStamp(stat) !== stamp || stat.size > MAX_READ_BYTES) return null
@@ -46,8 +46,8 @@ export function digestOf (file, stamp) {
 
 /**
  * @param {string} stamp
- * @returns {number} ms since the epoch. The earlier of both times: the one is in the future where a tool has set it so,
- *   the other changes with every new link to the file
+ * @returns {number} ms since the epoch: the earlier of both times, as a tool can set mtime to the future, and every new link to the
+ *   file changes ctime
  */
 export function writtenAt (stamp) {
   const [, mtimeNs, ctimeNs] = stamp.split(':').map(Number)

@@ -4,25 +4,25 @@ const PATIENCE_MS = 2000
 const MAX_ANSWER_CHARS = 64_000
 const MAX_FIELD_CHARS = 200
 const COMMIT = /^[0-9a-f]{40,64}$/
-// A folder that is not our own may hold a repository that names programs to run: none of them is wanted here.
-// What a partial clone lacks it would fetch, by whatever program the repository says.
+// The configuration of a repository can name programs that git runs, also to fetch what a partial clone lacks. These options keep it
+// from running any.
 const HARMLESS = ['--no-optional-locks', '-c', 'protocol.allow=never', '-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null']
-// The rest could point git to another repository, or change what it prints.
+// Other variables could point git to another repository, or change its output.
 const PASSED_ON = ['PATH', 'HOME', 'XDG_CONFIG_HOME']
 
-/** Those that run now, for whoever reaps this process's children. @type {Set<number | undefined>} */
+/** The pids of running git processes: they must not be reaped as if they were left over. @type {Set<number | undefined>} */
 const running = new Set()
 
 /** @param {number} pid */
 export const isGit = (pid) => running.has(pid)
 
 /**
- * What is checked out in a folder. Never fails: without git, a checkout or a commit, or where git mistrusts the owner of
- * the repository (`safe.directory`), there is nothing to tell.
+ * Reads what is checked out in a folder. Never fails: it returns null without git, a checkout or a commit, or if git distrusts the
+ * owner of the repository (`safe.directory`).
  * @param {string} folder
  * @param {{ program?: string, patienceMs?: number }} [options]
  * @returns {Promise<{ commit: string, branch: string | null, isDirty: boolean | null, author: string | null, subject: string | null } | null>}
- *   `branch`: null where HEAD is detached; `isDirty`: whether a tracked file was changed, null where that took too long;
+ *   `branch`: null if HEAD is detached; `isDirty`: whether a tracked file was changed, null if that took too long;
  *   `subject`: the first line of its message
  */
 export async function readGit (folder, options) {
@@ -34,7 +34,7 @@ export async function readGit (folder, options) {
   ])
   const [commit = '', branch = ''] = head.code === 0 ? head.text.split('\n') : []
   if (!COMMIT.test(commit)) return null
-  // Another one may have been checked out in between.
+  // Another commit may have been checked out in between.
   const [about] = (newest?.[0]?.commit === commit ? newest : await readLog(ask, ['--max-count=1', commit])) ?? []
   const isDirty = changes.text !== '' ? true : changes.code === 0 ? false : null
   const isDetached = branch === 'HEAD' || branch === ''
@@ -43,9 +43,9 @@ export async function readGit (folder, options) {
 }
 
 /**
- * What comes and what goes between two commits, the newest first. Never fails, as readGit.
+ * Lists the commits that are added and removed from one commit to another, the newest first. Never fails.
  * @param {string} folder @param {{ from: string, to: string, limit: number }} which @param {{ program?: string, patienceMs?: number }} [options]
- * @returns {Promise<{ added: Commits, removed: Commits } | null>} null where the folder does not know both
+ * @returns {Promise<{ added: Commits, removed: Commits } | null>} null: the repository does not have both
  */
 export async function readCommits (folder, { from, to, limit }, options) {
   if (!COMMIT.test(from) || !COMMIT.test(to)) return null

@@ -9,14 +9,14 @@ import { resolveConfigured, resolvePath } from './resolve.js'
 /** @typedef {import('./launch-spec.js').LaunchSpec} LaunchSpec */
 
 /**
- * Makes a release of the code that is on the disk, and of what its workers are to be started with.
+ * Makes a release of the code on the disk and of what its workers are started with.
  * @param {object} parts
  * @param {Pick<import('../config/config.js').Config, 'releases'>} parts.config  as the master was started with
  * @param {string} parts.key  of digests
- * @param {ReturnType<typeof import('./catalogue.js').createCatalogue>} parts.catalogue  gets what is made
+ * @param {ReturnType<typeof import('./catalogue.js').createCatalogue>} parts.catalogue  gets the releases
  * @param {ReturnType<typeof import('./snapshots.js').createSnapshots>} parts.snapshots
  * @param {(id: string) => boolean} parts.isDrifted
- * @param {() => string | null} parts.current  the id of the release that was deployed last with success
+ * @param {() => string | null} parts.current  the id of the last release that was deployed successfully
  * @param {() => number} parts.now  wall clock, ms
  */
 export function createMaker ({ config, key, catalogue, snapshots, isDrifted, current, now }) {
@@ -25,7 +25,7 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, cur
   /**
    * @param {LaunchSpec} spec
    * @param {{ path?: string, actor: string, note: string | null }} wanted
-   * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew: false`: the one that the code on the disk still is
+   * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew: false`: the code on the disk is still that of a known one
    * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, snapshot-failed; then nothing has changed
    */
   async function makeRelease (spec, { path, actor, note }) {
@@ -71,7 +71,7 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, cur
   }
 
   /**
-   * The release that the code on the disk still is.
+   * Finds the known release that still has the code on the disk.
    * @param {Omit<Release, 'id' | 'createdAt'>} found @param {string | null} stamp of all files, for a snapshot
    * @returns {Promise<Item | undefined>}
    */

@@ -1,6 +1,6 @@
 import { releaseNumber } from '../config/release-id.js'
 
-/** What the end of a deploy means for its release. @type {Record<string, import('./catalogue.js').Outcome>} */
+/** The outcome of a release, by the event that ends its deploy. @type {Record<string, import('./catalogue.js').Outcome>} */
 const OUTCOMES = { 'rollout.succeeded': 'succeeded', 'rollout.failed': 'failed', 'rollout.rolled-back': 'rolled-back' }
 
 /**
@@ -15,7 +15,7 @@ export function keepOutcomes ({ releases, events }) {
     if (!OUTCOMES[type]) return
     const { kind, from, to, actor, note, reason } = /** @type {import('../lifecycle/rollout/record.js').RolloutView} */ (detail)
     const outcome = OUTCOMES[type]
-    // A release that runs is no worse for a redeploy of it that was called off.
+    // A failed redeploy of the release that runs says nothing against it.
     if (to && kind !== 'restart' && (outcome === 'succeeded' || to !== from)) releases.settle({ release: to, outcome, rollout, actor, reason })
     if (to && rollout !== null && outcome === 'succeeded' && isRolledBack({ kind, from, to, actor })) {
       releases.markRolledBack({ release: from, rollout, actor, reason: note })

@@ -18,8 +18,8 @@ const SHOWN_COMMITS = 20
 /** @typedef {{ releasesInUse: () => string[], snapshot: () => { release: { id: string } } }} Cluster */
 
 /**
- * Which code runs: has a release made of what is on the disk, keeps the last ones, and knows what their workers are
- * started with. The values of variables are kept in memory alone.
+ * Makes releases of the code on the disk, keeps the last ones, and knows how their workers are started. It keeps the values of
+ * variables in memory alone.
  * @param {object} parts
  * @param {import('../config/config.js').Config} parts.config
  * @param {Pick<import('../../db/history.js').History, 'releases' | 'lastReleaseNumber'>} parts.history
@@ -29,7 +29,7 @@ const SHOWN_COMMITS = 20
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {(id: string) => boolean} [parts.isDrifted]  whether files of it have changed since its workers loaded them
- * @param {(error: unknown) => void} [parts.onError]  something that no deploy depends on went wrong
+ * @param {(error: unknown) => void} [parts.onError]  for errors that harm no deploy
  * @param {() => number} [parts.now]  wall clock, ms
  * @throws {DeckError} invalid-config
  */
@@ -50,9 +50,9 @@ export async function openReleases ({
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
   const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, current: currentRelease, now })
   let latest = await readLaunchSpec(config, key)
-  /** The one that was given out last: its rollout may be about to begin. */
+  /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
-  /** One after the other. @type {Promise<unknown>} */
+  /** Releases are made one after the other. @type {Promise<unknown>} */
   let turn = Promise.resolve()
 
   return {
@@ -61,23 +61,23 @@ export async function openReleases ({
     settle: catalogue.settle,
     markRolledBack: catalogue.markRolledBack,
 
-    /** The entry as the newest configuration that could be read has it. */
+    /** The entry of the newest configuration that could be read. */
     configuredEntry: () => latest.config.entry,
 
-    /** What is to be run on occasions, as the newest configuration that could be read has it. */
+    /** The hooks of the newest configuration that could be read. */
     hooks: () => latest.config.hooks,
 
-    /** @param {string} id @returns {Release | undefined} with what nobody is to see */
+    /** @param {string} id @returns {Release | undefined} with its arguments, which are never shown */
     find: (id) => catalogue.find(id)?.release,
 
     /** The highest n of `r<n>` given out. */
     lastNumber: catalogue.lastNumber,
 
-    /** @param {number} pid @returns {boolean} whether it is a child of these modules */
+    /** @param {number} pid @returns {boolean} whether it is a process of git that these modules have started */
     isChild: isGit,
 
     /**
-     * The release that a master begins with: the one of the master before, else one of what is configured now.
+     * The release that a master begins with: that of the master before, else one of the present configuration.
      * @param {Release | null} before
      * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew`: the caller has to publish it by `tellCreated`, once the start cannot fail any more
      * @throws {DeckError} as prepare
@@ -98,7 +98,7 @@ export async function openReleases ({
     prepare: prepareRelease,
 
     /**
-     * What a rollout is to bring: a release that is known, or one of the code on the disk.
+     * The release for a rollout: a known one, or one of the code on the disk.
      * @param {{ release?: string, path?: string, spec?: LaunchSpec }} source @param {{ note: string | null, actor: string }} by
      * @returns {Promise<Release>}
      * @throws {DeckError} as prepare and load
@@ -106,9 +106,9 @@ export async function openReleases ({
     forRollout: ({ release, ...source }, by) => release === undefined ? prepareRelease({ ...source, ...by }) : loadRelease(release),
 
     /**
-     * What can be told at once of a deploy that will fail.
+     * Refuses at once a deploy that would fail.
      * @param {{ path?: string }} wanted
-     * @returns {Promise<LaunchSpec>} what its workers are to be started with, so that the configuration is read once
+     * @returns {Promise<LaunchSpec>} for `prepare`, so that the configuration is read once
      * @throws {DeckError} entry-not-found, path-refused, invalid-config
      */
     async check ({ path }) {
@@ -117,7 +117,7 @@ export async function openReleases ({
       return spec
     },
 
-    /** @param {string} id @returns {string} the one that ran before, as far as is known @throws {DeckError} not-found */
+    /** @param {string} id @returns {string} the one to roll back to @throws {DeckError} not-found */
     before (id) {
       const last = catalogue.lastGood(id)
       if (!last) {
@@ -132,9 +132,9 @@ export async function openReleases ({
     get: (id) => catalogue.show(catalogue.mustFind(id), clusterUse()),
 
     /**
-     * What is different from one release to another, of variables only the names.
+     * Tells how one release differs from another. Of variables it tells only the names.
      * @param {string} from @param {string} to
-     * @returns {Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof readCommits>> }>} `commits`: null where nobody can tell
+     * @returns {Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof readCommits>> }>} `commits`: null: unknown
      * @throws {DeckError} not-found
      */
     async compare (from, to) {
@@ -143,19 +143,19 @@ export async function openReleases ({
     },
 
     /**
-     * Newest first, without what nobody is to see.
+     * Newest first, without arguments, which are never shown.
      * @param {{ limit?: number, cursor?: string | null }} [query] `limit` 1…100
      * @returns {ReturnType<typeof catalogue.page>}
      * @throws {DeckError} invalid-query
      */
     list: (query = {}) => catalogue.page(query, clusterUse()),
 
-    /** @param {string} id @returns {import('./environment.js').Variables} what its workers get over the master's own variables */
+    /** @param {string} id @returns {import('./environment.js').Variables} the variables of its workers, which override those of the master */
     environment: (id) => catalogue.find(id)?.values ?? latest.values,
 
-    /** @param {string} id the one that a master has begun with: it may never have served, until another one was deployed */
+    /** @param {string} id the one that a master has begun with, which may never have served before another one was deployed */
     settleFirst (id) {
-      // One that has served under the master before was deployed then, not now.
+      // If it served under the master before, it was deployed then, not now.
       const item = catalogue.find(id)
       if (item?.outcome !== 'succeeded' || item.deployedMs === null) {
         catalogue.settle({ release: id, outcome: currentRelease() === id ? 'succeeded' : 'failed', rollout: null })
@@ -166,8 +166,8 @@ export async function openReleases ({
     prune: pruneReleases,
 
     /**
-     * Removes what an earlier master has left unfinished, and snapshots that nobody knows. To be called once everything
-     * that still runs is in use.
+     * Removes unfinished copies of an earlier master, and snapshots of no known release. It must not be called before the cluster has
+     * its workers, as their releases are in use.
      * @returns {Promise<void>} never rejects
      */
     async clean () {
@@ -207,7 +207,8 @@ export async function openReleases ({
   }
 
   /**
-   * The release that ran under another master, as its memory has it. Its variables are read anew, as no memory has them.
+   * Takes over the release that ran under another master, as its checkpoint describes it. No checkpoint has the values of variables,
+   * so these are read anew.
    * @param {Release} release
    * @returns {Release}
    */
@@ -217,7 +218,7 @@ export async function openReleases ({
     const adopted = isOther ? { ...before, environmentChanged: true } : before
     const number = releaseNumber(release.id)
     catalogue.countFrom(number)
-    // The marks are those of its deploy, where they are known.
+    // If its marks are known, they are those of its deploy.
     /** @type {Omit<import('./catalogue.js').Item, 'release' | 'values'>} */
     const fresh = { outcome: 'succeeded', rollout: null, deployedMs: null, servedMs: now(), marks: latest.marks, stamp: null }
     catalogue.put(number, { ...fresh, ...catalogue.find(release.id), release: adopted, values: latest.values })
@@ -225,8 +226,8 @@ export async function openReleases ({
   }
 
   /**
-   * A release to go back to, with what its workers were started with. What this master has not started itself gets the
-   * variables that were read last: going back must work whatever the configuration looks like by then.
+   * Finds a release to roll back to, with its arguments and variables. A release that this master has not started itself gets the
+   * variables that were read last, since a rollback must work whatever the configuration looks like by then.
    * @param {string} id
    * @returns {Promise<Release>}
    * @throws {DeckError} not-found, release-gone
@@ -250,7 +251,7 @@ export async function openReleases ({
    * @returns {Promise<void>} when they are gone; never rejects
    */
   async function pruneReleases () {
-    // Without the one to go back to, a rollback would have nowhere to go.
+    // The release to roll back to has to stay.
     const needed = usedReleases().add(givenOut).add(catalogue.lastGood(currentRelease() ?? '')?.release.id ?? '')
     const forgotten = catalogue.prune(config.releases.keep, (id) => needed.has(id))
     await Promise.all(forgotten.filter(({ mode }) => mode === 'snapshot').map(({ id }) => snapshots.remove(id)))
@@ -265,7 +266,7 @@ export async function openReleases ({
     return new Set(cluster()?.releasesInUse())
   }
 
-  /** @returns {string | null} the id of the one that was deployed last with success */
+  /** @returns {string | null} the id of the last release that was deployed successfully */
   function currentRelease () {
     return cluster()?.snapshot().release.id ?? null
   }
@@ -276,7 +277,7 @@ export async function openReleases ({
   }
 }
 
-/** @param {Release} before @param {Release} after as a repository knows them that has both */
+/** Asks the folder of the newer release first, as its repository has more likely both. @param {Release} before @param {Release} after */
 async function commitsBetween (before, after) {
   const [from, to] = [before.git?.commit, after.git?.commit]
   if (!from || !to || from === to) return null

@@ -4,27 +4,27 @@ import { DeckError } from '../errors.js'
 
 /**
  * @param {{ mode?: string }} release
- * @returns {boolean} whether it runs in a folder of somebody else's, so that its files may change under its workers
+ * @returns {boolean} whether its files may change under its workers: only a snapshot is a folder of our own
  */
 export function mayChange ({ mode }) {
   return mode !== 'snapshot'
 }
 
 /**
- * Where the code of a release lies; all of it real paths.
+ * Where the code of a release is. All paths are real paths.
  * @typedef {object} Place
  * @property {'live' | 'symlink' | 'path'} mode  how it was found
  * @property {string} entry
  * @property {string} folder  the app's package folder
  * @property {string} cwd  what its workers run in
- * @property {string} [calledAs]  the entry as it was named, where that is itself a link, as in `node_modules/.bin`: what `process.argv[1]` shows
+ * @property {string} [calledAs]  the path of the entry if that is itself a link, as in `node_modules/.bin`: `process.argv[1]` shows it
  */
 
 const MAX_PATH_CHARS = 4096
 const MAX_PACKAGE_BYTES = 1024 * 1024
 
 /**
- * Pins what the configuration means now: where `entry` goes through a symlink (`current/app.js`), what that points to.
+ * Finds the files that the configuration means now. If `entry` goes through a symbolic link (`current/app.js`), these are where it points.
  * @param {{ entry: string, cwd: string, mode: 'auto' | 'snapshot' | 'live' }} config  absolute paths
  * @returns {Promise<Place>}
  * @throws {DeckError} entry-not-found
@@ -39,14 +39,14 @@ export async function resolveConfigured ({ entry, cwd, mode }) {
     entry: real,
     folder: user ? await realpath(user) : await packageFolder(real, link?.target ?? null),
     ...((await lstat(entry)).isSymbolicLink() && { calledAs: path.join(await realpath(path.dirname(entry)), path.basename(entry)) }),
-    // A folder that goes through the link too has to be the one of this release, also for a worker of tomorrow.
+    // If it goes through the link too, later workers of this release must not run in the folder of another one.
     cwd: await realpath(cwd).catch(() => cwd)
   }
 }
 
 /**
- * What a deploy may name: a folder below `root`, whatever it is called by. What it holds stands in for the package
- * folder of the configured entry.
+ * Finds the files of a folder that a deploy names. The folder must be below `root`, and takes the place of the package folder of the
+ * configured entry.
  * @param {string} wanted  absolute, or relative to `root`
  * @param {{ root: string | undefined, entry: string, cwd: string }} config
  * @returns {Promise<Place>}
@@ -71,19 +71,19 @@ export async function folderBelow (wanted, root) {
   if (wanted === '' || wanted.length > MAX_PATH_CHARS || wanted.includes('\0')) throw pathRefusal(wanted, 'it is no path')
   const realRoot = await realpath(root).catch((error) => { throw pathRefusal(wanted, `releases.root, ${root}, cannot be read (${error.code})`) })
   const named = path.resolve(realRoot, wanted)
-  // Whether there is anything outside is nobody's business here; both spellings of the root are its own.
+  // It is refused before it is read, so that nobody learns what exists outside. The root may be named by its real path or as configured.
   if (!isBelow(named, realRoot) && !isBelow(named, path.resolve(root))) throw pathRefusal(wanted, 'it is not below releases.root')
   const real = await realpath(named).catch((error) => { throw pathRefusal(wanted, `it cannot be read (${error.code})`) })
-  // Compared as the file system spells them, a name in other letters is the same or is not there.
+  // Real paths have the letter case of the file system, so they can be compared.
   if (!isBelow(real, realRoot)) throw pathRefusal(wanted, 'it leads out of releases.root')
   if (!(await stat(real)).isDirectory()) throw pathRefusal(wanted, 'it is no folder')
   return real
 }
 
 /**
- * Of a program that is installed in `node_modules` the app is the package that has installed it, not the program.
+ * If the entry is a program in `node_modules`, the app is the package that has installed it, not the program.
  * @param {string} entry @param {string} cwd
- * @returns {Promise<string | null>} its folder, by whatever links; null: the entry is the app's own
+ * @returns {Promise<string | null>} the folder of that package, perhaps by links; null: the entry is no such program
  */
 async function folderOfUser (entry, cwd) {
   const [before, behind] = entry.split(`${path.sep}node_modules${path.sep}`, 2)
@@ -112,7 +112,7 @@ async function placesOfEntry (entry, folder, cwd) {
 }
 
 /**
- * Workers that run inside the configured release are to run inside this one, as the other may be removed some day.
+ * Workers whose working folder is in the configured release get the same folder in this one, as the other may be removed some day.
  * @param {{ entry: string, cwd: string, folder: string }} where
  */
 async function sameCwd ({ entry, cwd, folder }) {

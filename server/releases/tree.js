@@ -11,7 +11,7 @@ import { DeckError, errorCode } from '../errors.js'
  * @property {number} mode
  * @property {number} size
  * @property {number} mtimeMs
- * @property {number} mark  another one where it was written, whatever its mtime says
+ * @property {number} mark  differs after each write, even if a tool has set the mtime back
  * @property {string | null} target  of a link
  */
 
@@ -19,11 +19,11 @@ const MAX_ENTRIES = 500_000
 const STATS_AT_ONCE = 64
 
 /**
- * All that makes up a package folder, folders before what is in them. Left out: `.git`, caches of build tools
- * (`node_modules/.cache`), and what is no file at all: sockets, pipes, devices.
+ * Lists a package folder, each folder before its content. It leaves out `.git`, caches of build tools (`node_modules/.cache`), and
+ * sockets, pipes and devices.
  * @param {string} top real path
  * @param {{ except: string }} options  a folder that is left out, real path
- * @returns {Promise<{ entries: TreeEntry[], digest: string }>} `digest`: another one where a name, a size or a time of change is
+ * @returns {Promise<{ entries: TreeEntry[], digest: string }>} `digest`: differs if a name, a size or a time of change does
  * @throws {DeckError} snapshot-failed
  */
 export async function listTree (top, { except }) {
@@ -61,7 +61,7 @@ export async function listTree (top, { except }) {
       if (kind === null) return null
       const { mode, size, mtimeMs, ctimeMs, ino } = found
       const isDependency = name.split(path.sep).includes('node_modules')
-      // Tools can set the other time. That of change is another one after each hard link, too.
+      // Tools can set mtime, but not ctime. Snapshots link to files of packages, which changes their ctime: these have their inode instead.
       return { kind, name, isDependency, mode, size, mtimeMs, mark: isDependency ? ino : ctimeMs, target: kind === 'link' ? await readlink(file) : null }
     } catch (error) {
       // ENOENT: it has just been removed.

@@ -5,14 +5,14 @@ import { watch as watchFiles } from 'chokidar'
 import { errorCode, errorText } from '../errors.js'
 
 const MAX_FILES = 10_000
-/** An editor writes a file more than once, and a checkout many. */
+/** An editor writes a file more than once, and a checkout writes many files: all of that starts one rollout. */
 const DEBOUNCE_MS = 200
-/** How soon a file is seen that is back after it was removed: watching its folder for it misses some. */
+/** A removed file is looked for this often: watching its folder would miss some that come back. */
 const LOOK_FOR_MISSING_MS = 250
 const MAX_ERROR_LINES = 6
 const MAX_LINE_CHARS = 300
 const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back', 'master.upgrade-failed']
-/** What ends by itself: the change is rolled out after it. */
+/** These refusals end by themselves: the change is rolled out after that. */
 const BUSY = ['rollout-running', 'upgrade-running', 'starting']
 
 /**
@@ -24,7 +24,7 @@ const BUSY = ['rollout-running', 'upgrade-running', 'starting']
  */
 export function watchFor ({ deck, logs, events, tell }) {
   return createWatcher({
-    // The next change is to be tried, so nothing may wait for a person.
+    // A held rollout would keep the next change from being tried.
     deploy: () => deck.deploy({ actor: 'watch', strategy: { onFailure: 'rollback' } }),
     events,
     stderrOf: ({ slot, worker }) => slot === null || worker === null ? [] : logs.tail({ slot, worker, stream: 'stderr', lines: 20 }),
@@ -33,10 +33,10 @@ export function watchFor ({ deck, logs, events, tell }) {
 }
 
 /**
- * Rolls out what a developer has changed: watches the files that the workers have loaded, without their packages. A
- * change that comes while something is rolled out is remembered, once.
+ * Watches the files that the workers have loaded, without their packages, and rolls out each change. Changes during a rollout are
+ * rolled out together after it.
  * @param {object} parts
- * @param {() => unknown} parts.deploy  starts a rollout; throws a DeckError where it cannot
+ * @param {() => unknown} parts.deploy  starts a rollout; throws a DeckError if it cannot
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} parts.events
  * @param {(exit: import('../events/stream.js').DeckEvent) => string[]} parts.stderrOf  the last lines of a worker that has ended
  * @param {(line: string) => void} parts.tell  takes text of the app's own
@@ -53,7 +53,7 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   /** Something has changed since the last rollout began. */
   let hasChanged = false
   let hasFailed = false
-  /** The error of all workers is said once after each change. */
+  /** All workers fail with the same error, which is printed once after each change. */
   let lastError = ''
 
   watcher.on('all', (event, file) => {
@@ -61,7 +61,7 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
     if (event === 'unlink') missing.add(file)
     onChanged()
   })
-  // EMFILE, ENOSPC: too many watches for this system. One word for all files is enough.
+  // EMFILE, ENOSPC: too many watches for this system. One message for all files is enough.
   watcher.on('error', (error) => {
     if (!hasFailed) tell(`watch: ${errorText(error)}`)
     hasFailed = true
@@ -147,7 +147,7 @@ function isOwn (file) {
 }
 
 /**
- * Where a source cannot be parsed, only stderr names the place.
+ * If a source cannot be parsed, only stderr names the place.
  * @param {import('../events/stream.js').DeckEvent} exit @param {string[]} stderr
  */
 function firstLines ({ detail }, stderr) {
