@@ -20,7 +20,7 @@ const ORDERS = Object.freeze({
 const actor = 'program'
 
 /**
- * A master, as the program sees it that has started it: each promise is of the end of what was asked for.
+ * What a program that has started a master can do with it. Each promise resolves at the end of what was asked for.
  * @param {import('../host/master.js').Master} master
  * @returns {Deck}
  */
@@ -30,7 +30,7 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
 
   return Object.freeze({
     adminUrl: admin.url,
-    // No log of the deck as a whole shows it.
+    // A getter keeps the token out of a log of the whole deck.
     get token () { return admin.token },
     signInLink: admin.signInLink,
     events: createDeckEvents(deck.events),
@@ -85,7 +85,7 @@ export function createLibraryDeck ({ admin, deck, stopped }) {
     return statusIfScaled() ?? await untilEvent('all workers were ready', statusIfScaled)
   }
 
-  /** @returns {Status | null} null: not yet. What counts is what is wanted then, as somebody else may scale it too. */
+  /** @returns {Status | null} null: not yet. Somebody else may scale it too, so it reads the wanted number each time. */
   function statusIfScaled () {
     const status = readStatus()
     const { desiredWorkers, readyWorkers, finishedWorkers, workers } = status

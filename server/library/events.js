@@ -4,8 +4,8 @@ import { deepFreeze } from '../config/deep-freeze.js'
 /** @typedef {import('./types.js').DeckEvents} DeckEvents */
 
 /**
- * The events of a deck for the program that has started it. They are told after the turn of the master in which they
- * happened: what a listener throws is the program's, as of any emitter, and what it asks of the deck finds it at rest.
+ * Makes the emitter of events for the program that has started a deck. It emits them once the master has finished its present work:
+ * so an error of a listener is the program's, as with any emitter, and the listener may call the deck.
  * @param {Pick<import('../events/stream.js').EventStream, 'subscribe'>} stream
  * @returns {DeckEvents}
  */

@@ -4,7 +4,7 @@ import { DeckError } from '../errors.js'
 
 /** @typedef {import('./types.js').StartOptions} StartOptions */
 
-/** What start() expects beside the options of a config file. @type {Readonly<Record<string, { expected: string, isFine: (value: any) => boolean }>>} */
+/** The options of start() that no config file has. @type {Readonly<Record<string, { expected: string, isFine: (value: any) => boolean }>>} */
 const SURROUNDINGS = Object.freeze({
   configFile: { expected: 'a path', isFine: (value) => typeof value === 'string' && value !== '' },
   stdout: { expected: 'a stream that can be written', isFine: isWritable },
@@ -13,7 +13,7 @@ const SURROUNDINGS = Object.freeze({
 })
 
 /**
- * What a program has said of the deck that it wants.
+ * Reads and checks the options of start().
  * @param {StartOptions} options
  * @returns {Promise<{ config: import('../config/config.js').Config, surroundings: import('../host/host.js').Surroundings, signal: AbortSignal | undefined }>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
@@ -27,7 +27,7 @@ export async function readStart (options) {
   const { configFile, stdout, stderr, signal, ...said } = options
   const cwd = process.cwd()
   const config = await configFromOptions(said, { configFile, cwd })
-  // For a deploy the file is read anew; what the program has said stays as it was.
+  // Each deploy reads the file again, but keeps the options of the program.
   const kept = structuredClone(said)
   return {
     config,
@@ -42,7 +42,7 @@ export async function readStart (options) {
 }
 
 /**
- * Without the listeners and the buffer of a stream of the program's own, which outlives the deck.
+ * Wraps a stream of the program, which outlives the deck, so that the deck leaves no listeners on it.
  * @param {(NodeJS.WritableStream & { isTTY?: boolean }) | undefined} stream
  */
 function passOn (stream) {

@@ -5,7 +5,7 @@ import { changedNames } from './environment.js'
 /** @typedef {import('./environment.js').Marks} Marks */
 
 /**
- * What is different from the release before, as far as it is known; of variables only the names.
+ * Tells how a release differs from the one before. Of variables it tells only the names.
  * @param {{ release: Release, marks: Marks }} before
  * @param {{ release: Omit<Release, 'id' | 'createdAt'>, marks: Marks }} after
  * @returns {NonNullable<Release['changed']>}
@@ -19,15 +19,15 @@ export function changesBetween ({ release: before, marks }, { release: after, ma
     commit: (before.git?.commit ?? null) !== (after.git?.commit ?? null),
     lockFile: !isSame(before, after, 'lockFile'),
     mode: before.mode !== after.mode,
-    // A copy always lies elsewhere.
+    // A copy is always in another folder.
     folder: (before.source ?? before.path) !== (after.source ?? after.path),
     entry: path.relative(before.path, before.entry) !== path.relative(after.path, after.entry)
   }
 }
 
 /**
- * Whether two descriptions can only be of the same code with the same surroundings. A plain folder or a changed checkout
- * tells too little for that.
+ * Tells whether two descriptions must be of the same code with the same variables and arguments. A plain folder or a changed checkout
+ * never is sure enough.
  * @param {Release} release @param {Omit<Release, 'id' | 'createdAt'>} found
  */
 export function isTheSame (release, found) {

@@ -11,7 +11,7 @@ const MAX_LOCK_BYTES = 64 * 1024 * 1024
 const MAX_CHARS = 200
 
 /**
- * What a folder of code is, for people to tell one release from another. Never fails: what cannot be read is null.
+ * Describes a folder of code, so that people can tell one release from another. Never fails: what it cannot read is null.
  * @param {string} folder a package folder
  * @returns {Promise<{ package: { name: string | null, version: string | null } | null, git: Awaited<ReturnType<typeof readGit>>, lockFile: string | null }>}
  *   `lockFile`: `sha256:…` of the package manager's lock file
@@ -37,7 +37,7 @@ async function digestLockFile (folder) {
       await pipeline(createReadStream(file), hash)
       return `sha256:${hash.digest('hex')}`
     } catch {
-      // ENOENT: another package manager's, or none.
+      // ENOENT: the app has another package manager, or none.
     }
   }
   return null

@@ -3,33 +3,32 @@ import { digestOf, stampOf, writtenAt } from './fingerprint.js'
 
 /** @typedef {ReturnType<typeof createDrift>} Drift */
 
-/** What a worker may name; what is more is left out. */
+/** A worker may name so many files; more are ignored. */
 const MAX_FILES = 10_000
 const MAX_PATH_CHARS = 4096
-/** Releases whose files are known; the one that was asked for longest ago is forgotten first. */
+/** The files of so many releases are known; the one that was asked for longest ago is forgotten first. */
 const MAX_RELEASES = 10
-/** How long one answer may read files whose stamps differ. What is left then counts as changed, until the next question. */
+/** One answer may read files whose stamps differ for this long. The rest counts as changed until the next question. */
 const READ_BUDGET_MS = 200
-/** How long the contents are read at a time, so that the master hears its workers in between. */
+/** Contents are read for this long at a time, so that the master hears its workers in between. */
 const SLICE_MS = 5
 const MAX_NAMED = 5
 
 /**
- * Whether the files that the workers of a release have loaded are still what they were. Files are told apart by size,
- * times and inode, and where those differ by content: a `touch` or a checkout of the same content is no change.
+ * Finds out whether the files that the workers of a release have loaded have changed since. It compares size, times and inode, and
+ * if those differ the content: a `touch` or a checkout of the same content is no change.
  *
- * `stamp`: of its metadata; null: it was not there. `digest`: of its content; null: not read yet, or not what the stamp
- * belongs to. `isLate`: it was written after the worker had been forked, so nobody knows which content was loaded, and
- * it counts as changed.
+ * `stamp`: of its metadata; null: the file was missing. `digest`: of its content; null: it is not read yet, or has another stamp by
+ * now. `isLate`: it was written after the worker had been forked, so nobody knows which content was loaded, and it counts as changed.
  * @typedef {{ stamp: string | null, digest: string | null, isLate: boolean }} Mark
- * @typedef {{ since: number, marks: Map<string, Mark> }} Known  `since`: the first worker that loads what is meant
+ * @typedef {{ since: number, marks: Map<string, Mark> }} Known  `since`: the id of the first worker of the last deploy
  */
 
 /** @param {{ now?: () => number, time?: () => number, readBudgetMs?: number }} [options] `now`: monotonic ms; `time`: wall ms since the epoch */
 export function createDrift ({ now = () => performance.now(), time = Date.now, readBudgetMs = READ_BUDGET_MS } = {}) {
   /** @type {Map<string, Known>} the one that was asked for last comes last */
   const releases = new Map()
-  /** @type {[string, Mark][]} whose content is not read yet */
+  /** @type {[string, Mark][]} files whose content is not read yet */
   const unread = []
   /** @type {(() => void)[]} */
   let waiting = []
@@ -43,7 +42,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
      */
     noteLoaded (release, files, { id, forkedAt }) {
       const { since, marks } = knownOf(release)
-      // One that still runs what was there before this release was deployed once more.
+      // This worker is older than the last deploy of this release, and may have loaded older files.
       if (id < since) return
       for (const file of pathsOf(files)) {
         if (marks.has(file) || marks.size >= MAX_FILES) continue
@@ -74,8 +73,8 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
     },
 
     /**
-     * This release is deployed (again): what its workers from now on load is what was meant.
-     * @param {string} release @param {number} since  the id of the first of them
+     * This release is deployed (again): the files that its workers load from now on are the right ones.
+     * @param {string} release @param {number} since  the id of the first of these workers
      */
     renew (release, since) {
       releases.delete(release)
@@ -99,7 +98,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
     return found
   }
 
-  /** @param {string} release @returns {string[]} the files that are not what they were when they were loaded */
+  /** @param {string} release @returns {string[]} the files that have changed since they were loaded */
   function changedFiles (release) {
     if (!releases.has(release)) return []
     const endsAt = now() + readBudgetMs
@@ -121,7 +120,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
   function toMark (file, forkedAt) {
     const stamp = stampOf(file)
     const writtenAtMs = stamp === null ? -Infinity : writtenAt(stamp)
-    // What is yet to be written by this clock was written by one that has been set back since: that says nothing.
+    // A time in the future is from before the clock was set back, and says nothing.
     return { stamp, digest: null, isLate: writtenAtMs > forkedAt && writtenAtMs <= time() }
   }
 

@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { digestMarks, markVariables, readVariables } from './environment.js'
 
 /**
- * What of a configuration concerns workers and is read anew at each deploy. The values of variables stay in memory.
+ * The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in memory.
  * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'cwd' | 'env' | 'envFile' | 'hooks'>} WorkerConfig
  * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} LaunchSpec
  */

@@ -15,12 +15,11 @@ const CANNOT = new Set(['EXDEV', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'E
 const MAY_NOT = new Set(['EPERM', 'EACCES', 'EMLINK'])
 
 /**
- * Copies a package folder, so that whatever happens to it reaches no worker that runs from the copy. Where the file
- * system can share blocks (btrfs, xfs, …) everything is cloned; elsewhere the app's own files are copied, and those of
- * node_modules are hard links: package managers put new files in place of old ones, which leaves the copy as it is, but
- * a file that is written to in place is the same in both.
+ * Copies a package folder, so that later changes of it reach no worker that runs from the copy. If the file system can share blocks
+ * (btrfs, xfs, …), everything is cloned. Otherwise the app's own files are copied, and those of node_modules are hard links: package
+ * managers replace files, which does not change the copy, but a file that is written in place changes in both.
  * @param {TreeEntry[]} entries of listTree
- * @param {{ from: string, to: string }} where  `to`: is not there yet; it appears whole or not at all
+ * @param {{ from: string, to: string }} where  `to`: does not exist yet; it appears whole or not at all
  * @throws {DeckError} snapshot-failed; then nothing is left of it
  */
 export async function copyTree (entries, { from, to }) {
@@ -105,7 +104,7 @@ async function fillFolder (entries, { from, to }) {
 }
 
 /**
- * A link within the folder, by whatever name of it, leads to the same place within the copy, any other to where it has led.
+ * Finds the target of a link in the copy: a link within the folder leads to the same place within the copy, any other to its old target.
  * @param {TreeEntry} entry @param {string} from  a real path
  */
 async function sameTarget ({ name, target }, from) {

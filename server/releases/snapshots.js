@@ -5,21 +5,21 @@ import { DeckError, errorCode, errorText } from '../errors.js'
 import { copyTree, UNFINISHED } from './snapshot.js'
 import { listTree } from './tree.js'
 
-/** Begins the names of folders that are being removed. */
+/** The names of folders that are being removed begin with this. */
 const LEAVING = '.gone-'
 
 /**
- * The copies that releases run from, in a folder of their own: `r7`, …
+ * Keeps the copies from which releases run, each in a folder named by the release: `r7`, …
  * @param {object} parts
  * @param {string} parts.dataFolder  is never copied
  * @param {string} parts.releaseFolder  where the copies are
- * @param {(error: unknown) => void} parts.onError  one could not be removed
+ * @param {(error: unknown) => void} parts.onError  a copy could not be removed
  */
 export function createSnapshots ({ dataFolder, releaseFolder, onError }) {
   return {
     /**
      * @param {import('./resolve.js').Place} place
-     * @returns {Promise<Awaited<ReturnType<typeof listTree>>>} all that a copy of its folder would have
+     * @returns {Promise<Awaited<ReturnType<typeof listTree>>>} the entries that a copy of its folder would have
      * @throws {DeckError} snapshot-failed
      */
     async look ({ folder, entry }) {
@@ -50,7 +50,7 @@ export function createSnapshots ({ dataFolder, releaseFolder, onError }) {
       return { mode: 'snapshot', entry: path.join(copy, path.relative(folder, entry)), path: copy }
     },
 
-    /** @returns {string[]} of everything that was made here; those that are not whole too */
+    /** @returns {string[]} the names of all copies, also unfinished ones */
     names () {
       try {
         return readdirSync(releaseFolder).filter((name) => /^r\d+$/.test(name) || name.startsWith(UNFINISHED) || name.startsWith(LEAVING))
@@ -60,7 +60,7 @@ export function createSnapshots ({ dataFolder, releaseFolder, onError }) {
       }
     },
 
-    /** @param {string} name renamed first, so that half of it is never taken for a whole @returns {Promise<void>} never rejects */
+    /** @param {string} name it is renamed first, so that half of it is never taken for a whole @returns {Promise<void>} never rejects */
     async remove (name) {
       try {
         const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
