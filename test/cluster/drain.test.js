@@ -17,7 +17,8 @@ import { metric } from '../support/vitals.js'
 describe('drain', { concurrency: 3 }, () => {
   test('a response that takes longer than every grace period while its worker is replaced arrives whole; of several requests on their way over one connection all are answered, and the last answer says close', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
-    const graceMs = 100
+    // A worker without a CPU needs a while to exit.
+    const graceMs = 1000
     const deck = await startDeckHere(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate }, flags: ['--drain-idle-grace-ms', String(graceMs), '--stop-term-grace-ms', String(graceMs)] })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     const url = await deck.appUrl()
@@ -30,7 +31,7 @@ describe('drain', { concurrency: 3 }, () => {
     await keepAliveGet(url, new http.Agent()).response
     const rolling = deck.rollout('deploy')
     await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the drain of the old worker')
-    await new Promise((resolve) => setTimeout(resolve, 10 * graceMs))
+    await new Promise((resolve) => setTimeout(resolve, 2 * graceMs))
     assert.deepEqual(await deck.history('type=worker.exited'), [])
     await writeFile(gate, '')
     const { body, headers } = await slow.response

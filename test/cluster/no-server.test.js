@@ -40,11 +40,11 @@ describe('apps that are no server', { concurrency: 4 }, () => {
 
   test('one that listens after all is a server from then on, which a restart waits for', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '4000'], env: { BOOT_MS: '8000', PORT: String(port) } })
+    const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '3000'], env: { BOOT_MS: '12000', PORT: String(port) } })
     await deck.until({ ready: 1 })
     const { worker } = await deck.untilEvent(({ type }) => type === 'worker.listens-late', 'its server')
     const { state, reason } = await deck.rollout('restart')
-    assert.deepEqual([state, withoutStarved(reason)], ['failed', `worker ${worker + 1} (slot 1) was not ready within 4 s (option ready.timeoutMs)`])
+    assert.deepEqual([state, withoutStarved(reason)], ['failed', `worker ${worker + 1} (slot 1) was not ready within 3 s (option ready.timeoutMs)`])
     assert.deepEqual((await deck.until({ ready: 1 })).workers.map((/** @type {any} */ { id }) => id), [worker])
     assert.equal(await get(`http://127.0.0.1:${port}/`), String((await deck.status()).workers[0].pid))
   })
