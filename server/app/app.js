@@ -37,6 +37,8 @@ const UNKNOWN_EVENTS = 1000
  * @property {import('../config/config.js').Config} config
  * @property {((launchIn?: string) => Promise<import('../config/config.js').Config>) | undefined} reload
  * @property {import('../system/data-dir.js').DataDir} dataDir
+ * @property {Record<string, string | undefined>} [environment]  what its workers, hooks and git inherit: the variables of the shell
+ *   that has started it, where that is not the one of this process
  */
 
 /** @typedef {Awaited<ReturnType<typeof openApp>>} App */
@@ -47,7 +49,7 @@ const UNKNOWN_EVENTS = 1000
  * @param {AppSource} source @param {HostServices} host
  * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, upgrade-failed
  */
-export async function openApp ({ config, reload, dataDir }, host) {
+export async function openApp ({ config, reload, dataDir, environment = process.env }, host) {
   const { keeper, closers, log, terminal, streams } = host
   const isNext = keeper.role === 'next'
   // In an upgrade, problems have to show now: the other master still runs.
@@ -85,12 +87,14 @@ export async function openApp ({ config, reload, dataDir }, host) {
     cluster: () => cluster,
     events,
     isDrifted: drift.isDrifted,
+    inherited: environment,
     onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
   })
   const hooks = createHooks({
     configured: releases.hooks,
     release: releases.find,
     environment: releases.environment,
+    inherited: environment,
     cwd: config.cwd,
     events,
     fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null
@@ -102,7 +106,7 @@ export async function openApp ({ config, reload, dataDir }, host) {
 
   const first = await releases.beginWith(restored.release)
   /** @type {import('../cluster/supervisor.js').Supervisor} */
-  const supervisor = cluster = createCluster({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, {
+  const supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, {
     release: first.release,
     restored,
     next
@@ -116,6 +120,7 @@ export async function openApp ({ config, reload, dataDir }, host) {
   const deck = await createAppDeck({
     config,
     dataDir,
+    environment,
     settings,
     history,
     events,

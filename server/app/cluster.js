@@ -13,6 +13,7 @@ import { loadPosix } from '../system/posix.js'
  * The workers of an app, none of which has been started yet.
  * @param {object} parts
  * @param {import('../config/settings.js').Settings} parts.settings
+ * @param {Record<string, string | undefined>} parts.environment  what the workers inherit
  * @param {import('../keeper/link.js').KeeperLink} parts.keeper
  * @param {import('../system/data-dir.js').DataDir} parts.dataDir
  * @param {import('../vitals/vitals.js').Vitals} parts.vitals
@@ -28,7 +29,7 @@ import { loadPosix } from '../system/posix.js'
  * @param {Restored} past.restored
  * @param {import('../handover/next-master.js').NextMaster | null} past.next  in an upgrade: another master has the history
  */
-export function createCluster ({ settings, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, { release, restored, next }) {
+export function createCluster ({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, { release, restored, next }) {
   const { dispatch, portPerSlot, sticky, watchdog, recycle } = settings.current
   const state = createState({
     options: lifecycleOptions(settings.current),
@@ -44,6 +45,7 @@ export function createCluster ({ settings, keeper, dataDir, vitals, logs, drift,
     keeperPid: () => keeper.isKept ? process.ppid : null,
     logs,
     environment: releases.environment,
+    inherited: environment,
     onMissing: (message) => events.publish({ type: 'unexpected', actor: 'system', message })
   })
   return createSupervisor(state, {

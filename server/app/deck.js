@@ -1,5 +1,5 @@
 import { createCronRestarts } from '../cluster/cron-restarts.js'
-import { nextRun } from '../config/cron.js'
+import { nextRun, timeZoneOf } from '../config/cron.js'
 import { createDeck } from '../deck.js'
 import { createDiagnostics } from '../diagnostics/diagnostics.js'
 import { openStore } from '../diagnostics/store.js'
@@ -13,6 +13,7 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  * @param {object} parts
  * @param {import('../config/config.js').Config} parts.config
  * @param {import('../system/data-dir.js').DataDir} parts.dataDir
+ * @param {Record<string, string | undefined>} parts.environment  of the shell that the app is from
  * @param {import('../config/settings.js').Settings} parts.settings
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('../events/stream.js').EventStream} parts.events
@@ -25,8 +26,9 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  * @param {import('./app.js').HostServices} host
  */
 export async function createAppDeck ({
-  config, dataDir, settings, history, events, vitals, logs, releases, supervisor, startedAt, whyNotWritten
+  config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, startedAt, whyNotWritten
 }, { keeper, closers, log, terminal, software, others, fleet }) {
+  const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
   const webhooks = closers.add(createWebhooks({
     targets: settings.current.notify,
@@ -57,7 +59,7 @@ export async function createAppDeck ({
   })
   const cron = closers.add(createCronRestarts({
     expression: () => settings.current.restart.cron ?? '',
-    nextRun,
+    nextRun: (expression, after) => nextRun(expression, after, timeZone),
     restart: () => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cron' }),
     events
   }), ({ close }) => close())

@@ -14,6 +14,10 @@ import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
 
+/** By crash file: ports are those of the machine, and several apps may be in one process. */
+const inspectPorts = createInspectPorts()
+const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
+
 /**
  * Starts workers through node:cluster.
  * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'> }} settings
@@ -23,16 +27,16 @@ import { createWorkerHandle } from './worker-handle.js'
  * @param {() => boolean} options.outlives  whether workers outlive this master
  * @param {() => number | null} [options.keeperPid]  of the process that would start the next master
  * @param {Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>} options.logs
- * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over the master's own
+ * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over those that they inherit
+ * @param {Record<string, string | undefined>} [options.inherited]  of the shell that the app is from
  * @param {(message: string) => void} [options.onMissing]  a working folder is gone
  * @param {() => number} [options.random]
  */
 export function createForker (settings, {
-  crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), onMissing = () => {}, random = Math.random
+  crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), inherited = process.env, onMissing = () => {}, random = Math.random
 }) {
   /** @type {Set<string>} folders that are gone, and have been told of */
   const missing = new Set()
-  const inspectPorts = createInspectPorts()
 
   /**
    * @param {{ worker: number, slot: number | null, release: import('../lifecycle/state.js').Release }} order
@@ -45,18 +49,20 @@ export function createForker (settings, {
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
-    const folder = folderFor({ cwd, entry: release.entry, release: release.id })
-    // node:cluster merges it into the environment of this process.
-    const own = environment(release.id)
-    const variables = withoutOwnVariables({ ...process.env, ...own })
-    const { NODE_OPTIONS: nodeOptions } = variables
-    const slotVariableNames = slotVariableNamesOf(instanceVariable, own)
-    const preloaded = withPreload({ execArgv, nodeOptions })
-    const inspectPort = inspectPorts.take(id, [...execArgv, nodeOptions ?? ''])
-    const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: preloaded.execArgv, inspectPort, cwd: folder, stdio })
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
+    const folder = folderFor({ cwd, entry: release.entry, release: release.id })
+    const own = environment(release.id)
+    const variables = withoutOwnVariables({ ...inherited, ...own })
+    const { NODE_OPTIONS: nodeOptions } = variables
+    const slotVariableNames = slotVariableNamesOf(instanceVariable, own, inherited)
+    const preloaded = withPreload({ execArgv, nodeOptions })
+    const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
+    // node:cluster looks into the NODE_OPTIONS of this process alone.
+    const isUnseen = nodeOptions !== process.env.NODE_OPTIONS && ASKS_FOR_INSPECTOR.test(nodeOptions ?? '')
+    const allExecArgv = isUnseen ? [...preloaded.execArgv, `--inspect-port=${inspectPort}`] : preloaded.execArgv
+    const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
+    cluster.setupPrimary({ exec: release.entry, args, execArgv: allExecArgv, inspectPort, cwd: folder, stdio })
     const orderFile = path.join(orderFolder, name)
     /** @type {import('../../workers/protocol.js').BootSettings} */
     const boot = {
@@ -75,7 +81,9 @@ export function createForker (settings, {
       calledAs: release.calledAs ?? null,
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
-    const worker = forkInto(output, { id, args }, {
+    const worker = forkInto(output, { crashFile, args }, {
+      // node:cluster merges it into the environment of this process, which may be that of another shell.
+      ...withoutValues(process.env),
       ...variables,
       NODE_OPTIONS: preloaded.nodeOptions,
       ...slotVariables(slot, slotVariableNames),
@@ -86,7 +94,7 @@ export function createForker (settings, {
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)
-      inspectPorts.left(id, exit)
+      inspectPorts.left(crashFile, exit)
       hooks.onExit(exit)
     }
   }
@@ -111,17 +119,22 @@ export function createForker (settings, {
     }
   }
 
-  /** @param {ReturnType<typeof openOutput>} output @param {{ id: number, args: string[] }} worker @param {Record<string, unknown>} env */
-  function forkInto (output, { id, args }, env) {
+  /** @param {ReturnType<typeof openOutput>} output @param {{ crashFile: string, args: string[] }} worker @param {Record<string, unknown>} env */
+  function forkInto (output, { crashFile, args }, env) {
     try {
       return cluster.fork(env)
     } catch (error) {
-      inspectPorts.left(id, {})
+      inspectPorts.left(crashFile, {})
       throw tooLarge(error, args, env) ?? error
     } finally {
       output.close()
     }
   }
+}
+
+/** @param {Record<string, unknown>} env @returns {Record<string, undefined>} */
+function withoutValues (env) {
+  return Object.fromEntries(Object.keys(env).map((name) => [name, undefined]))
 }
 
 /** @param {import('../config/config.js').Config['ready']} ready @returns {import('../../workers/protocol.js').ProbeSettings | null} */
@@ -133,10 +146,10 @@ function probeOf (ready) {
 /**
  * Names the variables that tell an app its slot. By null the user leaves ours out; the other one the user may also set.
  * @param {string} instance  the variable that counts from 0
- * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} [inherited]
+ * @param {Record<string, string | undefined>} own  as the configuration has them @param {Record<string, string | undefined>} inherited
  * @returns {string[]}
  */
-export function slotVariableNamesOf (instance, own, inherited = process.env) {
+export function slotVariableNamesOf (instance, own, inherited) {
   return [...isLeftOut(own, SLOT_VARIABLE) ? [] : [SLOT_VARIABLE], ...isInstanceSet(instance, own, inherited) ? [] : [instance]]
 }
 

@@ -24,13 +24,14 @@ const LOOK_EVERY_MS = 50
  * @param {object} parts
  * @param {() => Partial<Record<HookName, HookConfig>>} parts.configured  as the configuration was read last
  * @param {(id: string) => Release | undefined} parts.release
- * @param {(id: string) => Record<string, string | undefined>} parts.environment  of the workers of a release, over the master's own
+ * @param {(id: string) => Record<string, string | undefined>} parts.environment  of the workers of a release, over what is inherited
+ * @param {Record<string, string | undefined>} parts.inherited  of the shell that the app is from
  * @param {string} parts.cwd  of a release that has none
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {(crashGroup: number) => string | null} [parts.fingerprint]
  * @param {number} [parts.crashEveryMs]
  */
-export function createHooks ({ configured, release: findRelease, environment, cwd, events, fingerprint = () => null, crashEveryMs = CRASH_EVERY_MS }) {
+export function createHooks ({ configured, release: findRelease, environment, inherited, cwd, events, fingerprint = () => null, crashEveryMs = CRASH_EVERY_MS }) {
   /** @type {Set<import('./hook-run.js').HookRun & { rollout: number | null }>} */
   const running = new Set()
   /** Hooks whose exit Node still waits for. @type {Set<number>} */
@@ -149,8 +150,8 @@ export function createHooks ({ configured, release: findRelease, environment, cw
       ...hookConfig,
       cwd: isFolder(release.cwd ?? cwd) ? release.cwd ?? cwd : dirname(release.entry),
       env: {
-        ...withoutOwnVariables({ ...process.env, ...own }),
-        ...withNode(own.PATH ?? process.env.PATH),
+        ...withoutOwnVariables({ ...inherited, ...own }),
+        ...withNode(own.PATH ?? inherited.PATH),
         CLUSTERDECK_HOOK: name,
         CLUSTERDECK_RELEASE: release.id,
         CLUSTERDECK_FROM_RELEASE: from ?? undefined,

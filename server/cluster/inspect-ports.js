@@ -9,11 +9,11 @@ const IN_USE_EXIT_CODE = 12
  * Their host is left to Node.
  */
 export function createInspectPorts () {
-  /** @type {Map<number, number>} by port */
+  /** @type {Map<number, unknown>} by port */
   const workers = new Map()
 
   return {
-    /** @param {number} worker @param {string[]} options of node @returns {number} 0: any that is free */
+    /** @param {unknown} worker  whatever it is told from all others by @param {string[]} options of node @returns {number} 0: any that is free */
     take (worker, options) {
       const text = options.join(' ')
       const first = namedPort(text) ?? FIRST
@@ -23,7 +23,7 @@ export function createInspectPorts () {
       return port
     },
 
-    /** @param {number} worker @param {{ code?: number | null }} exit */
+    /** @param {unknown} worker @param {{ code?: number | null }} exit */
     left (worker, { code }) {
       // Another process uses it, so the next worker tries another port.
       if (code === IN_USE_EXIT_CODE) return

@@ -14,6 +14,7 @@ import { asNamed, pinPath } from '../system/working-folder.js'
 
 /** @typedef {import('./apps.js').ConfigFile} ConfigFile */
 /** @typedef {import('./options.js').Option} Option */
+/** @typedef {Record<string, string | undefined>} Environment */
 /**
  * Where a value comes from; `from`: the file, the variable or the flag.
  * @typedef {{ source: 'file' | 'environment' | 'flag' | 'program', from: string | null }} Origin
@@ -45,11 +46,12 @@ const OTHER_ENV = [
  * Reads what a master runs with: flags over environment over config file over defaults.
  * @param {object} [sources]
  * @param {Flags} [sources.flags]
- * @param {Record<string, string | undefined>} [sources.env]
+ * @param {Environment} [sources.env]
  * @param {string} [sources.cwd]
  * @param {string} [sources.home] the real path of `cwd` at the start: the data folder stays there, wherever a link on the way leads later
  * @param {() => number} [sources.countCpus] what `max` means
  * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
+ * @param {boolean} [sources.isApart] `env` and `cwd` are those of another shell than this process has, so the file runs in a process of its own
  * @param {string} [sources.launchIn] the folder in which a name or a script is looked up, instead of the working folder
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
@@ -57,10 +59,10 @@ const OTHER_ENV = [
  * By option key (`adminPort`), with values that may be strings; `config`: the file to read, and `app`: which of its apps.
  * @typedef {Record<string, unknown> & { config?: string, app?: string }} Flags
  */
-export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, launchIn } = {}) {
+export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false, launchIn } = {}) {
   const { config: file = env.CLUSTERDECK_CONFIG || undefined, app = env.CLUSTERDECK_APP || undefined, ...others } = flags
-  const found = await readConfigFile(file, cwd, { isAgain })
-  return toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { cwd, home, countCpus, launchIn })
+  const found = await readConfigFile(file, cwd, { isAgain, apartWith: isApart ? env : null })
+  return toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { env, cwd, home, countCpus, launchIn })
 }
 
 /**
@@ -74,17 +76,17 @@ export async function loadConfig ({ flags = {}, env = process.env, cwd = process
 export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain, isGuest: true })
   const own = fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })
-  return toConfig([...fromApp(file, undefined, cwd), ...own], { cwd, countCpus, launchIn })
+  return toConfig([...fromApp(file, undefined, cwd), ...own], { env: process.env, cwd, countCpus, launchIn })
 }
 
-/** @param {Sources} sources @param {{ cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
-function toConfig (sources, { cwd, home, countCpus, launchIn }) {
+/** @param {Sources} sources @param {{ env: Environment, cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
+function toConfig (sources, { env: inherited, cwd, home, countCpus, launchIn }) {
   const given = oneOf('entry', 'script', sources)
   const values = validateOptions(given)
   checkTogether(values, (name) => given.get(name)?.source ?? name)
   checkExposure(values.admin)
   checkFleet(values.fleet)
-  const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), launchIn)
+  const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), { env: inherited, launchIn })
   const config = deepFreeze({
     ...values,
     ...launch,
@@ -114,10 +116,10 @@ function oneOf (one, other, sources) {
   return given
 }
 
-/** @param {import('../launch/launch.js').Wish} wish @param {string} [folder] @returns {ReturnType<typeof resolveLaunch>} */
-function launchOf (wish, folder) {
-  const launch = resolveLaunch(wish)
-  return folder === undefined || launch.said === null ? launch : resolveLaunch(movedTo(folder, wish))
+/** @param {import('../launch/launch.js').Wish} wish @param {{ env: Environment, launchIn?: string }} how @returns {ReturnType<typeof resolveLaunch>} */
+function launchOf (wish, { env, launchIn }) {
+  const launch = resolveLaunch(wish, { env })
+  return launchIn === undefined || launch.said === null ? launch : resolveLaunch(movedTo(launchIn, wish), { env })
 }
 
 /** @param {Values} values @param {Map<string, Given>} given @param {string} cwd @returns {import('../launch/launch.js').Wish} */

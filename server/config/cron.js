@@ -9,14 +9,29 @@ export function isCron (text) {
 }
 
 /**
- * @param {string} text a cron expression, in the time zone of this machine @param {Date} after
+ * @param {string} text a cron expression @param {Date} after
+ * @param {string} [timeZone]  default: that of this process
  * @returns {Date | null} null: never, also where it is no such expression
  */
-export function nextRun (text, after) {
+export function nextRun (text, after, timeZone) {
   try {
-    return new Cron(text, { paused: true }).nextRun(after)
+    return new Cron(text, { paused: true, timezone: timeZone }).nextRun(after)
   } catch {
     // TypeError, RangeError: no such expression. The option says what is expected.
     return null
+  }
+}
+
+/**
+ * @param {Record<string, string | undefined>} env of the shell that an app is from
+ * @returns {string | undefined} its time zone; undefined: it is that of this process, or a description in place of a name (tzset(3))
+ */
+export function timeZoneOf ({ TZ: name }) {
+  if (!name || name === process.env.TZ) return undefined
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    // RangeError: no such name.
+    return undefined
   }
 }

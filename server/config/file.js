@@ -1,35 +1,46 @@
+import { fork } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { SHARE_ENV, Worker } from 'node:worker_threads'
 import { DeckError, errorText } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { whyPathDistrusted } from '../system/trust.js'
+import { existingFolder } from '../system/working-folder.js'
 import { invalid } from './invalid.js'
 import { isObject } from './is-object.js'
 
-const THREAD = new URL('./file-thread.js', import.meta.url)
+const LOADER = new URL('./file-loader.js', import.meta.url)
 const GUARD = new URL('./loading-guard.js', import.meta.url)
+/** @typedef {Record<string, string | undefined>} Environment */
+/** @typedef {{ env: Environment, cwd: string }} Place */
+
 const PATIENCE_MS = 10_000
+/** The pids of processes that load a file: they must not be reaped as if they were left over. @type {Set<number | undefined>} */
+const loaders = new Set()
 const DEFAULT_NAMES = ['clusterdeck.config.js', 'clusterdeck.config.mjs', 'clusterdeck.config.json']
+
+/** @param {number} pid */
+export const isConfigLoader = (pid) => loaders.has(pid)
 
 /**
  * Reads the config file that was named, or that of the working folder, unless somebody else could have put it there.
  * @param {string | undefined} named
  * @param {string} cwd
- * @param {{ isAgain?: boolean, isGuest?: boolean, patienceMs?: number }} [how] `isAgain`: this process has read it before, and it may have changed;
- *   `isGuest`: the process belongs to another program, and must not be ended if the file never finishes
+ * @param {{ isAgain?: boolean, isGuest?: boolean, apartWith?: Environment | null, patienceMs?: number }} [how] `isAgain`: this process has read it before, and it may have changed;
+ *   `isGuest`: the process belongs to another program, and must not be ended if the file never finishes; `apartWith`: the file runs in a
+ *   process of its own, with these variables and in `cwd`, which are those of another shell
  * @returns {Promise<{ file: string, values: Record<string, unknown> } | null>} null if there is none
  * @throws {DeckError} invalid-config
  */
-export async function readConfigFile (named, cwd, { isAgain = false, isGuest = false, patienceMs = PATIENCE_MS } = {}) {
+export async function readConfigFile (named, cwd, { isAgain = false, isGuest = false, apartWith = null, patienceMs = PATIENCE_MS } = {}) {
   const file = named === undefined
     ? DEFAULT_NAMES.map((name) => path.resolve(cwd, name)).find(isFile)
     : path.resolve(cwd, named)
   if (file === undefined) return null
   if (named === undefined) checkFound(file)
   if (!isFile(file)) throw invalid('config', 'a file', `${file}, which does not exist`)
-  const values = await loadFile(file, { isAgain, isGuest, patienceMs })
+  const values = await loadFile(file, { isAgain, isGuest, apart: apartWith && { env: apartWith, cwd }, patienceMs })
   if (!isObject(values)) {
     throw invalid(file, 'an object of options', describeType(values))
   }
@@ -44,10 +55,11 @@ function checkFound (file) {
   throw new DeckError('invalid-config', `config: expected ${file} to be a file that only root and its user can write, but ${reason}; ${ways}`)
 }
 
-/** @param {string} file @param {{ isAgain: boolean, isGuest: boolean, patienceMs: number }} how @returns {Promise<unknown>} */
-async function loadFile (file, { isAgain, isGuest, patienceMs }) {
+/** @param {string} file @param {{ isAgain: boolean, isGuest: boolean, apart: Place | null, patienceMs: number }} how @returns {Promise<unknown>} */
+async function loadFile (file, { isAgain, isGuest, apart, patienceMs }) {
   try {
     if (file.endsWith('.json')) return parseFile(readFileSync(file, 'utf8'))
+    if (apart) return await loadInProcess(file, apart, patienceMs)
     if (isAgain) return await loadInThread(file, patienceMs)
     const loading = import(pathToFileURL(file).href)
     return (await (isGuest ? loading : loadGuarded(loading, file, patienceMs))).default
@@ -96,18 +108,47 @@ async function loadGuarded (loading, file, patienceMs) {
  * @param {string} file @param {number} patienceMs
  */
 async function loadInThread (file, patienceMs) {
-  const thread = new Worker(THREAD, { workerData: pathToFileURL(file).href })
+  const thread = new Worker(LOADER, { workerData: pathToFileURL(file).href })
+  try {
+    return await loadedBy(thread, patienceMs)
+  } finally {
+    await thread.terminate()
+  }
+}
+
+/** A thread has the working folder of its process. @param {string} file @param {Place} place @param {number} patienceMs */
+async function loadInProcess (file, { env, cwd }, patienceMs) {
+  const child = fork(fileURLToPath(LOADER), [pathToFileURL(file).href], {
+    cwd: existingFolder(cwd),
+    env,
+    // Where the variables ask for an inspector, its port may be in use by the app.
+    execArgv: [...process.execArgv, '--inspect-port=0'],
+    serialization: 'advanced',
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc']
+  })
+  loaders.add(child.pid)
+  child.once('exit', () => loaders.delete(child.pid))
+  // EPERM: it could not be ended, and has said all that is asked of it.
+  child.on('error', () => {})
+  try {
+    return await loadedBy(child, patienceMs)
+  } finally {
+    child.kill('SIGKILL')
+  }
+}
+
+/** @param {import('node:events').EventEmitter} loader @param {number} patienceMs @returns {Promise<unknown>} what the file exports */
+async function loadedBy (loader, patienceMs) {
   let timer
   try {
     return await new Promise((resolve, reject) => {
       timer = setTimeout(() => reject(new Error(`nothing within ${durationText(patienceMs)}`)), patienceMs)
-      thread.once('message', ({ values, reason }) => reason === undefined ? resolve(values) : reject(new Error(reason)))
-      thread.once('error', reject)
-      thread.once('exit', () => reject(new Error('it ended the process')))
+      loader.once('message', ({ values, reason }) => reason === undefined ? resolve(values) : reject(new Error(reason)))
+      loader.once('error', reject)
+      loader.once('exit', () => reject(new Error('it ended the process')))
     })
   } finally {
     clearTimeout(timer)
-    await thread.terminate()
   }
 }
 

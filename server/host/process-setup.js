@@ -1,4 +1,5 @@
 import v8 from 'node:v8'
+import { isConfigLoader } from '../config/file.js'
 import { createReaper } from '../keeper/reaper.js'
 import { listenForSignals } from '../system/signals.js'
 import { tellServiceManager } from '../systemd/service-manager.js'
@@ -55,7 +56,7 @@ function listenToSignals ({ deck }, { terminal, keeper }, shutdown) {
 function reapOrphans ({ logs, releases, hooks, supervisor }, { terminal }) {
   if (process.pid !== 1) return
   createReaper({
-    isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid),
+    isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid) || isConfigLoader(pid),
     onReaped: supervisor.reaped,
     say: terminal.fail
   })

@@ -12,12 +12,12 @@ const MAX_CHARS = 200
 
 /**
  * Describes a folder of code, so that people can tell one release from another. Never fails: what it cannot read is null.
- * @param {string} folder a package folder
+ * @param {string} folder a package folder @param {{ env: Record<string, string | undefined> }} options of git
  * @returns {Promise<{ package: { name: string | null, version: string | null } | null, git: Awaited<ReturnType<typeof readGit>>, lockFile: string | null }>}
  *   `lockFile`: `sha256:…` of the package manager's lock file
  */
-export async function describeFolder (folder) {
-  const [content, git, lockFile] = await Promise.all([readPackage(folder), readGit(folder), digestLockFile(folder)])
+export async function describeFolder (folder, options) {
+  const [content, git, lockFile] = await Promise.all([readPackage(folder), readGit(folder, options), digestLockFile(folder)])
   return { package: content && { name: clipText(content.name), version: clipText(content.version) }, git, lockFile }
 }
 

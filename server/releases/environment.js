@@ -53,10 +53,10 @@ async function readFile (file) {
 
 /**
  * @param {Variables} variables @param {string} key
- * @param {Record<string, string | undefined>} [inherited]  the master's own, which workers have too
+ * @param {Record<string, string | undefined>} inherited  of the shell that the app is from: workers have them too
  * @returns {Marks} of all variables of a worker
  */
-export function markVariables (variables, key, inherited = process.env) {
+export function markVariables (variables, key, inherited) {
   const all = Object.entries({ ...inherited, ...variables }).filter(([name, value]) => value !== undefined && !PASSING.test(name))
   return Object.fromEntries(all.map(([name, value]) => [name, keyedDigest(key, [name, value]).slice(0, MARK_CHARS)]))
 }

@@ -10,6 +10,8 @@ const HARMLESS = ['--no-optional-locks', '-c', 'protocol.allow=never', '-c', 'co
 // Other variables could point git to another repository, or change its output.
 const PASSED_ON = ['PATH', 'HOME', 'XDG_CONFIG_HOME']
 
+/** @typedef {{ program?: string, patienceMs?: number, env?: Record<string, string | undefined> }} GitOptions  `env`: where git is, and whose configuration counts */
+
 /** The pids of running git processes: they must not be reaped as if they were left over. @type {Set<number | undefined>} */
 const running = new Set()
 
@@ -20,7 +22,7 @@ export const isGit = (pid) => running.has(pid)
  * Reads what is checked out in a folder. Never fails: it returns null without git, a checkout or a commit, or if git distrusts the
  * owner of the repository (`safe.directory`).
  * @param {string} folder
- * @param {{ program?: string, patienceMs?: number }} [options]
+ * @param {GitOptions} [options]
  * @returns {Promise<{ commit: string, branch: string | null, isDirty: boolean | null, author: string | null, subject: string | null } | null>}
  *   `branch`: null if HEAD is detached; `isDirty`: whether a tracked file was changed, null if that took too long;
  *   `subject`: the first line of its message
@@ -44,7 +46,7 @@ export async function readGit (folder, options) {
 
 /**
  * Lists the commits that are added and removed from one commit to another, the newest first. Never fails.
- * @param {string} folder @param {{ from: string, to: string, limit: number }} which @param {{ program?: string, patienceMs?: number }} [options]
+ * @param {string} folder @param {{ from: string, to: string, limit: number }} which @param {GitOptions} [options]
  * @returns {Promise<{ added: Commits, removed: Commits } | null>} null: the repository does not have both
  */
 export async function readCommits (folder, { from, to, limit }, options) {
@@ -73,9 +75,9 @@ async function readLog (ask, words) {
 }
 
 /**
- * @param {string} folder @param {{ program?: string, patienceMs?: number }} [options] for all that is asked together
+ * @param {string} folder @param {GitOptions} [options] for all that is asked together
  */
-function gitWithin (folder, { program = 'git', patienceMs = PATIENCE_MS } = {}) {
+function gitWithin (folder, { program = 'git', patienceMs = PATIENCE_MS, env = process.env } = {}) {
   const deadline = performance.now() + patienceMs
 
   /**
@@ -84,9 +86,9 @@ function gitWithin (folder, { program = 'git', patienceMs = PATIENCE_MS } = {}) 
    */
   return function ask (words, { isOneByteEnough = false } = {}) {
     return new Promise((resolve) => {
-      const env = Object.fromEntries(PASSED_ON.map((name) => [name, process.env[name]]))
+      const passedOn = Object.fromEntries(PASSED_ON.map((name) => [name, env[name]]))
       const child = spawn(program, [...HARMLESS, '-C', folder, ...words], {
-        stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', env: { ...env, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0' }
+        stdio: ['ignore', 'pipe', 'ignore'], cwd: '/', env: { ...passedOn, LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0' }
       })
       const timer = setTimeout(() => endGit(null), deadline - performance.now())
       let text = ''

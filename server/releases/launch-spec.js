@@ -9,12 +9,13 @@ import { digestMarks, markVariables, readVariables } from './environment.js'
 
 /**
  * @param {WorkerConfig} config @param {string} key of the digests
+ * @param {Record<string, string | undefined>} inherited  by the workers
  * @returns {Promise<LaunchSpec>}
  * @throws {DeckError} invalid-config
  */
-export async function readLaunchSpec (config, key) {
+export async function readLaunchSpec (config, key, inherited) {
   const values = await readVariables(config)
-  const marks = markVariables(values, key)
+  const marks = markVariables(values, key, inherited)
   return { config, values, marks, digest: digestMarks(key, marks) }
 }
 

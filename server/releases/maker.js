@@ -16,10 +16,11 @@ import { resolveConfigured, resolvePath } from './resolve.js'
  * @param {ReturnType<typeof import('./catalogue.js').createCatalogue>} parts.catalogue  gets the releases
  * @param {ReturnType<typeof import('./snapshots.js').createSnapshots>} parts.snapshots
  * @param {(id: string) => boolean} parts.isDrifted
+ * @param {Record<string, string | undefined>} parts.inherited  by git
  * @param {() => string | null} parts.current  the id of the last release that was deployed successfully
  * @param {() => number} parts.now  wall clock, ms
  */
-export function createMaker ({ config, key, catalogue, snapshots, isDrifted, current, now }) {
+export function createMaker ({ config, key, catalogue, snapshots, isDrifted, inherited, current, now }) {
   return { make: makeRelease, locate: locatePlace }
 
   /**
@@ -62,7 +63,7 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, cur
       cwd: place.cwd,
       ...('calledAs' in place && { calledAs: place.calledAs }),
       source: tree ? place.folder : null,
-      ...await describeFolder(place.folder),
+      ...await describeFolder(place.folder, { env: inherited }),
       environment: { digest: environment, names: Object.keys(values).sort() },
       arguments: { digest: keyedDigest(key, [args, execArgv]) },
       args,

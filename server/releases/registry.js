@@ -29,6 +29,7 @@ const SHOWN_COMMITS = 20
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {(id: string) => boolean} [parts.isDrifted]  whether files of it have changed since its workers loaded them
+ * @param {Record<string, string | undefined>} [parts.inherited]  by workers and git: the variables of the shell that the app is from
  * @param {(error: unknown) => void} [parts.onError]  for errors that harm no deploy
  * @param {() => number} [parts.now]  wall clock, ms
  * @throws {DeckError} invalid-config
@@ -42,14 +43,15 @@ export async function openReleases ({
   reload = async () => config,
   dataDir,
   isDrifted = () => false,
+  inherited = process.env,
   onError = () => {},
   now = Date.now
 }) {
   const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
-  const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, current: currentRelease, now })
-  let latest = await readLaunchSpec(config, key)
+  const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, inherited, current: currentRelease, now })
+  let latest = await readLaunchSpec(config, key, inherited)
   /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
   /** Releases are made one after the other. @type {Promise<unknown>} */
@@ -139,7 +141,7 @@ export async function openReleases ({
      */
     async compare (from, to) {
       const [before, after] = [catalogue.mustFind(from), catalogue.mustFind(to)]
-      return { changed: changesBetween(before, after), commits: await commitsBetween(before.release, after.release) }
+      return { changed: changesBetween(before, after), commits: await commitsBetween(before.release, after.release, inherited) }
     },
 
     /**
@@ -150,7 +152,7 @@ export async function openReleases ({
      */
     list: (query = {}) => catalogue.page(query, clusterUse()),
 
-    /** @param {string} id @returns {import('./environment.js').Variables} the variables of its workers, which override those of the master */
+    /** @param {string} id @returns {import('./environment.js').Variables} the variables of its workers, which override those that they inherit */
     environment: (id) => catalogue.find(id)?.values ?? latest.values,
 
     /** @param {string} id the one that a master has begun with, which may never have served before another one was deployed */
@@ -188,7 +190,7 @@ export async function openReleases ({
   /** @param {string} [path] @returns {Promise<LaunchSpec>} @throws {DeckError} path-refused, invalid-config, entry-not-found */
   async function readSpec (path) {
     const folder = path === undefined ? undefined : await folderBelow(path, config.releases.root)
-    return await readLaunchSpec(await reloadConfig(() => reload(folder)), key)
+    return await readLaunchSpec(await reloadConfig(() => reload(folder)), key, inherited)
   }
 
   /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
@@ -277,10 +279,11 @@ export async function openReleases ({
   }
 }
 
-/** Asks the folder of the newer release first, as its repository has more likely both. @param {Release} before @param {Release} after */
-async function commitsBetween (before, after) {
+/** Asks the folder of the newer release first, as its repository has more likely both. @param {Release} before @param {Release} after @param {Record<string, string | undefined>} env */
+async function commitsBetween (before, after, env) {
   const [from, to] = [before.git?.commit, after.git?.commit]
   if (!from || !to || from === to) return null
   const folders = [after, before].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt)).map(({ source, path }) => source ?? path)
-  return await readCommits(folders[0], { from, to, limit: SHOWN_COMMITS }) ?? await readCommits(folders[1], { from, to, limit: SHOWN_COMMITS })
+  const which = { from, to, limit: SHOWN_COMMITS }
+  return await readCommits(folders[0], which, { env }) ?? await readCommits(folders[1], which, { env })
 }

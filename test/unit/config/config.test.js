@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
 import { configFromOptions, loadConfig } from '../../../server/config/config.js'
+import { readConfigFile } from '../../../server/config/file.js'
 import { OPTIONS } from '../../../server/config/options.js'
 
 /**
@@ -278,6 +279,30 @@ for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?
 
 test('variables of workers, of the commands and of others are no mistake', async (t) => {
   await workingFolder(t).load({}, { CLUSTERDECK_SLOT: '1', CLUSTERDECK_RELEASE: 'r1', CLUSTERDECK_TOKEN: 'x', CLUSTERDECK_TOKEN_FILE: 'x', CLUSTERDECK_URL: 'x', CLUSTERDECK_SOMETHING_ELSE: '1' })
+})
+
+test('a config file of another shell runs in a process with its variables and in its folder, and what it does there stays there', async (t) => {
+  const { cwd } = workingFolder(t, {
+    'word.txt': 'word',
+    'tells.mjs': 'import { readFileSync } from "node:fs"\nprocess.env.SET = "by-the-file"\nexport default { name: [process.env.HERE, process.env.SET, process.env.HOME ?? "none", readFileSync("word.txt")].join("-"), args: process.argv.slice(3) }',
+    'throws.mjs': 'throw new Error("no database\\nat line 2")',
+    'gives.mjs': 'export default { name: () => {} }',
+    'ends.mjs': 'process.exit(0)',
+    'broken.json': '{'
+  })
+  const load = (/** @type {string} */ config) => loadConfig({ flags: { entry: 'app.js', config }, env: { PATH: process.env.PATH, HERE: 'here' }, cwd, isApart: true })
+  assert.equal((await load('tells.mjs')).name, 'here-by-the-file-none-word')
+  assert.equal(process.env.SET, undefined)
+  for (const [file, reason] of [['throws.mjs', 'no database$'], ['gives.mjs', '.*could not be cloned'], ['ends.mjs', 'it ended the process$'], ['broken.json', 'no JSON']]) {
+    await assert.rejects(load(file), { code: 'invalid-config', message: new RegExp(`${file}: expected a config file that loads, received: ${reason}`) })
+  }
+})
+
+test('a config file of another shell that never finishes is given up, also where it never lets go', async (t) => {
+  const { cwd } = workingFolder(t, { 'waits.mjs': 'await new Promise((resolve) => setTimeout(resolve, 60_000))', 'loops.mjs': 'for (;;);' })
+  for (const file of ['waits.mjs', 'loops.mjs']) {
+    await assert.rejects(readConfigFile(file, cwd, { apartWith: {}, patienceMs: 300 }), { code: 'invalid-config', message: /received: nothing within 300 ms$/ })
+  }
 })
 
 test('a config file that does not load says why, without a stack', async (t) => {
