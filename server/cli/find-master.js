@@ -1,18 +1,14 @@
-import { closeSync, constants, existsSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pickApp } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { didYouMean } from '../config/nearest.js'
-import { DeckError, errorCode } from '../errors.js'
-import { fallbackFolders } from '../system/fallback-folder.js'
+import { DeckError } from '../errors.js'
 import { isAlive } from '../system/process-identity.js'
 import { runningDecks } from '../system/running-decks.js'
-import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
 import { asNamed, pinPath } from '../system/working-folder.js'
+import { readAnnounced, readToken } from './announced.js'
+import { appsOfHost, isOpen, notRunning } from './host.js'
 import { givenToken } from './token.js'
-import { userId } from './user.js'
-
-const ROOT = 0
 
 /**
  * @typedef {object} Master
@@ -21,9 +17,11 @@ const ROOT = 0
  * @property {string | null} fingerprint of its certificate, where the data folder has it
  * @property {import('../system/recipient.js').Recipient | null} recipient the processes that may get the token; null: any, as the user has named the address
  * @property {string} dataDir
+ * @property {{ name: string, hostUrl: string } | null} app which app of a host it is; null: it is no app of a host, or the user has named the address
  * @property {string} [member] the member of its fleet that is meant instead
  *
- * @typedef {{ folder: string, isNamed: boolean }} Place of a data folder; `isNamed`: the user has named it; else it just lies in the working folder
+ * @typedef {import('./announced.js').Place} Place
+ * @typedef {Omit<import('./announced.js').Announced, 'host' | 'folder'> & Pick<Master, 'app'> & { tokenFolders: string[] }} Running
  */
 
 /**
@@ -31,26 +29,33 @@ const ROOT = 0
  * @param {{ url?: string, token?: string, tokenFile?: string, dataDir?: string, app?: string, name?: string }} options
  * @param {{ env: Record<string, string | undefined>, cwd: string }} process
  * @returns {Promise<Master>}
- * @throws {DeckError} no-master, unauthenticated, usage, invalid-config, runtime-dir-unusable
+ * @throws {DeckError} no-master, app-not-running, unauthenticated, usage, invalid-config, runtime-dir-unusable
  */
 export async function findMaster (options, { env, cwd }) {
-  const byName = findByName(options, env)
+  const byName = await findByName(options, env)
   const place = byName === null ? await findDataDir(options, env, cwd) : { folder: byName, isNamed: true }
   const dataDir = place.folder
   const named = byName === null ? checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined)) : null
   const running = readRunning(place, env)
   const url = named ?? running?.url
-  if (url === undefined) {
-    throw new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
-  }
+  if (url === undefined) throw await whyNone(dataDir, env)
   // The token of this folder is for its own master, so it is sent to no other address.
   const own = named === null || named === running?.url ? running : null
-  const token = givenToken(options, { env, cwd }) ?? (own ? readToken([dataDir, own.folder]) : undefined)
+  const token = givenToken(options, { env, cwd }) ?? (own ? readToken(own.tokenFolders) : undefined)
   if (token === undefined) {
     const ways = 'or --token-file, CLUSTERDECK_TOKEN, CLUSTERDECK_TOKEN_FILE'
     throw new DeckError('unauthenticated', `--token: expected the token of the master at ${named} (${ways}), received none`)
   }
-  return { url, token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir }
+  return { url, token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir, app: own?.app ?? null }
+}
+
+/** @param {string} dataDir @param {Record<string, string | undefined>} env @returns {Promise<DeckError>} */
+async function whyNone (dataDir, env) {
+  // A host that does not answer is another matter.
+  const apps = await appsOfHost(env).catch(() => [])
+  const app = apps.find((each) => each.dataDir === dataDir)
+  if (app && !isOpen(app)) return notRunning(app)
+  return new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
 }
 
 /**
@@ -59,7 +64,7 @@ export async function findMaster (options, { env, cwd }) {
  */
 export function findRunning (dataDir, env) {
   try {
-    const [master] = readRunning({ folder: dataDir, isNamed: true }, env)?.recipient.processes ?? []
+    const [master] = readAnnounced({ folder: dataDir, isNamed: true }, env)?.recipient.processes ?? []
     return master && isAlive(master) ? master.pid : null
   } catch {
     // EACCES: another user's.
@@ -70,9 +75,9 @@ export function findRunning (dataDir, env) {
 /**
  * Finds a deck of this user by its name, in whatever folder it is.
  * @param {{ name?: string, url?: string, dataDir?: string, app?: string }} options @param {Record<string, string | undefined>} env
- * @returns {string | null} its data folder; null: no name is given
+ * @returns {Promise<string | null>} its data folder; null: no name is given
  */
-function findByName (options, env) {
+async function findByName (options, env) {
   for (const [flag, value] of [['--data-dir', options.dataDir], ['--app', options.app], ['--url', options.url]]) {
     if (options.name !== undefined && value !== undefined) throw new DeckError('usage', `--name: expected without ${flag}, received both`)
   }
@@ -80,16 +85,22 @@ function findByName (options, env) {
   const name = options.name ?? (isPlaced ? undefined : env.CLUSTERDECK_NAME || undefined)
   if (name === undefined) return null
   const decks = runningDecks(env)
-  const [deck, ...others] = decks.filter((each) => each.name === name)
-  if (others.length > 0) {
-    const folders = [deck, ...others].map(({ dataDir }) => dataDir).join(', ')
-    const received = `${JSON.stringify(name)}, which ${others.length + 1} decks have; choose one by --data-dir: ${folders}`
+  const [deck, ...same] = decks.filter((each) => each.name === name)
+  if (same.length > 0) {
+    const folders = [deck, ...same].map(({ dataDir }) => dataDir).join(', ')
+    const received = `${JSON.stringify(name)}, which ${same.length + 1} decks have; choose one by --data-dir: ${folders}`
     throw new DeckError('usage', `--name: expected the name of one deck, received ${received}`)
   }
   if (deck) return deck.dataDir
-  const known = [...new Set(decks.map((each) => each.name))]
-  const running = known.length === 0 ? 'none runs' : `running: ${known.join(', ')}`
-  throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, known)}; ${running}`)
+  const apps = await appsOfHost(env)
+  const app = apps.find((each) => each.name === name)
+  // One that runs is not in the list where others could write that.
+  if (app && isOpen(app) && app.dataDir !== null) return app.dataDir
+  if (app) throw notRunning(app)
+  const running = new Set(decks.map((each) => each.name))
+  const others = apps.map((each) => each.name).filter((each) => !running.has(each))
+  const known = [running.size === 0 ? 'none runs' : `running: ${[...running].join(', ')}`, ...(others.length === 0 ? [] : [`not running: ${others.join(', ')}`])]
+  throw new DeckError('no-master', `no deck of this user is called ${JSON.stringify(name)}${didYouMean(name, [...running, ...others])}; ${known.join('; ')}`)
 }
 
 /**
@@ -141,84 +152,19 @@ function dataDirBehindLink (cwd, env) {
 }
 
 /**
- * Reads master.json. A master that cannot write to the folder has it in another one, and this one may name a dead master.
+ * An app of a host is reached at its host, by what the folder of the host says of address, processes and token. What the
+ * folder of the app says may have come with its code, as out of a repository: it only tells which host, of the same user.
  * @param {Place} place @param {Record<string, string | undefined>} env
+ * @returns {Running | null}
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
-function readRunning ({ folder, isNamed }, env) {
-  checkFolder(folder, isNamed)
-  const masters = [folder, ...fallbackFolders(folder, env).filter(isOwnFolder)].map(readMaster).filter((master) => master !== null)
-  return masters.find(({ recipient: { processes: [master] } }) => isAlive(master)) ?? masters[0] ?? null
-}
-
-/**
- * Distrusts a folder that others could have planted, as a start does. A folder that the user has named may belong to
- * another user: his token then goes to his processes alone.
- * @param {string} folder @param {boolean} isNamed
- * @throws {DeckError} data-dir-unusable, unauthenticated
- */
-function checkFolder (folder, isNamed) {
-  try {
-    const found = statSync(folder, { throwIfNoEntry: false })
-    const reason = found ? whyFolderDistrusted(folder, SECRETS, isNamed ? { owner: found.uid } : {}) : null
-    if (reason !== null) {
-      const hint = isNamed ? '' : '; --data-dir names the folder of another deck'
-      throw new DeckError('data-dir-unusable', `dataDir: expected a folder that only its user can write, but ${reason}${hint}`)
-    }
-  } catch (error) {
-    if (errorCode(error) === 'EACCES') throw new DeckError('unauthenticated', `${folder}: belongs to another user`, { cause: error })
-    if (error instanceof DeckError) throw error
-    // ENOTDIR: none runs here.
-  }
-}
-
-/** Anybody can make a folder of that name first. @param {string} folder */
-function isOwnFolder (folder) {
-  try {
-    return whyFolderDistrusted(folder, SECRETS) === null
-  } catch {
-    // ENOENT: the usual case.
-    return false
-  }
-}
-
-/** @param {string} folder @returns {Pick<Master, 'url' | 'fingerprint'> & { recipient: import('../system/recipient.js').Recipient, folder: string } | null} */
-function readMaster (folder) {
-  try {
-    const written = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
-    const { adminUrl, fingerprint = null, pid, startTime = null, keeper = null, pidNamespace = null } = written
-    const processes = [{ pid: Number(pid), startTime }, ...(keeper === null ? [] : [{ pid: Number(keeper.pid), startTime: keeper.startTime }])]
-    return { url: new URL(adminUrl).origin, fingerprint, recipient: { owner: statSync(folder).uid, processes, pidNamespace }, folder }
-  } catch {
-    // ENOENT: none runs here. Unreadable content counts as none.
-    return null
-  }
-}
-
-/** @param {string[]} folders the first one with a token counts */
-function readToken (folders) {
-  const files = folders.map((folder) => path.join(folder, 'admin.token'))
-  const file = files.find((each) => existsSync(each)) ?? files[0]
-  try {
-    return readOwn(file)
-  } catch (error) {
-    const received = `${errorCode(error)}; give it by --token-file or CLUSTERDECK_TOKEN`
-    throw new DeckError('unauthenticated', `${file}: expected the admin token, received ${received}`, { cause: error })
-  }
-}
-
-/** In the folder of another user, the file may be a link to a secret that is not his. @param {string} file @returns {string} */
-function readOwn (file) {
-  const { uid } = statSync(path.dirname(file))
-  if (uid === userId() || uid === ROOT) return readFileSync(file, 'utf8').trim()
-  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    const found = fstatSync(descriptor)
-    if (found.uid !== uid || !found.isFile()) throw Object.assign(new Error('not his'), { code: 'what is not a file of the owner of its folder' })
-    return readFileSync(descriptor, 'utf8').trim()
-  } finally {
-    closeSync(descriptor)
-  }
+function readRunning (place, env) {
+  const announced = readAnnounced(place, env)
+  if (announced === null || announced.host === null) return announced && { ...announced, tokenFolders: [place.folder, announced.folder], app: null }
+  const { folder, path: below } = announced.host
+  const host = readAnnounced({ folder, isNamed: true }, env)
+  if (host === null || host.recipient.owner !== announced.recipient.owner) return null
+  return { ...host, url: `${host.url}${below}`, tokenFolders: [folder, host.folder], app: { name: path.basename(below), hostUrl: host.url } }
 }
 
 /** @param {string | undefined} url @returns {string | null} */

@@ -39,7 +39,7 @@ const ORIGINS = new WeakMap()
 /** Variables that are no options: workers and hooks get them, or commands that talk to a running master read them. */
 const OTHER_ENV = [
   'SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
-  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'RUNTIME_DIR'
+  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'RUNTIME_DIR', 'HOST_DIR'
 ].map((name) => ENV_PREFIX + name)
 
 /**

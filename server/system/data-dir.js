@@ -11,8 +11,8 @@ import { SECRETS, whyFolderDistrusted, whyPathDistrusted } from './trust.js'
 /** @typedef {ReturnType<typeof openDataDir>} DataDir */
 /** @typedef {import('./process-identity.js').ProcessIdentity} ProcessIdentity */
 /**
- * What a master says of itself; `fingerprint`: of its certificate.
- * @typedef {ProcessIdentity & { keeper: ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string, startedAt: string }} Announcement
+ * What a master says of itself; `fingerprint`: of its certificate; `host`: the folder of the host that the app is in, which has the token.
+ * @typedef {ProcessIdentity & { keeper: ProcessIdentity | null, pidNamespace: string | null, adminUrl: string, fingerprint?: string, startedAt: string, host?: string }} Announcement
  */
 
 /** What else is in a folder of this name is nothing that anybody wants in a repository either. */

@@ -7,6 +7,8 @@ const folders = []
 
 // The decks of a test are in no list of this user's, nor are this user's own in theirs; what a test starts inherits that.
 process.env.CLUSTERDECK_RUNTIME_DIR = path.join(tempFolder(), 'running')
+// Nor does a test meet this user's own host.
+process.env.CLUSTERDECK_HOST_DIR = path.join(tempFolder(), 'host')
 
 // At the very end, when everything that writes to them is gone.
 process.once('exit', () => {

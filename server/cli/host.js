@@ -1,0 +1,81 @@
+import { DeckError } from '../errors.js'
+import { hostFolder } from '../system/host-folder.js'
+import { isAlive } from '../system/process-identity.js'
+import { readAnnounced, readToken } from './announced.js'
+import { createApiClient } from './api-client.js'
+import { ANSWER_WITHIN_MS } from './reachable.js'
+
+/**
+ * An app of the host, as its API tells of it.
+ * @typedef {object} AppView
+ * @property {string} name
+ * @property {'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed'} state
+ * @property {string | null} reason why it is in that state
+ * @property {string | null} entry
+ * @property {string} cwd
+ * @property {string | null} configFile
+ * @property {string | null} dataDir
+ * @property {string} path of its pages, below the address of the host
+ * @property {string | null} startedAt ISO 8601
+ * @property {{ tone: string, text: string, hint: string } | null} health
+ * @property {{ ready: number, desired: number } | null} workers
+ * @property {number | null} cpu percent of a core
+ * @property {number | null} memoryBytes
+ * @property {number | null} requestsPerSecond
+ * @property {number | null} p99Ms
+ * @property {number | null} restarts
+ * @property {number | null} openCrashes
+ * @property {string | null} release
+ * @property {{ state: string, release: string | null, finishedAt: string | null } | null} lastDeploy
+ * @property {string[]} addresses
+ *
+ * @typedef {Record<string, string | undefined>} Env
+ */
+
+/**
+ * Finds the host of this user, and its token.
+ * @param {Env} env
+ * @returns {import('./find-master.js').Master | null} null: none runs
+ * @throws {DeckError} data-dir-unusable, unauthenticated
+ */
+export function findHost (env) {
+  const folder = hostFolder(env)
+  const announced = readAnnounced({ folder, isNamed: Boolean(env.CLUSTERDECK_HOST_DIR) }, env)
+  if (announced === null || !announced.recipient.processes.some(isAlive)) return null
+  const { url, fingerprint, recipient } = announced
+  return { url, token: readToken([folder, announced.folder]), fingerprint, recipient, dataDir: folder, app: null }
+}
+
+/**
+ * @param {import('./find-master.js').Master} host @param {{ env: Env, timeoutMs?: number, signal?: AbortSignal }} how
+ * @returns {import('./api-client.js').ApiClient}
+ */
+export function callHost (host, { env, timeoutMs = ANSWER_WITHIN_MS, signal }) {
+  const findAgain = async () => {
+    const found = findHost(env)
+    if (found) return found
+    throw new DeckError('no-master', `the host of ${host.dataDir} has ended`)
+  }
+  return createApiClient(host, { timeoutMs, signal, findAgain })
+}
+
+/**
+ * @param {Env} env
+ * @returns {Promise<AppView[]>} by name; none where no host runs
+ * @throws {DeckError} data-dir-unusable, unauthenticated, no-master, timed-out: it does not answer
+ */
+export async function appsOfHost (env) {
+  const host = findHost(env)
+  return host === null ? [] : (await callHost(host, { env }).get('/apps')).items
+}
+
+/** @param {Pick<AppView, 'state'>} app @returns {boolean} whether it has pages, and calls of its own */
+export function isOpen ({ state }) {
+  return ['starting', 'running', 'stopping'].includes(state)
+}
+
+/** @param {Pick<AppView, 'name' | 'state' | 'reason'>} app */
+export function notRunning ({ name, state, reason }) {
+  const text = `${name} ${state === 'failed' ? 'has' : 'is'} ${state}`
+  return new DeckError('app-not-running', `${reason === null ? text : `${text}: ${reason}`} (clusterdeck start ${name})`)
+}

@@ -1,0 +1,182 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import { json } from 'node:stream/consumers'
+import path from 'node:path'
+import { didYouMean } from '../../server/config/nearest.js'
+import { registerDeck, withdrawDeck } from '../../server/system/running-decks.js'
+import { startAdmin, TOKEN } from './admin.js'
+import { runCliHere } from './cli-here.js'
+import { tempFolder } from './folder.js'
+
+/** @typedef {Awaited<ReturnType<typeof startFakeHost>>} FakeHost */
+/** @typedef {import('../../server/cli/host.js').AppView} AppView */
+/** @typedef {{ view: AppView, admin: import('./admin.js').Admin | null }} App `admin`: null unless it runs */
+/** @typedef {(view: AppView) => Partial<AppView> | undefined} Starting what becomes of an app that is started; without it, it runs */
+
+/** Which states have no pages. */
+const CLOSED = ['waiting', 'stopped', 'failed']
+
+/**
+ * A host without processes, which answers as a host does. Behind each app that runs is a real admin port over a deck without processes.
+ * @param {import('node:test').TestContext} t
+ * @param {Record<string, Partial<AppView>>} [apps] by name, which run unless they say otherwise
+ */
+export async function startFakeHost (t, apps = {}) {
+  const folder = tempFolder()
+  const env = { CLUSTERDECK_HOST_DIR: folder, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running') }
+  /** @type {Map<string, App>} */
+  const known = new Map()
+  /** @type {any[]} the orders that have come, oldest first */
+  const orders = []
+  /** @type {string[]} what has changed something, oldest first */
+  const calls = []
+  /** @type {Map<string, Starting>} by name */
+  const startings = new Map()
+  const server = http.createServer(answer)
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
+  t.after(close)
+  const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`
+  announce(folder, { adminUrl: url })
+  writeFileSync(path.join(folder, 'admin.token'), TOKEN, { mode: 0o600 })
+  for (const [name, fields] of Object.entries(apps)) await addApp(name, fields)
+
+  return {
+    url,
+    folder,
+    env,
+    orders,
+    calls,
+    close,
+    /** @param {string} name */
+    view: (name) => known.get(name)?.view,
+    /** @param {string} name */
+    deck: (name) => /** @type {import('./admin.js').Admin} */ (known.get(name)?.admin).deck,
+    /** @param {string} name @param {Starting} starting */
+    whenStarted: (name, starting) => startings.set(name, starting),
+    /** @param {string} name @param {Partial<AppView>} fields */
+    change,
+    /** @param {string} line words, separated by blanks @param {{ cwd?: string, env?: Record<string, string | undefined> }} [place] */
+    cli: (line, place = {}) => runCliHere(line.split(' ').filter(Boolean), { cwd: place.cwd ?? tempFolder(), env: { ...env, ...place.env } })
+  }
+
+  function close () {
+    server.close()
+    server.closeAllConnections()
+    rmSync(path.join(folder, 'master.json'), { force: true })
+  }
+
+  /** @param {string} name @param {Partial<AppView>} fields */
+  async function addApp (name, fields) {
+    const cwd = fields.cwd ?? tempFolder()
+    const dataDir = path.join(cwd, '.clusterdeck')
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    const view = { name, state: /** @type {const} */ ('starting'), reason: null, entry: path.join(cwd, 'app.js'), cwd, configFile: null, dataDir, path: `/apps/${name}`, startedAt: null, health: null, workers: null, cpu: null, memoryBytes: null, requestsPerSecond: null, p99Ms: null, restarts: null, openCrashes: null, release: null, lastDeploy: null, addresses: [] }
+    known.set(name, { view, admin: null })
+    await change(name, { state: 'running', ...fields })
+  }
+
+  /** @param {string} name @param {Partial<AppView>} fields */
+  async function change (name, fields) {
+    const app = /** @type {App} */ (known.get(name))
+    Object.assign(app.view, fields)
+    const { view } = app
+    const dataDir = String(view.dataDir)
+    if (CLOSED.includes(view.state)) {
+      app.admin = null
+      Object.assign(view, { startedAt: null, health: null, workers: null, addresses: [] })
+      rmSync(path.join(dataDir, 'master.json'), { force: true })
+      withdrawDeck({ dataDir, master: { pid: process.pid, startTime: null } }, env)
+      return
+    }
+    app.admin ??= await startAdmin(t)
+    Object.assign(view, { startedAt: '2026-01-01T00:00:00.000Z', health: { tone: 'ok', text: 'All 2 workers are ready', hint: '' }, workers: { ready: 2, desired: 2 }, cpu: 1.5, memoryBytes: 64 * 1024 * 1024, requestsPerSecond: 12, p99Ms: 8, restarts: 0, openCrashes: 0, release: 'r1', addresses: ['http://localhost:3000'] }, fields)
+    const adminUrl = `${url}${view.path}`
+    announce(dataDir, { adminUrl, host: folder })
+    registerDeck({ name, entry: String(view.entry), cwd: view.cwd, dataDir, configFile: null, adminUrl, fingerprint: null, version: '0.1.0', startedAt: String(view.startedAt), master: { pid: process.pid, startTime: null }, keeper: null }, env)
+  }
+
+  /** @param {http.IncomingMessage} req @param {http.ServerResponse} res */
+  async function answer (req, res) {
+    const { pathname, search } = new URL(String(req.url), 'http://host')
+    if (pathname === '/healthz') return res.end()
+    // As the rewrite of a host has it.
+    const [, name, rest] = /^(?:\/apps\/([^/]+))(\/.*)$/.exec(pathname.replace(/^\/api\/v1(\/apps\/[^/]+)\/(?!(?:start|stop)$)/, '$1/api/v1/')) ?? []
+    if (name !== undefined) return passOn(name, `${rest}${search}`, req, res)
+    if (req.headers.authorization !== `Bearer ${TOKEN}`) return refuse(res, 401, 'unauthenticated', 'Send the token')
+    if (req.method !== 'GET') calls.push(`${req.method} ${pathname}${search}`)
+    const [, called, action] = /^\/api\/v1\/apps\/([^/]+)(?:\/(start|stop))?$/.exec(pathname) ?? []
+    const app = known.get(called)
+    if (called !== undefined && !app) return refuse(res, 404, 'not-found', `no app is called ${JSON.stringify(called)}${didYouMean(called, known.keys())}`)
+    if (req.method === 'GET' && pathname === '/api/v1/apps') return say(res, 200, { items: [...known.values()].map(({ view }) => view).sort((one, other) => one.name < other.name ? -1 : 1) })
+    if (req.method === 'GET' && pathname === '/api/v1/host') return say(res, 200, { pid: process.pid, keeperPid: null, version: '0.1.0', nodeVersion: process.version, startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size })
+    if (req.method === 'POST' && pathname === '/api/v1/apps') return await takeOrder(await json(req), res)
+    if (req.method === 'POST' && pathname === '/api/v1/host/stop') {
+      say(res, 202, {})
+      return close()
+    }
+    if (!app) return refuse(res, 404, 'not-found', `no ${pathname}`)
+    if (req.method === 'DELETE') {
+      await change(called, { state: 'stopped' })
+      known.delete(called)
+      return say(res, 202, app.view)
+    }
+    if (action === 'start') return await startApp(called, res)
+    if (action === 'stop') {
+      const isNew = !['stopped', 'failed'].includes(app.view.state)
+      if (isNew) await change(called, { state: 'stopped', reason: null })
+      return say(res, isNew ? 202 : 200, app.view)
+    }
+    say(res, 200, app.view)
+  }
+
+  /** @param {any} order @param {http.ServerResponse} res */
+  async function takeOrder (order, res) {
+    orders.push(order)
+    const name = order.name ?? order.app ?? path.basename(order.cwd)
+    if (known.has(name)) {
+      if (known.get(name)?.view.cwd !== order.cwd) return refuse(res, 409, 'name-taken', `name: expected a name that no app of this host has, received ${JSON.stringify(name)}`)
+      return await startApp(name, res)
+    }
+    const view = { name, cwd: order.cwd, entry: order.flags.entry ?? null }
+    await addApp(name, { ...view, state: 'stopped', ...startings.get(name)?.(/** @type {any} */ (view)) ?? { state: 'running' } })
+    say(res, 201, known.get(name)?.view)
+  }
+
+  /** @param {string} name @param {http.ServerResponse} res */
+  async function startApp (name, res) {
+    const app = /** @type {App} */ (known.get(name))
+    if (!CLOSED.includes(app.view.state)) return say(res, 200, app.view)
+    await change(name, { reason: null, ...startings.get(name)?.(app.view) ?? { state: 'running' } })
+    say(res, 202, app.view)
+  }
+
+  /** @param {string} name @param {string} where @param {http.IncomingMessage} req @param {http.ServerResponse} res */
+  function passOn (name, where, req, res) {
+    const app = known.get(name)
+    if (!app) return refuse(res, 404, 'not-found', `no app is called ${JSON.stringify(name)}`)
+    if (app.admin === null) return refuse(res, 409, 'app-not-running', `${name} is ${app.view.state}: POST /api/v1/apps/${name}/start starts it`)
+    const { port } = app.admin
+    const sent = http.request({ port, host: '127.0.0.1', path: where, method: req.method, headers: { ...req.headers, host: `127.0.0.1:${port}` } }, (response) => {
+      res.writeHead(Number(response.statusCode), response.headers)
+      response.pipe(res)
+    })
+    sent.on('error', () => res.destroy())
+    req.pipe(sent)
+    res.on('close', () => sent.destroy())
+  }
+}
+
+/** @param {string} folder @param {object} fields */
+function announce (folder, fields) {
+  writeFileSync(path.join(folder, 'master.json'), JSON.stringify({ pid: process.pid, startTime: null, keeper: null, startedAt: '2026-01-01T00:00:00.000Z', ...fields }), { mode: 0o600 })
+}
+
+/** @param {http.ServerResponse} res @param {number} status @param {unknown} body */
+function say (res, status, body) {
+  res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+}
+
+/** @param {http.ServerResponse} res @param {number} status @param {string} code @param {string} detail */
+function refuse (res, status, code, detail) {
+  res.writeHead(status, { 'content-type': 'application/problem+json' }).end(JSON.stringify({ status, code, detail }))
+}
