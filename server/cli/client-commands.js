@@ -1,19 +1,19 @@
-import { once } from 'node:events'
 import { appsOf } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
-import { DeckError } from '../errors.js'
-import { createApiClient } from './api-client.js'
+import { TAKES_APPS } from './app-arguments.js'
+import { runForApps } from './app-command.js'
 import * as commands from './commands.js'
 import { configCommand } from './config.js'
+import { createContext } from './context.js'
 import { crashesCommand } from './crashes.js'
+import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
-import { timeoutOf } from './duration.js'
-import { findMaster } from './find-master.js'
 import { fleetCommand } from './fleet.js'
 import { historyCommand } from './history.js'
-import { logsCommand } from './logs.js'
+import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.js'
+import { logsCommand, printLogsOfAll } from './logs.js'
+import { runningDeckAt } from '../system/running-decks.js'
 import { addMemberOption, explainUnreadableAnswer, memberOf } from './member.js'
-import { checkAnswers } from './reachable.js'
 import { releasesCommand } from './releases.js'
 import { rolloutCommand, steerCommand } from './rollouts.js'
 import { sendCommand } from './send.js'
@@ -28,28 +28,33 @@ import { webhooksCommand } from './webhooks.js'
  * Commander hands over a text for each argument, or a list for the last one.
  * @typedef {(context: commands.Context, ...args: any[]) => Promise<void>} Run
  *
- * @typedef {object} How what is special about a command
+ * @typedef {Partial<Omit<import('./app-command.js').AppCommand, 'name' | 'run'>> & OwnHow} How what is special about a command
+ *
+ * @typedef {object} OwnHow
  * @property {string} [onlyHere] why it cannot be meant for another member of the fleet
- * @property {(options: Options, ...args: any[]) => Promise<Options | null>} [prepare] replaces the options; null: nothing is left to do
+ * @property {(options: Options) => Promise<Options | null>} [prepare] replaces the options where no app is named; null: nothing is left to do
  */
 
-/** Adds the commands that talk to a running master. @param {DeckCommand} program @param {Terminal} terminal */
-export function addClientCommands (program, terminal) {
-  addCommand('status', 'print the state of the cluster and its workers, or of each of several apps', commands.statusCommand, {
-    prepare: (options) => statusOfAll(options, terminal)
+/**
+ * Adds the commands that talk to a running master.
+ * @param {DeckCommand} program @param {Terminal} terminal @param {{ exitCode: number }} outcome
+ */
+export function addClientCommands (program, terminal, outcome) {
+  addCommand('status [app...]', 'print the state of an app and its workers, or a line for each of several', commands.statusCommand, {
+    prepare: (options) => statusOfAll(options, terminal),
+    textOfAll: statusesText
   })
     .option('--watch', 'refresh every second until Ctrl-C; print one line per change when piped')
     .example('of the app of this folder, each second', 'clusterdeck status --watch')
     .example('of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck')
-    .example('of a deck in another folder', 'clusterdeck status -n shop')
-  addCommand('restart [app]', 'restart all workers; each new one is ready before its old one drains', rolloutCommand('restart'), {
-    prepare: async (options, app) => ofApp(options, app)
-  })
+    .example('of apps of this user, in any folder', 'clusterdeck status shop mail')
+  addCommand('restart [app...]', 'restart all workers; each new one is ready before its old one drains', rolloutCommand('restart'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')
-    .example('restart all workers, and wait for the end', 'clusterdeck restart --wait')
-    .example('say why', 'clusterdeck restart --note "new certificates"')
-  addCommand('deploy', 'deploy the code on disk, slot by slot', rolloutCommand('deploy'))
+    .example('the app of this folder, and wait for the end', 'clusterdeck restart --wait')
+    .example('two apps, and say why', 'clusterdeck restart shop mail --note "new certificates"')
+    .example('all apps of the host', 'clusterdeck restart --all')
+  addCommand('deploy [app...]', 'deploy the code on disk, slot by slot', rolloutCommand('deploy'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'what is new, for the history')
     .option('--path <folder>', 'deploy this folder, below releases.root')
@@ -62,11 +67,12 @@ export function addClientCommands (program, terminal) {
     .example('deploy the code on disk, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"')
     .example('compare one new worker for two minutes first', 'clusterdeck deploy --wait --canary 1 --canary-time 2m')
     .example('replace half of the workers at a time, and hold after a failure', 'clusterdeck deploy --surge 50% --on-failure hold')
-  addCommand('rollback [release]', 'roll back to the previous release, or to another one', rolloutCommand('rollback'))
+  addCommand('rollback [app...]', 'roll back to the previous release, or to another one', rolloutCommand('rollback'))
+    .usage('[options] [app...] [release]')
     .option('--wait', 'wait for the end; fail if the rollback fails')
     .option('--note <text>', 'why, for the history')
     .example('to the previous release', 'clusterdeck rollback --wait')
-    .example('to another one that "clusterdeck releases" lists', 'clusterdeck rollback r12 --wait')
+    .example('to another one that "clusterdeck releases shop" lists', 'clusterdeck rollback shop r12 --wait')
   addSteeringCommand('pause', 'pause the running rollout')
     .example('pause the rollout', 'clusterdeck pause')
     .example('and follow it, until somebody resumes or aborts it', 'clusterdeck pause --wait')
@@ -100,13 +106,15 @@ export function addClientCommands (program, terminal) {
     .example('the decks on all machines, and their rollout', 'clusterdeck fleet')
     .example('deploy host by host, the first one alone', 'clusterdeck fleet deploy --canary web-1 --batch 25% --pause 60s --wait')
     .example('roll back what is done', 'clusterdeck fleet abort --wait')
-  addCommand('releases [id]', 'print the releases, or one of them', releasesCommand)
+  addCommand('releases [app...]', 'print the releases, or one of them', releasesCommand)
+    .usage('[options] [app...] [id]')
     .example('the releases that you can roll back to', 'clusterdeck releases')
     .example('what changed in one of them', 'clusterdeck releases r7')
-  addCommand('scale <n>', 'run this many workers', commands.scaleCommand)
+  addCommand('scale [app...]', 'run this many workers', commands.scaleCommand)
+    .usage('[options] [app...] <n>')
     .option('--wait', 'wait until they are ready')
     .example('eight workers', 'clusterdeck scale 8')
-    .example('two, once the others have drained', 'clusterdeck scale 2 --wait')
+    .example('two, once the others have drained', 'clusterdeck scale shop 2 --wait')
   addCommand('send <type> [json]', 'send a message to the app: to all ready workers, or to one', sendCommand)
     .option('--worker <id>', 'only to this worker')
     .example('to every ready worker', 'clusterdeck send reload')
@@ -133,7 +141,7 @@ export function addClientCommands (program, terminal) {
     .option('--note <text>', 'why, for the history')
     .example('to the version that was just installed', 'clusterdeck upgrade --wait')
     .example('to another node', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait')
-  addCommand('history', 'print events, newest first', historyCommand)
+  addCommand('history [app...]', 'print events, newest first', historyCommand)
     .option('--csv', 'print all that match as CSV')
     .option('--limit <n>', 'how many events, at most 1000 (default: 50; with --csv: all)')
     .option('--type <value>', 'only these types: worker.exited, worker.*, problems; separated by commas')
@@ -148,7 +156,7 @@ export function addClientCommands (program, terminal) {
     .example('which workers exited since yesterday', 'clusterdeck history --type worker.exited --since 24h')
     .example('what went wrong in slot 2', 'clusterdeck history --type problems --slot 2')
     .example('everything, for a spreadsheet', 'clusterdeck history --csv > history.csv')
-  addCommand('logs', 'print the last lines of the workers\' output', logsCommand)
+  addCommand('logs [app...]', 'print the last lines of the workers\' output', logsCommand, { textOfAll: printLogsOfAll })
     .option('-f, --follow', 'follow new output')
     .option('--timestamps', 'print when each line arrived')
     .option('--slot <n>', 'only this slot')
@@ -160,8 +168,9 @@ export function addClientCommands (program, terminal) {
     .option('--around <value>', 'the lines before and after this time')
     .example('follow the errors of all workers, with the time', 'clusterdeck logs --follow --timestamps --stream stderr')
     .example('lines about payments of the last two hours', 'clusterdeck logs --q payment --since 2h')
-    .example('for a script', 'clusterdeck logs --json | jq -r .text')
-  addCommand('crashes [id]', 'print the crash groups, or one of them', crashesCommand)
+    .example('of several apps, with the name of the app before each line', 'clusterdeck logs shop mail --follow')
+  addCommand('crashes [app...]', 'print the crash groups, or one of them', crashesCommand)
+    .usage('[options] [app...] [id]')
     .option('--state <open|resolved|muted>', 'only this state')
     .option('--q <words>', 'only with these words in message or stack')
     .option('--release <value>', 'only this release')
@@ -191,9 +200,31 @@ export function addClientCommands (program, terminal) {
     .example('all tokens', 'clusterdeck tokens')
     .example('create one for a script that deploys', 'clusterdeck tokens create ci --role operator --ttl 30d')
     .example('revoke one, and close its sessions', 'clusterdeck tokens revoke 3')
-  addCommand('stop', 'stop the master and its workers, and wait for their exit', commands.stopCommand, { onlyHere: 'a deck is stopped on its own machine' })
+  addCommand('stop [app...]', 'let an app finish its requests, stop it, and wait for its end', commands.stopCommand, {
+    onlyHere: 'a deck is stopped on its own machine',
+    onHost: stopApp
+  })
     .example('stop the app of this folder', 'clusterdeck stop')
+    .example('stop an app of the host: it stays stopped, also after a reboot', 'clusterdeck stop shop')
     .example('give its requests more time', 'clusterdeck stop --timeout 15m')
+  addCommand('describe [app...]', 'print all about an app of the host: state, place, workers, release, last deploy', refuseOutside, {
+    onlyHere: 'a host tells of its own apps',
+    onHost: describeApp,
+    isMeant: () => true
+  })
+    .example('an app of the host', 'clusterdeck describe shop')
+    .example('for a script', 'clusterdeck describe shop --json | jq -r .state')
+  addCommand('delete [app...]', 'stop an app of the host, and take it off the list; its data folder stays', refuseOutside, {
+    onlyHere: 'a host deletes its own apps',
+    onHost: deleteApp,
+    isMeant: () => true,
+    needsName: true,
+    confirm: confirmDelete
+  })
+    .option('--yes', 'do not ask')
+    .option('--purge', 'also remove its data folder: history, logs, releases')
+    .example('an app of the host', 'clusterdeck delete shop')
+    .example('without a question, and with its data folder', 'clusterdeck delete shop --yes --purge')
 
   /** @param {import('./rollouts.js').Steering} action @param {string} about */
   function addSteeringCommand (action, about) {
@@ -201,12 +232,14 @@ export function addClientCommands (program, terminal) {
   }
 
   /** @param {string} usage @param {string} about @param {Run} run @param {How} [how] */
-  function addCommand (usage, about, run, { onlyHere, prepare = async (options) => options } = {}) {
+  function addCommand (usage, about, run, { onlyHere, prepare = async (options) => options, ...how } = {}) {
     const command = program.command(usage)
       .description(about)
       .optionsGroup('Options:')
       .option('--json', 'print the result as JSON')
-      .optionsGroup('Which master:')
+    const takesApps = Object.hasOwn(TAKES_APPS, command.name())
+    if (takesApps) command.option('--all', how.isMeant ? 'all apps of the host' : 'all apps of the host that are not stopped')
+    command.optionsGroup('Which master:')
       .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
       .option('--app <name>', 'the app of the config file that it runs (env: CLUSTERDECK_APP)')
       .option('-n, --name <name>', 'its name in "clusterdeck ls", from any folder (env: CLUSTERDECK_NAME)')
@@ -218,10 +251,14 @@ export function addClientCommands (program, terminal) {
     return command.optionsGroup('Options:').action(async (...given) => {
       // Commander adds the options and the command itself to the arguments.
       const args = given.slice(0, -2)
-      const options = await prepare(command.opts(), ...args)
-      if (!options) return
       const member = memberOf(command, onlyHere)
-      await explainUnreadableAnswer(member, async () => run(await createContext({ ...options, member }, terminal), ...args))
+      await explainUnreadableAnswer(member, takesApps ? () => runAppCommand(args[0]) : async () => run(await createContext({ ...command.opts(), member }, terminal), ...args))
+
+      /** @param {string[]} words */
+      async function runAppCommand (words) {
+        const options = words.length === 0 && !command.opts().all ? await prepare(command.opts()) : command.opts()
+        if (options) outcome.exitCode = await runForApps({ name: command.name(), run, ...how }, { words, options: { ...options, member }, terminal })
+      }
     })
   }
 }
@@ -231,14 +268,6 @@ const FLEET_ABOUT = 'print the decks of the fleet; restart, deploy or rollback t
 
 /** Options that name one deck. @type {readonly ('app' | 'name' | 'dataDir' | 'url')[]} */
 const OF_ONE_DECK = ['app', 'name', 'dataDir', 'url']
-
-/** @param {Options} options @param {string | undefined} app @throws {DeckError} usage */
-function ofApp (options, app) {
-  if (app === undefined) return options
-  const other = OF_ONE_DECK.find((name) => options[name] !== undefined)
-  if (other) throw new DeckError('usage', `restart: expected either an app or --${other === 'dataDir' ? 'data-dir' : other}, received both`)
-  return { ...options, app }
-}
 
 /**
  * Prints one line per app where the config file has several and nobody has named one.
@@ -256,33 +285,15 @@ async function statusOfAll (options, terminal) {
   return null
 }
 
-/** A command that waits anyway also waits while a master is being replaced. @param {Options} options @param {Terminal['env']} env */
-function isPatient ({ wait, follow, watch, timeout }, env) {
-  return Boolean(wait || follow || watch || timeout || env.CLUSTERDECK_TIMEOUT)
-}
-
-/** @param {Options} options @param {Terminal} terminal @returns {Promise<commands.Context>} */
-async function createContext (options, { stdout, stderr, env, cwd }) {
-  const { timeoutMs } = timeoutOf(options, env)
-  const { member } = options
-  const master = { ...await findMaster(options, { env, cwd }), member }
-  if (!isPatient(options, env)) await checkAnswers(master, { env })
-  const findAgain = async () => ({ ...await findMaster({ ...options, dataDir: master.dataDir, name: undefined, app: undefined }, { env, cwd }), member })
-  return {
-    api: createApiClient(master, { timeoutMs, findAgain }),
-    master,
-    findAgain,
-    options,
-    cwd,
-    timeoutMs,
-    print: (text) => { stdout.write(`${text}\n`) },
-    async write (text) {
-      if (stdout.write(text) === false) await once(stdout, 'drain')
-    },
-    tell: (text) => { stderr.write(`${text}\n`) },
-    stdout,
-    isTerminal: Boolean(stdout.isTTY),
-    canDraw: Boolean(stdout.isTTY) && env.TERM !== 'dumb',
-    isInteractive: Boolean(stdout.isTTY && stderr.isTTY)
-  }
+/** @param {import('./each-app.js').Outcome[]} outcomes @param {{ env: Terminal['env'] }} tools */
+function statusesText (outcomes, { env }) {
+  const rows = outcomes.map(({ target: { name, dataDir, view }, result, error }) => ({
+    name,
+    dataDir,
+    adminUrl: runningDeckAt(dataDir ?? '', env)?.adminUrl ?? null,
+    answer: result === null ? null : { status: result, problem: null },
+    state: view?.state ?? 'not running',
+    reason: error === null ? null : view?.reason ?? null
+  }))
+  return decksTable(rows, { now: Date.now() })
 }

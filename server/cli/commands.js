@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process'
 import path from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
-import { timedOut } from './api-client.js'
 import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 import { isInOtherNamespace } from '../system/recipient.js'
 import { checkedId } from './id.js'
 import { jsonText, statusText } from './output.js'
+import { waitUntil } from './wait-until.js'
 import { watchStatus } from './watch.js'
 
 /** @typedef {import('./find-master.js').Master} Master */
@@ -17,7 +16,7 @@ import { watchStatus } from './watch.js'
 /**
  * The flags of all commands, as they were given.
  * @typedef {Partial<Record<Switch, true> & Record<TextOption, string>>} Options
- * @typedef {'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps'} Switch
+ * @typedef {'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge'} Switch
  * @typedef {'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'surge' | 'minReady' | 'canary' |
  *   'canaryTime' | 'onFailure' | 'push' | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only' | 'type' | 'limit' | 'worker' | 'kind' |
  *   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'state' |
@@ -26,14 +25,14 @@ import { watchStatus } from './watch.js'
 
 /**
  * What the commands have to work with.
- * @typedef {object} Context
- * @property {import('./api-client.js').ApiClient} api
- * @property {Master} master
- * @property {Options} options the command's own
- * @property {() => Promise<Master>} findAgain finds the master that has followed
- * @property {string} cwd the folder that paths are relative to
- * @property {number} timeoutMs
+ * @typedef {Tools & { api: import('./api-client.js').ApiClient, master: Master, options: Options, findAgain: () => Promise<Master>, cwd: string, timeoutMs: number }} Context
+ *   `options`: the command's own; `findAgain`: finds the master that has followed; `cwd`: the folder that paths are relative to
+ *
+ * What they say it with.
+ * @typedef {object} Tools
  * @property {(text: string) => void} print writes a result to stdout
+ * @property {(value: unknown, textOf: () => string) => void} answer writes a result to stdout, as JSON where that is asked for
+ * @property {((value: unknown) => void) | null} keep takes a result that is shown beside those of other apps; null: this is the only one
  * @property {(text: string) => Promise<void>} write writes a part of a result, no faster than stdout takes it
  * @property {(text: string) => void} tell writes progress to stderr
  * @property {NodeJS.WriteStream} stdout
@@ -42,17 +41,15 @@ import { watchStatus } from './watch.js'
  * @property {boolean} isInteractive somebody sits at the terminal
  */
 
-const POLL_MS = 100
-
 /** What opens an address, by platform. @type {Partial<Record<NodeJS.Platform, string[]>>} */
 const OPENERS = { darwin: ['open'], win32: ['cmd', '/c', 'start', ''] }
 
 /** @param {Context} context */
 export async function statusCommand (context) {
-  const { api, options, print } = context
+  const { api, options, answer } = context
   if (options.watch) return await watchStatus(context)
   const body = await api.get('/status')
-  print(options.json ? jsonText(body) : statusText(body, Date.now()))
+  answer(body, () => statusText(body, Date.now()))
 }
 
 /** @param {Context} context @param {string} notice */
@@ -94,7 +91,7 @@ function nullIfNoMaster (error) {
 }
 
 /** @param {Context} context @param {string} count */
-export async function scaleCommand ({ api, options, print, tell, timeoutMs }, count) {
+export async function scaleCommand ({ api, options, answer, tell, timeoutMs }, count) {
   const workers = checkedCount(count)
   const { desiredWorkers } = await api.put('/scale', { workers })
   if (options.wait) {
@@ -110,7 +107,7 @@ export async function scaleCommand ({ api, options, print, tell, timeoutMs }, co
   }
   const counted = desiredWorkers === 1 ? '1 worker' : `${desiredWorkers} workers`
   const outcome = options.wait ? `${desiredWorkers === 1 ? 'is' : 'are'} ready` : 'wanted'
-  print(options.json ? jsonText({ desiredWorkers }) : oneLine(`${counted} ${outcome}`))
+  answer({ desiredWorkers }, () => oneLine(`${counted} ${outcome}`))
 }
 
 /** @param {Context} context */
@@ -121,11 +118,11 @@ export async function openCommand ({ api, options, print, isInteractive }) {
 }
 
 /** @param {Context} context */
-export async function stopCommand ({ api, master, options, print, tell, timeoutMs }) {
+export async function stopCommand ({ api, master, answer, tell, timeoutMs }) {
   const body = await api.post('/stop')
   tell('stopping: the workers finish their requests')
   await waitUntil(() => isGone(master, api.signal), api.signal, timeoutMs)
-  print(options.json ? jsonText({ ...body, state: 'stopped' }) : 'stopped')
+  answer({ ...body, state: 'stopped' }, () => 'stopped')
 }
 
 /** @param {Master} master @param {AbortSignal} signal */
@@ -137,14 +134,6 @@ async function isGone ({ recipient, url, fingerprint }, signal) {
     return false
   } catch {
     return !signal.aborted
-  }
-}
-
-/** @param {() => boolean | Promise<boolean>} isDone @param {AbortSignal} signal @param {number} timeoutMs */
-async function waitUntil (isDone, signal, timeoutMs) {
-  while (!await isDone()) {
-    if (signal.aborted) throw timedOut(timeoutMs)
-    await wait(POLL_MS)
   }
 }
 

@@ -2,7 +2,7 @@ import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
 import { oneLine } from '../system/one-line.js'
-import { formatTable, jsonText } from './output.js'
+import { formatTable } from './output.js'
 
 /** @typedef {import('../api/crashes.js').CrashGroup} CrashGroup */
 /** @typedef {import('../api/crashes.js').CrashGroupInFull} CrashGroupInFull */
@@ -16,19 +16,19 @@ const STATES = Object.freeze(['open', 'resolved', 'muted'])
  * Prints the crash groups, or one of them with its newest crash.
  * @param {import('./commands.js').Context} context @param {string} [id]
  */
-export async function crashesCommand ({ api, options, print }, id) {
+export async function crashesCommand ({ api, options, answer }, id) {
   if (id !== undefined && !ID.test(id)) throw new DeckError('usage', `crashes: expected the id of a group, received ${JSON.stringify(id)}`)
   if (options.state !== undefined && !STATES.includes(options.state)) {
     throw new DeckError('usage', `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
   }
   if (id !== undefined) {
     const group = await api.get(`/crashes/${id}`)
-    return print(options.json ? jsonText(group) : groupText(group))
+    return answer(group, () => groupText(group))
   }
   const query = new URLSearchParams({ limit: String(PAGE_LIMIT) })
   for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
   const page = await api.get(`/crashes?${query}`)
-  print(options.json ? jsonText(page) : page.items.length === 0 ? 'no crashes' : groupsText(page.items))
+  answer(page, () => page.items.length === 0 ? 'no crashes' : groupsText(page.items))
 }
 
 /** @param {CrashGroup[]} groups */

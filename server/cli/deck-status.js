@@ -14,12 +14,18 @@ const OF_ONE_DECK = Object.freeze({
   CLUSTERDECK_TOKEN: undefined,
   CLUSTERDECK_TOKEN_FILE: undefined,
   CLUSTERDECK_NAME: undefined,
-  CLUSTERDECK_APP: undefined
+  CLUSTERDECK_APP: undefined,
+  CLUSTERDECK_DATA_DIR: undefined
 })
+
+/** @param {Place['env']} env @returns {Place['env']} */
+export function withoutPlace (env) {
+  return { ...env, ...OF_ONE_DECK }
+}
 
 /** @param {string} dataDir @param {Place} place */
 export function findMasterAt (dataDir, { env, cwd }) {
-  return findMaster({ dataDir }, { env: { ...env, ...OF_ONE_DECK }, cwd })
+  return findMaster({ dataDir }, { env: withoutPlace(env), cwd })
 }
 
 /** @param {string} dataDir absolute @param {Place} place @returns {Promise<DeckStatus>} within a few seconds */

@@ -7,7 +7,7 @@ import { formatTable } from './output.js'
  * One of several decks.
  * @typedef {object} Row
  * @property {string} name
- * @property {string} dataDir
+ * @property {string | null} dataDir
  * @property {string | null} adminUrl
  * @property {import('./deck-status.js').DeckStatus | null} answer  null: it does not run
  * @property {string} [state]  why it does not run
@@ -39,8 +39,9 @@ export function decksTable (rows, { now, home = homeFolder(process.env), hasFold
   return formatTable(columns, cells, { right: [...columns.keys()].filter((index) => COLUMNS[columns[index]][0]) })
 }
 
-/** @param {string} folder @param {string | null} home */
+/** @param {string | null} folder @param {string | null} home */
 function belowHome (folder, home) {
+  if (folder === null) return null
   if (folder === home) return '~'
   return home !== null && home !== path.parse(home).root && folder.startsWith(home + path.sep) ? `~${folder.slice(home.length)}` : folder
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pickApp } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
@@ -38,7 +39,7 @@ export async function findMaster (options, { env, cwd }) {
   const named = byName === null ? checkedUrl(options.url ?? (env.CLUSTERDECK_URL || undefined)) : null
   const running = readRunning(place, env)
   const url = named ?? running?.url
-  if (url === undefined) throw await whyNone(dataDir, env)
+  if (url === undefined) throw await whyNone(place, env)
   // The token of this folder is for its own master, so it is sent to no other address.
   const own = named === null || named === running?.url ? running : null
   const token = givenToken(options, { env, cwd }) ?? (own ? readToken(own.tokenFolders) : undefined)
@@ -49,13 +50,16 @@ export async function findMaster (options, { env, cwd }) {
   return { url, token, fingerprint: own?.fingerprint ?? null, recipient: own?.recipient ?? null, dataDir, app: own?.app ?? null }
 }
 
-/** @param {string} dataDir @param {Record<string, string | undefined>} env @returns {Promise<DeckError>} */
-async function whyNone (dataDir, env) {
+/** @param {Place} place @param {Record<string, string | undefined>} env @returns {Promise<DeckError>} */
+async function whyNone ({ folder, isNamed }, env) {
   // A host that does not answer is another matter.
   const apps = await appsOfHost(env).catch(() => [])
-  const app = apps.find((each) => each.dataDir === dataDir)
+  const app = apps.find((each) => each.dataDir === folder)
   if (app && !isOpen(app)) return notRunning(app)
-  return new DeckError('no-master', `no master is running on ${dataDir}: it has no master.json (another folder: --data-dir; another machine: --url)`)
+  if (!isNamed && apps.length > 0 && !existsSync(folder)) {
+    return new DeckError('usage', `app: expected one of ${apps.map(({ name }) => name).join(', ')}, as this is the folder of none, received none`)
+  }
+  return new DeckError('no-master', `no master is running on ${folder}: it has no master.json (another folder: --data-dir; another machine: --url)`)
 }
 
 /**

@@ -1,6 +1,6 @@
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
-import { eventsText, jsonText } from './output.js'
+import { eventsText } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 
@@ -11,7 +11,7 @@ const FILTERS = ['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since
 
 /** @param {Context} context */
 export async function historyCommand (context) {
-  const { api, options, print } = context
+  const { api, options, answer } = context
   if (options.csv && options.json) throw new DeckError('usage', '--csv: expected without --json, received both')
   if (options.csv) return await writeCsv(context)
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
@@ -25,7 +25,7 @@ export async function historyCommand (context) {
     items.push(...page.items)
     next = page.next
   } while (next !== null && items.length < wanted)
-  print(options.json ? jsonText({ items, next }) : items.length === 0 ? 'no events' : eventsText(items))
+  answer({ items, next }, () => items.length === 0 ? 'no events' : eventsText(items))
 }
 
 /** Writes all that matches, unless a limit is given. @param {Context} context */

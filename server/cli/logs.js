@@ -20,7 +20,7 @@ const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
 /** @param {import('./commands.js').Context} context */
 export async function logsCommand (context) {
-  const { api, options, tell } = context
+  const { api, options, keep, tell } = context
   if (options.follow && options.member !== undefined) {
     throw new DeckError('usage', '--follow: expected without --member, received both: output does not stream from one deck to another')
   }
@@ -28,10 +28,13 @@ export async function logsCommand (context) {
   if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
   const query = new URLSearchParams({ lines: String(checkedLines(options.lines ?? '', options.follow ? 0 : 1)) })
   for (const name of [...PLACES, ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
-  const show = createLinePrinter(context)
+  const lineOf = createLine(context)
+  /** @type {Show} */
+  const show = (entry, seenAt) => context.print(lineOf(entry, seenAt))
   if (options.follow) return await followLogs(context, query, show)
   const { items, next } = await api.get(`/logs?${query}`)
-  for (const entry of items) show(entry, null)
+  if (keep) keep(items)
+  else for (const entry of items) show(entry, null)
   if (next !== null && filter && items.length < Number(options.lines)) tell('only the newest part was searched; continue with an earlier --until')
   else if (items.length === 0 && filter) tell('no line matches')
 }
@@ -77,16 +80,36 @@ async function followLogs ({ api, tell }, query, show) {
   }
 }
 
-/** @param {import('./commands.js').Context} context @returns {Show} */
-function createLinePrinter ({ options, print, isTerminal }) {
+/**
+ * The lines of several apps, in the order in which they have arrived.
+ * @param {import('./each-app.js').Outcome[]} outcomes @param {{ prefixed: import('./prefixed.js').Prefixed, options: import('./commands.js').Options }} tools
+ * @returns {string} they are printed here
+ */
+export function printLogsOfAll (outcomes, { prefixed, options }) {
+  const lineOf = createLine({ options, isTerminal: true })
+  const timed = outcomes.flatMap(({ target: { name }, result }) => {
+    // A line whose time is unknown stays behind those before it.
+    let at = ''
+    return (result ?? []).map((/** @type {Entry} */ entry) => {
+      at = entry.arrivedAt ?? at
+      return { name, entry, at }
+    })
+  })
+  timed.sort((one, other) => one.at < other.at ? -1 : one.at > other.at ? 1 : 0)
+  for (const { name, entry } of timed) prefixed.print(name, lineOf(entry, null))
+  return ''
+}
+
+/** @param {Pick<import('./commands.js').Context, 'options' | 'isTerminal'>} how @returns {(...shown: Parameters<Show>) => string} */
+function createLine ({ options, isTerminal }) {
   const { json, timestamps } = options
-  if (json) return ({ arrivedAt, ...entry }, seenAt) => print(JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry))
+  if (json) return ({ arrivedAt, ...entry }, seenAt) => JSON.stringify(timestamps ? { arrivedAt: arrivedAt ?? seenAt, ...entry } : entry)
   const isOne = options.slot !== undefined && options.stream !== undefined
   return ({ slot, stream, text, arrivedAt }, seenAt) => {
     // A file or a pipe gets the bytes as the app has written them.
     const shown = isTerminal ? oneLine(text) : text
     const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
-    print(timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line)
+    return timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line
   }
 }
 

@@ -1,22 +1,49 @@
+import { DeckError } from '../errors.js'
+import { oneLine } from '../system/one-line.js'
 import { runningDecks } from '../system/running-decks.js'
 import { decksTable, deckView } from './decks-table.js'
 import { readDeckStatus } from './deck-status.js'
+import { appsOfHost, findHost, isOpen } from './host.js'
 import { jsonText } from './output.js'
 
+/** @typedef {import('./deck-status.js').Place} Place */
+
 /**
- * Lists all decks of this user on this machine.
+ * Lists the apps of the host of this user, also those that do not run, and the decks that run without a host.
  * @param {{ json?: true }} options @param {import('./program.js').Terminal} terminal
- * @throws {import('../errors.js').DeckError} runtime-dir-unusable
+ * @throws {DeckError} runtime-dir-unusable, data-dir-unusable
  */
-export async function lsCommand ({ json }, { stdout, env, cwd }) {
-  const rows = await Promise.all(runningDecks(env).map(async (deck) => ({ ...deck, answer: await readDeckStatus(deck.dataDir, { env, cwd }) })))
-  if (json) {
-    const items = rows.map((row) => {
-      const { entry, cwd, configFile, version, startedAt, master, keeper } = row
-      return { ...deckView(row), entry, cwd, configFile, version, startedAt, pid: master.pid, keeperPid: keeper?.pid ?? null }
-    })
-    stdout.write(`${jsonText(items)}\n`)
-  } else {
-    stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now(), hasFolders: true })}\n`)
-  }
+export async function lsCommand ({ json }, { stdout, stderr, env, cwd }) {
+  const place = { env, cwd }
+  const decks = runningDecks(env)
+  const apps = await appsOfHost(env).catch((error) => {
+    if (!(error instanceof DeckError)) throw error
+    // Those of its apps that run are in the list of running decks.
+    stderr.write(`clusterdeck: the host does not tell of its apps: ${oneLine(error.message)}\n`)
+    return []
+  })
+  const inHost = new Set(apps.map(({ dataDir }) => dataDir))
+  const rows = await Promise.all([
+    ...apps.map((app) => rowOfApp(app, decks.find(({ dataDir }) => dataDir === app.dataDir), place)),
+    ...decks.filter(({ dataDir }) => !inHost.has(dataDir)).map((deck) => rowOfDeck(deck, place))
+  ])
+  rows.sort((one, other) => one.name < other.name ? -1 : one.name > other.name ? 1 : 0)
+  if (json) stdout.write(`${jsonText(rows.map(({ facts, ...row }) => ({ ...deckView(row), ...facts })))}\n`)
+  else stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now(), hasFolders: true })}\n`)
+}
+
+/** @param {import('../system/running-decks.js').RunningDeck} deck @param {Place} place */
+async function rowOfDeck (deck, place) {
+  const { name, dataDir, adminUrl, entry, cwd, configFile, version, startedAt, master, keeper } = deck
+  const facts = { entry, cwd, configFile, version, startedAt, pid: master.pid, keeperPid: keeper?.pid ?? null, state: 'running', reason: null, isInHost: false }
+  return { name, dataDir, adminUrl, answer: await readDeckStatus(dataDir, place), facts }
+}
+
+/** @param {import('./host.js').AppView} app @param {import('../system/running-decks.js').RunningDeck | undefined} deck @param {Place} place */
+async function rowOfApp (app, deck, place) {
+  const { name, dataDir, entry, cwd, configFile, startedAt, state, reason } = app
+  const facts = { entry, cwd, configFile, version: deck?.version ?? null, startedAt, pid: deck?.master.pid ?? null, keeperPid: deck?.keeper?.pid ?? null, state, reason, isInHost: true }
+  const answer = isOpen(app) && dataDir !== null ? await readDeckStatus(dataDir, place) : null
+  const adminUrl = `${findHost(place.env)?.url}${app.path}`
+  return { name, dataDir, adminUrl, answer, state, reason, facts }
 }

@@ -23,6 +23,9 @@ export function createPrefixed (names, { env, ...streams }) {
     /** Says something about a program. @param {string} name @param {string} text */
     say (name, text) { streams.stderr.write(prefixLine(name, 'stderr', text)) },
 
+    /** @param {string} name @param {string} text a line of its result */
+    print (name, text) { streams.stdout.write(prefixLine(name, 'stdout', text)) },
+
     /**
      * Shows all that comes, no faster than it is read.
      * @param {string} name @param {NodeJS.ReadableStream} source @param {Stream} stream

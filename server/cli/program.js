@@ -12,6 +12,7 @@ import { addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOpti
  * @typedef {object} Terminal
  * @property {NodeJS.WriteStream} stdout
  * @property {NodeJS.WriteStream} stderr
+ * @property {NodeJS.ReadStream} [stdin] who can be asked
  * @property {Record<string, string | undefined>} env
  * @property {string} cwd
  * @property {string} [home] the real path of `cwd` at the start, where a link led to it
@@ -112,7 +113,7 @@ export async function createProgram (argv, terminal, outcome) {
       await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js')])
     addAppsCommands(program, terminal)
     addImportCommand(program, terminal)
-    addClientCommands(program, terminal)
+    addClientCommands(program, terminal, outcome)
     addCompletionCommand(program, terminal)
   }
   addHelpCommand(program)

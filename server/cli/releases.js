@@ -2,7 +2,7 @@ import { changedParts } from '../config/changed-parts.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
-import { formatTable, jsonText } from './output.js'
+import { formatTable } from './output.js'
 
 /** @typedef {import('../api/releases.js').KeptRelease} KeptRelease */
 
@@ -12,14 +12,14 @@ const PAGE_LIMIT = 100
  * Prints the releases that are kept, or one of them with its changes since the one before.
  * @param {import('./commands.js').Context} context @param {string} [id]
  */
-export async function releasesCommand ({ api, options, print }, id) {
+export async function releasesCommand ({ api, answer }, id) {
   if (id !== undefined && !RELEASE_ID.test(id)) throw new DeckError('usage', `releases: expected an id such as r12, received ${JSON.stringify(id)}`)
   if (id !== undefined) {
     const release = await api.get(`/releases/${id}`)
-    return print(options.json ? jsonText(release) : releaseText(release))
+    return answer(release, () => releaseText(release))
   }
   const page = await api.get(`/releases?limit=${PAGE_LIMIT}`)
-  print(options.json ? jsonText(page) : releasesText(page.items))
+  answer(page, () => releasesText(page.items))
 }
 
 /** @param {KeptRelease[]} items newest first */

@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { optionalDuration } from './duration.js'
-import { jsonText, rolloutText } from './output.js'
+import { rolloutText } from './output.js'
 import { createProgress } from './progress.js'
 
 /** @typedef {import('./commands.js').Context} Context */
@@ -59,15 +59,12 @@ export function countFrom (text) {
 
 /** @param {Rollout} rollout @param {Context} context @param {string[]} [good] states that are a success */
 async function reportOn (rollout, context, good = ['succeeded']) {
-  const { options, print, tell } = context
-  if (!options.wait) {
-    print(options.json ? jsonText(rollout) : rolloutText(rollout))
-    return
-  }
+  const { options, answer, tell } = context
+  if (!options.wait) return answer(rollout, () => rolloutText(rollout))
   const ended = await followRollout(rollout, context)
   for (const warning of ended.warnings ?? []) tell(`warning: ${oneLine(warning)}`)
   for (const line of outputOf(ended)) tell(`  | ${oneLine(line)}`)
-  if (options.json) print(jsonText(ended))
+  if (options.json) answer(ended, () => rolloutText(ended))
   if (ended.state === 'held') {
     const ways = 'continue with "clusterdeck retry" or "resume", or roll back with "abort"'
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) is held: ${ended.reason}; ${ways}`)
@@ -75,7 +72,7 @@ async function reportOn (rollout, context, good = ['succeeded']) {
   if (!good.includes(ended.state)) {
     throw new DeckError('rollout-failed', `rollout ${ended.id} (${ended.kind}) ${ended.state}: ${ended.reason ?? 'no reason was given'}`)
   }
-  if (!options.json) print(rolloutText(ended))
+  if (!options.json) answer(ended, () => rolloutText(ended))
 }
 
 /** @param {Rollout} rollout @returns {string[]} the last lines of a hook that has made it fail */

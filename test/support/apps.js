@@ -16,10 +16,11 @@ import { until } from './until.js'
  * @param {Pick<import('node:test').TestContext, 'after'>} t its decks end with it, however that ends
  * @param {Record<string, Record<string, unknown> & { entry: string }>} apps `entry`: a file of test/fixtures
  * @param {Record<string, unknown>} [shared] options of all
+ * @param {Record<string, string | undefined>} [variables] of the commands
  */
-export function openApps (t, apps, shared = {}) {
+export function openApps (t, apps, shared = {}, variables = {}) {
   const cwd = tempFolder()
-  const env = { ...process.env, PORT: undefined, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running') }
+  const env = { ...process.env, PORT: undefined, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), ...variables }
   const own = Object.fromEntries(Object.entries(apps).map(([name, options]) => [name, { ...options, entry: path.resolve(FIXTURES, options.entry) }]))
   writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ workers: 1, admin: { port: 0 }, ...shared, apps: own }))
   t.after(endAll)

@@ -34,7 +34,7 @@ export async function startFakeHost (t, apps = {}) {
   const startings = new Map()
   const server = http.createServer(answer)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
-  t.after(close)
+  t.after(() => close())
   const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`
   announce(folder, { adminUrl: url })
   writeFileSync(path.join(folder, 'admin.token'), TOKEN, { mode: 0o600 })
@@ -47,6 +47,8 @@ export async function startFakeHost (t, apps = {}) {
     orders,
     calls,
     close,
+    /** @param {string} name @param {Partial<AppView>} fields */
+    add: addApp,
     /** @param {string} name */
     view: (name) => known.get(name)?.view,
     /** @param {string} name */
@@ -59,10 +61,11 @@ export async function startFakeHost (t, apps = {}) {
     cli: (line, place = {}) => runCliHere(line.split(' ').filter(Boolean), { cwd: place.cwd ?? tempFolder(), env: { ...env, ...place.env } })
   }
 
-  function close () {
+  /** @param {{ isSilent?: boolean }} [how] `isSilent`: without a word, as by SIGKILL */
+  function close ({ isSilent = false } = {}) {
     server.close()
     server.closeAllConnections()
-    rmSync(path.join(folder, 'master.json'), { force: true })
+    if (!isSilent) rmSync(path.join(folder, 'master.json'), { force: true })
   }
 
   /** @param {string} name @param {Partial<AppView>} fields */
@@ -122,7 +125,7 @@ export async function startFakeHost (t, apps = {}) {
     }
     if (action === 'start') return await startApp(called, res)
     if (action === 'stop') {
-      const isNew = !['stopped', 'failed'].includes(app.view.state)
+      const isNew = app.view.state !== 'stopped'
       if (isNew) await change(called, { state: 'stopped', reason: null })
       return say(res, isNew ? 202 : 200, app.view)
     }

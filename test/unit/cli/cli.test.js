@@ -624,7 +624,7 @@ for (const [line, message] of /** @type {[string, RegExp][]} */ ([
   ['status --jsn', /^clusterdeck: unknown option "--jsn" \(did you mean --json\?\)\n$/],
   ['start --wokers 3', /^clusterdeck: unknown option "--wokers" \(did you mean --workers\?\)\n$/],
   ['start app.js extra', /^clusterdeck: too many arguments for "start".* Arguments for the app go after --\.\n$/],
-  ['scale', /^clusterdeck: missing required argument "n"\n$/],
+  ['scale', /^clusterdeck: scale: expected an integer from 1 to 256, received none\n$/],
   ['history --limit 0', /^clusterdeck: --limit: expected an integer from 1 to 1000, received "0"\n$/],
   ['start --workers none', /^clusterdeck: --workers: expected an integer from 1 to 256 or "max", received "none"\n$/],
   ['start nix.js', /^clusterdeck: entry: expected a file, received .*nix\.js, which does not exist\n$/],

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { startAdmin, TOKEN } from '../../support/admin.js'
 import { openApps } from '../../support/apps.js'
+import { startFakeHost } from '../../support/fake-host.js'
 import { tempFolder } from '../../support/folder.js'
 
 test('ls says that nothing runs', async (t) => {
@@ -37,6 +38,29 @@ test('ls lists decks wherever they are, one that does not answer too, and none t
   const [first, second] = JSON.parse((await run('ls --json')).stdout)
   assert.deepEqual([first.name, first.isRunning, first.status, first.problem], ['mail \u001b[2J', true, null, 'no master is running on /srv/mail: it has no master.json (another folder: --data-dir; another machine: --url)'])
   assert.deepEqual([second.name, second.dataDir, second.status.readyWorkers, second.problem, second.pid], ['shop', dataDir, 1, null, process.pid])
+})
+
+test('ls lists the apps of the host, also those that do not run, and why, beside the decks without a host', async (t) => {
+  const { env, url, view, cli, close } = await startFakeHost(t, { shop: {}, db: { state: 'stopped' }, bad: { state: 'failed', dataDir: null, reason: 'workers: expected an integer' } })
+  openApps(t, {}, {}, env).pretend({ name: 'alone', dataDir: '/srv/alone' })
+  const { code, stdout } = await cli('ls')
+  assert.equal(code, 0)
+  const [head, ...rows] = stdout.trimEnd().split('\n')
+  assert.match(head, /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN +FOLDER +WHY$/)
+  assert.match(rows[0], /^alone +does not answer +- .* \/srv\/alone +-$/)
+  assert.match(rows[1], /^bad +failed +- .* +- +workers: expected an integer$/)
+  assert.match(rows[2], /^db +stopped +- .*\.clusterdeck +-$/)
+  assert.match(rows[3], /^shop +All 2 workers are ready +2\/2 .* http:\/\/localhost:3000 +http:\S+\/apps\/shop +\S+\.clusterdeck +-$/)
+  const items = JSON.parse((await cli('ls --json')).stdout)
+  assert.deepEqual(items.map((/** @type {any} */ { name, isInHost, isRunning, state, reason }) => [name, isInHost, isRunning, state, reason]), [
+    ['alone', false, true, 'running', null], ['bad', true, false, 'failed', 'workers: expected an integer'], ['db', true, false, 'stopped', null], ['shop', true, true, 'running', null]
+  ])
+  assert.deepEqual([items[3].adminUrl, items[3].dataDir, items[3].status.readyWorkers], [`${url}/apps/shop`, view('shop')?.dataDir, 2])
+  close({ isSilent: true })
+  const dead = await cli('ls')
+  assert.equal(dead.code, 0)
+  assert.match(dead.stderr, /^clusterdeck: the host does not tell of its apps: no master answers at .* \(ECONNREFUSED\)\n$/)
+  assert.match(dead.stdout, /^shop +does not answer /m)
 })
 
 test('a list that others could have written is refused', { skip: !process.geteuid && 'this system knows no owners' }, async (t) => {

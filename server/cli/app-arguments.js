@@ -1,0 +1,43 @@
+import { DeckError } from '../errors.js'
+
+/**
+ * What the arguments of a command may be beside names of apps: a word of that form is it, and any other one names an app.
+ * @typedef {{ form: RegExp, expected: string, isRequired?: true }} Other
+ */
+
+const RELEASE = Object.freeze({ form: /^r?\d+$/, expected: 'a release such as r12' })
+const GROUP = Object.freeze({ form: /^r?\d+$/, expected: 'the id of a group' })
+const COUNT = Object.freeze({ form: /^\d+$/, expected: 'an integer from 1 to 256', isRequired: /** @type {const} */ (true) })
+
+/** The commands that take apps: none, one, several, or --all. @type {Readonly<Record<string, Other | null>>} */
+export const TAKES_APPS = Object.freeze({
+  status: null,
+  logs: null,
+  history: null,
+  crashes: GROUP,
+  releases: RELEASE,
+  restart: null,
+  deploy: null,
+  rollback: RELEASE,
+  scale: COUNT,
+  stop: null,
+  start: null,
+  delete: null,
+  describe: null
+})
+
+/**
+ * @param {string} command @param {readonly string[]} words
+ * @returns {{ names: string[], argument: string | undefined }} `names`: of apps, each once
+ * @throws {DeckError} usage
+ */
+export function splitArguments (command, words) {
+  const other = TAKES_APPS[command]
+  const [first, second] = words.filter((word) => other?.form.test(word))
+  const names = [...new Set(words.filter((word) => !other?.form.test(word)))]
+  if (second !== undefined) throw new DeckError('usage', `${command}: expected ${other?.expected} once, received ${first} and ${second}`)
+  if (first === undefined && other?.isRequired) {
+    throw new DeckError('usage', `${command}: expected ${other.expected}, received ${words.length === 0 ? 'none' : JSON.stringify(words.join(' '))}`)
+  }
+  return { names, argument: first }
+}

@@ -1,0 +1,101 @@
+import { createInterface } from 'node:readline/promises'
+import { formatBytes, formatLatency, formatPercent, formatRate } from '../../public/format.js'
+import { DeckError } from '../errors.js'
+import { oneLine } from '../system/one-line.js'
+import { isOpen } from './host.js'
+import { waitUntil } from './wait-until.js'
+
+/** @typedef {import('./app-command.js').HostContext} HostContext */
+/** @typedef {import('./host.js').AppView} AppView */
+
+/**
+ * Drains an app; the host remembers that it is to be stopped.
+ * @param {HostContext} context
+ */
+export async function stopApp ({ host, app: { name }, answer, tell, timeoutMs }) {
+  /** @type {AppView} */
+  let app = await host.post(`/apps/${name}/stop`)
+  if (app.state !== 'stopped') tell('stopping: the workers finish their requests')
+  await waitUntil(async () => {
+    if (app.state !== 'stopped') app = await host.get(`/apps/${name}`)
+    return app.state === 'stopped'
+  }, host.signal, timeoutMs)
+  answer(app, () => 'stopped')
+}
+
+/**
+ * Takes an app off the list of the host, stopped before if it runs.
+ * @param {HostContext} context
+ */
+export async function deleteApp ({ host, app, options, answer, tell, timeoutMs }) {
+  const { name, dataDir } = app
+  const deleted = await host.delete(`/apps/${name}${options.purge ? '?purge=true' : ''}`)
+  if (isOpen(app)) tell('stopping: the workers finish their requests')
+  await waitUntil(() => isGone(host, name), host.signal, timeoutMs)
+  answer(deleted, () => options.purge ? `deleted, with its data folder ${dataDir ?? ''}`.trimEnd() : `deleted; its data folder stays: ${dataDir ?? 'it had none'}`)
+}
+
+/** @param {HostContext['host']} host @param {string} name */
+async function isGone (host, name) {
+  try {
+    await host.get(`/apps/${name}`)
+    return false
+  } catch (error) {
+    if (error instanceof DeckError && error.code === 'not-found') return true
+    throw error
+  }
+}
+
+/**
+ * Asks whoever sits at the terminal.
+ * @param {readonly import('./targets.js').Target[]} targets @param {import('./commands.js').Options} options @param {import('./program.js').Terminal} terminal
+ * @throws {DeckError} usage: nobody can be asked; not-possible: no
+ */
+export async function confirmDelete (targets, { yes, purge }, { stdin = process.stdin, stderr }) {
+  if (yes) return
+  if (!stdin.isTTY) throw new DeckError('usage', 'delete: expected --yes, as nobody can be asked here, received none')
+  const names = targets.map(({ name }) => name).join(', ')
+  const what = purge ? `${names}, and what is in ${targets.map(({ dataDir }) => dataDir).join(', ')}` : names
+  const asking = createInterface({ input: stdin, output: stderr })
+  const reply = await asking.question(`Delete ${oneLine(what)}? [y/N] `)
+  asking.close()
+  if (!/^y(es)?$/i.test(reply.trim())) throw new DeckError('not-possible', 'delete: nothing was deleted')
+}
+
+/** Prints all about an app. @param {HostContext} context */
+export async function describeApp ({ app, hostUrl, answer }) {
+  answer(app, () => appText(app, hostUrl))
+}
+
+/** @param {AppView} app @param {string} hostUrl */
+function appText (app, hostUrl) {
+  const { health, workers, lastDeploy } = app
+  /** @type {[name: string, value: string | number | null | undefined][]} */
+  const facts = [
+    ['app', app.name],
+    ['state', app.reason === null ? app.state : `${app.state}: ${app.reason}`],
+    ['health', health && [health.text, health.hint].filter(Boolean).join('. ')],
+    ['entry', app.entry],
+    ['cwd', app.cwd],
+    ['config', app.configFile],
+    ['folder', app.dataDir],
+    ['page', `${hostUrl}${app.path}`],
+    ...app.addresses.map((address) => /** @type {[string, string]} */ (['address', address])),
+    ['started', app.startedAt],
+    ['workers', workers && `${workers.ready} of ${workers.desired} ready`],
+    ['cpu', app.cpu === null ? null : formatPercent(app.cpu)],
+    ['memory', app.memoryBytes === null ? null : formatBytes(app.memoryBytes)],
+    ['requests', app.requestsPerSecond === null ? null : `${formatRate(app.requestsPerSecond)}/s`],
+    ['p99', app.p99Ms === null ? null : formatLatency(app.p99Ms)],
+    ['restarts', app.restarts],
+    ['crashes', app.openCrashes === null ? null : `${app.openCrashes} open`],
+    ['release', app.release],
+    ['deploy', lastDeploy && [lastDeploy.release, lastDeploy.state, lastDeploy.finishedAt].filter(Boolean).join(', ')]
+  ]
+  return facts.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+}
+
+/** @param {import('./commands.js').Context} context @throws {DeckError} not-possible */
+export async function refuseOutside ({ master }) {
+  throw new DeckError('not-possible', `${master.dataDir} is of a deck of its own, which is no app of the host (clusterdeck status, clusterdeck stop)`)
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { TAKES_APPS } from '../../../server/cli/app-arguments.js'
+import { startFakeHost } from '../../support/fake-host.js'
+import { tempFolder } from '../../support/folder.js'
+
+/** @typedef {import('../../support/fake-host.js').FakeHost} FakeHost */
+
+/** Two that run, one that an operator has stopped, one that cannot be started. @type {Record<string, Partial<import('../../../server/cli/host.js').AppView>>} */
+const APPS = { shop: {}, mail: {}, db: { state: 'stopped' }, bad: { state: 'failed', reason: 'workers: expected an integer, received "many"' } }
+const BAD = 'clusterdeck: bad has failed: workers: expected an integer, received "many" (clusterdeck start bad)\n'
+
+/**
+ * A row for each command: words beside the names of apps; with what its result for one app begins, and whether that is a block
+ * and not a line; what is where in its JSON; what --all comes to, where one app of the host has failed; what is to be there before.
+ * @typedef {object} Row
+ * @property {string} [words]
+ * @property {string} says
+ * @property {true} [isBlock]
+ * @property {(result: any) => unknown} json
+ * @property {unknown} is
+ * @property {string[]} [all] the apps that --all means; default: shop and mail, and the failed one, which is told
+ * @property {true} [needsName]
+ * @property {(host: FakeHost) => unknown} [before]
+ */
+
+/** @type {Record<string, Row>} */
+const ROWS = {
+  status: { says: 'health   All 2 workers are ready\n', isBlock: true, json: ({ readyWorkers }) => readyWorkers, is: 2 },
+  logs: { says: '1 stdout | hello\n', json: ({ text }) => text, is: 'hello', before: writeLogs },
+  history: { says: 'ID  TIME ', isBlock: true, json: ({ items }) => items.at(-1).type, is: 'keeper.lost', before: publishEvent },
+  crashes: { says: 'no crashes\n', json: ({ items }) => items.length, is: 0 },
+  releases: { says: 'RELEASE  OUTCOME ', isBlock: true, json: ({ items: [{ id }] }) => id, is: 'r1' },
+  restart: { says: 'rollout 1 (restart) rolling: 0 of 2 workers replaced\n', json: ({ kind }) => kind, is: 'restart' },
+  deploy: { says: 'rollout 1 (deploy) rolling: 0 of 2 workers replaced\n', json: ({ kind }) => kind, is: 'deploy' },
+  rollback: { words: 'r1', says: 'rollout 1 (rollback) rolling: 0 of 2 workers replaced\n', json: ({ kind }) => kind, is: 'rollback' },
+  scale: { words: '3', says: '3 workers wanted\n', json: ({ desiredWorkers }) => desiredWorkers, is: 3 },
+  stop: { says: 'stopped\n', json: ({ state }) => state, is: 'stopped', all: ['bad', 'mail', 'shop'] },
+  describe: { says: 'app      shop\nstate    running\n', isBlock: true, json: ({ state }) => state, is: 'running', all: ['bad', 'db', 'mail', 'shop'] },
+  delete: { words: '--yes', says: 'deleted; its data folder stays: /', json: ({ path }) => path.slice(0, 6), is: '/apps/', all: ['bad', 'db', 'mail', 'shop'], needsName: true }
+}
+
+test('each command that takes apps is in the table', () => {
+  assert.deepEqual(Object.keys(ROWS).sort(), Object.keys(TAKES_APPS).filter((name) => name !== 'start').sort())
+})
+
+for (const [command, row] of Object.entries(ROWS)) {
+  const line = (/** @type {string} */ rest) => [command, rest, row.words].filter(Boolean).join(' ')
+  const all = row.all ?? ['mail', 'shop']
+
+  test(`${command} is for no app, one, several, all or an unknown one, in text`, async (t) => {
+    const host = await startFakeHost(t, APPS)
+    const run = openRun(host, row)
+    const [nowhere, here, one, several, every, unknown] = [
+      await run(line('')), await run(line(''), host.view('shop')?.cwd), await run(line('shop')), await run(line('shop mail')), await run(line('--all')), await run(line('shop mial'))
+    ]
+    const refusal = row.needsName ? `${command}: expected an app, or --all, received none` : 'app: expected one of bad, db, mail, shop, as this is the folder of none, received none'
+    assert.deepEqual(nowhere, { code: 2, stdout: '', stderr: `clusterdeck: ${refusal}\n` })
+    if (row.needsName) assert.deepEqual(here, nowhere)
+    for (const { code, stdout } of row.needsName ? [one] : [here, one]) {
+      assert.equal(code, 0)
+      assert.ok(stdout.startsWith(row.says), stdout)
+    }
+    assert.equal(several.code, 0)
+    checkSeveral(several.stdout, ['shop', 'mail'], ['shop', 'mail'])
+    assert.deepEqual([every.code, every.stderr.endsWith(BAD)], row.all ? [0, false] : [5, true], every.stderr)
+    checkSeveral(every.stdout, all, row.all ?? ['bad', ...all])
+    assert.deepEqual(unknown, { code: 2, stdout: '', stderr: `clusterdeck: ${command}: expected some of bad, db, mail, shop, received "mial" (did you mean "mail"?)\n` })
+  })
+
+  test(`${command} is for no app, one, several, all or an unknown one, as JSON`, async (t) => {
+    const host = await startFakeHost(t, APPS)
+    const run = openRun(host, row)
+    const [one, several, every, unknown] = [await run(line('shop --json')), await run(line('shop mail --json')), await run(line('--all --json')), await run(line('mial --json'))]
+    assert.equal(one.code, 0)
+    assert.deepEqual(row.json(JSON.parse(one.stdout)), row.is)
+    const rows = JSON.parse(several.stdout)
+    assert.deepEqual([several.code, rows.map((/** @type {any} */ { app }) => app)], [0, ['shop', 'mail']])
+    for (const { result } of rows) assert.deepEqual(row.json(command === 'logs' ? result[0] : result), row.is)
+    const list = JSON.parse(every.stdout)
+    assert.equal(every.code, row.all ? 0 : 5)
+    assert.deepEqual(list.map((/** @type {any} */ { app, error }) => [app, error?.code ?? null]), (row.all ?? ['bad', ...all]).map((name) => [name, row.all || name !== 'bad' ? null : 'app-not-running']))
+    assert.deepEqual([unknown.code, unknown.stdout], [2, ''])
+  })
+
+  /** @param {string} stdout @param {string[]} names of those that have a result @param {string[]} asked */
+  function checkSeveral (stdout, names, asked) {
+    if (command === 'status') assert.deepEqual(stdout.trimEnd().split('\n').map((text) => text.split(' ')[0]), ['NAME', ...asked])
+    else if (command === 'logs') assert.deepEqual(stdout.split('\n').filter(Boolean).sort(), names.map((name) => `${name} | ${row.says.trim()}`).sort())
+    else if (row.isBlock) assert.deepEqual(stdout.split('\n').filter((text) => /^\w+:$/.test(text)), names.map((name) => `${name}:`))
+    else assert.deepEqual(stdout.trimEnd().split('\n').map((text, index) => text.startsWith(`${names[index]}: ${row.says.trim()}`)), names.map(() => true), stdout)
+  }
+}
+
+/** Runs a command on a host that is as at first. @param {FakeHost} host @param {Row} row */
+function openRun (host, { before }) {
+  return async (/** @type {string} */ line, /** @type {string} */ cwd = tempFolder()) => {
+    for (const [name, fields] of Object.entries(APPS)) {
+      if (host.view(name)?.state !== (fields.state ?? 'running')) await host.add(name, { cwd: host.view(name)?.cwd, ...fields })
+    }
+    for (const name of ['shop', 'mail']) host.deck(name).set({ rollout: null })
+    await before?.(host)
+    return await host.cli(line, { cwd })
+  }
+}
+
+/** @param {FakeHost} host */
+function writeLogs (host) {
+  for (const name of ['shop', 'mail']) writeFileSync(path.join(host.deck(name).logs.folder, 'slot-1.stdout.log'), 'hello\n')
+}
+
+/** @param {FakeHost} host */
+function publishEvent (host) {
+  for (const name of ['shop', 'mail']) if (host.deck(name).snapshot().lastEventId === 0) host.deck(name).events.publish({ type: 'keeper.lost', message: 'the keeper is gone' })
+}
