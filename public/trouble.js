@@ -1,4 +1,4 @@
-import { BASE } from './base.js'
+import { HOME } from './base.js'
 
 /** The title and the icon of the tab: the number of problems, or that the connection is lost. */
 
@@ -9,7 +9,7 @@ export function showTrouble (isLost) {
   const icon = document.getElementById('trouble')
   if (!icon) return
   const { count, shown, lost } = icon.dataset
-  const href = BASE + (isLost ? lost : shown)
+  const href = HOME + (isLost ? lost : shown)
   if (icon.getAttribute('href') !== href) icon.setAttribute('href', href)
   const title = isLost ? `(no connection) ${ownTitle}` : Number(count) > 0 ? `(${count}) ${ownTitle}` : ownTitle
   if (document.title !== title) document.title = title

@@ -1,11 +1,4 @@
-import express from 'express'
-import { rateLimit } from 'express-rate-limit'
-import { DeckError } from '../errors.js'
-import { routeOperations } from '../api/endpoint.js'
 import { createIdempotency } from '../api/idempotency.js'
-import { sendProblem, toDeckError } from '../problem.js'
-import { assetsRouter } from '../dashboard/assets.js'
-import { compressResponse } from './compression.js'
 import { clusterResources } from '../api/cluster.js'
 import { configResources } from '../api/config.js'
 import { crashResources } from '../api/crashes.js'
@@ -27,75 +20,52 @@ import { dashboardRouter } from '../dashboard/router.js'
 import { describeApi, openapiResources } from '../api/openapi.js'
 import { releaseResources } from '../api/releases.js'
 import { rolloutResources } from '../api/rollouts.js'
+import { createExpressApp } from './express-app.js'
 import { signInRouter } from './sign-in.js'
 import { signInLinkResources } from '../api/sign-in-links.js'
-import { isPublic } from './anonymous-limiter.js'
 import { tokenResources } from '../api/tokens.js'
 import { vitalsResources } from '../api/vitals.js'
 import { webhookResources } from '../api/webhooks.js'
 
 /**
- * How many requests are answered in a window of time.
- * @typedef {object} Limits
- * @property {number} windowMs
- * @property {number} signInAttempts  with a wrong token, from one address
- * @property {number} requests  of one holder who is signed in
- * @property {number} switches  to other decks, of one holder who is signed in: each makes a link there
- * @property {number} strangerRequests  without a sign-in, from one address, for paths that are not public
- */
-
-/** @type {Readonly<Limits>} */
-export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, switches: 30, strangerRequests: 600 })
-
-/**
  * @typedef {object} AppParts
  * @property {import('../deck.js').Deck} deck
  * @property {import('../../db/history.js').History} history
- * @property {import('./sessions.js').Sessions} sessions
- * @property {import('../api/tokens.js').TokenRegistry} tokens
- * @property {import('./sign-in-links.js').Links} links
+ * @property {import('./access.js').Access} access
  * @property {(req: import('node:http').IncomingMessage) => string} urlFor  the URL of this site for the sender
  * @property {string} basePath
  * @property {import('../dashboard/views.js').Views} views
+ * @property {boolean} hasSignIn  whether a person signs in here, and not at a site of its own
  * @property {AbortSignal} closing
  * @property {() => number} now
  * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers
- * @property {Limits} limits
  * @property {import('../system/log.js').Log} log
  */
 
 /**
- * Expects that the guard has admitted the request and set `req.auth`; without it the sender is not signed in.
+ * All that answers for one deck.
  * @param {AppParts} parts
  */
 export function createApp (parts) {
-  const app = express()
-  app.disable('x-powered-by')
-  app.disable('etag')
-  app.enable('case sensitive routing')
-  app.set('query parser', 'simple')
-
-  const { windowMs, requests, switches } = parts.limits
-  app.use('/api', limitRequests({ windowMs, limit: requests }))
-  app.use('/actions/switch', limitRequests({ windowMs, limit: switches }))
-  app.use(sendToSignIn)
-  app.use(assetsRouter())
-  app.use(compressResponse)
+  const { deck, history, access, views, hasSignIn, now, log } = parts
   /** @type {ReturnType<typeof describeApi> | null} made at the first request, as most masters get none */
   let document = null
-  const readDocument = () => {
-    document ??= describeApi(mounts, { ...parts.deck.snapshot().master, url: parts.basePath || '/' })
+  const mounts = operationsOf(parts, readDocument)
+  return createExpressApp({
+    access,
+    mounts,
+    idempotency: createIdempotency({ store: history.answers, now }),
+    pages: [
+      ...(hasSignIn ? [signInRouter({ ...access, views })] : []),
+      dashboardRouter({ deck, history, views, tokens: access.tokens, describe: readDocument, now, log })
+    ],
+    log
+  })
+
+  function readDocument () {
+    document ??= describeApi(mounts, { ...deck.snapshot().master, url: parts.basePath || '/' })
     return document
   }
-  const mounts = operationsOf(parts, readDocument)
-  const idempotency = createIdempotency({ store: parts.history.answers, now: parts.now })
-  for (const { base, groups } of mounts) app.use(base, routeOperations(groups, { idempotency }))
-  app.use('/api', (req) => { throw new DeckError('not-found', `No such path: ${req.originalUrl.split('?')[0].slice(0, 200)}`) })
-  app.use(signInRouter(parts))
-  app.use(dashboardRouter({ ...parts, describe: readDocument }))
-  app.use((req) => { throw new DeckError('not-found', `No such path: ${req.path.slice(0, 200)}`) })
-  app.use(answerError(parts.log))
-  return app
 }
 
 /**
@@ -104,7 +74,8 @@ export function createApp (parts) {
  * @returns {import('../api/openapi.js').Mount[]}
  */
 export function operationsOf (parts, describe) {
-  const stream = { ...parts, authenticate: parts.sessions.authenticate, streams: new Map() }
+  const { access } = parts
+  const stream = { ...parts, authenticate: access.sessions.authenticate, streams: access.streams }
   return [
     {
       base: '/api/v1',
@@ -128,44 +99,10 @@ export function operationsOf (parts, describe) {
         Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
         Diagnostics: { about: 'Profiles and snapshots of one worker.', resources: diagnosticsResources(parts) },
         Webhooks: { about: 'Webhooks and their deliveries.', resources: webhookResources(parts) },
-        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources(parts), ...signInLinkResources(parts) } },
+        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, links: access.links }) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }
     },
     { base: '/', groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...probeResources(parts), ...metricsResources(parts) } } } }
   ]
-}
-
-/**
- * Sends a visit of a page to the sign-in page; other requests without a sign-in are refused earlier.
- * @type {express.RequestHandler}
- */
-function sendToSignIn (req, res, next) {
-  if (req.auth || isPublic(req.path)) return next()
-  res.redirect(303, `/sign-in?next=${encodeURIComponent(req.originalUrl.slice(0, 1000))}`)
-}
-
-/**
- * Limits requests with a sign-in. Those without one are counted earlier and apart, so that they cannot use up this limit.
- * @param {{ windowMs: number, limit: number }} limits
- */
-function limitRequests ({ windowMs, limit }) {
-  return rateLimit({
-    windowMs,
-    limit,
-    skip: (req) => !req.auth,
-    keyGenerator: (req) => `${req.auth?.via} ${req.auth?.token}`,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    validate: false,
-    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
-  })
-}
-
-/** @param {AppParts['log']} log @returns {express.ErrorRequestHandler} */
-function answerError (log) {
-  return (error, _req, res, _next) => {
-    if (toDeckError(error).code === 'internal') log.error({ err: error }, 'a request to the admin port failed')
-    sendProblem(res, error)
-  }
 }

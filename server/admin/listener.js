@@ -40,21 +40,23 @@ const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
-/** Loads the site, which takes longer than the start of a worker. */
+/** Loads what is behind the port, which takes longer than the start of a worker. */
 export async function loadSite () {
   for (const name of PACKAGES) {
     await nextTurn()
     await import(name)
   }
-  return await import('./site.js')
+  return await import('./sites.js')
 }
 
 /**
- * The admin port. It is bound at once, so that a start fails if it cannot be bound. The site is loaded later; earlier
- * requests wait for it.
+ * The admin port, of one deck or of a host with many apps. It is bound at once, so that a start fails if it cannot be bound.
+ * What is behind it is loaded later; earlier requests wait for that.
  * @param {object} parts
- * @param {import('../deck.js').Deck} parts.deck
- * @param {import('../../db/history.js').History} parts.history
+ * @param {import('../deck.js').Deck} [parts.deck]
+ * @param {import('../api/apps.js').Apps} [parts.apps]  of a host, in place of a deck
+ * @param {import('../events/stream.js').EventStream} [parts.events]  of a host
+ * @param {import('../../db/history.js').History} parts.history  of the deck, or of the host
  * @param {string} parts.token
  * @param {string} [parts.host]
  * @param {number} [parts.port]  0: any free one
@@ -69,7 +71,7 @@ export async function loadSite () {
  * @param {import('../system/log.js').Log} [parts.log]
  * @param {import('./app.js').AppParts['timers']} [parts.timers]
  * @param {(size: number) => Buffer} [parts.randomBytes]
- * @param {Partial<import('./app.js').Limits>} [parts.limits]
+ * @param {Partial<import('./access.js').Limits>} [parts.limits]
  * @param {http.ServerOptions} [parts.serverOptions]
  * @param {import('./connections.js').Room} [parts.maxConnections]
  * @param {typeof loadSite} [parts.load]
@@ -77,6 +79,8 @@ export async function loadSite () {
  */
 export function createAdmin ({
   deck,
+  apps,
+  events,
   history,
   token,
   host = '127.0.0.1',
@@ -116,8 +120,8 @@ export function createAdmin ({
   const asking = new WeakSet()
   /** @type {{ url: string, publicUrl: string, loaded: Promise<void> } | null} */
   let open = null
-  /** @type {import('./site.js').Site | null} */
-  let site = null
+  /** @type {import('./sites.js').Sites | null} */
+  let sites = null
   /** @type {Promise<void> | null} */
   let closed = null
 
@@ -139,7 +143,7 @@ export function createAdmin ({
       outer.on('error', (error) => log.error({ err: error }, 'the admin port failed to accept a connection'))
       const url = `${certificate ? 'https' : 'http'}://${reachableName(host)}:${realPort}`
       if (outer instanceof https.Server) certificate?.renewFor(outer)
-      open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSite(realPort) }
+      open = { url, publicUrl: publicUrl ?? url + basePath, loaded: makeSites(realPort) }
       outer.on('request', answerRequest)
       outer.on('clientError', refuseSocket)
       outer.on('upgrade', upgradeSocket)
@@ -153,7 +157,7 @@ export function createAdmin ({
     },
 
     /** Signs everybody out, on this port and in the history. */
-    revokeSessions () { site?.revokeSessions() },
+    revokeSessions () { sites?.revokeSessions() },
 
     /**
      * Answers a request of another deck, for a person who is signed in there.
@@ -166,8 +170,8 @@ export function createAdmin ({
     async ask (order, auth, limits) {
       wanted.abort()
       await open?.loaded
-      if (!site || closing.signal.aborted) throw new DeckError('stopping', 'The admin page of this master is not available')
-      return site.ask(order, auth, limits)
+      if (!sites || closing.signal.aborted) throw new DeckError('stopping', 'The admin page of this master is not available')
+      return sites.ask(order, auth, limits)
     },
 
     /** Waits a moment for answers to end, then closes all connections. It may be called twice. */
@@ -185,19 +189,21 @@ export function createAdmin ({
     const timer = timers.setTimeout(cutAll, CLOSE_GRACE_MS)
     const answered = new Promise((resolve) => outer.close(resolve))
     await open.loaded
-    await site?.close()
+    await sites?.close()
     await answered
     timers.clearTimeout(timer)
   }
 
   /** @param {number} realPort */
-  async function makeSite (realPort) {
+  async function makeSites (realPort) {
     await Promise.race([loadAfter, once(wanted.signal, 'abort')])
     if (closing.signal.aborted) return
     try {
-      const { createSite } = await load()
-      site = createSite({
+      const { createSites } = await load()
+      sites = createSites({
         deck,
+        apps,
+        events,
         history,
         token,
         host,
@@ -235,13 +241,13 @@ export function createAdmin ({
       asking.delete(socket)
       endIfClosing(socket)
     })
-    if (!site) {
+    if (!sites) {
       // The sender is not known yet, but the connection is not idle.
       connections.heard(rawOf(req.socket), '')
       wanted.abort()
       await open?.loaded
     }
-    if (site) site.request(req, res)
+    if (sites) sites.request(req, res)
     else res.writeHead(503).end()
     connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }
@@ -265,9 +271,9 @@ export function createAdmin ({
     const ignoreError = () => {}
     socket.on('error', ignoreError)
     wanted.abort()
-    if (!site) await open?.loaded
+    if (!sites) await open?.loaded
     socket.off('error', ignoreError)
-    if (site) site.upgrade(req, socket, head)
+    if (sites) sites.upgrade(req, socket, head)
     else socket.destroy()
     connections.heard(rawOf(req.socket), req.auth ? holderOf(req.auth) : null)
   }

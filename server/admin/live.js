@@ -1,9 +1,7 @@
 import { Server } from 'socket.io'
 import { withoutBase } from '../api/base-path.js'
 import { ASSETS_VERSION } from '../dashboard/assets.js'
-import { chartValues } from '../dashboard/chart-values.js'
 import { changesOf, figuresOf, hashOf, toShown } from '../dashboard/fragment.js'
-import { followPage } from '../dashboard/pages.js'
 import { powersOf } from '../dashboard/powers.js'
 import { attachAlarms } from './alarms.js'
 import { throttleLatest } from './throttle-latest.js'
@@ -11,10 +9,9 @@ import { throttleLatest } from './throttle-latest.js'
 /**
  * The live page: changes are rendered once and sent to all viewers of the same page.
  * @typedef {import('./live-socket.d.ts').LiveSocket} Socket
- * @typedef {import('../dashboard/pages.js').Deck & Pick<import('../deck.js').Deck, 'events' | 'vitals' | 'fleet'>} Deck
  * @typedef {import('../dashboard/fragment.js').Shown} Shown
- * @typedef {ReturnType<typeof followPage>} Followed
- * @typedef {object} Room  all viewers of one role at one URL
+ * @typedef {import('../dashboard/follow-page.js').Followed} Followed
+ * @typedef {object} Room  all viewers of one role, for the same apps, at one URL
  * @property {string} key
  * @property {string} url
  * @property {Set<Socket>} viewers
@@ -36,9 +33,7 @@ const MAX_URL_CHARS = 2000
 /**
  * @param {object} parts
  * @param {import('node:http').Server} parts.httpServer
- * @param {Deck} parts.deck
- * @param {import('../../db/history.js').History} parts.history
- * @param {import('../dashboard/views.js').Views} parts.views
+ * @param {import('../dashboard/follow-page.js').LivePages} parts.pages
  * @param {string} [parts.software]
  * @param {string} [parts.basePath]
  * @param {(req: import('node:http').IncomingMessage) => import('../api/roles.js').Auth | null} parts.authenticate
@@ -46,12 +41,12 @@ const MAX_URL_CHARS = 2000
  * @param {Pick<import('../system/log.js').Log, 'error'>} [parts.log]
  * @returns {{ close: () => void, endOutsiders: () => void }}
  */
-export function attachLive ({ httpServer, deck, history, views, software = '', basePath = '', authenticate, now = Date.now, log = { error () {} } }) {
+export function attachLive ({ httpServer, pages, software = '', basePath = '', authenticate, now = Date.now, log = { error () {} } }) {
   /** @type {import('./live-socket.d.ts').LiveServer} */
   const io = new Server(httpServer, {
     serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
   })
-  /** @type {Map<string, Room>} by role and URL; a room without viewers does not exist */
+  /** @type {Map<string, Room>} by role, apps and URL; a room without viewers does not exist */
   const rooms = new Map()
   // A viewer has one page, so only the latest request counts.
   const latest = throttleLatest(watchPage)
@@ -60,11 +55,9 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @type {NodeJS.Timeout | null} */
   let scheduled = null
   let lastUpdateAt = -Infinity
-  /** Rollouts of the fleet on other hosts cause no event here. @type {(() => void) | null} */
-  let endFleet = null
 
-  const unsubscribe = deck.events.subscribe(scheduleUpdate)
-  const endAlarms = attachAlarms({ io, deck })
+  const unsubscribe = pages.onChange(scheduleUpdate)
+  const endAlarms = pages.alarms && attachAlarms({ io, deck: pages.alarms })
 
   io.use((socket, next) => next(authenticate(socket.request) ? undefined : new Error('unauthenticated')))
   io.on('connection', (socket) => {
@@ -83,8 +76,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
 
     close () {
       unsubscribe()
-      endAlarms()
-      endFleet?.()
+      endAlarms?.()
       stopBeat()
       latest.close()
       // Not io.close(), which also closes the HTTP server, and not disconnectSockets(), after which browsers do not
@@ -127,7 +119,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @returns {Room | null} null: not a URL */
   function enterRoom (/** @type {Socket} */ socket, /** @type {string} */ url) {
     const can = powersOf(authenticate(socket.request))
-    const key = `${can.role} ${url}`
+    const key = `${can.role} ${can.apps?.join() ?? ''} ${url}`
     const room = rooms.get(key) ?? openRoom(key, url, can)
     if (!room) return null
     rooms.set(key, room)
@@ -147,8 +139,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
   /** @returns {Room | null} */
   function openRoom (/** @type {string} */ key, /** @type {string} */ url, /** @type {import('../dashboard/powers.js').Powers} */ can) {
     if (!URL.canParse(url, 'http://localhost')) return null
-    endFleet ??= deck.fleet?.onRollout(scheduleUpdate) ?? null
-    const followed = followPage({ deck, history, now, can, render: views.render }, new URL(withoutBase(basePath, url), 'http://localhost'))
+    const followed = pages.follow(can, new URL(withoutBase(basePath, url), 'http://localhost'))
     /** @type {Room} */
     const room = { key, url, viewers: new Set(), ...followed, shown: new Map(), figures: new Map(), chartedMs: now() }
     renderRoom(room)
@@ -195,7 +186,7 @@ export function attachLive ({ httpServer, deck, history, views, software = '', b
 
   /** @param {Room} room */
   function newVitals (room) {
-    const values = room.chart === null ? undefined : chartValues(deck, { slot: room.chart, sinceMs: room.chartedMs })
+    const values = room.chart === null ? undefined : pages.chart?.(room.chart, room.chartedMs)
     if (values) room.chartedMs = (Number(values.time.at(-1)) + 1) * 1000
     return values
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { visibleApps } from '../api/apps.js'
 import { operation } from '../api/endpoint.js'
 
 /**
@@ -13,12 +14,6 @@ import { operation } from '../api/endpoint.js'
 
 /** @type {readonly Metric[]} */
 const METRICS = [
-  [
-    'info',
-    'gauge',
-    'Always 1; the version of clusterdeck and of Node.',
-    ({ status }) => [{ labels: { version: status.master.version, node_version: status.master.nodeVersion }, value: 1 }]
-  ],
   ['workers_desired', 'gauge', 'Workers that should run.', ({ status }) => [{ value: status.desiredWorkers }]],
   ['workers_ready', 'gauge', 'Slots with a worker that is ready.', ({ status }) => [{ value: status.readyWorkers }]],
   [
@@ -94,6 +89,34 @@ const TEXT = 'text/plain'
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
 export function metricsResources ({ deck }) {
+  return metricsResource(() => ({ software: deck.snapshot().master, decks: [{ deck, labels: {} }] }))
+}
+
+/**
+ * Those of all apps, with the label `app`.
+ * @param {{ apps: import('../api/apps.js').Apps }} parts
+ * @returns {Record<string, import('../api/endpoint.js').Resource>}
+ */
+export function hostMetricsResources ({ apps }) {
+  return metricsResource((auth) => {
+    const running = visibleApps(apps, auth).map(({ name }) => ({ name, opened: apps.opened(name) }))
+    return {
+      software: apps.about(),
+      running: running.map(({ name, opened }) => ({ labels: { app: name }, value: Number(opened !== null) })),
+      decks: running.flatMap(({ name, opened }) => opened ? [{ deck: opened.deck, labels: { app: name } }] : [])
+    }
+  })
+}
+
+/**
+ * @typedef {object} Measured
+ * @property {{ version: string, nodeVersion: string }} software
+ * @property {Value[]} [running]  of the apps of a host
+ * @property {{ deck: Deck, labels: Record<string, string> }[]} decks
+ */
+
+/** @param {(auth: import('../api/roles.js').Auth) => Measured} measure */
+function metricsResource (measure) {
   /** @type {ReturnType<typeof createMetrics> | null} created by the first request */
   let metrics = null
 
@@ -105,9 +128,10 @@ export function metricsResources ({ deck }) {
         role: 'viewer',
         produces: [],
         answer: { [TEXT]: z.string() },
-        async handle ({ res }) {
-          metrics ??= createMetrics({ deck })
-          const { contentType, text } = await (await metrics)()
+        async handle ({ res, auth }) {
+          const measured = measure(auth)
+          metrics ??= createMetrics({ isHost: measured.running !== undefined })
+          const { contentType, text } = await (await metrics)(measured)
           res.type(contentType).send(text)
           return undefined
         }
@@ -117,24 +141,44 @@ export function metricsResources ({ deck }) {
 }
 
 /**
- * @param {{ deck: Deck }} parts
- * @returns {Promise<() => Promise<{ contentType: string, text: string }>>} reads all of them now
+ * @param {{ isHost: boolean }} place
+ * @returns {Promise<(measured: Measured) => Promise<{ contentType: string, text: string }>>}
  */
-async function createMetrics ({ deck }) {
+async function createMetrics ({ isHost }) {
   const { default: { Registry, collectDefaultMetrics } } = await import('prom-client')
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS })
-  /** @type {Facts} taken at one moment */
+  /** @type {Measured} */
+  let measured
+  /** @type {(Facts & { labels: Record<string, string> })[]} taken at one moment */
   let facts
+  add('info', 'gauge', 'Always 1; the version of clusterdeck and of Node.', () => {
+    const { version, nodeVersion } = measured.software
+    return [{ labels: { version, node_version: nodeVersion }, value: 1 }]
+  })
+  if (isHost) add('app_running', 'gauge', 'Whether an app of the host is running (1) or not (0).', () => measured.running ?? [])
   for (const [suffix, type, help, values] of METRICS) {
-    const name = PREFIX + suffix
-    // The values are counted elsewhere, and prom-client asks each metric for them by this method.
-    registry.registerMetric(/** @type {any} */ ({ name, get: async () => ({ name, help, type, values: values(facts) }) }))
+    add(suffix, type, help, () => facts.flatMap((each) => values(each).map((value) => ({ ...value, labels: { ...each.labels, ...value.labels } }))))
   }
 
-  return async () => {
-    facts = { vitals: deck.vitals.metrics(), status: deck.snapshot() }
+  // One after the other, as each caller may see other apps.
+  let last = Promise.resolve({ contentType: '', text: '' })
+  return (now) => {
+    last = last.then(() => read(now), () => read(now))
+    return last
+  }
+
+  /** @param {Measured} now */
+  async function read (now) {
+    measured = now
+    facts = now.decks.map(({ deck, labels }) => ({ labels, vitals: deck.vitals.metrics(), status: deck.snapshot() }))
     return { contentType: registry.contentType, text: await registry.metrics() }
+  }
+
+  /** The values are counted elsewhere, and prom-client asks each metric for them by this method. @param {string} suffix @param {string} type @param {string} help @param {() => Value[]} values */
+  function add (suffix, type, help, values) {
+    const name = PREFIX + suffix
+    registry.registerMetric(/** @type {any} */ ({ name, get: async () => ({ name, help, type, values: values() }) }))
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import express, { Router } from 'express'
-import { ipKeyGenerator, rateLimit } from 'express-rate-limit'
+import { ipKeyGenerator } from 'express-rate-limit'
 import { cutEndlessBody } from '../api/body.js'
 import { DeckError } from '../errors.js'
 import { checkSameOrigin } from './guard.js'
@@ -30,23 +30,11 @@ const NOTICES = Object.freeze({
  * @param {import('./sessions.js').Sessions} parts.sessions
  * @param {import('./sign-in-links.js').Links} parts.links
  * @param {{ render: (name: string, data: object) => string }} parts.views
- * @param {Pick<import('../deck.js').Deck, 'events'>} parts.deck
- * @param {{ signInAttempts: number, windowMs: number }} parts.limits  wrong tokens that one address may try in that time
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
+ * @param {{ signIn: express.RequestHandler }} parts.limiters  `signIn`: refuses who has tried too many wrong tokens
  */
-export function signInRouter ({ sessions, links, views, deck, limits }) {
+export function signInRouter ({ sessions, links, views, events, limiters }) {
   const router = Router({ caseSensitive: true })
-
-  // Comes after the same-origin check: no foreign page can use up the attempts of its visitor.
-  const limitAttempts = rateLimit({
-    windowMs: limits.windowMs,
-    limit: limits.signInAttempts,
-    keyGenerator: attemptOf,
-    skipSuccessfulRequests: true,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    validate: false,
-    handler: (req, res) => showPage(res, 429, NOTICES.rateLimited, req.body?.next)
-  })
 
   // express would answer HEAD by running GET, and use the link up.
   router.head('/sign-in', (_req, res) => { res.type('html').end() })
@@ -76,6 +64,14 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
 
   return router
 
+  /**
+   * It comes after the same-origin check, so that no foreign page can use up the attempts of its visitor.
+   * @param {express.Request} req @param {express.Response} res @param {express.NextFunction} next
+   */
+  function limitAttempts (req, res, next) {
+    limiters.signIn(req, res, (/** @type {unknown} */ refusal) => refusal ? showPage(res, 429, NOTICES.rateLimited, req.body?.next) : next())
+  }
+
   /** @returns {ReturnType<typeof links.redeem>} */
   function redeemCode (/** @type {express.Request} */ req, /** @type {string} */ code) {
     // Browsers prefetch links, chat programs preview them and pages may load them, so only a visit counts.
@@ -92,7 +88,7 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
   function startSession (req, res, { next, person, from = null }) {
     const actor = person?.name ?? 'dashboard'
     const [role, address] = [person?.role ?? 'admin', req.socket.remoteAddress ?? 'unknown']
-    deck.events.publish({
+    events.publish({
       type: 'access.signed-in',
       actor,
       message: `${actor} (${role}) from ${address}${from === null ? '' : `, by the dashboard of ${from}`}`,
@@ -117,7 +113,7 @@ export function signInRouter ({ sessions, links, views, deck, limits }) {
  * the token: tries with one token do not lock out another. The number of beginnings is limited.
  * @param {express.Request} req
  */
-function attemptOf ({ ip, body }) {
+export function attemptOf ({ ip, body }) {
   const beginning = String(body?.token ?? '').trim().slice(0, PREFIX_CHARS)
   return `${ipKeyGenerator(ip ?? '')} ${createHash('sha256').update(beginning).digest().readUInt16BE() % MAX_BEGINNINGS}`
 }

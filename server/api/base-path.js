@@ -1,10 +1,13 @@
 /**
- * Serves the site below a path of a proxy, such as `/deck`. Requests may have the path or not, as proxies do both; answers
+ * Serves a site below a path, of a proxy such as `/deck`, or of an app such as `/apps/shop`. Requests may have the path or not, as proxies do both; answers
  * have it. The rest of the code does not know the path.
  */
 
-/** Attributes of our own templates that hold a path. Text of an app cannot match, as its quotes are escaped. */
-const LINK = / (href|src|action|hx-(?:get|post|put|patch|delete))="\/(?!\/)/g
+/**
+ * Attributes of our own templates that hold a path of the site. Text of an app cannot match, as its quotes are escaped. In single
+ * quotes a path is one of the whole port, and complete.
+ */
+const LINK = / (href|src|action|hx-(?:get|post|put|patch|delete))="\/(?!\/)(assets\/)?/g
 const HEADERS = Object.freeze(['location', 'hx-redirect', 'hx-push-url', 'link'])
 
 /** @param {string} basePath empty: none @param {string} url as it was asked for @returns {string} */
@@ -14,9 +17,12 @@ export function withoutBase (basePath, url) {
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** @param {string} basePath @param {string} html */
-export function htmlWithBase (basePath, html) {
-  return basePath === '' ? html : html.replace(LINK, ` $1="${basePath}/`)
+/**
+ * @param {string} basePath @param {string} html
+ * @param {string} [home] the base path of the port, below which the assets are, for all of its sites
+ */
+export function htmlWithBase (basePath, html, home = basePath) {
+  return basePath === '' ? html : html.replace(LINK, (_, name, assets = '') => ` ${name}="${assets ? home : basePath}/${assets}`)
 }
 
 /**

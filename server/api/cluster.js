@@ -61,7 +61,7 @@ const REQUESTS = z.strictObject({
   total: COUNT.describe('how many there are')
 }).meta({ id: 'OpenRequests' })
 
-const HEALTH = z.strictObject({
+export const HEALTH = z.strictObject({
   tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']),
   text: z.string().meta({ description: 'how many workers serve, and what is wrong', examples: ['3 of 4 workers serve; slot 2 keeps crashing'] }),
   hint: z.string(),

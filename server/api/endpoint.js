@@ -26,7 +26,7 @@ import { roleAllows } from './roles.js'
  * @property {string} type  the one of `produces` that the caller wants most
  */
 
-/** @typedef {{ headers?: Record<string, string>, body: unknown }} Reply */
+/** @typedef {{ status?: number, headers?: Record<string, string>, body: unknown }} Reply  `status`: one of `others`, in place of that of the operation */
 
 /**
  * @template {import('zod').ZodObject} [Q=import('zod').ZodObject] @template {import('zod').ZodObject} [B=import('zod').ZodObject]
@@ -41,6 +41,7 @@ import { roleAllows } from './roles.js'
  * @property {Record<string, Schema>} [headers]  that it reads
  * @property {Q} [query]
  * @property {B} [body]
+ * @property {number} [largestBodyBytes]  64 KiB unless said otherwise
  * @property {string} [takes]  the media type of a body that `handle` reads itself, as it comes, from `req`
  * @property {Schema} [shownBody]  as the document has it, where `handle` checks more than `body` says
  * @property {number} [status]  of its answer, 200 unless said otherwise
@@ -62,7 +63,8 @@ const JSON_TYPE = 'application/json'
 const BODY_LIMIT_BYTES = 64 * 1024
 
 // Not strict: a body such as `3` is valid JSON of the wrong shape, which is another error. Not inflated: 64 KiB means 64 KiB.
-const readJson = promisify(express.json({ limit: BODY_LIMIT_BYTES, strict: false, inflate: false, type: JSON_TYPE }))
+const jsonReader = (/** @type {number} */ limit) => promisify(express.json({ limit, strict: false, inflate: false, type: JSON_TYPE }))
+const readJson = jsonReader(BODY_LIMIT_BYTES)
 
 /**
  * Exists for its types: `handle` gets what `query` and `body` describe.
@@ -108,7 +110,7 @@ async function answerRequest (resource, req, res, idempotency) {
     ? idempotency.once(call, operation, runOperation)
     : runOperation())
   if (!reply || res.destroyed) return
-  res.status(operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
+  res.status(reply.status ?? operation.status ?? 200).set(reply.headers ?? {}).json(reply.body)
 }
 
 /**
@@ -149,7 +151,8 @@ async function bodyOf (operation, req, res) {
   if (operation.takes !== undefined) return acceptStream(operation.takes, req)
   if (!hasBody(req)) return parseBody(operation.body ?? NO_BODY, {})
   checkType(req, JSON_TYPE)
-  await readJson(cutEndlessBody(req), res)
+  const read = operation.largestBodyBytes === undefined ? readJson : jsonReader(operation.largestBodyBytes)
+  await read(cutEndlessBody(req), res)
   return parseBody(operation.body ?? NO_BODY, req.body)
 }
 

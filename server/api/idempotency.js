@@ -123,7 +123,7 @@ export function createIdempotency ({ store, now }) {
 
 /** @param {Outcome} outcome @returns {Reply} @throws {DeckError} */
 function toRepeated (outcome) {
-  if ('reply' in outcome) return { headers: { ...outcome.reply.headers, 'Idempotency-Replayed': 'true' }, body: outcome.reply.body }
+  if ('reply' in outcome) return { ...outcome.reply, headers: { ...outcome.reply.headers, 'Idempotency-Replayed': 'true' } }
   const { code, message, details } = outcome.problem
   throw new DeckError(code, message, { details })
 }

@@ -12,7 +12,11 @@ import { IDEMPOTENCY_KEY } from './idempotency.js'
  * @typedef {import('../errors.js').ErrorCode} ErrorCode
  * @typedef {Record<string, any>} Json
  * @typedef {{ about: string, resources: Record<string, Resource> }} Group
- * @typedef {{ base: string, groups: Record<string, Group> }} Mount
+ * @typedef {object} Mount
+ * @property {string} base
+ * @property {Record<string, import('./endpoint.js').Schema>} [path]  parameters of the base
+ * @property {readonly ErrorCode[]} [problems]  that any of its operations may have, beside the usual ones
+ * @property {Record<string, Group>} groups
  */
 
 const JSON_TYPE = 'application/json'
@@ -76,11 +80,17 @@ export function describeApi (mounts, { version, url = '/' }) {
   const schemas = {}
   const toSchema = createConverter(schemas)
   const toProblems = createProblems(toSchema)
-  const tagged = mounts.flatMap(({ base, groups }) => Object.entries(groups).map(([tag, { resources }]) => ({ base, tag, resources })))
-  const paths = tagged.flatMap(({ base, tag, resources }) => Object.entries(resources).map(([path, resource]) => {
+  const tagged = mounts.flatMap(({ base, path: parameters = {}, problems = [], groups }) => {
+    return Object.entries(groups).map(([tag, { resources }]) => ({ base, parameters, problems, tag, resources }))
+  })
+  const paths = tagged.flatMap(({ base, parameters, problems, tag, resources }) => Object.entries(resources).map(([path, resource]) => {
     const operations = Object
       .entries(resource)
-      .map(([method, operation]) => [method.toLowerCase(), describeOperation(operation, { path, method, tag, toSchema, toProblems: toProblems.refer })])
+      .map(([method, operation]) => [method.toLowerCase(), describeOperation({
+        ...operation,
+        path: { ...parameters, ...operation.path },
+        problems: [...problems, ...operation.problems ?? []]
+      }, { path, method, tag, toSchema, toProblems: toProblems.refer })])
     return [`${base === '/' ? '' : base}${path}`.replace(/[:*](\w+)/g, '{$1}'), Object.fromEntries(operations)]
   }))
   return {

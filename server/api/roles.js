@@ -5,8 +5,10 @@
  *   name: string | null,
  *   role: Role,
  *   token: number | null,
- *   until: number | null
- * }} Person `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch
+ *   until: number | null,
+ *   apps?: readonly string[] | null
+ * }} Person `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch;
+ *   `apps`: of a host, for which alone the role is; null: for all
  * @typedef {Person & {
  *   actor: string,
  *   via: 'session' | 'token' | 'fleet',
@@ -22,6 +24,11 @@ export const ROLES = Object.freeze(['viewer', 'operator', 'admin'])
 /** @param {Role} role @param {Role} needed */
 export function roleAllows (role, needed) {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}
+
+/** @param {Pick<Person, 'apps'>} person @param {string} app @returns {boolean} whether the role of this person is for that app */
+export function mayUse ({ apps }, app) {
+  return !apps || apps.includes(app)
 }
 
 /**

@@ -49,11 +49,11 @@ const TOKEN_BODY = z.strictObject({
  * Tokens for people and scripts, each with a name and a role.
  * @param {object} parts
  * @param {TokenRegistry} parts.tokens
- * @param {Pick<import('../deck.js').Deck, 'events'>} parts.deck
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {() => number} parts.now
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function tokenResources ({ tokens, deck, now }) {
+export function tokenResources ({ tokens, events, now }) {
   return {
     '/tokens': {
       GET: operation({
@@ -103,7 +103,7 @@ export function tokenResources ({ tokens, deck, now }) {
   /** @param {string} type @param {string} actor @param {StoredToken} token */
   function publishTokenEvent (type, actor, { id, name, role, createdWith, expiresAt }) {
     const message = `token ${id} of ${name} (${role})${createdWith === null ? '' : `, made with token ${createdWith}`}`
-    deck.events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: toIso(expiresAt) } })
+    events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: toIso(expiresAt) } })
   }
 }
 

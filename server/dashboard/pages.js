@@ -2,6 +2,7 @@ import { PLACES } from '../../public/places.js'
 import { ALARMS } from '../events/alarms.js'
 import { countOpen } from '../health.js'
 import { accessModel } from './access-page.js'
+import { chartValues } from './chart-values.js'
 import { followCrash, crashModel } from './crash-page.js'
 import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { decksModel } from './decks.js'
@@ -12,6 +13,7 @@ import { eventModel } from './event-page.js'
 import { fleetMemberModel, followFleetMember } from './fleet-member-page.js'
 import { fleetModel, followFleet } from './fleet-page.js'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.js'
+import { followPage } from './follow-page.js'
 import { FRAME_FRAGMENTS, frameModel } from './frame.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { logsModel } from './logs-page.js'
@@ -114,34 +116,39 @@ export const PAGES = Object.freeze([
 ])
 
 /**
- * Follows the live parts of a page.
- * @param {Sources} sources @param {URL} url
- * @returns {{ render: () => Fragment[], chart: number | null }} `chart`: see `chartOf`
+ * The pages of a deck for the live connection, see follow-page.js.
+ * @param {Omit<Sources, 'can' | 'deck'> & { deck: Deck & Pick<import('../deck.js').Deck, 'vitals'> }} sources
+ * @returns {import('./follow-page.js').LivePages}
  */
-export function followPage (sources, { pathname, searchParams: params }) {
-  const { renderPage, chart } = findPage()
-  return { render: () => [...renderPage(), ...renderFrame()], chart }
+export function livePages (sources) {
+  const { deck } = sources
+  /** Rollouts of the fleet on other hosts cause no event here, and it is joined late. @type {(() => void) | null} */
+  let endFleet = null
+  let tellChange = () => {}
 
-  /** @returns {{ renderPage: () => Fragment[], chart: number | null }} */
-  function findPage () {
-    for (const { path, model, fragments = [], follow, chartOf } of PAGES) {
-      // Older pages of a list do not change.
-      if (params.has('cursor') || (!follow && fragments.length === 0)) continue
-      const [matched, id = ''] = patternOf(path).exec(pathname) ?? []
-      if (matched === undefined) continue
-      const asked = { ...sources, params, id }
-      return { renderPage: follow?.(asked) ?? (() => renderAll(fragments, model(asked))), chart: chartOf?.(asked) ?? null }
-    }
-    return { renderPage: () => [], chart: null }
+  return {
+    alarms: deck,
+
+    onChange (handler) {
+      tellChange = handler
+      const unsubscribe = deck.events.subscribe(handler)
+      return () => {
+        unsubscribe()
+        endFleet?.()
+      }
+    },
+
+    follow (can, url) {
+      endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
+      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: FRAME_FRAGMENTS, model: frameParts } }, url)
+    },
+
+    chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs })
   }
 
-  function renderFrame () {
-    const openCrashes = countOpen(sources.deck.crashes)
-    return renderAll(FRAME_FRAGMENTS, { openCrashes, frame: frameModel({ deck: sources.deck, openCrashes }) })
-  }
-
-  function renderAll (/** @type {readonly string[]} */ names, /** @type {object} */ shown) {
-    return names.map((name) => ({ id: name, html: sources.render(`partials/${name}`, { can: sources.can, ...shown }) }))
+  function frameParts () {
+    const openCrashes = countOpen(deck.crashes)
+    return { openCrashes, frame: frameModel({ deck, openCrashes }) }
   }
 }
 
@@ -152,9 +159,4 @@ function dialogsModel ({ deck }) {
     alarms: ALARMS,
     onFailure: deck.settings.list().find(({ name }) => name === 'rollout.onFailure')?.value
   }
-}
-
-/** @param {string} path */
-function patternOf (path) {
-  return new RegExp(`^${path.replace(':id', '(\\d+)').replace(':name', '([\\w-]+)')}$`)
 }

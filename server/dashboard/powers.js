@@ -7,9 +7,10 @@ import { roleAllows } from '../api/roles.js'
  *   administer: boolean,
  *   switchDecks: boolean,
  *   name: string | null,
- *   role: import('../api/roles.js').Role
+ *   role: import('../api/roles.js').Role,
+ *   apps?: readonly string[] | null
  * }} Powers `switchDecks`: for sessions of the token
- *   of the data folder alone, as only this user can read it, like the tokens of the other decks
+ *   of the data folder alone, as only this user can read it, like the tokens of the other decks; `apps`: of a host, for which alone that is; null: for all
  */
 
 /** @param {import('../api/roles.js').Auth | null | undefined} auth @returns {Powers} */
@@ -20,6 +21,7 @@ export function powersOf (auth) {
     administer: roleAllows(role, 'admin'),
     switchDecks: role === 'admin' && auth?.name === null && auth.token === null,
     name: auth?.name ?? null,
-    role
+    role,
+    ...(auth?.apps && { apps: auth.apps })
   }
 }

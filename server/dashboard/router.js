@@ -1,18 +1,15 @@
 import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.js'
-import { toDeckError } from '../problem.js'
-import { DeckError } from '../errors.js'
 import { countOpen } from '../health.js'
 import { actionsRouter } from './actions.js'
 import { frameModel } from './frame.js'
 import { exportQuery } from './history-page.js'
 import { logsFile } from './logs-page.js'
-import { isAtLoopback } from './page-address.js'
+import { createErrorPage, pagesRouter, queryOf } from './page-router.js'
 import { PAGES } from './pages.js'
-import { powersOf } from './powers.js'
 
 /**
- * The pages of the dashboard, its downloads and its forms.
+ * The pages of the dashboard of a deck, its downloads and its forms.
  * @typedef {import('./pages.js').Deck & import('./actions.js').Deck} Deck
  */
 
@@ -32,29 +29,8 @@ const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson
  */
 export function dashboardRouter ({ deck, history, views, tokens, describe, now = Date.now, log = SILENT_LOG }) {
   const router = Router()
-
-  for (const { path, view, model, hasFilters } of PAGES) {
-    router.get(path, async (req, res) => {
-      const can = powersOf(req.auth)
-      const shown = await model({
-        deck,
-        history,
-        now,
-        describe,
-        tokens,
-        can,
-        isAtLoopback: isAtLoopback(req),
-        render: views.render,
-        params: queryOf(req),
-        id: String(req.params.id ?? req.params.name ?? '')
-      })
-      if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
-      res
-        .status(shown.status ?? shown.problem?.status ?? 200)
-        .type('html')
-        .send(views.render(`pages/${view}`, { now: now(), ...frameParts(can), can, ...shown }))
-    })
-  }
+  const errors = createErrorPage({ views, log })
+  router.use(pagesRouter(PAGES, { sources: { deck, history, describe, tokens }, frame: frameParts, views, now }))
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
   router.get('/history.csv', (req, res) => {
@@ -69,40 +45,12 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, now =
   }
 
   router.use(actionsRouter({ deck, now }))
-  router.use(onVisits((req) => { throw new DeckError('not-found', `No such page: ${req.path.slice(0, 200)}`) }))
-  router.use(showError)
+  router.use(errors.refuseUnknown)
+  router.use(errors.onError)
   return router
 
   function frameParts (/** @type {import('./powers.js').Powers} */ { switchDecks }) {
     const openCrashes = countOpen(deck.crashes)
     return { openCrashes, frame: frameModel({ deck, openCrashes }), hasFleet: deck.fleet !== null, otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
-
-  /** A browser gets an error as a page; other clients get problem details from the app. @type {import('express').ErrorRequestHandler} */
-  function showError (error, req, res, next) {
-    if (!isVisit(req) || res.headersSent) return next(error)
-    const { status, title, message, code } = toDeckError(error)
-    if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
-    res
-      .status(status)
-      .type('html')
-      .send(views.render('pages/error', { now: now(), can: powersOf(req.auth), hasFleet: deck.fleet !== null, status, title, message }))
-  }
-}
-
-/**
- * @param {import('express').RequestHandler} handler for browsers that open a page
- * @returns {import('express').RequestHandler}
- */
-function onVisits (handler) {
-  return (req, res, next) => isVisit(req) ? handler(req, res, next) : next()
-}
-
-function isVisit (/** @type {import('express').Request} */ { method, path, headers }) {
-  return method === 'GET' && !path.startsWith('/api/') && String(headers.accept).includes('text/html')
-}
-
-/** @param {import('express').Request} req the raw query: express may have been told to parse it in its own way */
-function queryOf (req) {
-  return new URL(req.originalUrl, 'http://localhost').searchParams
 }

@@ -26,20 +26,25 @@ import { readable } from './readable-text.js'
 const PART = /^\/partials\/([a-z-]+)$/
 const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
 
+/** The parts of the page that is rendered now. @type {ReturnType<typeof createParts> | null} */
+let parts = null
+
+/** One for all, as compiled templates take room. */
+const eta = notingParts(new Eta({
+  views: FOLDER,
+  cache: true,
+  escapeFunction: (text) => escapeHtml(readable(text)),
+  functionHeader: 'const { f, icon, asset, tick, clock, count, calls } = it.helpers'
+}), (name, html) => parts?.note(name, html))
+
 /**
  * Server-side templates that escape by default. Only the helpers below return HTML.
  * Pages get `now` (ms since the epoch) from their model, so that a rendering depends on nothing else.
- * @param {{ software?: string, basePath?: string }} [options] `software`: the version that serves the pages, so that an open page notices an upgrade
+ * @param {{ software?: string, basePath?: string, home?: string }} [options] `software`: the version that serves the pages, so that an open page
+ *   notices an upgrade; `home`: the base path of the admin port, which may be above that of these pages
  */
-export function createViews ({ software = '', basePath = '' } = {}) {
-  /** The parts of the page that is rendered now. @type {ReturnType<typeof createParts> | null} */
-  let parts = null
-  const eta = notingParts(new Eta({
-    views: FOLDER,
-    cache: true,
-    escapeFunction: (text) => escapeHtml(readable(text)),
-    functionHeader: 'const { f, icon, asset, tick, clock, count, calls } = it.helpers'
-  }), (name, html) => parts?.note(name, html))
+export function createViews ({ software = '', basePath = '', home = basePath } = {}) {
+  const place = (/** @type {string} */ html) => htmlWithBase(basePath, html, home)
 
   return {
     /**
@@ -49,12 +54,13 @@ export function createViews ({ software = '', basePath = '' } = {}) {
      * @returns {string} HTML
      */
     render (name, data) {
-      parts = name.startsWith('pages/') ? createParts(basePath) : null
-      return htmlWithBase(basePath, eta.render(`./${name}`, {
+      parts = name.startsWith('pages/') ? createParts(place) : null
+      return place(eta.render(`./${name}`, {
         helpers,
         assetsVersion: ASSETS_VERSION,
         software,
         basePath,
+        home,
         parts,
         frame: NO_FRAME,
         ...data,
@@ -76,12 +82,12 @@ function notingParts (eta, onPart) {
   return eta
 }
 
-/** @param {string} basePath */
-function createParts (basePath) {
+/** @param {(html: string) => string} place puts links below the base path */
+function createParts (place) {
   /** @type {Map<string, string>} */
   const hashes = new Map()
   return {
-    note (/** @type {string} */ name, /** @type {string} */ html) { hashes.set(name, hashOf(toShown(htmlWithBase(basePath, html)))) },
+    note (/** @type {string} */ name, /** @type {string} */ html) { hashes.set(name, hashOf(toShown(place(html)))) },
     /** The page sends these hashes, so that the live connection does not send the same parts again. */
     toString: () => JSON.stringify(Object.fromEntries(hashes))
   }

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { io } from 'socket.io-client'
 import { openHistory } from '../../db/history.js'
 import { attachLive } from '../../server/admin/live.js'
+import { livePages } from '../../server/dashboard/pages.js'
 import { createViews } from '../../server/dashboard/views.js'
 import { createFakeDeck } from '../support/fake-deck.js'
 import { until } from '../support/until.js'
@@ -33,7 +34,7 @@ async function startLive (t, { authenticate = () => ADMIN, now = Date.now } = {}
     }
   }
   const httpServer = http.createServer()
-  const live = attachLive({ httpServer, deck, history, views: spy, authenticate, now, log: { error: (...args) => logged.push(args) } })
+  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, render: spy.render }), authenticate, now, log: { error: (...args) => logged.push(args) } })
   httpServer.listen(0, '127.0.0.1')
   await once(httpServer, 'listening')
   const { port } = /** @type {import('node:net').AddressInfo} */ (httpServer.address())

@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import supertest from 'supertest'
 import { openHistory } from '../../db/history.js'
 import { createAdmin } from '../../server/admin/listener.js'
+import { createEventStream } from '../../server/events/stream.js'
+import { createFakeApps } from './fake-apps.js'
 import { createFakeDeck } from './fake-deck.js'
 import './no-hang.js'
 
@@ -22,14 +24,44 @@ export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
  * @param {Partial<Parameters<typeof createAdmin>[0]> & { history?: any }} [options]
  */
 export async function startAdmin (t, options = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'clusterdeck-admin-'))
-  // A page may come short when its time is spent; here time stands still, so that a busy machine changes no page.
-  const history = options.history ?? openHistory({ file: join(folder, 'history.db'), clock: () => 0 })
+  const { folder, history } = await openTestHistory(options)
   const clock = createClock()
   const deck = createFakeDeck({ history, now: options.now ?? clock.now })
+  return { deck, ...await openPort(t, { folder, clock, history }, { deck, ...options }) }
+}
+
+/**
+ * The port of a host whose apps have no processes.
+ * @param {Pick<import('node:test').TestContext, 'after'>} t
+ * @param {Partial<Parameters<typeof createAdmin>[0]> & { names?: readonly string[], history?: any }} [options] `names`: of its apps, which run
+ */
+export async function startHostAdmin (t, { names = ['mail', 'shop'], ...options } = {}) {
+  const { folder, history } = await openTestHistory(options)
+  const clock = createClock()
+  const events = createEventStream({ lastId: history.lastEventId() })
+  events.subscribe((event) => history.record(event))
+  const apps = createFakeApps({ names, now: options.now ?? clock.now })
+  const port = await openPort(t, { folder, clock, history }, { events, apps, ...options })
+  t.after(apps.closeAll)
+  return { apps, events, ...port }
+}
+
+/** @param {{ history?: any }} options @returns {Promise<{ folder: string, history: any }>} */
+async function openTestHistory ({ history }) {
+  const folder = await mkdtemp(join(tmpdir(), 'clusterdeck-admin-'))
+  // A page may come short when its time is spent; here time stands still, so that a busy machine changes no page.
+  return { folder, history: history ?? openHistory({ file: join(folder, 'history.db'), clock: () => 0 }) }
+}
+
+/**
+ * @param {Pick<import('node:test').TestContext, 'after'>} t
+ * @param {{ folder: string, clock: ReturnType<typeof createClock>, history: any }} parts
+ * @param {Partial<Parameters<typeof createAdmin>[0]>} options
+ */
+async function openPort (t, { folder, clock, history }, options) {
   const logged = /** @type {any[]} */ ([])
   const log = { error: (/** @type {any} */ ...args) => logged.push(args), warn: (/** @type {any} */ ...args) => logged.push(args) }
-  const admin = createAdmin({ deck, history, token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options })
+  const admin = createAdmin({ token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options, history })
   const { url, port, loaded } = await admin.listen()
   await loaded
   t.after(async () => {
@@ -43,7 +75,6 @@ export async function startAdmin (t, options = {}) {
 
   return {
     admin,
-    deck,
     history,
     clock,
     logged,
@@ -105,7 +136,7 @@ export function createClock () {
 
 /**
  * A request whose headers are exactly these: Host and Origin included, which friendlier clients set themselves.
- * @param {Admin} admin
+ * @param {Pick<Admin, 'port'>} admin
  * @param {{ method?: string, path?: string, headers?: Record<string, string | string[]>, body?: string, agent?: http.Agent | false }} request  `agent`: false: a connection of its own
  * @returns {Promise<Answer>}
  */
@@ -128,7 +159,7 @@ export function rawRequest ({ port }, { method = 'GET', path = '/healthz', heade
 
 /**
  * What the port answers to these bytes until it closes the connection.
- * @param {Admin} admin @param {string} bytes
+ * @param {Pick<Admin, 'port'>} admin @param {string} bytes
  */
 export async function rawBytes ({ port }, bytes) {
   const socket = net.connect(port, '127.0.0.1')

@@ -1,0 +1,129 @@
+import { rateLimit } from 'express-rate-limit'
+import { createSchemeOf } from '../api/scheme.js'
+import { DeckError } from '../errors.js'
+import { createAnonymousLimiter } from './anonymous-limiter.js'
+import { createGuard } from './guard.js'
+import { createSessions } from './sessions.js'
+import { attemptOf } from './sign-in.js'
+import { createTokens } from './tokens.js'
+
+/**
+ * Who may ask: what an admin port has once, whatever apps are behind it.
+ * @typedef {ReturnType<typeof createAccess>} Access
+ */
+
+/**
+ * How many requests are answered in a window of time.
+ * @typedef {object} Limits
+ * @property {number} windowMs
+ * @property {number} signInAttempts  with a wrong token, from one address
+ * @property {number} requests  of one holder who is signed in
+ * @property {number} switches  to other decks, of one holder who is signed in: each makes a link there
+ * @property {number} strangerRequests  without a sign-in, from one address, for paths that are not public
+ */
+
+/** @type {Readonly<Limits>} */
+export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, switches: 30, strangerRequests: 600 })
+
+/**
+ * @param {object} parts
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events  hears of sign-ins and tokens
+ * @param {Pick<import('../../db/history.js').History, 'sessions' | 'tokens'>} parts.history
+ * @param {string} parts.token
+ * @param {string} parts.host
+ * @param {number} parts.port  the real one: it names the cookie, since cookies ignore ports
+ * @param {readonly string[]} parts.allowedHosts
+ * @param {string} parts.basePath
+ * @param {string | null} parts.publicUrl
+ * @param {boolean} parts.hasTls
+ * @param {number} parts.sessionTtlMs
+ * @param {import('./sign-in-links.js').Links} parts.links
+ * @param {() => number} parts.now
+ * @param {import('../system/log.js').Log} parts.log
+ * @param {(size: number) => Buffer} [parts.randomBytes]
+ * @param {Partial<Limits>} parts.limits  others than usual
+ */
+export function createAccess ({
+  events,
+  history,
+  token,
+  host,
+  port,
+  allowedHosts,
+  basePath,
+  publicUrl,
+  hasTls,
+  sessionTtlMs,
+  links,
+  now,
+  log,
+  randomBytes,
+  limits: wanted
+}) {
+  const { windowMs, requests, switches, signInAttempts, strangerRequests } = { ...LIMITS, ...wanted }
+  const schemeOf = createSchemeOf(publicUrl)
+  const tokens = createTokens({ store: history.tokens, owner: token, now, randomBytes })
+  const sessions = createSessions({
+    store: history.sessions,
+    tokens,
+    token,
+    ttlMs: sessionTtlMs,
+    cookieName: `clusterdeck_${port}`,
+    cookiePath: basePath || '/',
+    schemeOf,
+    now,
+    randomBytes,
+    log
+  })
+  const { authenticate } = sessions
+
+  return {
+    events,
+    tokens,
+    sessions,
+    links,
+    guard: createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' }),
+    strangers: createAnonymousLimiter({ windowMs, limit: strangerRequests, basePath, now }),
+    limiters: {
+      requests: limitRequests({ windowMs, limit: requests }),
+      switches: limitRequests({ windowMs, limit: switches }),
+      signIn: limitAttempts({ windowMs, limit: signInAttempts })
+    },
+    /** Open streams by holder. @type {Map<string, number>} */
+    streams: new Map(),
+
+    /** The name that a caller used is one that the caller can reach, and the guard has checked it. @param {import('node:http').IncomingMessage} req */
+    urlFor: (req) => publicUrl ?? `${schemeOf(req)}://${req.headers.host}${basePath}`
+  }
+}
+
+/**
+ * Limits requests with a sign-in. Those without one are counted earlier and apart, so that they cannot use up this limit.
+ * @param {{ windowMs: number, limit: number }} limits
+ */
+function limitRequests ({ windowMs, limit }) {
+  return rateLimit({
+    windowMs,
+    limit,
+    skip: (req) => !req.auth,
+    keyGenerator: (req) => `${req.auth?.via} ${req.auth?.token}`,
+    standardHeaders: 'draft-8',
+    legacyHeaders: false,
+    validate: false,
+    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
+  })
+}
+
+/** Counts wrong tokens at the sign-in page. @param {{ windowMs: number, limit: number }} limits */
+function limitAttempts ({ windowMs, limit }) {
+  return rateLimit({
+    windowMs,
+    limit,
+    keyGenerator: attemptOf,
+    skipSuccessfulRequests: true,
+    standardHeaders: 'draft-8',
+    legacyHeaders: false,
+    validate: false,
+    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many attempts: wait for the seconds in Retry-After'))
+  })
+}

@@ -1,0 +1,123 @@
+import { setMaxListeners } from 'node:events'
+import { findApp, notRunning } from '../api/apps.js'
+import { mayUse } from '../api/roles.js'
+import { isVisit } from '../dashboard/page-router.js'
+import { DeckError } from '../errors.js'
+import { sendProblem } from '../problem.js'
+import { createDeckSite } from './deck-site.js'
+import { createHostSite } from './host-site.js'
+import { locate, shortPlace } from './places.js'
+
+/**
+ * The sites of a host: one of its own, and one for each app from its first visit until the app closes. An app that nobody looks
+ * at costs nothing here.
+ * @typedef {import('node:http').IncomingMessage} IncomingMessage
+ * @typedef {{ site: import('./site.js').Site, deck: import('../deck.js').Deck, ending: AbortController }} Opened  `ending`: of its streams and waiting calls
+ */
+
+/**
+ * @param {Omit<import('./sites.js').Parts, 'apps' | 'events'> & {
+ *   apps: import('../api/apps.js').Apps,
+ *   events: import('../events/stream.js').EventStream,
+ *   access: import('./access.js').Access
+ * }} parts
+ */
+export function createHostSites (parts) {
+  const { apps, access, basePath, closing } = parts
+  const { site: own, showError } = createHostSite(parts)
+  /** @type {Map<string, Opened>} by name */
+  const opened = new Map()
+  /** Of all apps, as a list is costly. @type {string[]} */
+  let names = []
+  const stopListening = apps.onChange(update)
+  readNames()
+
+  return {
+    own,
+    locate,
+
+    /**
+     * Finds the site that answers, and gives the request the URL that this site knows.
+     * @param {import('./sites.js').Place} place @param {IncomingMessage} req which the guard has admitted
+     * @throws {import('../errors.js').DeckError} not-found, app-not-running
+     */
+    find (place, req) {
+      const { auth } = req
+      // A stranger comes no further than to the host, and does not learn which apps it has.
+      if (!auth) {
+        req.url = place.app === null ? place.goesTo : place.whole
+        return own
+      }
+      const mine = names.filter((name) => mayUse(auth, name))
+      const { app, goesTo } = mine.length === 1 ? shortPlace(place, mine[0]) : place
+      req.url = goesTo
+      return app === null ? own : siteOf(app, auth)
+    },
+
+    /** @param {IncomingMessage} req @param {import('node:http').ServerResponse} res @param {unknown} error */
+    refuse (req, res, error) {
+      if (isVisit(req) && req.auth) showError(req, res, error)
+      else sendProblem(res, error)
+    },
+
+    endOutsiders () {
+      own.endOutsiders()
+      for (const { site } of opened.values()) site.endOutsiders()
+    },
+
+    close () {
+      stopListening()
+      own.close()
+      for (const name of [...opened.keys()]) closeSite(name)
+    }
+  }
+
+  /** @param {string} name @param {import('../api/roles.js').Auth} auth */
+  function siteOf (name, auth) {
+    if (!names.includes(name) || !mayUse(auth, name)) findApp(apps, name, auth)
+    const app = apps.opened(name)
+    const known = opened.get(name)
+    if (known && known.deck === app?.deck) return known.site
+    closeSite(name)
+    if (!app) throw notRunning(findApp(apps, name, auth))
+    return openSite(name, app)
+  }
+
+  /** @param {string} name @param {NonNullable<ReturnType<typeof apps.opened>>} app */
+  function openSite (name, { deck, history }) {
+    if (closing.aborted) throw new DeckError('stopping', 'The host is stopping')
+    const path = `/apps/${name}`
+    const ending = new AbortController()
+    setMaxListeners(0, ending.signal)
+    const site = createDeckSite({
+      ...parts,
+      deck,
+      history,
+      basePath: basePath + path,
+      home: basePath,
+      hasSignIn: false,
+      urlFor: (req) => access.urlFor(req) + path,
+      closing: ending.signal
+    })
+    opened.set(name, { site, deck, ending })
+    return site
+  }
+
+  /** Its streams, waiting calls and live pages end. @param {string} name */
+  function closeSite (name) {
+    const known = opened.get(name)
+    if (!known) return
+    opened.delete(name)
+    known.ending.abort()
+    known.site.close()
+  }
+
+  function update () {
+    readNames()
+    for (const [name, { deck }] of opened) if (!names.includes(name) || apps.opened(name)?.deck !== deck) closeSite(name)
+  }
+
+  function readNames () {
+    names = apps.list().map(({ name }) => name)
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * Where the requests to a host belong: to the host itself or to one of its apps.
+ * @typedef {import('./sites.js').Place} Place
+ */
+
+/** `/apps/shop/logs` is a page of shop, `/api/v1/apps/shop/logs` is the same as `/apps/shop/api/v1/logs`. */
+const OF_APP = /^(\/api\/v1)?\/apps\/([A-Za-z\d][\w.-]{0,59})(?=$|[/?])(.*)$/s
+/** What the host does with an app. */
+const BY_HOST = /^\/(?:start|stop)(?=$|\?)/
+const PROBE = /^\/(?:healthz|readyz)(?=$|\?)/
+/** The whole port has these once. */
+const OF_PORT = /^\/(?:sign-in|sign-out|assets\/[^?]*)(?=$|\?)/
+/** Calls of the host, beside which a short path may mean the only app. */
+const HOST_CALL = /^\/api\/v1\/(?:host|apps|tokens|sign-in-links|openapi\.json)(?=$|[/?])/
+
+/** @param {string} url below the base path of the port @returns {Place} */
+export function locate (url) {
+  const [, api, name, rest] = OF_APP.exec(url) ?? []
+  if (name === undefined) return place(url, url, null)
+  if (api) return rest.startsWith('/') ? inApi(url, name, rest) : place(url, url, null)
+  if (rest.startsWith('/api/v1/')) return inApi(url, name, rest.slice('/api/v1'.length))
+  const inside = rest.startsWith('/') ? rest : `/${rest}`
+  // The guard knows probes by their short paths; the host answers them, so that they open no site.
+  if (PROBE.test(inside)) return { ...place(url, inside, null), goesTo: url }
+  if (OF_PORT.test(inside)) return place(url, withNext(inside, `/apps/${name}/`), null)
+  return place(url, inside, name)
+}
+
+/**
+ * A short path of the API means the only app.
+ * @param {Place} place @param {string} only its name
+ * @returns {Place}
+ */
+export function shortPlace (place, only) {
+  if (place.app !== null || !place.url.startsWith('/api/v1/') || HOST_CALL.test(place.url)) return place
+  return inApi(place.whole, only, place.url.slice('/api/v1'.length))
+}
+
+/** @param {string} whole @param {string} name @param {string} rest below /api/v1 of the app @returns {Place} */
+function inApi (whole, name, rest) {
+  return BY_HOST.test(rest) ? place(whole, `/api/v1/apps/${name}${rest}`, null) : place(whole, `/api/v1${rest}`, name)
+}
+
+/** @param {string} whole @param {string} url @param {string | null} app @returns {Place} */
+function place (whole, url, app) {
+  return { whole, url, goesTo: url, app }
+}
+
+/** Who signs in at an app comes to its pages. @param {string} url @param {string} next */
+function withNext (url, next) {
+  if (!/^\/sign-in(?=$|\?)/.test(url) || /[?&]next=/.test(url)) return url
+  return `${url}${url.includes('?') ? '&' : '?'}next=${encodeURIComponent(next)}`
+}

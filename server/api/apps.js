@@ -1,0 +1,211 @@
+import { z } from 'zod'
+import { DECK_NAME } from '../config/apps.js'
+import { didYouMean } from '../config/nearest.js'
+import { DeckError } from '../errors.js'
+import { HEALTH } from './cluster.js'
+import { operation } from './endpoint.js'
+import { COUNT, listOf, TIME } from './fields.js'
+import { mayUse } from './roles.js'
+
+/**
+ * The apps of a host.
+ * @typedef {z.infer<typeof APP>} AppView
+ * @typedef {z.infer<typeof APP_ORDER>} AppOrder
+ * @typedef {{ actor: string }} By
+ * @typedef {{ pid: number, keeperPid: number | null, version: string, nodeVersion: string, startedAt: string, folder: string, apps: number }} About
+ * @typedef {object} Apps  see host/apps.js
+ * @property {() => AppView[]} list  by name
+ * @property {(name: string) => AppView} view  throws not-found
+ * @property {(name: string) => { deck: import('../deck.js').Deck, history: import('../../db/history.js').History } | null} opened  null: it is stopped or has failed
+ * @property {(order: AppOrder, by: By) => Promise<AppView>} add
+ * @property {(name: string, by: By) => Promise<AppView>} start
+ * @property {(name: string, by: By) => Promise<AppView>} stop
+ * @property {(name: string, how: By & { purge: boolean }) => Promise<AppView>} remove
+ * @property {(handler: () => void) => () => void} onChange  an app was added, opened, closed or removed
+ * @property {(by: By) => void} stopHost
+ * @property {() => About} about
+ */
+
+export const APP_NAME = z.string().regex(DECK_NAME).meta({ description: 'the name of an app', examples: ['shop'] })
+
+const FIGURE = z.number().min(0).nullable()
+const HEALTH_IN_WORDS = HEALTH.pick({ tone: true, text: true, hint: true })
+const OUTCOME = z.strictObject({ state: z.string(), release: z.string().nullable(), finishedAt: TIME.nullable() })
+
+export const APP = z.strictObject({
+  name: APP_NAME,
+  state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'failed'])
+    .describe('waiting: for the apps that it depends on; failed: the host cannot run it, and `reason` says why'),
+  reason: z.string().nullable().describe('why it waits or has failed'),
+  entry: z.string().nullable(),
+  cwd: z.string(),
+  configFile: z.string().nullable(),
+  dataDir: z.string().nullable(),
+  path: z.string().meta({ description: 'where its pages and its API are, on this port', examples: ['/apps/shop'] }),
+  startedAt: TIME.nullable(),
+  health: HEALTH_IN_WORDS.nullable().describe('null: it does not run'),
+  workers: z.strictObject({ ready: COUNT, desired: COUNT }).nullable(),
+  cpu: FIGURE.describe('percent of a core'),
+  memoryBytes: FIGURE,
+  requestsPerSecond: FIGURE,
+  p99Ms: FIGURE.describe('of the slowest worker'),
+  restarts: COUNT.nullable().describe('how often a worker was replaced because it had died'),
+  openCrashes: COUNT.nullable().describe('groups that nobody has resolved'),
+  release: z.string().nullable(),
+  lastDeploy: OUTCOME.nullable(),
+  addresses: z.array(z.string())
+}).meta({ id: 'App' })
+
+const PATH = z.string().startsWith('/').max(4096)
+
+/** An app with the environment of the shell that it comes from. */
+const ORDER_LIMIT_BYTES = 1024 * 1024
+
+export const APP_ORDER = z.strictObject({
+  name: APP_NAME.optional(),
+  cwd: PATH.describe('the absolute path of the folder that it starts in'),
+  config: PATH.optional().describe('the absolute path of its config file'),
+  app: z.string().max(200).optional().describe('its name in the `apps` of the config file'),
+  flags: z.record(z.string(), z.union([z.string(), z.literal(true), z.array(z.string())])).optional()
+    .describe('options as the command line has them, by their keys; `entry` is the program and `args` are its arguments'),
+  env: z.record(z.string(), z.string()).optional().describe('the environment'),
+  dependsOn: z.array(APP_NAME).max(100).optional().describe('names of apps that are ready before it starts')
+}).meta({ examples: [{ name: 'shop', cwd: '/srv/shop', flags: { entry: 'app.js', workers: '2' } }] })
+
+/**
+ * @param {{ apps: Apps }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function appResources ({ apps }) {
+  const path = { app: APP_NAME }
+  return {
+    '/apps': {
+      GET: operation({
+        name: 'listApps',
+        summary: 'Lists the apps of this host by name',
+        role: 'viewer',
+        answer: listOf(APP),
+        handle: ({ auth }) => ({ body: { items: visibleApps(apps, auth) } })
+      }),
+
+      POST: operation({
+        name: 'addApp',
+        summary: 'Adds an app to this host, or starts it anew, and does not wait until it is ready',
+        description: 'The host remembers it until it is removed. An app that runs already is left as it is; the order counts from its next start.',
+        role: 'admin',
+        // The body names a program to run.
+        byToken: 'A new app',
+        body: APP_ORDER,
+        largestBodyBytes: ORDER_LIMIT_BYTES,
+        status: 201,
+        location: true,
+        problems: ['name-taken', 'invalid-config', 'entry-not-found', 'data-dir-unusable', 'stopping'],
+        answer: APP,
+        async handle ({ body, auth }) {
+          refuseLimited(auth, 'adds apps')
+          const app = await apps.add(body, { actor: auth.actor })
+          return { headers: { Location: `/api/v1/apps/${app.name}` }, body: app }
+        }
+      })
+    },
+
+    '/apps/:app': {
+      GET: operation({
+        name: 'getApp',
+        summary: 'Returns one app',
+        role: 'viewer',
+        path,
+        problems: ['not-found'],
+        answer: APP,
+        handle: ({ req, auth }) => ({ body: findApp(apps, req.params.app, auth) })
+      }),
+
+      DELETE: operation({
+        name: 'removeApp',
+        summary: 'Stops an app and removes it from this host; its data folder stays',
+        role: 'admin',
+        path,
+        query: z.strictObject({
+          purge: z.enum(['true', 'false']).transform((text) => text === 'true').optional()
+            .meta({ description: '"true": removes its data folder, too', as: { type: 'boolean' } })
+        }),
+        status: 202,
+        problems: ['not-found', 'stopping'],
+        answer: APP,
+        async handle ({ req, query: { purge = false }, auth }) {
+          const { name } = findApp(apps, req.params.app, auth)
+          refuseLimited(auth, 'removes apps')
+          return { body: await apps.remove(name, { purge, actor: auth.actor }) }
+        }
+      })
+    },
+
+    '/apps/:app/start': {
+      POST: operation({
+        name: 'startApp',
+        summary: 'Starts an app that is stopped, and does not wait until it is ready',
+        role: 'operator',
+        path,
+        status: 202,
+        others: { 200: { 'application/json': APP } },
+        problems: ['not-found', 'stopping'],
+        answer: APP,
+        async handle ({ req, auth }) {
+          const app = findApp(apps, req.params.app, auth)
+          if (RUNNING.has(app.state)) return { status: 200, body: app }
+          return { body: await apps.start(app.name, { actor: auth.actor }) }
+        }
+      })
+    },
+
+    '/apps/:app/stop': {
+      POST: operation({
+        name: 'stopApp',
+        summary: 'Drains the workers of an app and stops it; it stays stopped until it is started',
+        role: 'operator',
+        path,
+        status: 202,
+        others: { 200: { 'application/json': APP } },
+        problems: ['not-found', 'stopping'],
+        answer: APP,
+        async handle ({ req, auth }) {
+          const app = findApp(apps, req.params.app, auth)
+          if (app.state === 'stopped') return { status: 200, body: app }
+          return { body: await apps.stop(app.name, { actor: auth.actor }) }
+        }
+      })
+    }
+  }
+}
+
+const RUNNING = new Set(['waiting', 'starting', 'running'])
+
+/** @param {Pick<Apps, 'list'>} apps @param {import('./roles.js').Auth} auth */
+export function visibleApps (apps, auth) {
+  return apps.list().filter(({ name }) => mayUse(auth, name))
+}
+
+/**
+ * @param {Pick<Apps, 'list' | 'view'>} apps @param {unknown} name @param {import('./roles.js').Auth} auth
+ * @returns {AppView}
+ * @throws {DeckError} not-found, also for an app that is not the sender's to see
+ */
+export function findApp (apps, name, auth) {
+  const visible = visibleApps(apps, auth)
+  const found = visible.find((app) => app.name === name)
+  if (found) return found
+  const names = visible.map((app) => app.name)
+  throw new DeckError('not-found', `There is no app ${JSON.stringify(String(name).slice(0, 60))} on this host${didYouMean(String(name), names)}`)
+}
+
+/** @param {AppView} app @returns {DeckError} what becomes of a request for it while it does not run */
+export function notRunning ({ name, state, reason }) {
+  const why = { waiting: 'waits', starting: 'is starting', running: 'is starting', stopping: 'is stopping', stopped: 'is stopped', failed: 'has failed' }[state]
+  const rest = state === 'stopped' || state === 'failed' ? `: POST /api/v1/apps/${name}/start starts it` : ''
+  return new DeckError('app-not-running', `${name} ${why}${reason ? ` (${reason})` : ''}${rest}`, { details: { app: name, state } })
+}
+
+/** @param {import('./roles.js').Auth} auth @param {string} what @throws {DeckError} forbidden */
+export function refuseLimited ({ apps, actor }, what) {
+  if (apps) throw new DeckError('forbidden', `Whoever ${what} needs a role for all apps, and ${actor} has one for ${apps.join(', ')}`)
+}

@@ -1,0 +1,141 @@
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { openHistory } from '../../db/history.js'
+import { DeckError } from '../../server/errors.js'
+import { createFakeDeck } from './fake-deck.js'
+import { tempFolder } from './folder.js'
+
+/**
+ * The apps of a host without processes, for tests of the admin side: each open one is a fake deck over a history file of its own.
+ * @typedef {import('../../server/api/apps.js').AppView} AppView
+ * @typedef {import('../../server/api/apps.js').Apps} Apps
+ * @typedef {ReturnType<typeof createFakeDeck>} FakeDeck
+ * @typedef {Apps & {
+ *   orders: { type: string, name: string, actor: string, more?: unknown }[],
+ *   deck: (name: string) => FakeDeck,
+ *   open: (name: string, changes?: Partial<AppView>) => void,
+ *   closeApp: (name: string, changes?: Partial<AppView>) => void,
+ *   set: (name: string, changes: Partial<AppView>) => void,
+ *   closeAll: () => void
+ * }} FakeApps  `open`, `closeApp`: as if by itself; `set`: changes what the view says, and tells nobody
+ */
+
+/** @param {{ names: readonly string[], now?: () => number }} parts @returns {FakeApps} */
+export function createFakeApps ({ names, now = Date.now }) {
+  const folder = tempFolder()
+  /** @type {Map<string, { changes: Partial<AppView>, opened: { deck: FakeDeck, history: import('../../db/history.js').History } | null }>} */
+  const all = new Map()
+  /** @type {Set<() => void>} */
+  const handlers = new Set()
+  /** @type {FakeApps['orders']} */
+  const orders = []
+  for (const name of names) openApp(name)
+
+  /** @type {FakeApps} */
+  const apps = {
+    orders,
+    list: () => [...all.keys()].sort().map(viewOf),
+    view: (name) => viewOf(known(name)),
+    opened: (name) => /** @type {any} */ (all.get(name)?.opened ?? null),
+    async add (order, { actor }) {
+      const name = order.name ?? path.basename(order.cwd)
+      orders.push({ type: 'add', name, actor, more: order })
+      if (all.has(name) && viewOf(name).cwd !== order.cwd) throw new DeckError('name-taken', `name: expected a name that no app of this host has, received "${name}" (${viewOf(name).cwd}); choose one by --name`)
+      apps.open(name, { cwd: order.cwd })
+      return viewOf(name)
+    },
+    async start (name, { actor }) {
+      orders.push({ type: 'start', name: known(name), actor })
+      apps.open(name)
+      return viewOf(name)
+    },
+    async stop (name, { actor }) {
+      orders.push({ type: 'stop', name: known(name), actor })
+      apps.closeApp(name, { state: 'stopped' })
+      return viewOf(name)
+    },
+    async remove (name, { purge, actor }) {
+      orders.push({ type: 'remove', name: known(name), actor, more: { purge } })
+      const view = { ...viewOf(name), state: /** @type {const} */ ('stopping') }
+      close(name)
+      all.delete(name)
+      tell()
+      return view
+    },
+    onChange (handler) {
+      handlers.add(handler)
+      return () => { handlers.delete(handler) }
+    },
+    stopHost ({ actor }) { orders.push({ type: 'stop-host', name: '', actor }) },
+    about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size }),
+
+    deck: (name) => /** @type {any} */ (all.get(name)?.opened?.deck),
+    open (name, changes = {}) {
+      openApp(name, changes)
+      tell()
+    },
+    closeApp (name, changes = {}) {
+      close(name)
+      all.set(name, { changes: { health: null, workers: null, ...changes }, opened: null })
+      tell()
+    },
+    set (name, changes) { Object.assign(/** @type {any} */ (all.get(name)).changes, changes) },
+    closeAll () { for (const name of all.keys()) close(name) }
+  }
+  return apps
+
+  /** @param {string} name @param {Partial<AppView>} [changes] */
+  function openApp (name, changes = {}) {
+    const home = path.join(folder, name)
+    mkdirSync(home, { recursive: true })
+    const history = all.get(name)?.opened?.history ?? openHistory({ file: path.join(home, 'history.db'), clock: () => 0 })
+    const deck = createFakeDeck({ history, now })
+    deck.set({ app: { ...deck.snapshot().app, name, cwd: home } })
+    all.set(name, { changes: { cwd: home, ...changes }, opened: { deck, history } })
+  }
+
+  /** @param {string} name */
+  function close (name) {
+    const { opened } = /** @type {any} */ (all.get(name))
+    opened?.history.close()
+  }
+
+  function tell () {
+    for (const handler of handlers) handler()
+  }
+
+  /** @param {string} name */
+  function known (name) {
+    if (!all.has(name)) throw new DeckError('not-found', `There is no app ${JSON.stringify(name)} on this host`)
+    return name
+  }
+
+  /** @param {string} name @returns {AppView} */
+  function viewOf (name) {
+    const { changes, opened } = /** @type {NonNullable<ReturnType<typeof all.get>>} */ (all.get(name))
+    const status = opened?.deck.status()
+    return {
+      name,
+      state: opened ? 'running' : 'stopped',
+      reason: null,
+      entry: '/srv/app/app.js',
+      cwd: path.join(folder, name),
+      configFile: null,
+      dataDir: path.join(folder, name, '.clusterdeck'),
+      path: `/apps/${name}`,
+      startedAt: '2026-01-01T00:00:00.000Z',
+      health: status ? { tone: status.health.tone, text: status.health.text, hint: status.health.hint } : null,
+      workers: status ? { ready: status.readyWorkers, desired: status.desiredWorkers } : null,
+      cpu: opened ? 12.5 : null,
+      memoryBytes: opened ? 128 * 1024 * 1024 : null,
+      requestsPerSecond: opened ? 250 : null,
+      p99Ms: opened ? 12 : null,
+      restarts: opened ? 0 : null,
+      openCrashes: opened ? 0 : null,
+      release: opened ? 'r1' : null,
+      lastDeploy: null,
+      addresses: opened ? ['http://localhost:3000'] : [],
+      ...changes
+    }
+  }
+}
