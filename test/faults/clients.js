@@ -27,7 +27,7 @@ const PATIENCE_MS = 45_000
 
 /**
  * Clients that ask, pause and ask again, each over a session of its own.
- * @param {import('./loads.js').Load} load
+ * @param {Pick<import('./loads.js').Load, 'name' | 'clients' | 'streams' | 'pauseMs'>} load
  * @param {(client: number) => Session} open
  * @param {() => import('./ledger.js').Ledger} ledger
  */

@@ -176,9 +176,7 @@ export const FAULTS = Object.freeze([
     isFinal: true,
     title: 'database overwritten with garbage',
     async act (site) {
-      const fd = openSync(path.join(site.deck.folder, 'history.db'), 'r+')
-      writeSync(fd, Buffer.alloc(1_000_000, 'garbage '))
-      closeSync(fd)
+      overwrite(path.join(site.deck.folder, 'history.db'))
       await goOn(site)
     }
   },
@@ -236,6 +234,13 @@ export const FAULTS = Object.freeze([
   },
   { name: 'sigterm', title: 'SIGTERM of all', isFinal: true, isLast: true, act: (site) => site.signalAll() }
 ])
+
+/** Writes garbage over what a file begins with. @param {string} file */
+export function overwrite (file) {
+  const fd = openSync(file, 'r+')
+  writeSync(fd, Buffer.alloc(1_000_000, 'garbage '))
+  closeSync(fd)
+}
 
 /** What happens on any day, and what must go on whatever else does. @param {Site} site */
 async function goOn (site) {

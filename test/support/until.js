@@ -5,11 +5,12 @@ const PATIENCE_MS = 40_000
 
 /**
  * Looks until it is so: a process that is no child of ours tells nobody of its end.
- * @param {() => boolean | Promise<boolean>} isSo @param {string} what @param {{ patienceMs?: number }} [options]
+ * @param {() => boolean | Promise<boolean>} isSo @param {string} what
+ * @param {{ patienceMs?: number, everyMs?: number }} [options] `everyMs`: where it is measured how long it takes
  */
-export async function until (isSo, what, { patienceMs = PATIENCE_MS } = {}) {
+export async function until (isSo, what, { patienceMs = PATIENCE_MS, everyMs } = {}) {
   const deadline = performance.now() + patienceMs
-  for (let ms = LOOK_AGAIN_MS; !await isSo(); ms = Math.min(ms * 1.2, LOOK_AGAIN_AT_MOST_MS)) {
+  for (let ms = everyMs ?? LOOK_AGAIN_MS; !await isSo(); ms = everyMs ?? Math.min(ms * 1.2, LOOK_AGAIN_AT_MOST_MS)) {
     if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms for ${what}`)
     await new Promise((resolve) => setTimeout(resolve, ms))
   }

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { loopDelays, noteLoopDelays } from '../support/loop-delays.js'
 
 /** @typedef {import('../support/deck.js').Deck} Deck */
 /** @typedef {{ slowestMs: number, failures: string[], count: number }} Answers */
@@ -26,7 +27,7 @@ test('an admin port in a flood answers whoever may ask, and its master works as 
   const folder = tempFolder()
   const deck = await startDeck(t, 'writes-lines.js', {
     args: ['100000'],
-    launch: { execArgv: ['--import', path.join(FIXTURES, 'notes-its-loop-delay.js')], env: { NODE_OPTIONS: `--import ${path.join(FIXTURES, 'notes-its-loop-delay.js')}`, LOOP_DELAY_FOLDER: folder } }
+    launch: noteLoopDelays(folder)
   })
   await deck.until({ ready: 2 })
   const { body: { token } } = await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'reader', role: 'operator' }) })
@@ -130,19 +131,6 @@ function ask (url, options) {
 /** @param {number} pid */
 function rssOf (pid) {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
-}
-
-/**
- * `own`: a machine that is busy with others keeps the master from running, which is not its fault.
- * @param {string} file @param {{ startedAt: number, endedAt: number }} window
- * @returns {{ all: number[], own: number[], withoutCpu: number }} ms, ascending; `withoutCpu`: the share of the time in which it could have run, but had none
- */
-function loopDelays (file, { startedAt, endedAt }) {
-  /** @type {{ at: number, turns: [number, number][] }[]} */
-  const lines = readFileSync(file, 'utf8').trim().split('\n').map((line) => JSON.parse(line))
-  const turns = lines.filter(({ at }) => at >= startedAt && at <= endedAt).flatMap(({ turns }) => turns)
-  const sorted = (/** @type {number[]} */ delays) => delays.map((ms) => Math.max(0, ms)).sort((a, b) => a - b)
-  return { withoutCpu: turns.reduce((sum, [, ms]) => sum + ms, 0) / (endedAt - startedAt), all: sorted(turns.map(([late]) => late)), own: sorted(turns.map(([late, withoutCpu]) => late - withoutCpu)) }
 }
 
 /** @param {number[]} delays */

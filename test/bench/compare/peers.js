@@ -69,18 +69,26 @@ async function startClusterdeck (workers, port, { flags = [], kind = 'deploy' } 
 
 /** @param {number} workers @param {number} port @returns {Promise<Running>} */
 async function startPm2 (workers, port) {
-  const home = tempFolder()
-  const cli = path.join(PEERS, 'node_modules', 'pm2', 'bin', 'pm2')
-  const pm2 = (/** @type {string[]} */ ...args) => run(process.execPath, [cli, ...args], { env: { ...process.env, PM2_HOME: home, PORT: String(port) }, maxBuffer: 1e8 })
+  const { pm2, daemon } = createPm2({ PORT: String(port) })
   await pm2('start', APP, '--name', 'app', '-i', String(workers))
   await untilAnswered(port, workers)
-  const daemon = Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'))
   return {
     port,
-    managers: () => [daemon],
-    workers: async () => childrenOf(daemon),
+    managers: () => [daemon()],
+    workers: async () => childrenOf(daemon()),
     async reload () { await pm2('reload', 'app') },
     async stop () { await pm2('kill') }
+  }
+}
+
+/** PM2 with a home of its own. @param {Record<string, string | undefined>} env */
+export function createPm2 (env) {
+  const home = tempFolder()
+  const cli = path.join(PEERS, 'node_modules', 'pm2', 'bin', 'pm2')
+  return {
+    pm2: (/** @type {string[]} */ ...args) => run(process.execPath, [cli, ...args], { env: { ...process.env, ...env, PM2_HOME: home }, maxBuffer: 1e8 }),
+    /** Once an app has been started. @returns {number} its pid */
+    daemon: () => Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'))
   }
 }
 

@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { freePort } from '../../support/ports.js'
+import { cpuMs, pssMegabytes, rssMegabytes } from '../../support/process-figures.js'
 import { answerTimes, keepBusy, largestShare } from '../connections.js'
 import { median, quantile } from '../figures.js'
 import { ask, HUNG_MS, load, pin, saturate, untilAnswer, untilAnswered } from './client.js'
@@ -143,8 +143,8 @@ export const ROWS = Object.freeze({
       await wait(5000 * seconds)
       return {
         processes: pids.length,
-        MB: sum(pids.map((pid) => field(pid, 'status', 'VmRSS') / 1024)),
-        'MB of its own': sum(pids.map((pid) => field(pid, 'smaps_rollup', 'Pss') / 1024)),
+        MB: rssMegabytes(pids),
+        'MB of its own': pssMegabytes(pids),
         'CPU ms a minute': (cpuMs(pids) - before) / (5 * seconds) * 60
       }
     }
@@ -213,17 +213,6 @@ async function askEvery (port, { over, onFailure }) {
     await wait(10)
   }
   await Promise.all(all)
-}
-
-/** Exact, where the ticks of stat are 10 ms: sched-stats of the kernel. @param {number[]} pids @returns {number} ms of all their threads */
-function cpuMs (pids) {
-  const tasks = pids.flatMap((pid) => readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}/schedstat`))
-  return sum(tasks.map((file) => Number(readFileSync(file, 'utf8').split(' ')[0]) / 1e6))
-}
-
-/** @param {number} pid @param {string} file @param {string} name @returns {number} kB */
-function field (pid, file, name) {
-  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'))?.[1])
 }
 
 /** @param {number[]} values */

@@ -1,0 +1,175 @@
+// What manages many apps costs, in one host, as a deck each, and by PM2, one after the other in each round: `npm run bench:host`
+//   [one|small|twelve …] [--ways host,decks,pm2] [--rounds 1] [--seconds 30] [--settle 20] [--json FILE]
+// MB: PSS of all that serve nobody. CPU: of these, while nobody asks the apps anything.
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { FIXTURES } from '../../support/deck.js'
+import { tempFolder } from '../../support/folder.js'
+import { freePort } from '../../support/ports.js'
+import { cpuMs, pssMegabytes } from '../../support/process-figures.js'
+import { lacksSmallDisk, smallDisk } from '../../support/small-disk.js'
+import { untilAnswer } from '../compare/client.js'
+import { installPeers } from '../compare/install.js'
+import { tableOf } from '../compare/results.js'
+import { combine } from '../compare/rows.js'
+import { median } from '../figures.js'
+import { placeApps, SETS, smallApps } from './apps.js'
+import { WAYS } from './ways.js'
+
+/** @typedef {import('../compare/rows.js').Cell} Cell */
+
+const FIGURES = Object.freeze([
+  'managers', 'MB', 'MB, page open', 'CPU %, page open', 'CPU %', 'CPU %, flood and crash loop', 'ms to add one: command', 'the same: API', 'its own boot, ms', 'ms to the next master'
+])
+const ADDS = 5
+const PAGE_SETTLES_MS = 5000
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    ways: { type: 'string', default: Object.keys(WAYS).join() },
+    rounds: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '30' },
+    settle: { type: 'string', default: '20' },
+    json: { type: 'string' }
+  }
+})
+const seconds = Number(options.seconds)
+const settleMs = 1000 * Number(options.settle)
+const chosen = positionals.length > 0 ? positionals : Object.keys(SETS)
+if (options.ways.includes('pm2')) await installPeers()
+
+/** @type {Record<string, Record<string, Cell[]>>} by set and way */
+const cells = Object.fromEntries(chosen.map((set) => [set, {}]))
+for (let round = 0; round < Number(options.rounds); round++) {
+  for (const set of chosen) {
+    const ways = options.ways.split(',')
+    for (const way of round % 2 ? ways.toReversed() : ways) {
+      const cell = await measure(set, way).catch((error) => ({ managers: `failed: ${String(error.message).slice(0, 100)}` }))
+      cells[set][way] = [...cells[set][way] ?? [], cell]
+      console.log(`${SETS[set].title}, ${WAYS[way].title}: ${JSON.stringify(cell)}`)
+    }
+  }
+}
+const results = Object.fromEntries(Object.entries(cells).map(([set, byWay]) => [set, {
+  title: SETS[set].title,
+  figures: [...FIGURES],
+  peers: Object.fromEntries(Object.entries(byWay).map(([way, rounds]) => [WAYS[way].title, combine(rounds)]))
+}]))
+for (const result of Object.values(results)) console.log(`\n${result.title}\n\n${tableOf(result)}`)
+for (const [title, figures] of Object.entries(differences())) console.log(`${title}: ${figures}`)
+if (options.json) writeFileSync(options.json, `${JSON.stringify({ date: new Date().toISOString(), node: process.version, rounds: options.rounds, seconds, results }, null, 2)}\n`)
+
+/** @param {string} set @param {string} way @returns {Promise<Cell>} */
+async function measure (set, way) {
+  /** @type {(() => unknown)[]} */
+  const ends = []
+  const owner = { after: (/** @type {any} */ end) => { ends.unshift(end) } }
+  try {
+    const full = fullFolder(owner)
+    const apps = await placeApps(SETS[set].apps({ full: full.folder, place: tempFolder() }))
+    const late = await placeApps(smallApps(2 * ADDS, 'late'))
+    full.fill()
+    const running = await WAYS[way].start(owner, apps, late)
+    for (const { port } of Object.values(apps).filter(({ isServing }) => isServing)) await untilAnswer(Number(port))
+    return await measureRunning(running, { apps, late })
+  } finally {
+    for (const end of ends) await end()
+  }
+}
+
+/** @param {import('./ways.js').Running} running @param {Record<'apps' | 'late', import('./apps.js').Apps>} parts @returns {Promise<Cell>} */
+async function measureRunning (running, { apps, late }) {
+  const cell = /** @type {Cell} */ ({})
+  await wait(settleMs)
+  const restless = Object.keys(apps).filter((name) => apps[name].isRestless)
+  if (restless.length > 0) {
+    cell['CPU %, flood and crash loop'] = await cpuPercent(running)
+    await running.stop(restless)
+    await wait(settleMs)
+  }
+  cell['CPU %'] = await cpuPercent(running)
+  cell.managers = running.managers().length
+  cell.MB = pssMegabytes(running.managers())
+  if (running.open) {
+    const close = await running.open()
+    await wait(PAGE_SETTLES_MS)
+    cell['CPU %, page open'] = await cpuPercent(running)
+    cell['MB, page open'] = pssMegabytes(running.managers())
+    close()
+  }
+  Object.assign(cell, await measureAdding(running, late))
+  if (running.lose) {
+    await wait(PAGE_SETTLES_MS)
+    cell['ms to the next master'] = await running.lose()
+  }
+  return cell
+}
+
+/** @param {import('./ways.js').Running} running @returns {Promise<number>} of a core */
+async function cpuPercent (running) {
+  const pids = running.managers()
+  const before = cpuMs(pids)
+  await wait(1000 * seconds)
+  return (cpuMs(pids) - before) / seconds / 10
+}
+
+/** Each beside the same program without anybody around it. @param {import('./ways.js').Running} running @param {import('./apps.js').Apps} late @returns {Promise<Cell>} */
+async function measureAdding (running, late) {
+  /** @type {Record<'alone' | 'command' | 'api', number[]>} */
+  const times = { alone: [], command: [], api: [] }
+  const names = Object.keys(late)
+  for (let count = 0; count < ADDS; count++) {
+    times.alone.push(await bootAlone())
+    times.command.push(await timeToAnswer(Number(late[names[2 * count]].port), () => running.add(names[2 * count])))
+    const { addByApi } = running
+    if (addByApi) times.api.push(await timeToAnswer(Number(late[names[2 * count + 1]].port), () => addByApi(names[2 * count + 1])))
+  }
+  return {
+    'ms to add one: command': median(times.command),
+    ...(times.api.length > 0 && { 'the same: API': median(times.api) }),
+    'its own boot, ms': median(times.alone)
+  }
+}
+
+async function bootAlone () {
+  const port = await freePort()
+  /** @type {import('node:child_process').ChildProcess | undefined} */
+  let child
+  const ms = await timeToAnswer(port, async () => {
+    child = spawn(process.execPath, [`${FIXTURES}listens-on-port.js`], { env: { ...process.env, NODE_EXTRA_CA_CERTS: undefined, PORT: String(port) }, stdio: 'ignore' })
+  })
+  child?.kill()
+  return ms
+}
+
+/** @param {number} port @param {() => Promise<unknown>} act */
+async function timeToAnswer (port, act) {
+  const begunAt = performance.now()
+  const [ms] = await Promise.all([untilAnswer(port).then(() => performance.now() - begunAt), act()])
+  return ms
+}
+
+/** Where no disk can be mounted, it is a folder of which nothing can be made. @param {import('../../support/deck.js').TestOwner} owner */
+function fullFolder (owner) {
+  return lacksSmallDisk ? { folder: '/proc/nothing', fill () {} } : smallDisk(owner)
+}
+
+/** What each app beyond the first costs, and each added one beyond its own boot. @returns {Record<string, string>} */
+function differences () {
+  const { one, small } = results
+  const lines = /** @type {Record<string, string>} */ ({})
+  for (const way of options.ways.split(',')) {
+    const { title } = WAYS[way]
+    const [first, all] = [one?.peers[title], small?.peers[title]]
+    const each = (/** @type {string} */ figure) => ((Number(all?.[figure]) - Number(first?.[figure])) / 11).toFixed(2)
+    if (first && all) lines[`${title}, each app beyond the first`] = `${each('MB')} MB, ${each('CPU %')} % of a core; with twelve the next master takes ${(Number(all['ms to the next master']) / Number(first['ms to the next master'])).toFixed(2)} × as long`
+    for (const { title: set, peers } of Object.values(results)) {
+      const beyond = (/** @type {string} */ figure) => (Number(peers[title][figure]) - Number(peers[title]['its own boot, ms'])).toFixed(0)
+      lines[`${title}, ${set}, one more beyond its own boot`] = `${beyond('ms to add one: command')} ms by command, ${beyond('the same: API')} ms by API`
+    }
+  }
+  return lines
+}

@@ -1,0 +1,70 @@
+// What the list of apps costs who opens it, with 1, 12 and 60 apps, one of which crashes again and again: `node test/bench/host/page.js [1 12 60]`
+import { setTimeout as wait } from 'node:timers/promises'
+import { openBrowser } from '../../support/browser.js'
+import { followTraffic } from '../../support/traffic.js'
+import { openUser } from '../../support/user.js'
+import { tableOf } from '../compare/results.js'
+import { combine } from '../compare/rows.js'
+import { deckConfig, placeApps, smallApps } from './apps.js'
+
+const VISITS = 5
+const REST_S = 10
+const FIGURES = ['kB', 'requests', 'first paint, ms', 'largest paint, ms', 'kB/s at rest', 'elements']
+
+const counts = process.argv.slice(2).map(Number)
+const browser = await openBrowser()
+/** @type {Record<string, import('../compare/rows.js').Cell>} */
+const peers = {}
+for (const count of counts.length > 0 ? counts : [1, 12, 60]) {
+  await withHost(count, async (user) => {
+    for (const width of [1440, 390]) {
+      const visits = []
+      for (let visit = 0; visit < VISITS; visit++) visits.push(await measureVisit(user, width))
+      peers[`${count} apps, ${width} px`] = combine(visits)
+    }
+  })
+}
+await browser.close()
+console.log(tableOf({ title: 'The list of apps', figures: FIGURES, peers }))
+
+/** With an empty cache. @param {import('../../support/user.js').User} user @param {number} width @returns {Promise<import('../compare/rows.js').Cell>} */
+async function measureVisit (user, width) {
+  const page = await browser.page({ width })
+  const { body: { url } } = await user.askHost('/sign-in-links', { method: 'POST' })
+  await page.context().request.get(url, { maxRedirects: 0 })
+  const traffic = await followTraffic(page)
+  await page.goto(new URL('/', url).href)
+  await page.locator('html[data-live=on]').waitFor()
+  await wait(1500)
+  const { bytes, requests } = traffic
+  const painted = await page.evaluate(() => new Promise((/** @type {(times: { first: number, largest: number }) => void} */ resolve) => {
+    const [{ startTime: first }] = performance.getEntriesByName('first-contentful-paint')
+    new PerformanceObserver((list) => resolve({ first, largest: Number(list.getEntries().at(-1)?.startTime) })).observe({ type: 'largest-contentful-paint', buffered: true })
+  }))
+  const elements = await page.locator('*').count()
+  await wait(1000 * REST_S)
+  const cell = {
+    kB: bytes / 1000,
+    requests,
+    'first paint, ms': painted.first,
+    'largest paint, ms': painted.largest,
+    'kB/s at rest': (traffic.bytes - bytes) / 1000 / REST_S,
+    elements
+  }
+  await page.context().close()
+  return cell
+}
+
+/** @param {number} count @param {(user: import('../../support/user.js').User) => Promise<void>} use */
+async function withHost (count, use) {
+  /** @type {(() => unknown)[]} */
+  const ends = []
+  try {
+    const user = openUser({ after: (/** @type {any} */ end) => { ends.unshift(end) } })
+    const apps = await placeApps({ sick: { script: 'throws-at-load.js' }, ...smallApps(count - 1) })
+    await user.run(user.folder('apps', deckConfig(apps)), 'up', '--detach', '--timeout', '60s')
+    await use(user)
+  } finally {
+    for (const end of ends) await end()
+  }
+}
