@@ -21,7 +21,7 @@ const UNKNOWN_EVENTS = 1000
 /**
  * What an app is lent by the process that it is in.
  * @typedef {object} HostServices
- * @property {import('../keeper/link.js').KeeperLink} keeper
+ * @property {import('../keeper/app-links.js').AppLink} keeper  what it has of the keeper
  * @property {import('../system/closers.js').Closers} closers
  * @property {ReturnType<typeof import('../system/log.js').createLog>} log
  * @property {ReturnType<typeof import('../terminal.js').createTerminal>} terminal

@@ -14,7 +14,7 @@ import { loadPosix } from '../system/posix.js'
  * @param {object} parts
  * @param {import('../config/settings.js').Settings} parts.settings
  * @param {Record<string, string | undefined>} parts.environment  what the workers inherit
- * @param {import('../keeper/link.js').KeeperLink} parts.keeper
+ * @param {import('../keeper/app-links.js').AppLink} parts.keeper
  * @param {import('../system/data-dir.js').DataDir} parts.dataDir
  * @param {import('../vitals/vitals.js').Vitals} parts.vitals
  * @param {import('../logs/logs.js').Logs} parts.logs

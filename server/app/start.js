@@ -50,9 +50,9 @@ export function startWorkers (app, { keeper, closers, software }, left) {
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(restored.before, software), detail: { from: restored.before, to: software } })
     supervisor.takeOver({ ...restored, left })
   } else {
-    // A master that replaces one that has died only goes on, unless that one has not come past the hook.
-    const isNewStart = !keeper.predecessor || restored.hooks.some(({ name }) => name === 'beforeStart')
-    supervisor.start({ ...restored, left, hasHook: hooks.has('beforeStart') && isNewStart })
+    // A master that replaces one that has died only goes on with the apps of that one, unless it has not come past the hook.
+    const goesOn = keeper.predecessor && restored.lost && !restored.hooks.some(({ name }) => name === 'beforeStart')
+    supervisor.start({ ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !dataDir.away) releases.clean()

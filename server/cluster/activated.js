@@ -9,35 +9,46 @@ import { ADMIN_NAME, describeInherited, listInherited } from '../systemd/activat
 const ANY_ADDRESS = ['::', '0.0.0.0']
 
 /**
- * The app's sockets that the service manager opened. Each is found by the address that the app asks for.
- * @param {import('./sockets.js').Keeper['held']} held
+ * The app's sockets that the service manager opened. Each is found by the address that the app asks for. In a host they are
+ * there for all apps: the first one that asks gets it, none closes it, and none is told of those that it does not use.
+ * @param {Pick<import('./sockets.js').Keeper, 'held' | 'claim'>} keeper
  */
-export function createInherited (held) {
+export function createInherited ({ held, claim }) {
   const sockets = listInherited(held).filter(({ data }) => data.name !== ADMIN_NAME)
 
   return {
-    /** @param {SocketQuery} query @returns {{ handle: SocketHandle, inherited: number, errno?: undefined } | null} `inherited`: which one it is */
+    /** @param {SocketQuery} query @returns {Inherited | null} */
     match (query) {
       // A second server of a worker on the same address uses the same socket.
       if (query.index > 0) return null
-      const best = sockets.find(({ data }) => isExactly(query, data)) ?? sockets.find(({ data }) => isAlike(query, data))
-      return best ? { handle: best.handle, inherited: best.data.fd } : null
+      const best = fitting(query).find(({ data }) => claim?.(data.fd) ?? true)
+      return best ? { handle: best.handle, inherited: best.data.fd, ...(claim && { isLent: true }) } : null
     },
 
     /** @param {SocketQuery} query could not be bound @returns {string} a hint at the cause, or nothing */
-    hint ({ port }) {
-      const near = sockets.find(({ data }) => data.port !== undefined && data.port === port)
+    hint (query) {
+      const [others] = fitting(query)
+      if (others) return `; the service manager has ${describeInherited(others.data)}, and another app of this host listens there`
+      const near = sockets.find(({ data }) => data.port !== undefined && data.port === query.port)
       return near ? `; the service manager has ${describeInherited(near.data)}, and that is not the address that the app listens on` : ''
     },
 
     /** @param {Set<number | undefined>} used @returns {string[]} the other ones, in words */
-    unused: (used) => sockets.filter(({ data }) => !used.has(data.fd)).map(({ data }) => describeInherited(data)),
+    unused: (used) => claim ? [] : sockets.filter(({ data }) => !used.has(data.fd)).map(({ data }) => describeInherited(data)),
 
     close () {
-      for (const { handle } of sockets) handle.close()
+      if (!claim) for (const { handle } of sockets) handle.close()
     }
   }
+
+  /** @param {SocketQuery} query @returns {typeof sockets} the best one first */
+  function fitting (query) {
+    const exact = sockets.filter(({ data }) => isExactly(query, data))
+    return [...exact, ...sockets.filter((socket) => !exact.includes(socket) && isAlike(query, socket.data))]
+  }
 }
+
+/** @typedef {{ handle: SocketHandle, inherited: number, isLent?: boolean, errno?: undefined }} Inherited  `inherited`: which one it is; `isLent`: it is not to be closed */
 
 /** @param {SocketQuery} query @param {InheritedSocket} socket */
 function isExactly ({ address, port, fd }, socket) {

@@ -56,7 +56,7 @@ export function createSockets ({
     if (sticky) held.set(key, { ...socket, handle: handles[0], group: sticky.adopt(key, handles), kept: handles.length, isEstablished: true })
     else held.set(key, { ...socket, handle: ungroupSockets(key, handles), isEstablished: false })
   }
-  const inherited = createInherited(keeper.held)
+  const inherited = createInherited(keeper)
   let isClosed = false
 
   return {
@@ -261,6 +261,7 @@ export function createSockets ({
  * @property {unknown} [data]  the ticket keys of a TLS server
  * @property {UnixPath} [path]
  * @property {number} [inherited]  its number among the service manager's
+ * @property {boolean} [isLent]  it is not to be closed
  * @property {boolean} isEstablished  a worker that was ready has listened there
  * @property {Set<number>} users  the workers that have it now
  * @property {NodeJS.Timeout} [unusedTimer]
@@ -272,13 +273,7 @@ export function createSockets ({
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 /** @typedef {SocketHandle | import('../../workers/node-internals.d.ts').DatagramHandle} Handle */
 
-/**
- * @typedef {object} Keeper
- * @property {Map<string, import('../keeper/link.js').HeldSocket>} held
- * @property {(key: string, handle: Handle, data?: import('../keeper/link.js').KeptData) => void} hold
- * @property {(key: string) => void} drop
- * @property {(message: import('../keeper/link.js').ToKeeper) => void} send
- */
+/** @typedef {Pick<import('../keeper/app-links.js').AppLink, 'held' | 'hold' | 'drop' | 'send' | 'claim'>} Keeper */
 
 /** The keeper holds other sockets as well. */
 const KEEPER_PREFIX = 'app '
@@ -306,10 +301,10 @@ function groupsOf (kept) {
   return groups
 }
 
-/** @param {Pick<Socket, 'handle' | 'group'>} socket */
-function closeHandles ({ handle, group }) {
+/** @param {Pick<Socket, 'handle' | 'group' | 'isLent'>} socket */
+function closeHandles ({ handle, group, isLent }) {
   if (group) group.close()
-  else handle.close()
+  else if (!isLent) handle.close()
 }
 
 /** @type {Keeper} */

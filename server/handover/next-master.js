@@ -10,7 +10,7 @@ import { createDeferred } from '../system/deferred.js'
  * The master of an upgrade, as long as another one runs: it starts its workers beside those of the other, on the same
  * sockets, and waits for its turn. What happens meanwhile is told to the other, which has the history.
  * @param {object} parts
- * @param {Pick<import('../keeper/link.js').KeeperLink, 'on' | 'onLost' | 'offLost' | 'send'>} parts.keeper
+ * @param {Pick<import('../keeper/app-links.js').AppLink, 'on' | 'onLost' | 'offLost' | 'send'>} parts.keeper
  * @param {() => Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'memory' | 'startBlocked' | 'abandon' | 'finished'>} parts.supervisor  of its workers
  */
 export function createNextMaster ({ keeper, supervisor }) {

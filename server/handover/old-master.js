@@ -2,12 +2,11 @@
  * An upgrade, as the master sees it that is to leave: what the next one tells is published here, where the history is,
  * until that one takes over or comes to nothing.
  * @param {object} parts
- * @param {import('../keeper/link.js').KeeperLink} parts.keeper
+ * @param {Pick<import('../keeper/app-links.js').AppLink, 'on' | 'onLost'>} parts.keeper
  * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
  * @param {import('../events/stream.js').EventStream} parts.events
- * @param {() => void} parts.onHandOver
  */
-export function followNext ({ keeper, supervisor, events, onHandOver }) {
+export function followNext ({ keeper, supervisor, events }) {
   /** @type {Parameters<typeof supervisor.nextGone>[0]['left']} */
   let left = []
   let lastWorker = 0
@@ -20,7 +19,6 @@ export function followNext ({ keeper, supervisor, events, onHandOver }) {
     events.publish(event)
   })
   keeper.on('upgrade-failed', ({ reason }) => nextGone(reason))
-  keeper.on('hand-over', onHandOver)
   keeper.onLost(() => nextGone('the keeper is gone'))
 
   /** @param {string} reason */

@@ -68,7 +68,8 @@ function startApp (app, { host, admin, shutdown }) {
 
 /** @param {import('../app/app.js').App} app @param {Pick<Parts, 'host' | 'shutdown'>} parts */
 function talkToKeeper ({ config, settings, events, supervisor }, { host: { keeper }, shutdown }) {
-  followNext({ keeper, supervisor, events, onHandOver: shutdown.handOver })
+  followNext({ keeper, supervisor, events })
+  keeper.on('hand-over', shutdown.handOver)
   keeper.on('reaped', supervisor.reaped)
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
   startBeat(keeper)

@@ -8,10 +8,11 @@ import { existingFolder, workingFolder } from '../system/working-folder.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
 import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
-import { FOLDER_VARIABLE, KEPT_VARIABLE, MAX_UNSAVED, noteExit, sendToMaster } from './link.js'
+import { FOLDER_VARIABLE, KEPT_VARIABLE, noteExit, sendToMaster } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
 import { durationText } from '../lifecycle/duration.js'
 import { createMasterWatch } from './master-watch.js'
+import { createMemory } from './memory.js'
 import { whyMisshapen } from './message-shape.js'
 import { ownPrograms, trustedPrograms } from './programs.js'
 import { childrenOf, createReaper } from './reaper.js'
@@ -68,10 +69,8 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   let next = null
   /** @type {import('./link.js').Predecessor | null} */
   let predecessor = null
-  /** @type {unknown} the checkpoint that could not be written to the disk */
-  let memory = null
-  /** @type {import('./link.js').DeckEvent[]} the events that could not be written there */
-  let unsaved = []
+  /** What could not be written to the disk. */
+  const memory = createMemory()
   /** @type {import('./link.js').Exit[]} the latest exits of orphans */
   const exits = []
   const own = ownPrograms(script)
@@ -89,7 +88,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   const handlers = {
     hello (master) {
       for (const [key, { handle, data }] of held) sendToMaster(master, { type: 'held', key, data }, handle)
-      sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, memory, unsaved })
+      sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, ...memory.greeting() })
     },
     hold (from, { key, data }, handle) {
       dropSocket(key)
@@ -106,12 +105,9 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     },
     watch (master, { hang }) { if (master === current) watch.configure(hang) },
     beat: (master, beat) => watch.heard(master, beat),
-    remember (master, { content }) { if (master === current) memory = content },
-    unsaved (master, { event }) {
-      unsaved.push(event)
-      if (unsaved.length > MAX_UNSAVED) unsaved.shift()
-    },
-    saved () { unsaved = [] },
+    remember (master, { content, app }) { if (master === current) memory.remember(content, app) },
+    unsaved: (master, { event, app }) => memory.keep(event, app),
+    saved: (master, { app }) => memory.saved(app),
     ending (master) { master.isEnding = true },
     'start-failed' (master, { code }) { if (!hasEverStarted) Object.assign(master, { isEnding: true, failure: code }) },
     cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
@@ -292,7 +288,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   function promoteNext () {
     current = next
     next = null
-    sendToMaster(current, { type: 'remember', content: memory })
+    sendToMaster(current, { type: 'remember', ...memory.contents() })
     sendToMaster(current, { type: 'take-over', predecessor })
   }
 }

@@ -8,7 +8,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 /** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
 /** @typedef {Exit & { hang?: import('./master-watch.js').Hang | null }} Predecessor  `hang`: why the keeper has ended it */
 /** @typedef {{ [Message in FromKeeper as Message['type']]: Message }} MessagesOfKeeper  by type */
-/** @typedef {{ [Type in keyof MessagesOfKeeper]?: (message: MessagesOfKeeper[Type], handle: SocketHandle) => void }} Handlers */
+/** @typedef {{ [Type in keyof MessagesOfKeeper]: (message: MessagesOfKeeper[Type]) => void }} Handlers */
 
 /**
  * What a master says to its keeper. Keepers are not upgraded, so messages may be added but never changed.
@@ -24,9 +24,9 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  *   | { type: 'cancel' }
  *   | { type: 'serving' }
  *   | { type: 'handed-over' }
- *   | { type: 'remember', content: unknown }
- *   | { type: 'unsaved', event: DeckEvent }
- *   | { type: 'saved' }
+ *   | { type: 'remember', content: unknown, app?: string }
+ *   | { type: 'unsaved', event: DeckEvent, app?: string }
+ *   | { type: 'saved', app?: string }
  *   | Relay} ToKeeper
  *
  * `hello`: it wants to know what there is; `beat`: it answers; `hold`, `drop`: a socket; `started`: signals can come.
@@ -34,7 +34,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * `upgrade`: start the next master; `cancel`: end it; `serving`: the workers of the next one are ready; `handed-over`: they
  *   are the only ones now.
  * Where the disk is full: `remember`: what the next master has to know, null: a file says it; `unsaved`: an event that the
- *   history does not have; `saved`: it has all of them.
+ *   history does not have; `saved`: it has all of them. `app`: of a host; without it the master means itself.
  *
  * @typedef {{ type: 'relay', failing: string } | { type: 'relay', failing?: undefined, event: NewEvent, workers: RelayedWorker[] }} Relay
  *   to the other master of an upgrade
@@ -50,7 +50,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  *   | { type: 'take-over', predecessor: Predecessor | null }
  *   | { type: 'upgrade-failed', reason: string }
  *   | { type: 'close-inspector' }
- *   | { type: 'remember', content: unknown }
+ *   | { type: 'remember', content: unknown, apps?: { app: string, content: unknown }[] }
  *   | Relay} FromKeeper
  *
  * `held`: a socket, which comes along; `go`: those were all; `signal`: to a master that `hearsSignals`; `reaped`: how an orphan has ended.
@@ -63,6 +63,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * @property {boolean} [reaps]
  * @property {unknown} [memory]
  * @property {DeckEvent[]} [unsaved]
+ * @property {import('./memory.js').MemoryOfApp[]} [apps]
  */
 
 /**
@@ -86,9 +87,6 @@ const LOSS_POLL_MS = 500
 
 /** What an app starts and leaves behind may come and go for months. */
 const MAX_EXITS = 1000
-
-/** A master keeps this many events that it cannot write. */
-export const MAX_UNSAVED = 10_000
 
 /** @param {Exit[]} exits the newest last @param {Exit} exit */
 export function noteExit (exits, exit) {
@@ -139,14 +137,24 @@ export async function connectKeeper (env = process.env) {
   delete env[KEPT_VARIABLE]
   /** @type {Map<string, HeldSocket>} */
   const held = isKept ? new Map() : takeInheritedSockets({ env })
-  /** @type {Handlers} */
+  /** @type {{ [Type in keyof Handlers]?: Handlers[Type][] }} */
   const handlers = {}
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
-  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [] } = isKept ? await greetKeeper() : ALONE
-  let remembered = memory
-  handlers.remember = ({ content }) => { remembered = content }
+  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [], apps = [] } = isKept ? await greetKeeper() : ALONE
+  /** @type {Map<string | undefined, unknown>} the checkpoints, by app; undefined: of the master itself */
+  const contents = new Map()
+  /** @type {Map<string | undefined, DeckEvent[]>} the events of a master before, likewise */
+  const unsavedOf = new Map()
+  for (const one of [{ app: undefined, memory, unsaved }, ...apps]) {
+    noteContent(one.memory, one.app)
+    if (one.unsaved.length > 0) unsavedOf.set(one.app, one.unsaved)
+  }
+  listen('remember', ({ content, apps = [] }) => {
+    contents.clear()
+    for (const one of [{ app: undefined, content }, ...apps]) noteContent(one.content, one.app)
+  })
   const signals = new EventEmitter()
-  handlers.signal = ({ signal }) => signals.emit(signal)
+  listen('signal', ({ signal }) => signals.emit(signal))
 
   return {
     get isKept () { return isKept && process.connected },
@@ -189,33 +197,18 @@ export async function connectKeeper (env = process.env) {
       }
     },
 
-    /**
-     * @template {keyof Handlers} Type
-     * @param {Type} type @param {NonNullable<Handlers[Type]>} handler
-     */
-    on (type, handler) { handlers[type] = handler },
+    on: listen,
 
     /** The checkpoint for the next master, if the disk is full. */
-    memory: {
-      /** @returns {unknown} null: it is in the file */
-      read: () => remembered,
-      /** @param {unknown} content null: a file says it @returns {boolean} whether it is kept */
-      write (content) {
-        if (content === null && remembered === null) return isKept
-        remembered = content
-        sendToKeeper({ type: 'remember', content })
-        return isKept && process.connected
-      }
-    },
+    memory: memoryOf(),
+    memoryOf,
 
     /** Events that could not be written to the history. */
-    spare: {
-      /** @type {import('../events/stream.js').DeckEvent[]} those of a master before, oldest first */
-      events: unsaved,
-      /** @param {import('../events/stream.js').DeckEvent} event */
-      keep (event) { sendToKeeper({ type: 'unsaved', event }) },
-      clear () { sendToKeeper({ type: 'saved' }) }
-    },
+    spare: spareOf(),
+    spareOf,
+
+    /** The apps of a host of which the keeper remembers something. @returns {string[]} */
+    rememberedApps: () => [...new Set([...contents.keys(), ...unsavedOf.keys()])].filter((app) => app !== undefined),
 
     /** @param {() => void} handler the keeper is gone; this master goes on */
     onLost: loss.on,
@@ -229,20 +222,64 @@ export async function connectKeeper (env = process.env) {
     return new Promise((resolve, reject) => {
       const onLost = () => reject(keeperGone())
       loss.on(onLost)
-      handlers.held = ({ key, data }, handle) => held.set(key, { handle, data })
-      handlers.go = (greeting) => {
+      listen('go', (greeting) => {
         process.on('message', (/** @type {FromKeeper} */ message) => { if (message.type === 'reaped') noteExit(greeting.exits, exitOf(message)) })
         loss.off(onLost)
         resolve(greeting)
-      }
-      process.on('message', (/** @type {FromKeeper} */ message, /** @type {SocketHandle} */ handle) => passToHandler(message.type, message, handle))
+      })
+      process.on('message', (/** @type {FromKeeper} */ message, /** @type {SocketHandle} */ handle) => {
+        if (message.type === 'held') held.set(message.key, { handle, data: message.data })
+        else passToHandlers(message.type, message)
+      })
       sendToKeeper({ type: 'hello' })
     })
   }
 
-  /** @template {keyof Handlers} Type @param {Type} type @param {MessagesOfKeeper[Type]} message @param {SocketHandle} handle */
-  function passToHandler (type, message, handle) {
-    handlers[type]?.(message, handle)
+  /** @template {keyof Handlers} Type @param {Type} type @param {Handlers[Type]} handler */
+  function listen (type, handler) {
+    /** @type {Handlers[Type][]} */
+    const others = handlers[type] ?? []
+    handlers[type] = /** @type {typeof handlers[Type]} */ ([...others, handler])
+  }
+
+  /** @template {keyof Handlers} Type @param {Type} type @param {MessagesOfKeeper[Type]} message */
+  function passToHandlers (type, message) {
+    for (const handler of handlers[type] ?? []) handler(message)
+  }
+
+  /** @param {unknown} content @param {string | undefined} app */
+  function noteContent (content, app) {
+    if (content === null) contents.delete(app)
+    else contents.set(app, content)
+  }
+
+  /** @param {string} [app] of a host; without it that of the master itself */
+  function memoryOf (app) {
+    return {
+      /** @returns {unknown} null: it is in the file */
+      read: () => contents.get(app) ?? null,
+      /** @param {unknown} content null: a file says it @returns {boolean} whether it is kept */
+      write (content) {
+        if (content === null && !contents.has(app)) return isKept
+        noteContent(content, app)
+        sendToKeeper({ type: 'remember', content, app })
+        return isKept && process.connected
+      }
+    }
+  }
+
+  /** @param {string} [app] of a host; without it those of the master itself */
+  function spareOf (app) {
+    return {
+      /** Those of a master before, oldest first, until they are saved. */
+      get events () { return unsavedOf.get(app) ?? [] },
+      /** @param {DeckEvent} event */
+      keep (event) { sendToKeeper({ type: 'unsaved', event, app }) },
+      clear () {
+        unsavedOf.delete(app)
+        sendToKeeper({ type: 'saved', app })
+      }
+    }
   }
 
   /** @param {ToKeeper} message @param {SocketHandle | DatagramHandle} [handle] */

@@ -16,9 +16,9 @@ const SHAPES = Object.freeze({
   started: ({ giveUpAfter, hang }) => isOptional(giveUpAfter, isCount) && isOptional(hang, isHang),
   watch: ({ hang }) => isOptional(hang, isHang),
   beat: () => true,
-  remember: ({ content }) => content !== undefined,
-  unsaved: ({ event }) => isObject(event) && isText(event.type) && isCount(event.id),
-  saved: () => true,
+  remember: ({ content, app }) => content !== undefined && isApp(app),
+  unsaved: ({ event, app }) => isObject(event) && isText(event.type) && isCount(event.id) && isApp(app),
+  saved: ({ app }) => isApp(app),
   ending: () => true,
   'start-failed': ({ code }) => isCount(code),
   cancel: () => true,
@@ -54,6 +54,11 @@ function isText (value) {
 /** @param {unknown} value */
 function isKey (value) {
   return isText(value) && value.length <= MAX_KEY_CHARS
+}
+
+/** @param {unknown} value of no app: the master itself */
+function isApp (value) {
+  return value === undefined || isKey(value)
 }
 
 /** @param {unknown} value */

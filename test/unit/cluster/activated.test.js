@@ -45,7 +45,7 @@ for (const [what, asked, fd] of /** @type {[string, Record<string, any>, number 
   ['the admin port\'s is not for the app', { address: '127.0.0.1', port: 3005 }, null]
 ])) {
   test(`an inherited socket is matched: ${what}`, () => {
-    assert.equal(createInherited(holding(...SOCKETS)).match(query(asked))?.inherited ?? null, fd)
+    assert.equal(createInherited({ held: holding(...SOCKETS) }).match(query(asked))?.inherited ?? null, fd)
   })
 }
 

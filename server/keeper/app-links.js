@@ -1,0 +1,189 @@
+/** @typedef {import('./link.js').KeeperLink} KeeperLink */
+/** @typedef {import('./link.js').KeptData} KeptData */
+/** @typedef {'reaped' | 'relay' | 'take-over' | 'upgrade-failed'} TypeForApps  of what the keeper says */
+/** @typedef {Extract<import('./link.js').ToKeeper, { type: 'watch' | 'upgrade' | 'cancel' | 'serving' | 'relay' }>} FromApp */
+
+/**
+ * What an app needs of a keeper. The whole line of a master with one app is one of these.
+ * @typedef {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'onLost' | 'offLost'> & {
+ *   send: (message: FromApp) => void,
+ *   on: <Type extends TypeForApps>(type: Type, handler: import('./link.js').Handlers[Type]) => void,
+ *   claim?: (fd: number) => boolean
+ * }} AppLink  `claim`: asks for a socket of the service manager, which may be another app's; where there is no other app, nobody asks
+ */
+
+/** @typedef {ReturnType<typeof createAppLinks>} AppLinks */
+
+/** What the keeper holds of an app of a host has this before its key, and the app's name, which has no blank in it. */
+const NAMED = /^of (\S+) (.*)$/s
+/** @type {readonly TypeForApps[]} */
+const FOR_APPS = Object.freeze(['reaped', 'relay', 'take-over', 'upgrade-failed'])
+
+/** @param {string} name @param {string} key */
+function namedKey (name, key) {
+  return `of ${name} ${key}`
+}
+
+/**
+ * Divides the one line to the keeper among the apps of a host: each has its own sockets, its own checkpoint and its own
+ * events there, and sees those of no other.
+ * @param {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost'>} keeper
+ */
+export function createAppLinks (keeper) {
+  /** Those that are open, by the name of the app. @type {Map<string, ReturnType<typeof openLink>>} */
+  const open = new Map()
+  const kept = takeNamed(keeper.held)
+  /** Who has which socket of the service manager, by its number. @type {Map<number, string>} */
+  const claims = new Map()
+  for (const [name, sockets] of kept) for (const { data } of sockets.values()) if (data?.inherited !== undefined) claims.set(data.inherited, name)
+  let isLost = false
+  for (const type of FOR_APPS) keeper.on(type, (/** @type {any} */ message) => { for (const { hear } of [...open.values()]) hear(type, message) })
+  keeper.onLost(() => {
+    isLost = true
+    for (const { lose } of [...open.values()]) lose()
+  })
+
+  return {
+    /**
+     * Opens the line of an app, which gets the sockets that the master before has left to it, and closes them itself.
+     * @param {string} name @returns {AppLink}
+     */
+    of (name) {
+      closeLink(name)
+      const opened = openLink(name)
+      open.set(name, opened)
+      return opened.link
+    },
+
+    /** The app is not in this master any more. What the keeper has of it stays there. @param {string} name */
+    close: closeLink,
+
+    /** The app is not known any more: nothing of it stays with the keeper. @param {string} name */
+    forget: forgetApp,
+
+    /** Forgets whatever belongs to none of these. @param {Iterable<string>} names */
+    dropUnknown (names) {
+      const known = new Set(names)
+      for (const name of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(name)) forgetApp(name)
+    }
+  }
+
+  /** @param {string} name */
+  function openLink (name) {
+    const sockets = socketsOf(name)
+    const held = heldBy(sockets)
+    /** @type {Map<TypeForApps, ((message: any) => void)[]>} */
+    const handlers = new Map()
+    /** @type {Set<() => void>} */
+    const onLost = new Set()
+    let isOpen = true
+
+    /** @type {AppLink} */
+    const link = {
+      get isKept () { return keeper.isKept },
+      role: keeper.role,
+      predecessor: keeper.predecessor,
+      exits: keeper.exits,
+      reaps: keeper.reaps,
+      held,
+      memory: keeper.memoryOf(name),
+      spare: keeper.spareOf(name),
+
+      // A timer of an app that has gone may come late, when the app is here again.
+      hold (key, handle, data) {
+        if (!isOpen) return
+        sockets.set(key, { handle: null, data })
+        keeper.hold(namedKey(name, key), handle, data)
+      },
+
+      drop (key) {
+        if (!isOpen) return
+        sockets.delete(key)
+        keeper.drop(namedKey(name, key))
+      },
+
+      claim (fd) {
+        if (!claims.has(fd)) claims.set(fd, name)
+        return claims.get(fd) === name
+      },
+
+      // How long a master may be silent is said by the host.
+      send (message) { if (isOpen && message.type !== 'watch') keeper.send(message) },
+
+      on (type, handler) { handlers.set(type, [...handlers.get(type) ?? [], handler]) },
+
+      onLost (handler) {
+        onLost.add(handler)
+        if (isLost) queueMicrotask(() => { if (isOpen && onLost.has(handler)) handler() })
+      },
+
+      offLost (handler) { onLost.delete(handler) }
+    }
+    return {
+      link,
+
+      /** @param {TypeForApps} type @param {any} message */
+      hear (type, message) { for (const handler of handlers.get(type) ?? []) handler(message) },
+
+      lose () { for (const handler of [...onLost]) handler() },
+
+      end () { isOpen = false }
+    }
+  }
+
+  /** @param {string} name */
+  function socketsOf (name) {
+    const sockets = kept.get(name) ?? new Map()
+    kept.set(name, sockets)
+    return sockets
+  }
+
+  /** The service manager's belong to all, see `claim`. @param {Sockets} sockets @returns {AppLink['held']} */
+  function heldBy (sockets) {
+    const held = new Map([...keeper.held].filter(([, { data }]) => data && 'fd' in data))
+    for (const [key, { handle, data }] of sockets) {
+      if (handle === null) continue
+      held.set(key, { handle, data })
+      sockets.set(key, { handle: null, data })
+    }
+    return held
+  }
+
+  /** @param {string} name */
+  function closeLink (name) {
+    open.get(name)?.end()
+    open.delete(name)
+    const used = [...kept.get(name)?.values() ?? []].map(({ data }) => data?.inherited)
+    for (const [fd, its] of claims) if (its === name && !used.includes(fd)) claims.delete(fd)
+  }
+
+  /** @param {string} name */
+  function forgetApp (name) {
+    for (const [key, { handle }] of kept.get(name) ?? []) {
+      keeper.drop(namedKey(name, key))
+      handle?.close()
+    }
+    kept.delete(name)
+    closeLink(name)
+    keeper.memoryOf(name).write(null)
+    keeper.spareOf(name).clear()
+  }
+}
+
+/** @typedef {Map<string, { handle: import('./link.js').SocketHandle | null, data?: KeptData }>} Sockets  by key; `handle`: null: the app has it, and closes it */
+
+/**
+ * @param {KeeperLink['held']} held  what belongs to an app goes out of it
+ * @returns {Map<string, Sockets>} by the name of the app
+ */
+function takeNamed (held) {
+  /** @type {ReturnType<typeof takeNamed>} */
+  const taken = new Map()
+  for (const [named, { handle, data }] of held) {
+    const [, name, key] = NAMED.exec(named) ?? []
+    if (name === undefined || (data && 'fd' in data)) continue
+    held.delete(named)
+    taken.set(name, (taken.get(name) ?? new Map()).set(key, { handle, data }))
+  }
+  return taken
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { constants } from 'node:os'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { createSockets } from '../../../server/cluster/sockets.js'
+import { createAppLinks } from '../../../server/keeper/app-links.js'
+import { fakeHandle } from '../../support/socket-handle.js'
+
+const fixture = (/** @type {string} */ name) => fileURLToPath(new URL(`../../fixtures/${name}`, import.meta.url))
+const BOTH = ['shop', 'blog']
+/** @type {any} */
+const QUERY = { address: null, port: 3000, addressType: 4, fd: undefined, flags: 0, index: 0 }
+const KEY = 'app null:3000:4:undefined:0'
+
+test('each app finds its own sockets, checkpoint and events after the death of the master, and none of another', async (t) => {
+  const child = spawn(process.execPath, [fixture('keeps.js'), fixture('serves-two-apps.js')], { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
+  assert.equal(code, 7, stderr)
+  const [first, second, third, fourth] = stdout.trimEnd().split('\n').map((line) => JSON.parse(line))
+  const nothing = { sockets: [], memory: null, unsaved: [] }
+  assert.deepEqual(first, { run: 1, own: [], unsaved: [], found: { shop: nothing, blog: nothing } })
+  const [shopPort, blogPort] = BOTH.map((name) => second.found[name].sockets[0][1])
+  assert.ok(shopPort > 0 && blogPort > 0 && shopPort !== blogPort)
+  const shop = { sockets: [['app 0', shopPort, { data: shopPort }], ['slot 1 0', shopPort, null]], memory: { of: 'shop' }, unsaved: [1] }
+  const blog = { sockets: [['app 0', blogPort, { data: blogPort }], ['slot 1 0', blogPort, null]], memory: { of: 'blog' }, unsaved: [2] }
+  const own = { own: ['admin'], unsaved: [9] }
+  assert.deepEqual(second, { run: 2, ...own, found: { shop, blog } })
+  // The shop has saved its events since, and dropped a socket.
+  assert.deepEqual(third, { run: 3, ...own, found: { shop: { ...shop, sockets: shop.sockets.slice(0, 1), unsaved: [] }, blog: { ...blog, unsaved: [2, 3] } } })
+  // Then the host has not known the blog any more.
+  assert.deepEqual(fourth, { run: 4, ...own, found: { shop: third.found.shop, blog: nothing } })
+})
+
+test('what an app holds and drops carries its name, and nothing is said for one that has gone', () => {
+  const { keeper, links } = setUp()
+  const shop = links.of('shop')
+  shop.hold('slot 1 x', fakeHandle(), { data: 'keys' })
+  shop.hold('app x', fakeHandle())
+  shop.drop('app x')
+  links.of('shop').hold('port 1', fakeHandle())
+  shop.hold('late', fakeHandle())
+  shop.drop('slot 1 x')
+  shop.send({ type: 'cancel' })
+  assert.deepEqual(keeper.told, [['hold', 'of shop slot 1 x', { data: 'keys' }], ['hold', 'of shop app x', undefined], ['drop', 'of shop app x'], ['hold', 'of shop port 1', undefined]])
+})
+
+test('an app gets its sockets once, and those of others and of the host not at all', () => {
+  const { keeper, links, handles } = setUp(['of shop app x', 'of blog app x', 'of shop slot 1 y', 'of shop-2 app x', 'admin 127.0.0.1:9777', 'inherited 3'])
+  const { held } = links.of('shop')
+  assert.deepEqual([...held].map(([key, { handle }]) => [key, handle]), [['inherited 3', handles[5]], ['app x', handles[0]], ['slot 1 y', handles[2]]])
+  assert.deepEqual([...links.of('shop').held.keys()], ['inherited 3'], 'it has closed them')
+  assert.deepEqual([...keeper.held.keys()], ['admin 127.0.0.1:9777', 'inherited 3'])
+})
+
+test('an app that is forgotten leaves nothing with the keeper, whether it was open or not', () => {
+  const { keeper, links, handles } = setUp(['of shop app x', 'of blog app x'], { blog: 'a checkpoint' })
+  const shop = links.of('shop')
+  shop.hold('slot 1 x', fakeHandle())
+  keeper.told.length = 0
+  links.forget('shop')
+  links.forget('blog')
+  assert.deepEqual(keeper.told, [
+    ['drop', 'of shop app x'], ['drop', 'of shop slot 1 x'], ['remember', 'shop', null], ['saved', 'shop'],
+    ['drop', 'of blog app x'], ['remember', 'blog', null], ['saved', 'blog']
+  ])
+  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false, true], 'an open app closes its own')
+  assert.deepEqual([...links.of('blog').held.keys()], [])
+})
+
+test('what belongs to apps that nobody knows any more is dropped', () => {
+  const { keeper, links } = setUp(['of shop app x', 'of blog app x', 'admin 127.0.0.1:9777'], { shop: 'a', old: 'b' })
+  links.dropUnknown(['shop', 'new'])
+  assert.deepEqual(keeper.told, [['drop', 'of blog app x'], ['remember', 'blog', null], ['saved', 'blog'], ['remember', 'old', null], ['saved', 'old']])
+  assert.deepEqual([...links.of('shop').held.keys()], ['app x'])
+})
+
+test('what the keeper says of orphans and of its end reaches every open app, and one that has gone no more', async () => {
+  const { keeper, links } = setUp()
+  /** @type {string[]} */
+  const heard = []
+  for (const name of [...BOTH, 'gone']) {
+    const link = links.of(name)
+    link.on('reaped', ({ pid }) => heard.push(`${name} ${pid}`))
+    link.onLost(() => heard.push(`${name} lost`))
+  }
+  const spared = links.of('spared')
+  const onLost = () => heard.push('spared lost')
+  spared.onLost(onLost)
+  spared.offLost(onLost)
+  links.close('gone')
+  keeper.say({ type: 'reaped', pid: 7 })
+  keeper.lose()
+  assert.deepEqual(heard.splice(0), ['shop 7', 'blog 7', 'shop lost', 'blog lost'])
+  links.of('late').onLost(() => heard.push('late lost'))
+  await Promise.resolve()
+  assert.deepEqual(heard, ['late lost'])
+})
+
+test('how long a master may be silent is not for an app to say', () => {
+  const { keeper, links } = setUp()
+  links.of('shop').send({ type: 'watch', hang: { afterMs: 1 } })
+  assert.deepEqual(keeper.told, [])
+})
+
+test('an app that comes and goes a thousand times leaves no listener', () => {
+  const { keeper, links } = setUp()
+  const before = keeper.listeners()
+  for (let n = 0; n < 1000; n++) {
+    const link = links.of('shop')
+    link.on('reaped', () => {})
+    link.onLost(() => {})
+    links.close('shop')
+  }
+  assert.ok(before > 0)
+  assert.equal(keeper.listeners(), before)
+})
+
+test('of a socket of the service manager the first app that asks gets it, and it outlives that app', () => {
+  const { links, handles: [inherited] } = setUp(['inherited 3'])
+  /** @type {string[]} */
+  const unused = []
+  const [shop, blog] = BOTH.map((name) => createSockets({
+    keeper: links.of(name), onBindError: () => false, onUnused: (names) => unused.push(...names), bind: () => ({ errno: -constants.errno.EADDRINUSE })
+  }))
+  assert.equal(shop.request(1, { query: QUERY }).handle, inherited)
+  assert.equal(blog.request(1, { query: QUERY }).errno, -constants.errno.EADDRINUSE)
+  assert.match(blog.explain(QUERY, -constants.errno.EADDRINUSE).message, /^port 3000 is in use \(EADDRINUSE\); the service manager has \[::\]:3000 \("web"\), and another app of this host listens there$/)
+  blog.expireUnused()
+  assert.deepEqual(unused, [], 'it may be another app\'s')
+  shop.close()
+  blog.leave()
+  assert.equal(inherited.isClosed, false)
+  links.close('shop')
+  assert.equal(blogAgain().request(1, { query: QUERY }).handle, inherited)
+
+  function blogAgain () {
+    return createSockets({ keeper: links.of('blog'), onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
+  }
+})
+
+test('a socket of the service manager stays with the app that had it under the master before', () => {
+  const { links, handles: [inherited, copy] } = setUp(['inherited 3', `of blog ${KEY}`], {}, { [`of blog ${KEY}`]: { inherited: 3 } })
+  const [shop, blog] = BOTH.map((name) => createSockets({ keeper: links.of(name), onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) }))
+  assert.equal(shop.request(1, { query: QUERY }).errno, -constants.errno.EADDRINUSE)
+  assert.equal(blog.request(1, { query: QUERY }).handle, copy)
+  blog.close()
+  assert.deepEqual([inherited.isClosed, copy.isClosed], [false, true])
+  links.close('blog')
+  assert.equal(links.of('shop').claim?.(3), true)
+})
+
+/**
+ * @param {string[]} [keys]  what the keeper holds @param {Record<string, unknown>} [contents]  the checkpoints that it has, by app
+ * @param {Record<string, any>} [data]  by key
+ */
+function setUp (keys = [], contents = {}, data = {}) {
+  const handles = keys.map(() => fakeHandle())
+  /** @type {any[]} */
+  const told = []
+  /** @type {[string, (message: any) => void][]} */
+  const listeners = []
+  /** @type {(() => void)[]} */
+  const onLost = []
+  /** @type {any} */
+  const keeper = {
+    isKept: true,
+    role: 'current',
+    predecessor: null,
+    exits: [],
+    reaps: true,
+    held: new Map(keys.map((key, index) => [key, { handle: handles[index], data: key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key] }])),
+    told,
+    hold: (/** @type {string} */ key, /** @type {any} */ _, /** @type {any} */ more) => told.push(['hold', key, more]),
+    drop: (/** @type {string} */ key) => told.push(['drop', key]),
+    send: (/** @type {any} */ message) => told.push(['send', message]),
+    memoryOf: (/** @type {string} */ app) => ({ read: () => contents[app] ?? null, write: (/** @type {unknown} */ content) => told.push(['remember', app, content]) }),
+    spareOf: (/** @type {string} */ app) => ({ events: [], keep () {}, clear: () => told.push(['saved', app]) }),
+    rememberedApps: () => Object.keys(contents),
+    on: (/** @type {string} */ type, /** @type {(message: any) => void} */ handler) => listeners.push([type, handler]),
+    onLost: (/** @type {() => void} */ handler) => onLost.push(handler),
+    say (/** @type {any} */ message) { for (const [type, handler] of listeners) if (type === message.type) handler(message) },
+    lose () { for (const handler of onLost) handler() },
+    listeners: () => listeners.length + onLost.length
+  }
+  return { keeper, links: createAppLinks(keeper), handles }
+}
