@@ -26,8 +26,6 @@ export const PROBLEMS = Object.freeze({
   'diagnostics-running': { status: 409, exitCode: 4, title: 'Diagnostics of this worker are running' },
   'delivery-not-failed': { status: 409, exitCode: 4, title: 'The delivery has not failed' },
   starting: { status: 409, exitCode: 4, title: 'The cluster is still starting' },
-  'app-not-running': { status: 409, exitCode: 1, title: 'The app does not run' },
-  'name-taken': { status: 409, exitCode: 2, title: 'Another app has this name' },
   'not-possible': { status: 409, exitCode: 1, title: 'Not possible as this master runs' },
   stopping: { status: 409, exitCode: 4, title: 'The master is stopping' },
   'idempotency-key-in-use': { status: 409, exitCode: 4, title: 'The same request is running' },

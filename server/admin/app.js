@@ -36,6 +36,7 @@ import { webhookResources } from '../api/webhooks.js'
  * @property {string} basePath
  * @property {import('../dashboard/views.js').Views} views
  * @property {boolean} hasSignIn  whether a person signs in here, and not at a site of its own
+ * @property {import('../api/schema-pool.js').SchemaPool} [schemas]  of sites that are alike
  * @property {AbortSignal} closing
  * @property {() => number} now
  * @property {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} timers
@@ -51,6 +52,7 @@ export function createApp (parts) {
   /** @type {ReturnType<typeof describeApi> | null} made at the first request, as most masters get none */
   let document = null
   const mounts = operationsOf(parts, readDocument)
+  parts.schemas?.share(mounts)
   return createExpressApp({
     access,
     mounts,

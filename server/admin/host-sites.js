@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { findApp, notRunning } from '../api/apps.js'
 import { mayUse } from '../api/roles.js'
+import { createSchemaPool } from '../api/schema-pool.js'
 import { isVisit } from '../dashboard/page-router.js'
 import { DeckError } from '../errors.js'
 import { sendProblem } from '../problem.js'
@@ -27,6 +28,7 @@ export function createHostSites (parts) {
   const { site: own, showError } = createHostSite(parts)
   /** @type {Map<string, Opened>} by name */
   const opened = new Map()
+  const schemas = createSchemaPool()
   /** Of all apps, as a list is costly. @type {string[]} */
   let names = []
   const stopListening = apps.onChange(update)
@@ -93,6 +95,7 @@ export function createHostSites (parts) {
       ...parts,
       deck,
       history,
+      schemas,
       basePath: basePath + path,
       home: basePath,
       hasSignIn: false,
