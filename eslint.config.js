@@ -13,7 +13,7 @@ const OF_THE_CLUSTER = ['^node:cluster$', 'better-sqlite3']
 const ROOMS = {
   host: {
     because: 'what a process has once meets its apps here, and nobody reaches for it but those who start a master',
-    may: ['admin/', 'app/', 'cluster/policy.js', 'config/', 'fleet/', 'handover/', 'keeper/', 'system/', 'systemd/', 'terminal.js']
+    may: ['admin/', 'api/apps.js', 'app/', 'cluster/policy.js', 'config/', 'events/', 'fleet/', 'handover/', 'health.js', 'keeper/', 'system/', 'systemd/', 'terminal.js', '../db/']
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',

@@ -37,7 +37,7 @@ function ownFolder () {
  * @param {string[]} argv @param {Record<string, string | undefined>} env
  */
 function wantsKeeper (argv, env) {
-  if (commandOf(argv) !== 'start' || env[KEPT_VARIABLE]) return false
+  if (!['start', 'host'].includes(String(commandOf(argv))) || env[KEPT_VARIABLE]) return false
   return env.CLUSTERDECK_KEEPER !== 'off' && !beforeSeparator(argv).some((word) => ['--no-keeper', '-h', '--help'].includes(word))
 }
 
@@ -78,7 +78,7 @@ async function beWithoutPreloads ({ isKeeper }) {
 }
 
 /** These commands run until they are stopped. */
-const LASTING = ['start', 'up']
+const LASTING = ['start', 'host', 'up']
 
 if (isMain()) {
   const args = process.argv.slice(2)

@@ -8,6 +8,8 @@ import { oneLine } from './system/one-line.js'
 /** @type {Readonly<Record<import('./events/kinds.js').Tone, Style>>} */
 const COLOURS = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', warn: 'yellow', bad: 'red', idle: 'gray' })
 
+/** @typedef {ReturnType<typeof linesTo>} Lines  what is told of one app */
+
 /**
  * Prints what the master tells the person who started it.
  * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} options
@@ -15,6 +17,16 @@ const COLOURS = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', war
 export function createTerminal ({ stdout, stderr }) {
   // EPIPE: nobody reads any more. The master runs on.
   for (const stream of [stdout, stderr]) stream.on('error', () => {})
+  return {
+    ...linesTo({ stdout, stderr }),
+
+    /** Prints the same about one of several apps. @param {string} name */
+    of: (name) => linesTo({ stdout, stderr, prefix: `${name} | ` })
+  }
+}
+
+/** @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream, prefix?: string }} options */
+function linesTo ({ stdout, stderr, prefix = '' }) {
   let lastShown = ''
 
   /** @param {Style} style @param {string} text */
@@ -24,12 +36,12 @@ export function createTerminal ({ stdout, stderr }) {
 
   /** @param {string} text */
   function writeLine (text) {
-    stdout.write(`${text}\n`)
+    stdout.write(`${prefix}${text}\n`)
   }
 
   /** Shows the output of a worker that did not start, once. A terminal has it already (logs.mirror). @param {string[]} [lines] */
   function showLastLines (lines = []) {
-    const text = lines.map((each) => `  | ${oneLine(each)}`).join('\n')
+    const text = lines.map((each) => `  | ${oneLine(each)}`).join(`\n${prefix}`)
     if (stdout.isTTY || text === '' || text === lastShown) return
     lastShown = text
     writeLine(text)
@@ -39,7 +51,7 @@ export function createTerminal ({ stdout, stderr }) {
     line: writeLine,
 
     /** @param {string} text  why this master ends, or does less than it should */
-    fail (text) { stderr.write(`clusterdeck: ${oneLine(text)}\n`) },
+    fail (text) { stderr.write(`clusterdeck: ${prefix}${oneLine(text)}\n`) },
 
     /** @param {string} text from the app */
     quote (text) { writeLine(colourText('gray', oneLine(text))) },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DECK_NAME } from '../config/apps.js'
 import { didYouMean } from '../config/nearest.js'
+import { APP_ORDER } from '../config/orders.js'
 import { DeckError } from '../errors.js'
 import { HEALTH } from './cluster.js'
 import { operation } from './endpoint.js'
@@ -56,21 +57,8 @@ export const APP = z.strictObject({
   addresses: z.array(z.string())
 }).meta({ id: 'App' })
 
-const PATH = z.string().startsWith('/').max(4096)
-
 /** An app with the environment of the shell that it comes from. */
 const ORDER_LIMIT_BYTES = 1024 * 1024
-
-export const APP_ORDER = z.strictObject({
-  name: APP_NAME.optional(),
-  cwd: PATH.describe('the absolute path of the folder that it starts in'),
-  config: PATH.optional().describe('the absolute path of its config file'),
-  app: z.string().max(200).optional().describe('its name in the `apps` of the config file'),
-  flags: z.record(z.string(), z.union([z.string(), z.literal(true), z.array(z.string())])).optional()
-    .describe('options as the command line has them, by their keys; `entry` is the program and `args` are its arguments'),
-  env: z.record(z.string(), z.string()).optional().describe('the environment'),
-  dependsOn: z.array(APP_NAME).max(100).optional().describe('names of apps that are ready before it starts')
-}).meta({ examples: [{ name: 'shop', cwd: '/srv/shop', flags: { entry: 'app.js', workers: '2' } }] })
 
 /**
  * @param {{ apps: Apps }} parts

@@ -24,7 +24,7 @@ const UNKNOWN_EVENTS = 1000
  * @property {import('../keeper/app-links.js').AppLink} keeper  what it has of the keeper
  * @property {import('../system/closers.js').Closers} closers
  * @property {ReturnType<typeof import('../system/log.js').createLog>} log
- * @property {ReturnType<typeof import('../terminal.js').createTerminal>} terminal
+ * @property {import('../terminal.js').Lines} terminal
  * @property {{ stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream }} streams
  * @property {import('../handover/checkpoint.js').Software} software
  * @property {import('../system/other-decks.js').OtherDecks} others  decks of this user on this machine

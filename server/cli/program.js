@@ -5,7 +5,7 @@ import { oneLine } from '../system/one-line.js'
 import { beforeSeparator, commandOf } from './arguments.js'
 import { DeckCommand } from './deck-command.js'
 import { addHelpCommand } from './help.js'
-import { addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startMaster } from './start.js'
+import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHost, startMaster } from './start.js'
 
 /**
  * Where a command line runs.
@@ -19,6 +19,8 @@ import { addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOpti
  * @property {string} script the file that was called
  */
 
+/** These commands become a master. */
+const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2
 const EXIT_CODES = '0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.'
 const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after -- (default: "main" or script "start" of package.json)'
@@ -72,6 +74,13 @@ export async function createProgram (argv, terminal, outcome) {
   // The other commands start faster without the schema of the options.
   if (isWanted('start')) await addStartOptions(start)
 
+  const host = program.command('host')
+    .description('run the host of this user in the foreground: the apps of "clusterdeck ls", with one admin page')
+    .example('as "clusterdeck start -d" does in the background', 'clusterdeck host')
+    .example('with the admin page on another port', 'clusterdeck host --admin-port 9800')
+    .action(async ({ keeper, ...flags }) => { outcome.exitCode = await startHost(flags, terminal) })
+  if (isWanted('host')) await addHostOptions(host)
+
   const systemd = program.command('systemd')
     .description('print a systemd unit file that runs an app with these options of start')
     .usage('[options] [entry] [-- app arguments]')
@@ -108,7 +117,7 @@ export async function createProgram (argv, terminal, outcome) {
     }))
 
   // A master starts faster without the other commands.
-  if (commandOf(argv) !== 'start') {
+  if (!MASTERS.includes(String(commandOf(argv)))) {
     const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }] =
       await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js')])
     addAppsCommands(program, terminal)

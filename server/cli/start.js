@@ -1,6 +1,7 @@
 import { Option as CommanderOption } from 'commander'
 import { loadFailure, errorText } from '../errors.js'
 import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
+import { hostFolder } from '../system/host-folder.js'
 import { standOn } from '../system/working-folder.js'
 
 /** @typedef {import('commander').Command} Command */
@@ -14,18 +15,33 @@ const COMMON_OPTIONS = ['name', 'workers', 'dispatch', 'dataDir', 'admin.host', 
 
 /** @param {Record<string, unknown>} flags @param {Terminal} terminal */
 export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
-  const isKept = Boolean(env[KEPT_VARIABLE])
-  // As process 1, this one has no default handlers: the kernel would drop the SIGTERM of a container stop, and SIGKILL follows.
-  const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
-  if (process.pid === 1) process.once('SIGTERM', endEarly)
-  try {
+  return await runMaster(env, async () => {
     const [{ loadConfig }, main] = await Promise.all([import('../config/config.js'), import('../host/master.js')])
     const config = await loadConfig({ flags, env, cwd, home })
     const reloadConfig = async (/** @type {string | undefined} */ launchIn) => {
       standOn(cwd)
       return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
     }
-    const { stopped } = await main.startMaster(config, { stdout, stderr, reload: reloadConfig })
+    return await main.startMaster(config, { stdout, stderr, reload: reloadConfig })
+  })
+}
+
+/** @param {Record<string, unknown>} flags @param {Terminal} terminal */
+export async function startHost (flags, { stdout, stderr, env }) {
+  return await runMaster(env, async () => {
+    const [{ readHostConfig }, main] = await Promise.all([import('../config/config.js'), import('../host/host-master.js')])
+    return await main.startHost(readHostConfig({ flags, env, folder: hostFolder(env) }), { stdout, stderr })
+  })
+}
+
+/** @param {Terminal['env']} env @param {() => Promise<{ stopped: Promise<number> }>} start @returns {Promise<number>} the exit code */
+async function runMaster (env, start) {
+  const isKept = Boolean(env[KEPT_VARIABLE])
+  // As process 1, this one has no default handlers: the kernel would drop the SIGTERM of a container stop, and SIGKILL follows.
+  const endEarly = () => process.exit(EARLY_STOP_EXIT_CODE)
+  if (process.pid === 1) process.once('SIGTERM', endEarly)
+  try {
+    const { stopped } = await start()
     process.off('SIGTERM', endEarly)
     return await stopped
   } catch (cause) {
@@ -48,6 +64,14 @@ export async function addStartOptions (start, { omit = [] } = {}) {
   all.filter((option) => !isCommon(option) && !option.isRare).forEach((option) => addOption(start, option))
   start.optionsGroup('Rarely needed:')
   all.filter(({ isRare }) => isRare).forEach((option) => addOption(start, option))
+}
+
+/** @param {Command} host */
+export async function addHostOptions (host) {
+  const [{ OPTIONS }, { isOfHost }] = await Promise.all([import('../config/options.js'), import('../config/config.js')])
+  host.optionsGroup('Options:')
+  host.option('--no-keeper', 'run without the keeper: nothing restarts a host that dies (env: CLUSTERDECK_KEEPER=off)')
+  OPTIONS.filter(({ name, kind }) => isOfHost(name) && kind !== 'file').forEach((option) => addOption(host, option))
 }
 
 /** @param {Option} option */

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
+import { packageName } from '../config/app-name.js'
 import { appsOf, DECK_NAME } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
@@ -120,17 +120,6 @@ function flagOf ({ flag, kind }, value, cwd) {
 function nameOf ({ entry, cwd, launch }) {
   const name = packageName(launch ? cwd : path.dirname(entry)) ?? path.parse(entry).name
   return name.replace(/^@/, '').replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'app'
-}
-
-/** @param {string} folder @returns {string | null} of the nearest package.json from here upwards */
-function packageName (folder) {
-  try {
-    const { name } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8').replace(/^\uFEFF/, ''))
-    if (typeof name === 'string' && name !== '') return name
-  } catch {
-    // There is none here, or it cannot be read.
-  }
-  return path.dirname(folder) === folder ? null : packageName(path.dirname(folder))
 }
 
 /** @param {string} name */

@@ -29,12 +29,15 @@ import { asNamed, pinPath } from '../system/working-folder.js'
  * `entry`, `args`, `execArgv`, `env`, `cwd`: as Node is to run them, whatever was asked for; `launch`: what was made of that.
  * @typedef {Readonly<Omit<Values, 'entry' | 'cwd' | 'workers'> & Resolved>} Config
  * @typedef {{ entry: string, cwd: string, workers: number, launch?: { said: string | null, notes: string[] } }} Resolved
+ * @typedef {Readonly<Pick<Values, 'admin' | 'fleet' | 'keeper' | 'watchdog' | 'history' | 'dataDir'>>} HostConfig
  */
 
 const ENV_PREFIX = 'CLUSTERDECK_'
 /** A member repeats its labels in each message to the fleet, and a message may have 16 KiB. */
 const MAX_LABELS_BYTES = 8192
-/** By configuration and name of the option. @type {WeakMap<Config, Map<string, Origin | undefined>>} */
+/** Groups of options that a host has once for all of its apps. */
+const OF_HOST = ['admin', 'fleet', 'keeper']
+/** By configuration and name of the option. @type {WeakMap<object, Map<string, Origin | undefined>>} */
 const ORIGINS = new WeakMap()
 /** Variables that are no options: workers and hooks get them, or commands that talk to a running master read them. */
 const OTHER_ENV = [
@@ -79,6 +82,32 @@ export async function configFromOptions (options, { configFile, cwd = process.cw
   return toConfig([...fromApp(file, undefined, cwd), ...own], { env: process.env, cwd, countCpus, launchIn })
 }
 
+/**
+ * Reads what a host runs with: flags over environment over defaults, of the options that are not an app's own.
+ * @param {{ flags?: Record<string, unknown>, env?: Record<string, string | undefined>, folder: string }} sources  `folder`: the host's
+ * @returns {HostConfig}
+ * @throws {DeckError} invalid-config, unknown-option
+ */
+export function readHostConfig ({ flags = {}, env = process.env, folder }) {
+  const given = new Map([...fromEnvironment(env, folder), ...fromFlags(flags, folder)].filter(([name]) => isOfHost(name)))
+  const { admin, fleet, keeper, watchdog, history } = validateOptions(given)
+  checkExposure(admin)
+  checkFleet(fleet)
+  const config = deepFreeze({ admin: checkedAdmin(admin), fleet, keeper, watchdog, history, dataDir: folder })
+  ORIGINS.set(config, originsOf(given))
+  return config
+}
+
+/** @param {string} name of an option @returns {boolean} whether a host has it once for all of its apps */
+export function isOfHost (name) {
+  return OF_HOST.includes(name.split('.')[0])
+}
+
+/** @param {Map<string, Given>} given */
+function originsOf (given) {
+  return new Map([...given].map(([name, { origin }]) => [name, origin]))
+}
+
 /** @param {Sources} sources @param {{ env: Environment, cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
 function toConfig (sources, { env: inherited, cwd, home, countCpus, launchIn }) {
   const given = oneOf('entry', 'script', sources)
@@ -96,7 +125,7 @@ function toConfig (sources, { env: inherited, cwd, home, countCpus, launchIn }) 
     dataDir: pinPath(path.resolve(cwd, values.dataDir), home === undefined ? asNamed(cwd) : { named: cwd, real: home }),
     workers: values.workers === 'max' ? Math.min(countCpus(), MAX_WORKERS) : values.workers
   })
-  ORIGINS.set(config, new Map([...given].map(([name, { origin }]) => [name, origin])))
+  ORIGINS.set(config, originsOf(given))
   return config
 }
 
@@ -192,7 +221,7 @@ function checkPair (group, { cert, key }) {
   throw invalid(`${group}.tls.${missing}`, `a file, as ${group}.tls.${present} is set`, 'nothing')
 }
 
-/** @param {Config} config @param {string} name of an option @returns {Origin | null} null: it has its default */
+/** @param {Config | HostConfig} config @param {string} name of an option @returns {Origin | null} null: it has its default */
 export function originOf (config, name) {
   return ORIGINS.get(config)?.get(name) ?? null
 }

@@ -1,7 +1,11 @@
+import path from 'node:path'
 import { z } from 'zod'
+import { DECK_NAME } from './apps.js'
 import { MAX_WORKERS, STRATEGY } from './options.js'
 import { RELEASE_ID } from './release-id.js'
 
+const MAX_TEXT = 100_000
+const ABSOLUTE = z.string().max(4096).refine(path.isAbsolute)
 const MAX_DATA_BYTES = 64 * 1024
 /** `shutdown` tells the app to stop, and `NODE_` belongs to Node. */
 // eslint-disable-next-line no-control-regex
@@ -18,6 +22,18 @@ export const ROLLOUT_ORDER = Object.freeze({
 export const SCALE_ORDER = z.strictObject({
   workers: z.int().min(1).max(MAX_WORKERS).describe(`an integer from 1 to ${MAX_WORKERS}`)
 }).meta({ examples: [{ workers: 4 }] })
+
+/** What a host is told of an app that it is to run: how it would be started, and from where. */
+export const APP_ORDER = z.strictObject({
+  name: z.string().regex(DECK_NAME).optional().describe('what the host calls it; default: its name in the config file, else that of its package or folder'),
+  cwd: ABSOLUTE.describe('the working folder, absolute'),
+  config: ABSOLUTE.optional().describe('the config file, absolute; default: that of the working folder'),
+  app: z.string().regex(DECK_NAME).optional().describe('which app of the config file'),
+  flags: z.record(z.string().max(100), z.union([z.string().max(MAX_TEXT), z.literal(true), z.array(z.string().max(MAX_TEXT)).max(1000)])).default({})
+    .describe('options of "clusterdeck start", by key: { entry: "app.js", workers: "2" }'),
+  env: z.record(z.string().regex(/^[^=\0]+$/), z.string().regex(/^[^\0]*$/)).default({}).describe('the environment of the app'),
+  dependsOn: z.array(z.string().regex(DECK_NAME)).max(100).default([]).describe('names of apps that have to be ready first')
+}).meta({ examples: [{ cwd: '/srv/shop', flags: { entry: 'app.js', workers: '2' }, env: { PATH: '/usr/bin', PORT: '3000' } }] })
 
 /** A message to the app. */
 export const MESSAGE_ORDER = z.strictObject({

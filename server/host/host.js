@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { takePolicy } from '../cluster/policy.js'
 import { checkExposure } from '../config/exposure.js'
 import { connectKeeper } from '../keeper/link.js'
 import { openDataDir } from '../system/data-dir.js'
@@ -21,12 +20,11 @@ const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
 
 /**
  * What a process has once, whatever apps are in it. It may be there twice, in two masters of an upgrade.
- * @param {import('../config/config.js').Config} config @param {Surroundings} surroundings
+ * @param {Pick<import('../config/config.js').Config, 'admin' | 'dataDir' | 'dispatch'>} config @param {Surroundings} surroundings
  * @param {import('../system/closers.js').Closers} closers
  * @throws {import('../errors.js').DeckError} invalid-config, not-possible, data-dir-unusable, start-failed
  */
 export async function openHost (config, { stdout = process.stdout, stderr = process.stderr, isGuest = false }, closers) {
-  closers.add(takePolicy(config.dispatch), ({ release }) => release())
   const keeper = await connectKeeper(isGuest ? {} : process.env)
   const place = adminPlace(config, keeper)
   // A service manager's socket may be another one than the configured.
@@ -34,7 +32,6 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
   const dataDir = openDataDir(config.dataDir)
   const log = createLog(dataDir.logFile)
   const terminal = createTerminal({ stdout, stderr })
-  if (config.launch) terminal.resolved(config.launch)
   if (dataDir.away) terminal.fail(dataDir.away)
   const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
   closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
@@ -47,7 +44,7 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     terminal,
     streams: { stdout, stderr },
     software: SOFTWARE,
-    others: createOtherDecks({ dataDir: config.dataDir }),
+    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }),
     fleetMembership,
     fleet: () => fleetMembership.fleet,
     isGuest,

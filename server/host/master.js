@@ -1,7 +1,9 @@
 import { openApp } from '../app/app.js'
 import { hangOptions } from '../app/cluster.js'
+import { createEnd } from '../app/end.js'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { loadSite } from '../admin/listener.js'
+import { takePolicy } from '../cluster/policy.js'
 import { followNext } from '../handover/old-master.js'
 import { startBeat } from '../keeper/beat.js'
 import { createClosers } from '../system/closers.js'
@@ -22,12 +24,14 @@ import { setUpProcess } from './process-setup.js'
 export async function startMaster (config, surroundings = {}) {
   const closers = createClosers()
   try {
+    closers.add(takePolicy(config.dispatch), ({ release }) => release())
     const host = await openHost(config, surroundings, closers)
+    if (config.launch) host.terminal.resolved(config.launch)
     // What would fail later is to fail now, while there is another master.
     if (host.keeper.role === 'next') await loadSite()
     const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host)
     const admin = await openAdminPage(app, host)
-    const shutdown = createShutdown(app, host)
+    const shutdown = createShutdown({ keeper: host.keeper, end: createEnd(app, closers) })
     startApp(app, { host, admin, shutdown })
     host.fleetMembership.join(app, { host, admin, shutdown })
     talkToKeeper(app, { host, shutdown })

@@ -1,15 +1,13 @@
 import { createDeferred } from '../system/deferred.js'
-import { waitAtMost } from '../system/wait-at-most.js'
-
-const KILL_PATIENCE_MS = 1000
 
 /** @typedef {ReturnType<typeof createShutdown>} Shutdown */
 
 /**
  * The two ways in which a master leaves.
- * @param {import('../app/app.js').App} app @param {import('./host.js').Host} host
+ * @param {{ keeper: import('../keeper/link.js').KeeperLink, end: { stop: (exitCode: number) => Promise<void>, handOver: () => Promise<void> } }} parts
+ *   `end`: of all that is in this process
  */
-export function createShutdown ({ deck, supervisor, events, hooks, startedAt }, { keeper, closers }) {
+export function createShutdown ({ keeper, end }) {
   /** @type {ReturnType<typeof createDeferred<number>>} the exit code */
   const stopped = createDeferred()
   let hasBegun = false
@@ -24,11 +22,7 @@ export function createShutdown ({ deck, supervisor, events, hooks, startedAt }, 
       if (hasBegun) return
       hasBegun = true
       const delivered = keeper.deliver({ type: 'ending' })
-      const hooksEnded = hooks.close(exitCode === 0 ? {} : { graceMs: 0 })
-      if (exitCode !== 0) await killWorkers()
-      await hooksEnded
-      tellStopped({ code: exitCode })
-      await closers.close()
+      await end.stop(exitCode)
       await delivered
       stopped.reach(exitCode)
     },
@@ -37,24 +31,9 @@ export function createShutdown ({ deck, supervisor, events, hooks, startedAt }, 
     async handOver () {
       if (hasBegun) return
       hasBegun = true
-      supervisor.handOver()
-      await hooks.close()
-      tellStopped({ cause: 'upgrade', code: 0 })
-      await closers.close({ handsOver: true })
+      await end.handOver()
       await keeper.deliver({ type: 'handed-over' })
       stopped.reach(0)
     }
-  }
-
-  /** @param {{ code: number, cause?: string }} how */
-  function tellStopped (how) {
-    events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), ...how })
-  }
-
-  /** Their exits are still recorded; one that the kernel does not let go is not waited for. */
-  async function killWorkers () {
-    if (supervisor.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor: 'signal' })
-    supervisor.killAll('the master was told to end at once')
-    await waitAtMost(supervisor.finished, KILL_PATIENCE_MS)
   }
 }

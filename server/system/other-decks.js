@@ -17,12 +17,12 @@ const LINK_WITHIN_MS = 5000
 
 /**
  * @param {object} parts
- * @param {string} parts.dataDir  of this deck, as it is registered
+ * @param {(deck: RunningDeck) => boolean} parts.isOwn  whether it is run by the one who asks
  * @param {() => RunningDeck[]} [parts.list]
  * @param {{ status: typeof askStatus, signInLink: typeof askSignInLink }} [parts.ask]
  * @param {() => number} [parts.now]  ms, of any clock
  */
-export function createOtherDecks ({ dataDir, list = runningDecks, ask = { status: askStatus, signInLink: askSignInLink }, now = () => performance.now() }) {
+export function createOtherDecks ({ isOwn, list = runningDecks, ask = { status: askStatus, signInLink: askSignInLink }, now = () => performance.now() }) {
   const known = keepFor(LOOK_EVERY_MS, readDecks, now)
   const asked = keepFor(LOOK_EVERY_MS, () => Promise.all(readDecks().map(lookAtDeck)), now)
 
@@ -51,7 +51,7 @@ export function createOtherDecks ({ dataDir, list = runningDecks, ask = { status
   /** @returns {RunningDeck[]} */
   function readDecks () {
     try {
-      return list().filter((deck) => deck.dataDir !== dataDir)
+      return list().filter((deck) => !isOwn(deck))
     } catch (error) {
       // runtime-dir-unusable: the log of this master says so, and its own registration has failed too.
       if (error instanceof DeckError) return []

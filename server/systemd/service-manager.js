@@ -104,7 +104,7 @@ export function tellServiceManager ({ events, supervisor, settings, keeper }, {
  * @param {Record<string, string | undefined>} env
  * @param {{ notify: (message: string) => void, isKept: boolean }} options
  */
-function startWatchdog ({ WATCHDOG_USEC, WATCHDOG_PID }, { notify, isKept }) {
+export function startWatchdog ({ WATCHDOG_USEC, WATCHDOG_PID }, { notify, isKept }) {
   const intervalMs = Number(WATCHDOG_USEC) / 1000 / 2
   // Meant for the process that was started, which may be the keeper; in another one it has been left in the environment.
   const isMeant = !WATCHDOG_PID || [process.pid, isKept && process.ppid].includes(Number(WATCHDOG_PID))

@@ -68,7 +68,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     notices,
     registered,
     fleet: null,
-    others: createOtherDecks({ dataDir: settings.current.dataDir, list: () => registered, now }),
+    others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === settings.current.dataDir, list: () => registered, now }),
     health: createHealth({ history, crashes, notices }),
     dispatched,
     diagnostics: fakeDiagnostics({ dispatched, workerOf }),

@@ -40,7 +40,7 @@ for (const [file, specifier, because] of [
   ['server/library/deck.js', '../cluster/supervisor.js', 'through the deck'],
   ['server/app/app.js', '../host/host.js', 'nothing global'],
   ['server/app/app.js', '../keeper/link.js', 'nothing global'],
-  ['server/host/master.js', '../../db/history.js', 'meets its apps'],
+  ['server/host/master.js', '../lifecycle/state.js', 'meets its apps'],
   ['server/host/master.js', '../cli.js', 'meets its apps'],
   ['server/deck.js', './cli.js', 'starts the command line']
 ]) {

@@ -24,7 +24,7 @@ function setUp ({ decks = [registered()], status = async () => STATUS } = {}) {
     reads.count++
     return decks
   }
-  return { others: createOtherDecks({ dataDir: '/srv/shop/data', list, ask, now: () => clock.now }), clock, asked, reads, decks }
+  return { others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === '/srv/shop/data', list, ask, now: () => clock.now }), clock, asked, reads, decks }
 }
 
 test('lists the others without asking them, and reads the folder now and then alone', () => {
@@ -60,7 +60,7 @@ test('one that does not answer keeps no other from being seen, and one without a
 })
 
 test('a folder that others could have written has no decks', async () => {
-  const others = createOtherDecks({ dataDir: '/srv/shop/data', list () { throw new DeckError('runtime-dir-unusable', 'open to others') } })
+  const others = createOtherDecks({ isOwn: ({ dataDir }) => dataDir === '/srv/shop/data', list () { throw new DeckError('runtime-dir-unusable', 'open to others') } })
   assert.deepEqual(others.list(), [])
   assert.deepEqual(await others.health(), [])
 })

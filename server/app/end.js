@@ -1,0 +1,40 @@
+import { waitAtMost } from '../system/wait-at-most.js'
+
+const KILL_PATIENCE_MS = 1000
+
+/**
+ * The two ways in which an app leaves its master.
+ * @param {import('./app.js').App} app @param {import('../system/closers.js').Closers} closers  of all that was opened for it
+ */
+export function createEnd ({ deck, supervisor, events, hooks, startedAt }, closers) {
+  return {
+    /** @param {number} exitCode 1: without any grace */
+    async stop (exitCode) {
+      const hooksEnded = hooks.close(exitCode === 0 ? {} : { graceMs: 0 })
+      if (exitCode !== 0) await killWorkers()
+      await hooksEnded
+      tellStopped({ code: exitCode })
+      await closers.close()
+    },
+
+    /** The next master has its workers ready: it gets all that there is one of. */
+    async handOver () {
+      supervisor.handOver()
+      await hooks.close()
+      tellStopped({ cause: 'upgrade', code: 0 })
+      await closers.close({ handsOver: true })
+    }
+  }
+
+  /** @param {{ code: number, cause?: string }} how */
+  function tellStopped (how) {
+    events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), ...how })
+  }
+
+  /** Their exits are still recorded; one that the kernel does not let go is not waited for. */
+  async function killWorkers () {
+    if (supervisor.snapshot().state !== 'stopping') deck.dispatch({ type: 'stop', actor: 'signal' })
+    supervisor.killAll('the master was told to end at once')
+    await waitAtMost(supervisor.finished, KILL_PATIENCE_MS)
+  }
+}

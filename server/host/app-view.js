@@ -1,0 +1,76 @@
+import { configFileOf } from '../config/config.js'
+import { countOpen } from '../health.js'
+
+/** @typedef {import('../api/apps.js').AppView} AppView */
+
+/**
+ * How an app of a host is, in short.
+ * @param {import('./hosted-app.js').HostedApp} app @returns {AppView}
+ */
+export function viewOf ({ name, state, reason, order, dataDir, config, opened }) {
+  return {
+    name,
+    state,
+    reason,
+    entry: config?.entry ?? null,
+    cwd: config?.cwd ?? order.cwd,
+    configFile: (config && configFileOf(config)) ?? order.config ?? null,
+    dataDir,
+    path: `/apps/${name}`,
+    ...opened ? figuresOf(opened.app) : NO_FIGURES
+  }
+}
+
+/** Of an app that does not run. */
+const NO_FIGURES = Object.freeze({
+  startedAt: null,
+  health: null,
+  workers: null,
+  cpu: null,
+  memoryBytes: null,
+  requestsPerSecond: null,
+  p99Ms: null,
+  restarts: null,
+  openCrashes: null,
+  release: null,
+  lastDeploy: null,
+  addresses: []
+})
+
+/** @param {import('../app/app.js').App} app */
+function figuresOf ({ deck }) {
+  const status = deck.snapshot()
+  const { tone, text, hint } = deck.health(status)
+  const vitals = status.workers.flatMap((worker) => worker.vitals ?? [])
+  return {
+    startedAt: status.master.startedAt,
+    health: { tone, text, hint },
+    workers: { ready: status.readyWorkers + status.finishedWorkers, desired: status.desiredWorkers },
+    cpu: sum(vitals.map(({ cpuPercent }) => cpuPercent)),
+    memoryBytes: sum(vitals.map(({ rssBytes }) => rssBytes)),
+    requestsPerSecond: sum(vitals.map(({ requestsPerSecond }) => requestsPerSecond)),
+    p99Ms: max(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
+    restarts: sum(status.workers.map(({ restarts }) => restarts)),
+    openCrashes: countOpen(deck.crashes),
+    release: status.release.id,
+    lastDeploy: lastDeployOf(deck),
+    addresses: status.app.addresses
+  }
+}
+
+/** @param {import('../deck.js').Deck} deck */
+function lastDeployOf (deck) {
+  const [newest] = deck.releases.list({ limit: 1 }).items
+  return newest ? { state: newest.outcome ?? 'running', release: newest.id, finishedAt: newest.deployedAt } : null
+}
+
+/** @param {(number | null)[]} values */
+function sum (values) {
+  return values.reduce((/** @type {number} */ total, value) => total + (value ?? 0), 0)
+}
+
+/** @param {(number | null)[]} values @returns {number | null} */
+function max (values) {
+  const known = values.filter((value) => value !== null)
+  return known.length === 0 ? null : Math.max(...known)
+}

@@ -1,0 +1,218 @@
+import { rmSync } from 'node:fs'
+import { appName } from '../config/app-name.js'
+import { loadConfig } from '../config/config.js'
+import { didYouMean } from '../config/nearest.js'
+import { DeckError, errorText } from '../errors.js'
+import { createHostedApp } from './hosted-app.js'
+import { viewOf } from './app-view.js'
+
+/** @typedef {ReturnType<typeof createApps>} Apps */
+/** @typedef {import('./app-list.js').AppOrder} AppOrder */
+/** @typedef {import('./app-view.js').AppView} AppView */
+/** @typedef {import('./hosted-app.js').HostedApp} HostedApp */
+
+/** How often an app that depends on others looks at them. */
+const LOOK_EVERY_MS = 500
+
+/**
+ * The apps of a host.
+ * @param {object} parts
+ * @param {ReturnType<typeof import('./app-list.js').createAppList>} parts.list  where they are remembered
+ * @param {import('./hosted-app.js').Lent} parts.lent
+ * @param {(name: string) => void} parts.forget  drops what the keeper has of an app
+ * @param {import('../events/stream.js').EventStream} parts.events  of the host
+ * @param {import('../system/log.js').Log} parts.log
+ */
+export function createApps ({ list, lent, forget, events, log }) {
+  /** @type {Map<string, HostedApp>} */
+  const apps = new Map()
+  /** @type {Set<() => void>} */
+  const watchers = new Set()
+  for (const entry of list.read()) put(entry)
+
+  return {
+    /** @returns {AppView[]} by name */
+    list: () => [...apps.values()].map(viewOf).sort((one, other) => one.name < other.name ? -1 : 1),
+
+    /** @param {string} name @returns {AppView} @throws {DeckError} not-found */
+    view: (name) => viewOf(find(name)),
+
+    /** @param {string} name @returns {{ deck: import('../deck.js').Deck, history: import('../../db/history.js').History } | null} null: it does not run */
+    opened (name) {
+      const { deck, history } = apps.get(name)?.opened?.app ?? {}
+      return deck && history ? { deck, history } : null
+    },
+
+    /** All of them, for those who look after the process. */
+    all: () => [...apps.values()],
+
+    /** Starts those that ran when the host was there last. */
+    startAll () {
+      for (const app of apps.values()) if (app.isKept) startInOrder(app, 'system')
+    },
+
+    /**
+     * Takes an app in, and starts it. It may be one that is here already, with another order: that one counts from its next start on.
+     * @param {AppOrder} order @param {{ actor: string }} by @returns {Promise<AppView>}
+     * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken
+     */
+    async add (order, { actor }) {
+      const config = await loadConfig({ flags: { ...order.flags, ...(order.name !== undefined && { name: order.name }), config: order.config, app: order.app }, env: order.env, cwd: order.cwd, isAgain: true, isApart: true })
+      const name = order.name ?? appName(config)
+      const { dataDir } = config
+      const known = apps.get(name)
+      const twin = [...apps.values()].find((each) => each.dataDir === dataDir && each !== known)
+      if (twin) throw taken('dataDir', dataDir, `the folder of ${twin.name}; choose one by --data-dir`)
+      if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
+      const app = known ?? put({ name, order, dataDir, isStopped: false })
+      if (!known) tell('app.added', app, { actor })
+      app.changeOrder(order)
+      startInOrder(app, actor)
+      return viewOf(app)
+    },
+
+    /** @param {string} name @param {{ actor: string }} by @returns {Promise<AppView>} @throws {DeckError} not-found */
+    async start (name, { actor }) {
+      const app = find(name)
+      startInOrder(app, actor)
+      return viewOf(app)
+    },
+
+    /** @param {string} name @param {{ actor: string }} by @returns {Promise<AppView>} @throws {DeckError} not-found */
+    async stop (name, { actor }) {
+      const app = find(name)
+      app.stop(actor)
+      return viewOf(app)
+    },
+
+    /**
+     * Takes an app off the list, once it has stopped.
+     * @param {string} name @param {{ actor: string, purge?: boolean }} how  `purge`: its data folder goes too
+     * @returns {Promise<AppView>} @throws {DeckError} not-found
+     */
+    async remove (name, { actor, purge = false }) {
+      const app = find(name)
+      const view = viewOf(app)
+      app.stop(actor)
+      app.closed.then(() => {
+        apps.delete(name)
+        forget(name)
+        tell('app.removed', app, { actor })
+        if (purge && view.dataDir !== null) removeFolder(view.dataDir)
+        tellChange()
+      })
+      return viewOf(app)
+    },
+
+    /** @param {() => void} handler  an app was added, opened, closed or removed @returns {() => void} ends it */
+    onChange (handler) {
+      watchers.add(handler)
+      return () => watchers.delete(handler)
+    },
+
+    /** Lets all of them finish, side by side. @param {string} actor @returns {Promise<void>} once nothing is left of them */
+    async leave (actor) {
+      for (const app of apps.values()) app.leave(actor)
+      await Promise.all([...apps.values()].map((app) => app.closed))
+    },
+
+    /** Ends what is left of them. @param {number} exitCode 1: without any grace */
+    async end (exitCode) { await Promise.all([...apps.values()].map((app) => app.end(exitCode))) },
+
+    /** The next master of an upgrade has them. */
+    async handOver () { await Promise.all([...apps.values()].map((app) => app.handOver())) }
+  }
+
+  /** @param {import('./app-list.js').Entry} entry */
+  function put (entry) {
+    const app = createHostedApp(entry, lent, { onChange: () => tellState(app) })
+    apps.set(entry.name, app)
+    return app
+  }
+
+  /** @param {string} name @returns {HostedApp} @throws {DeckError} not-found */
+  function find (name) {
+    const app = apps.get(name)
+    if (app) return app
+    const known = apps.size === 0 ? 'it has none' : `it has ${[...apps.keys()].sort().join(', ')}`
+    throw new DeckError('not-found', `This host has no app ${JSON.stringify(name)}${didYouMean(name, apps.keys())}; ${known}`)
+  }
+
+  /** Once those that it depends on are ready. @param {HostedApp} app @param {string} actor */
+  function startInOrder (app, actor) {
+    if (app.state !== 'stopped' && app.state !== 'failed') return
+    const { dependsOn } = app.order
+    tell('app.started', app, { actor })
+    app.start(dependsOn.length === 0 ? {} : { untilReady: untilReady(dependsOn) })
+  }
+
+  /** @param {string} type @param {Pick<HostedApp, 'name'>} app @param {Partial<import('../events/stream.js').NewEvent>} [more] */
+  function tell (type, { name }, more = {}) {
+    events.publish({ type, actor: 'system', detail: { app: name }, ...more })
+  }
+
+  /** @param {string[]} names @returns {Promise<string | null>} why one of them does not get ready; null: all are */
+  function untilReady (names) {
+    return new Promise((resolve) => {
+      const timer = setInterval(look, LOOK_EVERY_MS)
+      watchers.add(look)
+      look()
+
+      function look () {
+        const missing = names.find((name) => !isReady(apps.get(name)))
+        const app = missing === undefined ? undefined : apps.get(missing)
+        if (missing !== undefined && app && app.state !== 'failed' && app.state !== 'stopped') return
+        watchers.delete(look)
+        clearInterval(timer)
+        resolve(missing === undefined ? null : `it depends on ${missing}, which ${stateText(app)}`)
+      }
+    })
+  }
+
+  /** @param {HostedApp} app */
+  function tellState (app) {
+    if (app.state === 'stopped') tell('app.stopped', app)
+    if (app.state === 'failed') tell('app.failed', app, { message: app.reason })
+    tellChange()
+  }
+
+  function tellChange () {
+    remember()
+    for (const handler of watchers) handler()
+  }
+
+  /** A full disk keeps no app from running; the next change tries again. */
+  function remember () {
+    try {
+      list.write([...apps.values()].map(({ name, order, dataDir, isKept }) => ({ name, order, dataDir, isStopped: !isKept })))
+    } catch (error) {
+      log.error({ err: error }, 'the list of apps could not be written')
+    }
+  }
+
+  /** @param {string} folder */
+  function removeFolder (folder) {
+    try {
+      rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      log.error({ err: error }, `the data folder ${folder} could not be removed: ${errorText(error)}`)
+    }
+  }
+}
+
+/** @param {'name' | 'dataDir'} option @param {string} received @param {string} whose */
+function taken (option, received, whose) {
+  return new DeckError('name-taken', `${option}: expected one that no other app of this host has, received ${JSON.stringify(received)}, ${whose}`)
+}
+
+/** @param {HostedApp | undefined} app */
+function stateText (app) {
+  if (!app) return 'this host does not have'
+  return app.state === 'failed' ? `failed (${app.reason})` : 'is stopped'
+}
+
+/** @param {HostedApp | undefined} app @returns {boolean} whether all of its workers are ready or have done their work */
+function isReady (app) {
+  const view = app && viewOf(app)
+  return view?.state === 'running' && view.workers !== null && view.workers.ready >= view.workers.desired
+}

@@ -1,0 +1,165 @@
+import { openHistory } from '../../db/history.js'
+import { errorText } from '../errors.js'
+import { createRecorder } from '../events/recorder.js'
+import { createEventStream } from '../events/stream.js'
+import { createAppLinks } from '../keeper/app-links.js'
+import { startBeat } from '../keeper/beat.js'
+import { createClosers } from '../system/closers.js'
+import { createOtherDecks } from '../system/other-decks.js'
+import { identifyProcess, pidNamespace } from '../system/process-identity.js'
+import { listenForSignals } from '../system/signals.js'
+import { tellHostService } from '../systemd/host-service.js'
+import { openAdminPort } from './admin-page.js'
+import { identifyKeeper } from './announcement.js'
+import { createAppList } from './app-list.js'
+import { createApps } from './apps.js'
+import { openHost } from './host.js'
+import { createShutdown } from './shutdown.js'
+
+/** @typedef {import('../config/config.js').HostConfig} HostConfig */
+/** @typedef {import('./admin-page.js').AdminPort} AdminPort */
+/** @typedef {ReturnType<typeof createHostDeck>} HostDeck  a host, as its admin page sees it */
+
+/**
+ * Starts a host: a master with the apps of its list.
+ * @param {HostConfig} config
+ * @param {import('./host.js').Surroundings} [surroundings]
+ * @throws {import('../errors.js').DeckError} invalid-config, data-dir-unusable, master-running, port-in-use, listen-failed, not-possible; then nothing was
+ *   started, or it has gone again
+ */
+export async function startHost (config, surroundings = {}) {
+  const closers = createClosers()
+  try {
+    const host = await openHost({ ...config, dispatch: 'shared' }, surroundings, closers)
+    const { dataDir, keeper, log, terminal, software } = host
+    dataDir.lock()
+    closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
+    const startedAt = new Date().toISOString()
+    const { history, events } = openRecord(config, host)
+    const links = createAppLinks(keeper)
+    const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
+    const lent = { ...host, others, links, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
+    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log })
+    const shutdown = createShutdown({ keeper, end: endOf(apps, closers) })
+    const deck = createHostDeck({ apps, host, startedAt, stop: stopHost })
+    const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: () => announceHost(host, port, startedAt), site: { apps: deck, history, events } }, host)
+    announceHost(host, port, startedAt)
+    links.dropUnknown(apps.all().map(({ name }) => name))
+    startBeat(keeper)
+    keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
+    terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
+    terminal.line(`  admin  ${port.publicUrl}`)
+    events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
+    apps.startAll()
+    const service = tellHostService({ apps, keeper })
+    closers.add(service, ({ end }) => end())
+    listenToSignals({ apps, host, shutdown, stopHost })
+    return { stopped: shutdown.stopped }
+
+    /** Lets the apps finish, side by side. They stay on the list as they are. @param {string} actor */
+    async function stopHost (actor) {
+      service.tellStopping()
+      terminal.line('stopping: the workers of all apps finish their requests; send the signal again to stop at once')
+      await apps.leave(actor)
+      events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), actor, code: 0 })
+      await shutdown.stop(0)
+    }
+  } catch (error) {
+    // What has made the start fail says more than what follows from it.
+    await closers.close().catch(() => {})
+    throw error
+  }
+}
+
+/**
+ * The host's own history: who has signed in, which apps were added, stopped, removed.
+ * @param {HostConfig} config @param {import('./host.js').Host} host
+ */
+function openRecord (config, { dataDir, keeper, log, terminal, closers }) {
+  const history = closers.add(openHistory({ file: dataDir.historyFile, retention: config.history, owner: null }), ({ close }) => close())
+  const events = createEventStream({ lastId: history.lastEventId(), onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed') })
+  closers.add(createRecorder({ history, events, spare: keeper.spare }), (recorder) => recorder.close())
+  events.subscribe(terminal.show)
+  return { history, events }
+}
+
+/**
+ * @param {object} parts
+ * @param {import('./apps.js').Apps} parts.apps
+ * @param {import('./host.js').Host} parts.host
+ * @param {string} parts.startedAt
+ * @param {(actor: string) => Promise<void>} parts.stop
+ */
+function createHostDeck ({ apps, host: { dataDir, keeper, software }, startedAt, stop }) {
+  return {
+    ...apps,
+
+    /** Of the process. */
+    about: () => ({ pid: process.pid, keeperPid: identifyKeeper(keeper)?.pid ?? null, ...software, startedAt, folder: dataDir.folder, apps: apps.all().length }),
+
+    /** Ends it, once all apps have finished. @param {{ actor: string }} by */
+    stopHost ({ actor }) { stop(actor) }
+  }
+}
+
+/** @param {import('./apps.js').Apps} apps @param {import('../system/closers.js').Closers} closers */
+function endOf (apps, closers) {
+  return {
+    /** @param {number} exitCode */
+    async stop (exitCode) {
+      await apps.end(exitCode)
+      await closers.close()
+    },
+
+    async handOver () {
+      await apps.handOver()
+      await closers.close({ handsOver: true })
+    }
+  }
+}
+
+/** @param {string} name @param {AdminPort} port @param {string} folder @param {HostConfig} config @returns {import('./announcement.js').Address} */
+function addressOf (name, port, folder, { admin }) {
+  const below = `/apps/${name}`
+  return { adminUrl: port.url + below, publicUrl: admin.publicUrl ? port.publicUrl + below : null, fingerprint: port.fingerprint(), host: folder }
+}
+
+/** Tells whoever looks for the host in its folder where it is. @param {import('./host.js').Host} host @param {AdminPort} port @param {string} startedAt */
+function announceHost ({ dataDir, keeper, log }, port, startedAt) {
+  const fingerprint = port.fingerprint()
+  try {
+    dataDir.announce({
+      ...identifyProcess(process.pid),
+      keeper: identifyKeeper(keeper),
+      pidNamespace: pidNamespace(),
+      adminUrl: port.url,
+      ...(fingerprint && { fingerprint }),
+      startedAt
+    })
+  } catch (error) {
+    log.error({ err: error }, 'this host could not be announced in its folder')
+  }
+}
+
+/**
+ * @param {object} parts
+ * @param {import('./apps.js').Apps} parts.apps
+ * @param {import('./host.js').Host} parts.host
+ * @param {import('./shutdown.js').Shutdown} parts.shutdown
+ * @param {(actor: string) => Promise<void>} parts.stopHost
+ */
+function listenToSignals ({ apps, host: { terminal, keeper }, shutdown, stopHost }) {
+  const leave = listenForSignals({
+    onStop: () => { stopHost('signal') },
+    onKill: () => shutdown.stop(1),
+    onDeploy: () => forEachDeck((deck) => deck.deploy({ actor: 'signal' })),
+    onRestart: () => forEachDeck(async (deck) => deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'signal' }))
+  }, { sources: [process, keeper.signals] })
+  shutdown.stopped.then(leave)
+
+  /** @param {(deck: import('../deck.js').Deck) => Promise<unknown>} work */
+  function forEachDeck (work) {
+    if (shutdown.hasBegun) return
+    for (const { name, opened } of apps.all()) if (opened) work(opened.app.deck).catch((error) => terminal.of(name).line(`refused: ${errorText(error)}`))
+  }
+}

@@ -1,0 +1,58 @@
+import { createNotifier } from './notify.js'
+import { startWatchdog } from './service-manager.js'
+
+/** What a stop takes beside the workers: open answers of the admin port, the histories. */
+const LONGEST_STOP_MS = 90_000
+
+/**
+ * Tells the service manager that has started a host how it is, as sd_notify(3) and sd_watchdog_enabled(3) have it. Nothing at all
+ * where nobody wants to know.
+ * @param {object} parts
+ * @param {{ all: () => { name: string, state: string, isKept: boolean }[], onChange: (handler: () => void) => () => void }} parts.apps
+ * @param {{ isKept: boolean, onLost: (handler: () => void) => void }} parts.keeper
+ * @param {object} [options]
+ * @param {Record<string, string | undefined>} [options.env]
+ * @param {(message: string) => void} [options.notify]
+ * @returns {{ tellStopping: () => void, end: () => void }}
+ */
+export function tellHostService ({ apps, keeper }, { env = process.env, notify = createNotifier(env.NOTIFY_SOCKET) } = {}) {
+  if (!env.NOTIFY_SOCKET) return { tellStopping () {}, end () {} }
+  let isReady = false
+  let status = ''
+  const watchdog = startWatchdog(env, { notify, isKept: keeper.isKept })
+  const unsubscribe = apps.onChange(tellState)
+  keeper.onLost(() => notify(`MAINPID=${process.pid}`))
+  tellState()
+
+  return {
+    tellStopping () {
+      unsubscribe()
+      notify(`STOPPING=1\nEXTEND_TIMEOUT_USEC=${LONGEST_STOP_MS * 1000}`)
+    },
+
+    end () {
+      unsubscribe()
+      clearInterval(watchdog)
+    }
+  }
+
+  function tellState () {
+    const wanted = apps.all().filter(({ isKept }) => isKept)
+    const text = statusText(wanted)
+    const lines = text === status ? [] : [`STATUS=${text}`]
+    status = text
+    // An app that failed holds up none of the others, nor the boot of the machine.
+    if (!isReady && wanted.every(({ state }) => !['stopped', 'waiting', 'starting'].includes(state))) {
+      isReady = true
+      lines.push('READY=1')
+    }
+    if (lines.length > 0) notify(lines.join('\n'))
+  }
+}
+
+/** @param {{ name: string, state: string }[]} apps */
+function statusText (apps) {
+  const running = apps.filter(({ state }) => state === 'running').length
+  const failed = apps.filter(({ state }) => state === 'failed').map(({ name }) => name)
+  return `${running} of ${apps.length} apps run${failed.length === 0 ? '' : `; failed: ${failed.join(', ')}`}`
+}

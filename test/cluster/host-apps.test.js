@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { hostAppsHere, orderOf } from '../support/apps-here.js'
+import { tempFolder } from '../support/folder.js'
+import { get } from '../support/asking.js'
+
+const BY = { actor: 'ada' }
+process.env.CLUSTERDECK_RUNTIME_DIR = tempFolder()
+
+/** @param {string} code @returns {string} a folder with it */
+function folderWith (code) {
+  const folder = tempFolder()
+  writeFileSync(path.join(folder, 'app.js'), code)
+  return folder
+}
+
+const HELLO = 'require("node:http").createServer((_, response) => response.end(process.cwd())).listen(0)'
+const THROWS = 'throw new Error("not today")'
+
+describe('the apps of a host', { concurrency: 2 }, () => {
+  test('run side by side, each in its folder; one stops and starts while the others serve; what an operator has stopped is remembered', async (t) => {
+    const host = hostAppsHere(t)
+    const [one, other] = [folderWith(HELLO), folderWith(HELLO)]
+    const added = await host.add(orderOf('one', { cwd: one }), BY)
+    assert.deepEqual([added.name, added.state, added.path, added.dataDir], ['one', 'starting', '/apps/one', path.join(one, '.clusterdeck')])
+    await host.add(orderOf('other', { cwd: other }), BY)
+    const { addresses: [address], health } = await host.until('one', ({ state }) => state === 'running')
+    await host.until('other', ({ state }) => state === 'running')
+    assert.equal(health?.text, 'The worker is ready')
+    assert.equal(await get(address), one)
+    await host.stop('other', BY)
+    const stopped = await host.until('other', ({ state }) => state === 'stopped')
+    assert.deepEqual([stopped.workers, stopped.health, host.opened('other')], [null, null, null])
+    assert.equal(await get(address), one)
+    assert.deepEqual(host.list().map(({ name, state }) => [name, state]), [['one', 'running'], ['other', 'stopped']])
+    await host.leave('test')
+
+    const next = hostAppsHere(t, { folder: host.folder })
+    next.startAll()
+    await next.until('one', ({ state }) => state === 'running')
+    assert.equal(next.view('other').state, 'stopped')
+    await next.start('other', BY)
+    await next.until('other', ({ state }) => state === 'running')
+    assert.deepEqual(next.told, ['app.started one', 'app.started other'])
+  })
+
+  test('one that stops itself by its own page is remembered as stopped', async (t) => {
+    const host = hostAppsHere(t)
+    await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    host.opened('shop')?.deck.dispatch({ type: 'stop', actor: 'ada' })
+    await host.until('shop', ({ state }) => state === 'stopped')
+    const next = hostAppsHere(t, { folder: host.folder })
+    next.startAll()
+    assert.equal(next.view('shop').state, 'stopped')
+  })
+
+  test('one waits for those that it depends on, and is not started where one of them fails; a program that throws, a folder that is a file and a port that is taken stay its own matter', async (t) => {
+    const host = hostAppsHere(t)
+    await host.add(orderOf('base', { cwd: folderWith(`setTimeout(() => { ${HELLO} }, 500)`) }), BY)
+    await host.add(orderOf('above', { cwd: folderWith(HELLO), dependsOn: ['base'] }), BY)
+    assert.equal(host.view('above').state, 'waiting')
+    await host.until('above', ({ state }) => state === 'running')
+    assert.equal(host.view('base').state, 'running')
+
+    await host.add(orderOf('loop', { cwd: folderWith(THROWS) }), BY)
+    await host.until('loop', ({ health }) => health?.tone === 'bad')
+    const port = new URL(host.view('base').addresses[0]).port
+    await host.add(orderOf('thief', { cwd: folderWith(HELLO.replace('listen(0)', `listen(${port})`)) }), BY)
+    const { reason } = await host.until('thief', ({ state }) => state === 'failed')
+    assert.match(String(reason), new RegExp(`port ${port} is in use`))
+    await host.add(orderOf('heir', { cwd: folderWith(HELLO), dependsOn: ['thief'] }), BY)
+    assert.match(String((await host.until('heir', ({ state }) => state === 'failed')).reason), /^it depends on thief, which failed \(.*in use/)
+    assert.deepEqual(host.list().map(({ name, state }) => `${name} ${state}`), ['above running', 'base running', 'heir failed', 'loop starting', 'thief failed'])
+  })
+
+  test('an order that is wrong changes nothing: a name or folder that another one has, an option that there is not, an entry that is not there', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    await host.add(orderOf('shop', { cwd }), BY)
+    await assert.rejects(host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY), { code: 'name-taken', message: /^name: expected one that no other app of this host has, received "shop"/ })
+    await assert.rejects(host.add(orderOf('twin', { cwd }), BY), { code: 'name-taken', message: /^dataDir: .*the folder of shop; choose one by --data-dir$/ })
+    await assert.rejects(host.add(orderOf('new', { flags: { wrokers: '2' } }), BY), { code: 'unknown-option' })
+    await assert.rejects(host.add(orderOf('new', { flags: { entry: 'none.js' } }), BY), { code: 'entry-not-found' })
+    await assert.rejects(host.start('shpo', BY), { code: 'not-found', message: 'This host has no app "shpo" (did you mean "shop"?); it has shop' })
+    assert.deepEqual(host.list().map(({ name }) => name), ['shop'])
+    assert.equal((await host.add(orderOf('shop', { cwd }), BY)).name, 'shop')
+  })
+
+  test('one that is removed leaves nothing but its folder, and by purge not even that', async (t) => {
+    const host = hostAppsHere(t)
+    for (const name of ['kept', 'gone']) await host.add(orderOf(name, { cwd: folderWith(HELLO) }), BY)
+    const folders = host.list().map(({ dataDir }) => String(dataDir))
+    await Promise.all(['kept', 'gone'].map((name) => host.until(name, ({ state }) => state === 'running')))
+    await host.remove('kept', BY)
+    await host.remove('gone', { ...BY, purge: true })
+    while (host.list().length > 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.deepEqual(folders.map((folder) => existsSync(folder)), [false, true])
+    assert.deepEqual(host.forgotten.toSorted(), ['gone', 'kept'])
+    assert.deepEqual(JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps, [])
+  })
+
+  test('a list that cannot be read is kept beside the new one; one app of it that cannot be read is left as it is', async (t) => {
+    const folder = tempFolder()
+    const file = path.join(folder, 'apps.json')
+    writeFileSync(file, '{ half')
+    assert.deepEqual(hostAppsHere(t, { folder }).list(), [])
+    const [kept] = readdirSync(folder).filter((name) => name.startsWith('apps.json.unreadable-'))
+    assert.equal(readFileSync(path.join(folder, kept), 'utf8'), '{ half')
+    const strange = { name: 'of a newer version', what: 1 }
+    writeFileSync(file, JSON.stringify({ version: 1, apps: [strange] }))
+    const host = hostAppsHere(t, { folder })
+    await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)
+    assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).apps.map((/** @type {{ name: string }} */ { name }) => name), ['shop', 'of a newer version'])
+  })
+})

@@ -1,0 +1,69 @@
+import { createAppList } from '../../server/host/app-list.js'
+import { createApps } from '../../server/host/apps.js'
+import { createEventStream } from '../../server/events/stream.js'
+import { tempFolder } from './folder.js'
+
+const PATIENCE_MS = 40_000
+
+/**
+ * Runs the apps of a host in this very process, without a page and a keeper: real workers, histories and releases.
+ * @param {import('./deck.js').TestOwner} t
+ * @param {{ folder?: string }} [how]  `folder`: of a host before
+ */
+export function hostAppsHere (t, { folder = tempFolder() } = {}) {
+  /** @type {string[]} */
+  const said = []
+  const say = (/** @type {string} */ text) => { said.push(text) }
+  const sayError = (/** @type {any} */ fields, /** @type {string} */ text) => say(`${text}: ${fields.err?.stack}`)
+  const log = { error: sayError, warn: sayError }
+  const events = createEventStream()
+  /** @type {string[]} */
+  const told = []
+  events.subscribe(({ type, detail, message }) => { told.push([type, detail?.app, message].filter(Boolean).join(' ')) })
+  const keeper = /** @type {any} */ ({ isKept: false, role: 'current', predecessor: null, exits: [], reaps: false, held: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {}, memory: { read: () => null, write: () => false }, spare: { events: [], keep () {}, clear () {} } })
+  /** @type {string[]} */
+  const forgotten = []
+  const apps = createApps({
+    list: createAppList(folder, log),
+    lent: {
+      links: /** @type {any} */ ({ of: () => keeper, close () {} }),
+      terminalOf: () => /** @type {any} */ ({ show () {}, line: say, fail: say, quote: say, resolved () {} }),
+      streams: process,
+      software: { version: '0.0.0', nodeVersion: process.version },
+      others: /** @type {any} */ ({ list: () => [] }),
+      addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null, host: folder })
+    },
+    forget: (name) => { forgotten.push(name) },
+    events,
+    log
+  })
+  t.after(() => apps.leave('test'))
+
+  return {
+    ...apps,
+    folder,
+    said,
+    told,
+    forgotten,
+
+    /** @param {string} name @param {(view: import('../../server/host/apps.js').AppView) => unknown} isIt */
+    async until (name, isIt) {
+      const end = Date.now() + PATIENCE_MS
+      for (;;) {
+        const view = apps.view(name)
+        if (isIt(view)) return view
+        if (Date.now() > end) throw new Error(`${name} did not get there: ${JSON.stringify(view)}; ${said.join('\n')}`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+  }
+}
+
+/**
+ * An order for an app that answers with its name.
+ * @param {string} name @param {{ flags?: Record<string, string>, dependsOn?: string[], cwd?: string }} [more]
+ * @returns {import('../../server/host/apps.js').AppOrder}
+ */
+export function orderOf (name, { flags = {}, dependsOn = [], cwd = tempFolder() } = {}) {
+  return { name, cwd, flags: { entry: 'app.js', workers: '1', ...flags }, env: { PATH: String(process.env.PATH) }, dependsOn }
+}
