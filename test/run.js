@@ -14,10 +14,8 @@ const HERE = fileURLToPath(new URL('.', import.meta.url))
 const LANE = path.join(HERE, 'support', 'lane.js')
 /** Tests wait as often as they work. */
 const LANES = 5
-/** node:cluster has one policy for a process, and this one needs another. */
-const ROUND_ROBIN = path.join(HERE, 'cluster', 'readiness-round-robin.test.js')
 const UNIT = path.join(HERE, 'unit')
-const isAlone = (/** @type {string} */ file) => file === ROUND_ROBIN || file.startsWith(UNIT + path.sep)
+const isAlone = (/** @type {string} */ file) => file.startsWith(UNIT + path.sep)
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
 const PATIENT = ['crashes', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
 const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))

@@ -37,6 +37,8 @@ export function createForker (settings, {
 }) {
   /** @type {Set<string>} folders that are gone, and have been told of */
   const missing = new Set()
+  /** @type {import('./worker-handle.js').WorkerGroup} */
+  const group = { name: crashFolder, workers: new Set() }
 
   /**
    * @param {{ worker: number, slot: number | null, release: import('../lifecycle/state.js').Release }} order
@@ -90,10 +92,12 @@ export function createForker (settings, {
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message })
+    group.workers.add(worker)
+    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)
+      group.workers.delete(worker)
       inspectPorts.left(crashFile, exit)
       hooks.onExit(exit)
     }

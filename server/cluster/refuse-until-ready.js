@@ -1,5 +1,3 @@
-import cluster from 'node:cluster'
-
 /** A connection that was refused before waits this long: nobody else can take it then. */
 const AGAIN_MS = 10
 
@@ -8,9 +6,10 @@ const AGAIN_MS = 10
  * any, what the primary would send to it is refused on its behalf, as a worker does that has just closed its server:
  * then another worker gets the connection, or it waits in the primary.
  * @param {import('node:child_process').ChildProcess} child  a worker's process, as node:cluster has it
+ * @param {Iterable<{ process: import('node:child_process').ChildProcess, isConnected: () => boolean }>} workers  all that may get a connection, this one too
  * @returns {() => void} lets connections through from now on
  */
-export function refuseUntilReady (child) {
+export function refuseUntilReady (child, workers) {
   const { send } = child
   /** @type {WeakSet<object>} */
   const refused = new WeakSet()
@@ -50,7 +49,7 @@ export function refuseUntilReady (child) {
     if (!waiting.has(seq) || (!child.connected && !isGone)) return
     waiting.delete(seq)
     // The primary has closed its socket with its last worker. Nobody would take what it still has, so this closes it.
-    const isLost = isGone && Object.values(cluster.workers ?? {}).every((worker) => worker?.process === child || !worker?.isConnected())
+    const isLost = isGone && [...workers].every((worker) => worker.process === child || !worker.isConnected())
     child.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack: seq, accepted: isLost }, undefined)
   }
 }

@@ -18,12 +18,22 @@ const CLUSTER_ACTS = Object.freeze({
 /**
  * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed.
  * @param {import('node:child_process').ChildProcess} child  a worker's process
- * @param {{ dispatch: Dispatch, onInvalidMessage: (reason: string) => void }} options
+ * @param {{ dispatch: Dispatch, group?: string, onInvalidMessage: (reason: string) => void }} options `group`: of those who share a socket
  */
-export function guardWorkerChannel (child, { dispatch, onInvalidMessage }) {
+export function guardWorkerChannel (child, { dispatch, group = 'one', onInvalidMessage }) {
   const acts = CLUSTER_ACTS[dispatch]
   guardChannel(child, {
     isExpected: ({ cmd, act, fd }) => cmd === COMMAND || (cmd === 'NODE_CLUSTER' && acts.has(act) && !isDescriptor({ fd })),
     onInvalidMessage
   })
+  child.prependListener('internalMessage', partGroups)
+
+  /**
+   * The primary knows a socket by what its workers ask for: two apps that ask for the same, such as any free port, would be handed each
+   * other's clients. The descriptor is part of that, and none is what a name is.
+   * @param {{ act?: unknown, fd?: unknown }} message
+   */
+  function partGroups (message) {
+    if (message.act === 'queryServer') message.fd = group
+  }
 }

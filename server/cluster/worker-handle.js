@@ -35,12 +35,13 @@ const MAX_UNSENT = 100
  * @param {import('../../workers/protocol.js').Dispatch} [how.dispatch]
  * @param {boolean} [how.isAsked]  it gets no connection before `accept`
  * @param {import('../../workers/protocol.js').ShutdownMessage} [how.message]
+ * @param {WorkerGroup} [how.group]
  */
-export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object' } = {}) {
+export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object', group = { name: 'one', workers: new Set() } } = {}) {
   const { onOnline, onMessage, onAppMessage, onInvalidMessage, onExit } = hooks
   const { process: child } = worker
-  guardWorkerChannel(child, { dispatch, onInvalidMessage })
-  const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child) : () => {}
+  guardWorkerChannel(child, { dispatch, group: group.name, onInvalidMessage })
+  const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child, group.workers) : () => {}
   const identity = child.pid === undefined ? null : identifyProcess(child.pid)
   let isGone = false
   let unsent = 0
@@ -151,4 +152,5 @@ function toCount (value) {
   return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0
 }
 
+/** @typedef {{ name: string, workers: Set<import('node:cluster').Worker> }} WorkerGroup  those of one app, which share its sockets */
 /** @typedef {{ crashFile: string, orderFile: string }} WorkerFiles what it may leave behind, and where it is told to go once its master is dead */

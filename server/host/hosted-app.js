@@ -137,7 +137,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     const closers = createClosers()
     try {
       config = await readConfig()
-      closers.add(takePolicy(config.dispatch), ({ release }) => release())
+      takePolicy(config.dispatch)
       const dataDir = openDataDir(config.dataDir)
       const keeper = closers.add(lent.links.of(name), () => lent.links.close(name))
       const services = { ...lent, keeper, closers, log: createLog(dataDir.logFile), terminal: lent.terminalOf(name), fleet: () => null }

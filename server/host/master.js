@@ -24,7 +24,7 @@ import { setUpProcess } from './process-setup.js'
 export async function startMaster (config, surroundings = {}) {
   const closers = createClosers()
   try {
-    closers.add(takePolicy(config.dispatch), ({ release }) => release())
+    takePolicy(config.dispatch, surroundings)
     const host = await openHost(config, surroundings, closers)
     if (config.launch) host.terminal.resolved(config.launch)
     // What would fail later is to fail now, while there is another master.

@@ -207,21 +207,27 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal((await other.restart()).state, 'succeeded')
   })
 
-  test('a policy that node:cluster cannot have in this process is refused', async (t) => {
-    await startDeck(t, { workers: 1 })
-    await assert.rejects(startDeck(t, { dispatch: 'round-robin' }), { code: 'not-possible', message: /^dispatch: expected "shared", received "round-robin" \(node:cluster keeps the policy/ })
-  })
-
-  test('one deck of a process at a time hands out connections in turn; a worker of node:cluster starts none', async () => {
-    const { stdout } = await run(process.execPath, [path.join(FIXTURES, 'hands-out-in-turn.js'), tempFolder()], { timeout: 60_000 })
-    assert.deepEqual(stdout.trimEnd().split('\n'), [
+  test('decks that hand out connections in turn run beside each other and others; a worker of node:cluster starts none', async () => {
+    assert.deepEqual(await startSeveral(), [
       'first: round-robin, answered by its worker',
-      'second: not-possible',
+      'second: round-robin, answered by its worker',
       'third: shared, answered by its worker',
       'fourth: round-robin, answered by its worker',
-      'worker: not-possible'
+      'worker: start: expected a process that may have workers, and this one is itself a worker of node:cluster'
     ])
   })
+
+  test('a policy that node:cluster cannot have is refused: it keeps that which the first workers of the program had', async () => {
+    const refusal = 'dispatch: expected "shared", received "round-robin" (node:cluster keeps the policy that the first workers of this process had)'
+    const [first, second, third, fourth] = await startSeveral({ FIRST: 'shared', NODE_CLUSTER_SCHED_POLICY: 'none' })
+    assert.deepEqual([first, second, third, fourth], ['first: shared, answered by its worker', `second: ${refusal}`, 'third: shared, answered by its worker', `fourth: ${refusal}`])
+  })
+
+  /** @param {Record<string, string>} [env] @returns {Promise<string[]>} */
+  async function startSeveral (env) {
+    const { stdout } = await run(process.execPath, [path.join(FIXTURES, 'hands-out-in-turn.js'), tempFolder()], { timeout: 60_000, env: { ...process.env, ...env } })
+    return stdout.trimEnd().split('\n')
+  }
 
   /** @type {[any, string, RegExp][]} */
   const wrong = [

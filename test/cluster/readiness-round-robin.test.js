@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import { get, keepAsking } from '../support/asking.js'
 import { supervised } from '../support/supervised.js'
 
-// In a file of its own: node:cluster knows one policy for a whole process.
 const FLAGS = Object.freeze({ dispatch: 'round-robin', readyPath: '/health', readyIntervalMs: 20 })
 
 test('round-robin: the master hands nobody to a worker that is not ready, and no request fails or waits for it', async (t) => {

@@ -21,8 +21,6 @@ delete process.env.PORT
  * @param {{ workers?: number, flags?: string[], args?: string[], env?: Record<string, string | undefined>, dataDir?: string, cwd?: string }} [options] `env`: of the app; `cwd`: default: the folder of the app
  */
 export async function startDeckHere (t, app, { workers = 2, flags = [], args = [], env = {}, dataDir = tempFolder(), cwd = path.dirname(path.resolve(FIXTURES, app ?? '')) } = {}) {
-  // node:cluster knows one policy for a whole process.
-  if (flags.includes('round-robin')) throw new Error('expected a deck that shares its sockets: round-robin needs a process of its own')
   const output = { stdout: '', stderr: '' }
   const words = ['start', ...(app === null ? [] : [path.resolve(FIXTURES, app)]), '--workers', String(workers), '--admin-port', '0', '--data-dir', dataDir, ...flags]
   if (Object.keys(env).length > 0) words.push('--config', configure(env))

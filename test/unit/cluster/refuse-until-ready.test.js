@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import cluster from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
 import { refuseUntilReady } from '../../../server/cluster/refuse-until-ready.js'
@@ -17,7 +16,9 @@ function setUp () {
     child.send({ cmd: 'NODE_CLUSTER', act: 'newconn', seq }, handle)
     return handle
   }
-  return { child, sent, answers, offer, open: refuseUntilReady(child) }
+  /** @type {any[]} */
+  const workers = [{ process: child, isConnected: () => child.connected }]
+  return { child, sent, answers, offer, workers, open: refuseUntilReady(child, workers) }
 }
 
 test('refuses what is offered, a little later, and lets everything else through', async () => {
@@ -48,11 +49,9 @@ test('lets connections through once it is told to', () => {
 })
 
 for (const [others, accepted] of /** @type {const} */ ([[true, false], [false, true]])) {
-  test(`what a worker was offered that dies then ${others ? 'goes to another one' : 'is closed where there is no other'}`, async (t) => {
-    const { child, answers, offer } = setUp()
-    const workers = /** @type {Record<number, any>} */ (cluster.workers)
-    if (others) workers[99] = { process: {}, isConnected: () => true }
-    t.after(() => { delete workers[99] })
+  test(`what a worker was offered that dies then ${others ? 'goes to another one' : 'is closed where there is no other'}`, async () => {
+    const { child, answers, offer, workers } = setUp()
+    if (others) workers.push({ process: {}, isConnected: () => true })
     offer(1)
     child.connected = false
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
