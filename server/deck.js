@@ -50,8 +50,9 @@ const MAX_RELEASES = 100
  * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
+ * @param {(order: Extract<import('./lifecycle/state.js').OperatorInput, { type: 'upgrade' }>) => void} [parts.upgrade]  where other apps change masters with this one
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -118,7 +119,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
      */
     dispatch (command) {
       const wanted = /** @type {DeckCommand} */ (command)
-      supervisor.dispatch(toOrder(wanted))
+      const order = toOrder(wanted)
+      if (order.type === 'upgrade') upgrade(order)
+      else supervisor.dispatch(order)
       return /** @type {ReturnType<typeof RESULTS[T]>} */ (RESULTS[command.type](supervisor))
     },
 
@@ -204,7 +207,7 @@ function running (supervisor) {
  * @param {T} command @param {{ config: import('./config/config.js').Config, isKept: boolean }} master
  * @returns {T} with the program itself: a link that leads to it may lead elsewhere by the next start
  */
-function checkedUpgrade (command, { config, isKept }) {
+export function checkedUpgrade (command, { config, isKept }) {
   if (!isKept) throw new DeckError('not-possible', 'an upgrade in place needs the keeper, and this master runs without one: restart it instead')
   if (config.dispatch === 'round-robin') {
     throw new DeckError('not-possible', 'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')

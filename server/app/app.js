@@ -22,6 +22,7 @@ const UNKNOWN_EVENTS = 1000
  * What an app is lent by the process that it is in.
  * @typedef {object} HostServices
  * @property {import('../keeper/app-links.js').AppLink} keeper  what it has of the keeper
+ * @property {ReturnType<import('../handover/joint-upgrade.js').JointUpgrade['of']>} [upgrade]  where other apps change masters with it
  * @property {import('../system/closers.js').Closers} closers
  * @property {ReturnType<typeof import('../system/log.js').createLog>} log
  * @property {import('../terminal.js').Lines} terminal

@@ -1,6 +1,7 @@
 import { createCronRestarts } from '../cluster/cron-restarts.js'
 import { nextRun, timeZoneOf } from '../config/cron.js'
-import { createDeck } from '../deck.js'
+import { checkedUpgrade, createDeck } from '../deck.js'
+import { DeckError } from '../errors.js'
 import { createDiagnostics } from '../diagnostics/diagnostics.js'
 import { openStore } from '../diagnostics/store.js'
 import { createNotices } from '../events/notices.js'
@@ -27,7 +28,7 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  */
 export async function createAppDeck ({
   config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, startedAt, whyNotWritten
-}, { keeper, closers, log, terminal, software, others, fleet }) {
+}, { keeper, upgrade, closers, log, terminal, software, others, fleet }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
   const webhooks = closers.add(createWebhooks({
@@ -55,8 +56,10 @@ export async function createAppDeck ({
     fleet,
     isKept: () => keeper.isKept,
     nextRestartAt: () => cron.nextAt(),
-    historyProblem: whyNotWritten
+    historyProblem: whyNotWritten,
+    upgrade: upgrade?.begin
   })
+  if (upgrade) closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
   const cron = closers.add(createCronRestarts({
     expression: () => settings.current.restart.cron ?? '',
     nextRun: (expression, after) => nextRun(expression, after, timeZone),
@@ -79,5 +82,29 @@ export async function createAppDeck ({
     webhooks.configure(changed.notify)
     cron.plan()
     keeper.send({ type: 'watch', hang: hangOptions(changed) })
+  }
+}
+
+/**
+ * What an upgrade of the host has to know of this app.
+ * @param {{ settings: import('../config/settings.js').Settings, supervisor: import('../cluster/supervisor.js').Supervisor, keeper: { isKept: boolean } }} parts
+ * @returns {import('../handover/joint-upgrade.js').Upgradable}
+ */
+function upgradable ({ settings, supervisor, keeper }) {
+  return {
+    check (order) {
+      const checked = checkedUpgrade(order, { config: settings.current, isKept: keeper.isKept })
+      const refusal = supervisor.refusal(checked)
+      if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
+      return checked
+    },
+
+    look () {
+      const { state, desiredWorkers, readyWorkers, workers } = supervisor.snapshot()
+      const finished = workers.filter((worker) => worker.state === 'finished').length
+      return { isServing: state === 'running' && readyWorkers + finished === desiredWorkers, readyTimeoutMs: settings.current.ready.timeoutMs }
+    },
+
+    begin: supervisor.dispatch
   }
 }

@@ -52,7 +52,7 @@ export function createEffects ({
     'begin-judging': () => judge.begin(),
     judge: (order) => receive({ type: 'judged', rollout: order.rollout, verdict: judge.judge(order) }),
     'start-next': ({ execPath }) => keeper?.send({ type: 'upgrade', execPath }),
-    'cancel-next': () => keeper?.send({ type: 'cancel' }),
+    'cancel-next': ({ reason }) => keeper?.send({ type: 'cancel', reason }),
     finish: () => {
       deadlines.clearAll()
       watchdog.stop()

@@ -272,6 +272,9 @@ export function createSupervisor (initialState, {
       if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
     },
 
+    /** What `dispatch` would refuse a command for; nothing changes. @param {import('../lifecycle/state.js').OperatorInput} command */
+    refusal: (command) => reduceWithDrift(state, { ...command, ...stamp() }, drift.look).refusal,
+
     /**
      * Applies new options. What has begun goes on with the old ones.
      * @param {import('../lifecycle/state.js').LifecycleOptions} options
@@ -293,9 +296,8 @@ export function createSupervisor (initialState, {
 
   /** @param {import('../lifecycle/state.js').PlainInput} input @returns {import('../lifecycle/state.js').Refusal | null} */
   function applyInput (input) {
-    const stamp = { at: now(), time: time(), random: random() }
     const { nextWorker } = state
-    const result = reduceWithDrift(state, { ...input, ...stamp }, drift.look)
+    const result = reduceWithDrift(state, { ...input, ...stamp() }, drift.look)
     state = result.state
     noteDeploy(nextWorker)
     for (const event of result.events) {
@@ -306,6 +308,10 @@ export function createSupervisor (initialState, {
     slotPorts.shrink(state.slots.length)
     if (state.phase === 'running') running.reach()
     return result.refusal
+  }
+
+  function stamp () {
+    return { at: now(), time: time(), random: random() }
   }
 
   /** @param {number} since number of the first worker that loads the deployed files, even if the release is known already */

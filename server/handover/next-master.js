@@ -1,5 +1,4 @@
 import { DeckError } from '../errors.js'
-import { tellFailure } from '../keeper/link.js'
 import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {import('../events/stream.js').NewEvent} NewEvent */
@@ -10,7 +9,7 @@ import { createDeferred } from '../system/deferred.js'
  * The master of an upgrade, as long as another one runs: it starts its workers beside those of the other, on the same
  * sockets, and waits for its turn. What happens meanwhile is told to the other, which has the history.
  * @param {object} parts
- * @param {Pick<import('../keeper/app-links.js').AppLink, 'on' | 'onLost' | 'offLost' | 'send'>} parts.keeper
+ * @param {Pick<import('../keeper/app-links.js').AppLink, 'on' | 'onLost' | 'offLost' | 'send' | 'failUpgrade' | 'failure'>} parts.keeper
  * @param {() => Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'memory' | 'startBlocked' | 'abandon' | 'finished'>} parts.supervisor  of its workers
  */
 export function createNextMaster ({ keeper, supervisor }) {
@@ -22,14 +21,15 @@ export function createNextMaster ({ keeper, supervisor }) {
   let hasTakenOver = false
   /** @type {ReturnType<typeof createDeferred<{ predecessor: Predecessor | null, reason?: undefined } | { predecessor?: undefined, reason: string }>>} */
   const decided = createDeferred()
-  const onLost = () => failUpgrade('the keeper is gone')
-  const onTerm = () => failUpgrade('it was told to stop')
+  const onLost = () => decided.reach({ reason: 'the keeper is gone' })
   keeper.on('take-over', ({ predecessor }) => {
     hasTakenOver = true
     decided.reach({ predecessor })
   })
+  // By whatever part of this master: all its apps take over, or none.
+  keeper.on('upgrade-failed', ({ reason }) => decided.reach({ reason }))
+  if (keeper.failure !== null) decided.reach({ reason: keeper.failure })
   keeper.onLost(onLost)
-  process.once('SIGTERM', onTerm)
 
   return {
     /** Whether its workers outlive it: it is the only master. */
@@ -52,10 +52,9 @@ export function createNextMaster ({ keeper, supervisor }) {
      * @throws {DeckError} upgrade-failed; then its workers are gone, and the other master has been told why
      */
     async whenAlone () {
-      supervisor().startBlocked.then(({ message }) => failUpgrade(message))
+      supervisor().startBlocked.then(({ message }) => { if (!hasTakenOver) keeper.failUpgrade(message) })
       const { predecessor, reason } = await decided.reached
       keeper.offLost(onLost)
-      process.off('SIGTERM', onTerm)
       if (reason === undefined) return predecessor
       supervisor().abandon()
       await supervisor().finished
@@ -71,15 +70,9 @@ export function createNextMaster ({ keeper, supervisor }) {
 
   /** @param {NewEvent} event */
   function watchStart ({ type, message, worker }) {
-    if (type === 'worker.exited' || type === 'worker.draining') return failUpgrade(String(message ?? `worker ${worker} ended`))
+    if (type === 'worker.exited' || type === 'worker.draining') return keeper.failUpgrade(String(message ?? `worker ${worker} ended`))
     isServing = supervisor().snapshot().state === 'running'
     if (isServing) keeper.send({ type: 'serving' })
-  }
-
-  /** @param {string} reason */
-  function failUpgrade (reason) {
-    tellFailure(reason)
-    decided.reach({ reason })
   }
 }
 
@@ -94,4 +87,15 @@ export function isOnRecord (history) {
     const about = worker == null ? { release: release ?? undefined } : { worker }
     return Object.values(about)[0] !== undefined && history.page({ type: [type], ...about, limit: 1 }).items.length > 0
   }
+}
+
+/**
+ * A master that waits for its turn and is told to stop comes to nothing.
+ * @param {Pick<import('../keeper/link.js').KeeperLink, 'role' | 'on' | 'failUpgrade'>} keeper
+ */
+export function failWhenToldToStop (keeper) {
+  if (keeper.role !== 'next') return
+  const onTerm = () => keeper.failUpgrade('it was told to stop')
+  process.once('SIGTERM', onTerm)
+  keeper.on('take-over', () => process.off('SIGTERM', onTerm))
 }

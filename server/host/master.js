@@ -4,6 +4,7 @@ import { createEnd } from '../app/end.js'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { loadSite } from '../admin/listener.js'
 import { takePolicy } from '../cluster/policy.js'
+import { failWhenToldToStop } from '../handover/next-master.js'
 import { followNext } from '../handover/old-master.js'
 import { startBeat } from '../keeper/beat.js'
 import { createClosers } from '../system/closers.js'
@@ -29,6 +30,7 @@ export async function startMaster (config, surroundings = {}) {
     if (config.launch) host.terminal.resolved(config.launch)
     // What would fail later is to fail now, while there is another master.
     if (host.keeper.role === 'next') await loadSite()
+    failWhenToldToStop(host.keeper)
     const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host)
     const admin = await openAdminPage(app, host)
     const shutdown = createShutdown({ keeper: host.keeper, end: createEnd(app, closers) })

@@ -5,7 +5,7 @@
 
 /**
  * What an app needs of a keeper. The whole line of a master with one app is one of these.
- * @typedef {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'onLost' | 'offLost'> & {
+ * @typedef {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memory' | 'spare' | 'failUpgrade' | 'failure' | 'onLost' | 'offLost'> & {
  *   send: (message: FromApp) => void,
  *   on: <Type extends TypeForApps>(type: Type, handler: import('./link.js').Handlers[Type]) => void,
  *   claim?: (fd: number) => boolean
@@ -27,7 +27,7 @@ function namedKey (name, key) {
 /**
  * Divides the one line to the keeper among the apps of a host: each has its own sockets, its own checkpoint and its own
  * events there, and sees those of no other.
- * @param {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost'>} keeper
+ * @param {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'upgrading'>} keeper
  */
 export function createAppLinks (keeper) {
   /** Those that are open, by the name of the app. @type {Map<string, ReturnType<typeof openLink>>} */
@@ -36,11 +36,20 @@ export function createAppLinks (keeper) {
   /** Who has which socket of the service manager, by its number. @type {Map<number, string>} */
   const claims = new Map()
   for (const [name, sockets] of kept) for (const { data } of sockets.values()) if (data?.inherited !== undefined) claims.set(data.inherited, name)
+  /** Of a next master, those whose workers are all ready. @type {Set<string>} */
+  const serving = new Set()
+  /** @type {readonly string[] | null} those that are waited for; null: that is not known yet */
+  let awaited = null
   let isLost = false
-  for (const type of FOR_APPS) keeper.on(type, (/** @type {any} */ message) => { for (const { hear } of [...open.values()]) hear(type, message) })
+  let { role, predecessor } = keeper
+  keeper.on('take-over', (message) => {
+    role = 'current'
+    predecessor = message.predecessor ?? predecessor
+  })
+  for (const type of FOR_APPS) keeper.on(type, (/** @type {any} */ message) => tellApps(message.app, ({ hear }) => hear(type, message)))
   keeper.onLost(() => {
     isLost = true
-    for (const { lose } of [...open.values()]) lose()
+    tellApps(undefined, ({ lose }) => lose())
   })
 
   return {
@@ -55,17 +64,50 @@ export function createAppLinks (keeper) {
       return opened.link
     },
 
+    /** Whether this is the only master: there was no other, or it has gone. */
+    get hasTakenOver () { return role === 'current' },
+
+    /**
+     * Whether an app changes masters in this upgrade. The others are opened once this is the only master, as after a death.
+     * @param {string} name
+     */
+    takesPart: (name) => keeper.upgrading?.includes(name) ?? true,
+
+    /** In an upgrade: the other master hands over as soon as these serve. @param {readonly string[]} names */
+    awaitServing (names) {
+      awaited = names
+      tellServing()
+    },
+
     /** The app is not in this master any more. What the keeper has of it stays there. @param {string} name */
     close: closeLink,
 
     /** The app is not known any more: nothing of it stays with the keeper. @param {string} name */
     forget: forgetApp,
 
-    /** Forgets whatever belongs to none of these. @param {Iterable<string>} names */
+    /** Forgets whatever belongs to none of these; in an upgrade, once this is the only master. @param {Iterable<string>} names */
     dropUnknown (names) {
       const known = new Set(names)
       for (const name of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(name)) forgetApp(name)
     }
+  }
+
+  /** What one of them throws keeps it from no other. @param {string | undefined} name undefined: all @param {(opened: ReturnType<typeof openLink>) => void} tell */
+  function tellApps (name, tell) {
+    for (const [its, opened] of [...open]) {
+      if (name !== undefined && name !== its) continue
+      try {
+        tell(opened)
+      } catch (error) {
+        queueMicrotask(() => { throw error })
+      }
+    }
+  }
+
+  function tellServing () {
+    if (!awaited?.every((name) => serving.has(name))) return
+    awaited = null
+    keeper.send({ type: 'serving' })
   }
 
   /** @param {string} name */
@@ -81,8 +123,8 @@ export function createAppLinks (keeper) {
     /** @type {AppLink} */
     const link = {
       get isKept () { return keeper.isKept },
-      role: keeper.role,
-      predecessor: keeper.predecessor,
+      role,
+      predecessor,
       exits: keeper.exits,
       reaps: keeper.reaps,
       held,
@@ -107,8 +149,10 @@ export function createAppLinks (keeper) {
         return claims.get(fd) === name
       },
 
-      // How long a master may be silent is said by the host.
-      send (message) { if (isOpen && message.type !== 'watch') keeper.send(message) },
+      send (message) { if (isOpen) passOn(message.type, message) },
+
+      get failure () { return keeper.failure },
+      failUpgrade: (reason) => keeper.failUpgrade(`${name}: ${reason}`),
 
       on (type, handler) { handlers.set(type, [...handlers.get(type) ?? [], handler]) },
 
@@ -119,6 +163,21 @@ export function createAppLinks (keeper) {
 
       offLost (handler) { onLost.delete(handler) }
     }
+    /** @type {{ [Type in FromApp['type']]: (message: Extract<FromApp, { type: Type }>) => void }} */
+    const passed = {
+      // How long a master may be silent is said by the host, and when another one starts.
+      watch () {},
+      upgrade () {},
+      cancel ({ reason }) {
+        if (reason !== undefined) tellApps(undefined, ({ hear }) => hear('relay', { type: 'relay', failing: `${name}: ${reason}` }))
+        keeper.send({ type: 'cancel' })
+      },
+      relay: (message) => keeper.send(message.failing === undefined ? { ...message, app: name } : message),
+      serving () {
+        serving.add(name)
+        tellServing()
+      }
+    }
     return {
       link,
 
@@ -128,6 +187,11 @@ export function createAppLinks (keeper) {
       lose () { for (const handler of [...onLost]) handler() },
 
       end () { isOpen = false }
+    }
+
+    /** @template {FromApp['type']} Type @param {Type} type @param {Extract<FromApp, { type: Type }>} message */
+    function passOn (type, message) {
+      passed[type](message)
     }
   }
 

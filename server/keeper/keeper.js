@@ -67,6 +67,8 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   let current = null
   /** @type {Master | null} the one that is to take over in an upgrade */
   let next = null
+  /** @type {string[] | undefined} the apps of a host that change to it, where there are several */
+  let upgrading
   /** @type {import('./link.js').Predecessor | null} */
   let predecessor = null
   /** What could not be written to the disk. */
@@ -88,7 +90,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   const handlers = {
     hello (master) {
       for (const [key, { handle, data }] of held) sendToMaster(master, { type: 'held', key, data }, handle)
-      sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, ...memory.greeting() })
+      sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, ...memory.greeting(), ...(master === next && { upgrading }) })
     },
     hold (from, { key, data }, handle) {
       dropSocket(key)
@@ -111,7 +113,11 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     ending (master) { master.isEnding = true },
     'start-failed' (master, { code }) { if (!hasEverStarted) Object.assign(master, { isEnding: true, failure: code }) },
     cancel (master) { if (master === current) next?.child.kill('SIGKILL') },
-    upgrade (master, order) { if (master === current && !next) startNext(order.execPath ?? execPath) },
+    upgrade (master, order) {
+      if (master !== current || next) return
+      upgrading = order.apps
+      startNext(order.execPath ?? execPath)
+    },
     serving (master) { if (master === next) sendToMaster(current, { type: 'hand-over' }) },
     'handed-over' (master) { if (master === current && next) promoteNext() },
     relay (master, message) { sendToMaster(master === current ? next : current, message) }

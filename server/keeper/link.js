@@ -20,8 +20,8 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  *   | { type: 'watch', hang?: HangOptions }
  *   | { type: 'ending' }
  *   | { type: 'start-failed', code: number }
- *   | { type: 'upgrade', execPath: string | null }
- *   | { type: 'cancel' }
+ *   | { type: 'upgrade', execPath: string | null, apps?: string[] }
+ *   | { type: 'cancel', reason?: string }
  *   | { type: 'serving' }
  *   | { type: 'handed-over' }
  *   | { type: 'remember', content: unknown, app?: string }
@@ -31,13 +31,13 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  *
  * `hello`: it wants to know what there is; `beat`: it answers; `hold`, `drop`: a socket; `started`: signals can come.
  * `ending`: the exit to come is meant; `start-failed`: so is this one if no master has ever started.
- * `upgrade`: start the next master; `cancel`: end it; `serving`: the workers of the next one are ready; `handed-over`: they
+ * `upgrade`: start the next master, to which these apps of a host change at once; `cancel`: end it; `serving`: the workers of the next one are ready; `handed-over`: they
  *   are the only ones now.
  * Where the disk is full: `remember`: what the next master has to know, null: a file says it; `unsaved`: an event that the
  *   history does not have; `saved`: it has all of them. `app`: of a host; without it the master means itself.
  *
- * @typedef {{ type: 'relay', failing: string } | { type: 'relay', failing?: undefined, event: NewEvent, workers: RelayedWorker[] }} Relay
- *   to the other master of an upgrade
+ * @typedef {{ type: 'relay', failing: string, app?: undefined } | { type: 'relay', failing?: undefined, event: NewEvent, workers: RelayedWorker[], app?: string }} Relay
+ *   to the other master of an upgrade; `app`: of a host
  */
 
 /**
@@ -64,6 +64,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * @property {unknown} [memory]
  * @property {DeckEvent[]} [unsaved]
  * @property {import('./memory.js').MemoryOfApp[]} [apps]
+ * @property {string[]} [upgrading]  the apps of a host that change to this master, in an upgrade
  */
 
 /**
@@ -140,7 +141,7 @@ export async function connectKeeper (env = process.env) {
   /** @type {{ [Type in keyof Handlers]?: Handlers[Type][] }} */
   const handlers = {}
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
-  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [], apps = [] } = isKept ? await greetKeeper() : ALONE
+  const { role, predecessor, exits, reaps = false, memory = null, unsaved = [], apps = [], upgrading = null } = isKept ? await greetKeeper() : ALONE
   /** @type {Map<string | undefined, unknown>} the checkpoints, by app; undefined: of the master itself */
   const contents = new Map()
   /** @type {Map<string | undefined, DeckEvent[]>} the events of a master before, likewise */
@@ -153,6 +154,8 @@ export async function connectKeeper (env = process.env) {
     contents.clear()
     for (const one of [{ app: undefined, content }, ...apps]) noteContent(one.content, one.app)
   })
+  /** @type {string | null} */
+  let failure = null
   const signals = new EventEmitter()
   listen('signal', ({ signal }) => signals.emit(signal))
 
@@ -166,6 +169,8 @@ export async function connectKeeper (env = process.env) {
     exits,
     /** Whether the keeper reports every orphan's exit. An older version does not say. */
     reaps,
+    /** The apps of a host that change to this master, in an upgrade; null: all that there are. */
+    upgrading,
     /** The sockets that were there before this master. */
     held,
     /** Signals that the keeper forwards, by name. */
@@ -198,6 +203,16 @@ export async function connectKeeper (env = process.env) {
     },
 
     on: listen,
+
+    /** Why this master comes to nothing, in an upgrade. @type {string | null} */
+    get failure () { return failure },
+
+    /** In an upgrade this master comes to nothing: the other one hears why, and so does every part of this one. @param {string} reason */
+    failUpgrade (reason) {
+      failure ??= reason
+      tellFailure(reason)
+      passToHandlers('upgrade-failed', { type: 'upgrade-failed', reason })
+    },
 
     /** The checkpoint for the next master, if the disk is full. */
     memory: memoryOf(),

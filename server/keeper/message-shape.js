@@ -22,10 +22,11 @@ const SHAPES = Object.freeze({
   ending: () => true,
   'start-failed': ({ code }) => isCount(code),
   cancel: () => true,
-  upgrade: ({ execPath }) => isOptional(execPath, isText),
+  upgrade: ({ execPath, apps }) => isOptional(execPath, isText) && (apps === undefined || (Array.isArray(apps) && apps.every(isKey))),
   serving: () => true,
   'handed-over': () => true,
-  relay: ({ failing, event, workers }) => {
+  relay: ({ failing, event, workers, app }) => {
+    if (!isApp(app)) return false
     if (failing !== undefined) return isText(failing)
     return isObject(event) && isText(event.type) && Array.isArray(workers) && workers.every(isObject)
   }

@@ -16,9 +16,10 @@ const RESERVED_IDS = 1000
  * @satisfies {{ [Type in keyof Inputs]?: (transition: Transition, input: Inputs[Type]) => void }}
  */
 export const UPGRADE_HANDLERS = {
-  upgrade ({ state, emit, command, isoTime }, { execPath, note = null, actor }) {
-    const limitMs = state.options.ready.timeoutMs + MASTER_BOOT_MS
-    state.upgrade = { startedAt: isoTime(), actor, note, execPath, firstWorker: state.nextWorker, limitMs, reason: null }
+  // In a host the next master has to wait for other apps as well, which may need longer to get ready.
+  upgrade ({ state, emit, command, isoTime }, { execPath, note = null, readyTimeoutMs = state.options.ready.timeoutMs, actor }) {
+    const limitMs = readyTimeoutMs + MASTER_BOOT_MS
+    state.upgrade = { startedAt: isoTime(), actor, note, execPath, readyTimeoutMs, firstWorker: state.nextWorker, limitMs, reason: null }
     state.nextWorker += RESERVED_IDS
     emit('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
     command({ type: 'start-next', execPath })
@@ -28,7 +29,7 @@ export const UPGRADE_HANDLERS = {
   'next-forks' ({ state, command }) {
     if (!state.upgrade) return
     // From here on it gives its workers more time by itself where they wait for a CPU.
-    state.upgrade.limitMs = state.options.ready.timeoutMs * MAX_TIMES + MASTER_BOOT_MS
+    state.upgrade.limitMs = state.upgrade.readyTimeoutMs * MAX_TIMES + MASTER_BOOT_MS
     command({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
   },
 
@@ -61,7 +62,7 @@ export function upgradeTooSlow (transition) {
 export function cancelUpgrade ({ state, command }, reason) {
   if (!state.upgrade) return
   state.upgrade.reason ??= reason
-  command({ type: 'cancel-next' })
+  command({ type: 'cancel-next', reason: state.upgrade.reason })
 }
 
 /** @param {Transition} transition @param {number} lastWorker the highest id that the next master has given away */

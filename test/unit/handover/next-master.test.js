@@ -40,10 +40,31 @@ test('a worker that is lost before all serve ends it: the reason is told first, 
   const refused = assert.rejects(next.whenAlone(), { code: 'upgrade-failed', message: 'worker 7 died' }).then(() => { isSettled = true })
   events.publish({ type: 'worker.exited', worker: 7, message: 'worker 7 died' })
   await new Promise(setImmediate)
-  assert.deepEqual([supervisor.abandoned, isSettled], [1, false])
+  assert.deepEqual([supervisor.abandoned, isSettled, keeper.failed], [1, false, ['worker 7 died']])
   assert.equal(keeper.sent.some(({ type }) => type === 'serving'), false)
   supervisor.finish()
   await refused
+})
+
+test('what another part of this master fails by ends it as well, before its own start too', async () => {
+  const { next, keeper, supervisor } = setUp()
+  keeper.hear('upgrade-failed', { reason: 'blog: it does not start' })
+  supervisor.finish()
+  await assert.rejects(next.whenAlone(), { code: 'upgrade-failed', message: 'blog: it does not start' })
+  const late = setUp({ failure: 'blog: it does not start' })
+  late.supervisor.finish()
+  await assert.rejects(late.next.whenAlone(), { message: 'blog: it does not start' })
+  assert.deepEqual([...keeper.failed, ...late.keeper.failed], [])
+})
+
+test('what fails once it is the only master is no failure of the upgrade', async () => {
+  const { next, keeper, supervisor, events } = setUp()
+  keeper.hear('take-over', { predecessor: null })
+  await next.whenAlone()
+  supervisor.block({ message: 'port 80 is in use' })
+  events.publish({ type: 'worker.exited', worker: 7 })
+  await new Promise(setImmediate)
+  assert.deepEqual(keeper.failed, [])
 })
 
 test('a keeper that is gone ends it', async () => {
@@ -67,7 +88,8 @@ test('on record is what the history tells of its worker, or of its release; what
   assert.equal(isKnown({ type: 'worker.forked' }), false)
 })
 
-function setUp () {
+/** @param {{ failure?: string | null }} [how]  `failure`: of this master, told before */
+function setUp ({ failure = null } = {}) {
   const keeper = {
     sent: /** @type {any[]} */ ([]),
     handlers: /** @type {Record<string, (message: any) => void>} */ ({}),
@@ -76,6 +98,12 @@ function setUp () {
     on (/** @type {string} */ type, /** @type {(message: any) => void} */ handler) { keeper.handlers[type] = handler },
     onLost (/** @type {() => void} */ handler) { keeper.lose = handler },
     offLost () {},
+    failure,
+    failUpgrade (/** @type {string} */ reason) {
+      keeper.failed.push(reason)
+      keeper.handlers['upgrade-failed']({ reason })
+    },
+    failed: /** @type {string[]} */ ([]),
     hear (/** @type {string} */ type, /** @type {any} */ message) { keeper.handlers[type](message) }
   }
   const supervisor = {
@@ -83,11 +111,13 @@ function setUp () {
     abandoned: 0,
     finish: () => {},
     finished: /** @type {Promise<void>} */ (Promise.resolve()),
-    startBlocked: new Promise(() => {}),
+    block: (/** @type {{ message: string }} */ _) => {},
+    startBlocked: /** @type {Promise<any>} */ (Promise.resolve()),
     memory: () => ({ workers: [] }),
     snapshot: () => ({ state: supervisor.state }),
     abandon () { supervisor.abandoned++ }
   }
+  supervisor.startBlocked = new Promise((resolve) => { supervisor.block = resolve })
   supervisor.finished = new Promise((resolve) => { supervisor.finish = () => resolve() })
   const next = createNextMaster({ keeper, supervisor: () => /** @type {any} */ (supervisor) })
   const events = createEventStream({ relay: next.relay })

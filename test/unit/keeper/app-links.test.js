@@ -106,6 +106,89 @@ test('how long a master may be silent is not for an app to say', () => {
   assert.deepEqual(keeper.told, [])
 })
 
+test('of an upgrade, an app hears what the other master says of its own workers, and all hear why it fails', () => {
+  const { keeper, links } = setUp()
+  /** @type {any[]} */
+  const heard = []
+  for (const name of BOTH) {
+    const link = links.of(name)
+    link.on('relay', (message) => heard.push([name, message.failing ?? message.event.type]))
+    link.on('upgrade-failed', ({ reason }) => heard.push([name, reason]))
+  }
+  keeper.say({ type: 'relay', app: 'blog', event: { type: 'worker.forked' }, workers: [] })
+  keeper.say({ type: 'relay', failing: 'not today' })
+  keeper.say({ type: 'upgrade-failed', reason: 'SIGKILL' })
+  assert.deepEqual(heard, [['blog', 'worker.forked'], ['shop', 'not today'], ['blog', 'not today'], ['shop', 'SIGKILL'], ['blog', 'SIGKILL']])
+})
+
+test('an app that calls the upgrade off does so for all, who hear why and by whom; what only the host says is not passed on', () => {
+  const { keeper, links } = setUp()
+  /** @type {any[]} */
+  const heard = []
+  links.of('blog').on('relay', ({ failing }) => heard.push(failing))
+  const shop = links.of('shop')
+  shop.send({ type: 'upgrade', execPath: null })
+  shop.send({ type: 'cancel', reason: 'the next master was not ready within a minute' })
+  assert.deepEqual([keeper.told, heard], [[['send', { type: 'cancel' }]], ['shop: the next master was not ready within a minute']])
+})
+
+test('the next master serves once all do that take part, whichever is the last; what they tell carries their names', () => {
+  for (const isAwaitedFirst of [true, false]) {
+    const { keeper, links } = setUp()
+    const [shop, blog] = BOTH.map((name) => links.of(name))
+    if (isAwaitedFirst) links.awaitServing(BOTH)
+    shop.send({ type: 'relay', event: { type: 'worker.ready' }, workers: [] })
+    shop.send({ type: 'serving' })
+    assert.deepEqual(keeper.told.splice(0), [['send', { type: 'relay', event: { type: 'worker.ready' }, workers: [], app: 'shop' }]])
+    blog.send({ type: 'serving' })
+    if (!isAwaitedFirst) {
+      assert.deepEqual(keeper.told, [])
+      links.awaitServing(BOTH)
+    }
+    blog.send({ type: 'serving' })
+    assert.deepEqual(keeper.told, [['send', { type: 'serving' }]])
+  }
+  const { keeper, links } = setUp()
+  links.awaitServing([])
+  assert.deepEqual(keeper.told, [['send', { type: 'serving' }]], 'where none takes part, it is the host alone')
+})
+
+test('an app takes part in an upgrade if it was named, and is opened as in any other master once that is over', () => {
+  const { keeper, links } = setUp([], {}, {}, { role: 'next', upgrading: ['shop'], predecessor: null })
+  assert.deepEqual(BOTH.map(links.takesPart), [true, false])
+  const shop = links.of('shop')
+  /** @type {any[]} */
+  const heard = []
+  shop.on('take-over', (message) => heard.push(message.predecessor, links.hasTakenOver, links.of('blog').role))
+  assert.deepEqual([shop.role, links.hasTakenOver], ['next', false])
+  const predecessor = { pid: 7, code: null, signal: 'SIGKILL' }
+  keeper.say({ type: 'take-over', predecessor })
+  assert.deepEqual(heard, [predecessor, true, 'current'])
+  assert.deepEqual([links.of('blog').role, links.of('blog').predecessor], ['current', predecessor])
+  assert.deepEqual(BOTH.map(setUp([], {}, {}, { role: 'next' }).links.takesPart), [true, true], 'a master of an older version names none')
+})
+
+test('an app that comes to nothing in the next master says so with its name', () => {
+  const { keeper, links } = setUp()
+  const shop = links.of('shop')
+  assert.equal(shop.failure, null)
+  shop.failUpgrade('worker 7 ended')
+  assert.deepEqual([keeper.told, links.of('blog').failure], [[['failed', 'shop: worker 7 ended']], 'shop: worker 7 ended'])
+})
+
+test('an app that throws at what it hears keeps it from no other', async (t) => {
+  const { keeper, links } = setUp()
+  /** @type {unknown[]} */
+  const thrown = []
+  /** @type {number[]} */
+  const heard = []
+  t.mock.method(globalThis, 'queueMicrotask', (/** @type {() => void} */ work) => { try { work() } catch (error) { thrown.push(error) } })
+  links.of('shop').on('reaped', () => { throw new Error('not today') })
+  links.of('blog').on('reaped', ({ pid }) => heard.push(pid))
+  keeper.say({ type: 'reaped', pid: 7 })
+  assert.deepEqual([heard, thrown.map(String)], [[7], ['Error: not today']])
+})
+
 test('an app that comes and goes a thousand times leaves no listener', () => {
   const { keeper, links } = setUp()
   const before = keeper.listeners()
@@ -155,9 +238,9 @@ test('a socket of the service manager stays with the app that had it under the m
 
 /**
  * @param {string[]} [keys]  what the keeper holds @param {Record<string, unknown>} [contents]  the checkpoints that it has, by app
- * @param {Record<string, any>} [data]  by key
+ * @param {Record<string, any>} [data]  by key @param {Record<string, any>} [more]  of the line to the keeper
  */
-function setUp (keys = [], contents = {}, data = {}) {
+function setUp (keys = [], contents = {}, data = {}, more = {}) {
   const handles = keys.map(() => fakeHandle())
   /** @type {any[]} */
   const told = []
@@ -174,6 +257,13 @@ function setUp (keys = [], contents = {}, data = {}) {
     reaps: true,
     held: new Map(keys.map((key, index) => [key, { handle: handles[index], data: key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key] }])),
     told,
+    upgrading: null,
+    failure: null,
+    failUpgrade (/** @type {string} */ reason) {
+      keeper.failure = reason
+      told.push(['failed', reason])
+    },
+    ...more,
     hold: (/** @type {string} */ key, /** @type {any} */ _, /** @type {any} */ more) => told.push(['hold', key, more]),
     drop: (/** @type {string} */ key) => told.push(['drop', key]),
     send: (/** @type {any} */ message) => told.push(['send', message]),
