@@ -14,6 +14,7 @@ import { openReleases } from '../releases/registry.js'
 import { createVitals } from '../vitals/vitals.js'
 import { createCluster } from './cluster.js'
 import { createAppDeck } from './deck.js'
+import { startInTurn } from './turn.js'
 
 /** A master may have recorded this much since it last wrote its checkpoint, where the history cannot be asked: no id is given out twice. */
 const UNKNOWN_EVENTS = 1000
@@ -30,6 +31,7 @@ const UNKNOWN_EVENTS = 1000
  * @property {import('../handover/checkpoint.js').Software} software
  * @property {import('../system/other-decks.js').OtherDecks} others  decks of this user on this machine
  * @property {() => import('../fleet/fleet.js').Fleet | null} fleet  decks on other machines
+ * @property {import('./turn.js').Turns | null} turns  of the apps that start; null: there is no other one
  */
 
 /**
@@ -154,7 +156,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   /** @param {import('../handover/next-master.js').NextMaster} master */
   async function takeOver (master) {
     if (first.isNew) releases.tellCreated(first.release)
-    supervisor.start({ workers: restored.workers, finished: restored.finished })
+    startInTurn(supervisor, host, { workers: restored.workers, finished: restored.finished })
     const predecessor = await master.whenAlone()
     lockDataDir()
     // It has been written until a moment ago.

@@ -1,4 +1,5 @@
 import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '../handover/checkpoint.js'
+import { startInTurn } from './turn.js'
 import { endUnfinished } from '../handover/unfinished.js'
 
 /** @typedef {import('./app.js').App} App */
@@ -40,7 +41,8 @@ export function recordPast ({ restored, checkpoints, history, events, supervisor
  * Starts the workers, or goes on with those of the master before.
  * @param {App} app @param {HostServices} host @param {SavedWorker[]} left
  */
-export function startWorkers (app, { keeper, closers, software }, left) {
+export function startWorkers (app, host, left) {
+  const { keeper, closers, software } = host
   const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, supervisor, first, isNext } = app
   const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, software, since })
   closers.add(remember, (_, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
@@ -52,7 +54,7 @@ export function startWorkers (app, { keeper, closers, software }, left) {
   } else {
     // A master that replaces one that has died only goes on with the apps of that one, unless it has not come past the hook.
     const goesOn = keeper.predecessor && restored.lost && !restored.hooks.some(({ name }) => name === 'beforeStart')
-    supervisor.start({ ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn })
+    startInTurn(supervisor, host, { ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !dataDir.away) releases.clean()

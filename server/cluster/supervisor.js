@@ -213,11 +213,15 @@ export function createSupervisor (initialState, {
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {import('../lifecycle/rollout/guard.js').Guard | null} [how.guard] of that master
      * @param {boolean} [how.hasHook] hooks.beforeStart has to pass first
+     * @param {boolean} [how.awaitsTurn] so has takeTurn()
      */
-    start ({ workers, left = [], finished = {}, sockets: before = [], guard = null, hasHook = false }) {
+    start ({ workers, left = [], finished = {}, sockets: before = [], guard = null, hasHook = false, awaitsTurn = false }) {
       socketsBefore = new Set(before)
-      receive({ type: 'start', workers, guard, finished, hasHook, orphans: left.map(adopt), actor: 'system' })
+      receive({ type: 'start', workers, guard, finished, hasHook, awaitsTurn, orphans: left.map(adopt), actor: 'system' })
     },
+
+    /** Workers may start now. */
+    takeTurn () { receive({ type: 'turn-came' }) },
 
     /**
      * Makes this the only master, once its workers run beside those of the last one.

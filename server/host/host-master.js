@@ -1,4 +1,5 @@
 import { openHistory } from '../../db/history.js'
+import { cpuCount } from '../config/cpu-count.js'
 import { errorText } from '../errors.js'
 import { createRecorder } from '../events/recorder.js'
 import { createEventStream } from '../events/stream.js'
@@ -15,6 +16,7 @@ import { createAppList } from './app-list.js'
 import { createApps } from './apps.js'
 import { openHost } from './host.js'
 import { createShutdown } from './shutdown.js'
+import { createTurns } from './turns.js'
 
 /** @typedef {import('../config/config.js').HostConfig} HostConfig */
 /** @typedef {import('./admin-page.js').AdminPort} AdminPort */
@@ -38,7 +40,7 @@ export async function startHost (config, surroundings = {}) {
     const { history, events } = openRecord(config, host)
     const links = createAppLinks(keeper)
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
-    const lent = { ...host, others, links, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
+    const lent = { ...host, others, links, turns: createTurns({ atOnce: cpuCount() }), terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
     const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log })
     const shutdown = createShutdown({ keeper, end: endOf(apps, closers) })
     const deck = createHostDeck({ apps, host, startedAt, stop: stopHost })

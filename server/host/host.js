@@ -47,6 +47,7 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }),
     fleetMembership,
     fleet: () => fleetMembership.fleet,
+    turns: null,
     isGuest,
     closers
   }

@@ -22,6 +22,7 @@ import { createAnnouncement } from './announcement.js'
  * @property {import('../app/app.js').HostServices['streams']} streams
  * @property {import('../app/app.js').HostServices['software']} software
  * @property {import('../app/app.js').HostServices['others']} others
+ * @property {import('../app/turn.js').Turns} turns
  * @property {(name: string) => import('./announcement.js').Address} addressOf
  */
 

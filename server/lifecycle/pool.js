@@ -70,10 +70,10 @@ function passToHandler (transition, type, input) {
 
 /** @type {{ [Type in keyof Inputs]: (transition: Transition, input: Inputs[Type]) => void }} */
 const HANDLERS = {
-  start (transition, { workers, guard, orphans = [], finished, hasHook = false, actor }) {
+  start (transition, { workers, guard, orphans = [], finished, hasHook = false, awaitsTurn = false, actor }) {
     const { state } = transition
     state.phase = 'starting'
-    state.awaitsHook = hasHook
+    Object.assign(state, { awaitsHook: hasHook, awaitsTurn })
     goOnGuarding(transition, guard)
     for (const orphan of orphans) adoptOrphan(transition, orphan)
     state.hasBeenReady ||= orphans.some(({ readyAt }) => readyAt !== null)
@@ -84,6 +84,10 @@ const HANDLERS = {
   // settleState starts the workers that waited for it.
   'start-hook-passed' ({ state }) {
     state.awaitsHook = false
+  },
+
+  'turn-came' ({ state }) {
+    state.awaitsTurn = false
   },
 
   scale (transition, { workers, actor }) {
@@ -332,6 +336,7 @@ function refusalOf (state, input) {
   if (state.awaitsHook && !JOINING_INPUTS.includes(input.type)) {
     return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
   }
+  if (state.awaitsTurn && !JOINING_INPUTS.includes(input.type)) return { code: 'starting', message: 'other apps of this host start first' }
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
   if (isSteering(input)) return refuseSteering(state, input)
   if (state.rollout && !JOINING_INPUTS.includes(input.type)) {

@@ -126,10 +126,12 @@ const LATE_ADVICE = 'From now on its slot waits until it listens; set ready.sign
  * @param {import('./state.js').PoolState} state
  * @returns {string | null} what a slow start waits for; null: no worker is starting
  */
-export function waitingFor ({ phase, workers, slots, awaitsHook, options: { ready } }) {
+export function waitingFor ({ phase, workers, slots, awaitsHook, awaitsTurn, options: { ready } }) {
   if (phase !== 'starting') return null
   const unready = slots.filter(({ serving, finished }) => finished === null && workers[serving ?? 0]?.state !== 'ready')
   if (awaitsHook) return 'no worker starts before hooks.beforeStart has passed'
+  // Other apps of the host start first, and say themselves what they wait for.
+  if (awaitsTurn) return null
   const waiting = Object.values(workers).filter(({ state }) => state === 'starting')
   if (waiting.length === 0) return null
   return `${unready.length} of ${slots.length} ${slots.length === 1 ? 'worker is' : 'workers are'} not ready yet: ${whatFor(waiting[0], ready)}`

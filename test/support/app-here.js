@@ -24,7 +24,8 @@ export async function startAppHere (t, source) {
     streams: process,
     software: { version: '0.0.0', nodeVersion: process.version },
     others: /** @type {any} */ ({ list: () => [] }),
-    fleet: () => null
+    fleet: () => null,
+    turns: null
   }
   const app = await openApp({ ...source, dataDir: openDataDir(source.config.dataDir) }, host)
   const { events, supervisor, deck } = app

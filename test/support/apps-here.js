@@ -1,6 +1,7 @@
 import { createAppList } from '../../server/host/app-list.js'
 import { createApps } from '../../server/host/apps.js'
 import { createEventStream } from '../../server/events/stream.js'
+import { createTurns } from '../../server/host/turns.js'
 import { tempFolder } from './folder.js'
 
 const PATIENCE_MS = 40_000
@@ -28,6 +29,7 @@ export function hostAppsHere (t, { folder = tempFolder() } = {}) {
     lent: {
       links: /** @type {any} */ ({ of: () => keeper, close () {} }),
       terminalOf: () => /** @type {any} */ ({ show () {}, line: say, fail: say, quote: say, resolved () {} }),
+      turns: createTurns({ atOnce: 2 }),
       streams: process,
       software: { version: '0.0.0', nodeVersion: process.version },
       others: /** @type {any} */ ({ list: () => [] }),

@@ -45,7 +45,8 @@ test('an app that is made and ended again and again leaves nothing in its proces
       streams: process,
       software: { version: '0.0.0', nodeVersion: process.version },
       others: /** @type {any} */ ({ list: () => [] }),
-      fleet: () => null
+      fleet: () => null,
+      turns: null
     })
     assert.equal(app.deck.snapshot().state, 'starting')
     await closers.close()

@@ -173,3 +173,22 @@ describe('hooks.beforeStart', () => {
     assert.equal(pool.processes.size, 0)
   })
 })
+
+describe('the turn of an app among those of its host', () => {
+  test('comes before its first worker, and nothing is rolled out until then', () => {
+    const pool = simulate({ workers: 2, awaitsTurn: true })
+    assert.deepEqual(states(pool), ['1 queued', '2 queued'])
+    assert.equal(pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' }).code, 'starting')
+    assert.equal(pool.feed({ type: 'scale', workers: 3, actor: 'test' }), null)
+    pool.feed({ type: 'turn-came' })
+    assert.deepEqual(states(pool), ['1 starting', '2 starting', '3 starting'])
+  })
+
+  test('a stop before it ends the start', () => {
+    const pool = simulate({ workers: 2, awaitsTurn: true })
+    pool.feed({ type: 'stop', actor: 'test' })
+    assert.equal(pool.isFinished, true)
+    pool.feed({ type: 'turn-came' })
+    assert.equal(pool.processes.size, 0)
+  })
+})

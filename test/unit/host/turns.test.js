@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { createTurns } from '../../../server/host/turns.js'
+import { createDeferred } from '../../../server/system/deferred.js'
+
+mock.timers.enable({ apis: ['setTimeout'] })
+
+/** Lets promises be settled. */
+const settle = async () => { for (let n = 0; n < 10; n++) await null }
+
+test('so many apps start at a time, in the order in which they ask; the next one starts when one is ready, has failed, or takes too long', async () => {
+  const turns = createTurns({ atOnce: 2, turnMs: 3000 })
+  /** @type {string[]} */
+  const begun = []
+  const apps = ['first', 'second', 'third', 'fourth', 'fifth'].map((name) => {
+    const over = createDeferred()
+    const failure = createDeferred()
+    turns.take(Promise.race([over.reached, failure.reached.then(() => { throw new Error(name) })])).then(() => { begun.push(name) })
+    return { ready: over.reach, fail: failure.reach }
+  })
+  await settle()
+  assert.deepEqual(begun, ['first', 'second'])
+  apps[1].ready()
+  await settle()
+  assert.deepEqual(begun, ['first', 'second', 'third'])
+  apps[2].fail()
+  await settle()
+  assert.deepEqual(begun, ['first', 'second', 'third', 'fourth'])
+  mock.timers.tick(2999)
+  await settle()
+  assert.equal(begun.length, 4)
+  mock.timers.tick(1)
+  await settle()
+  assert.equal(begun.length, 5)
+  // One that has lost its turn gives none back later: beside the fifth there is room for one.
+  apps[0].ready()
+  await settle()
+  for (const name of ['sixth', 'seventh']) turns.take(new Promise(() => {})).then(() => { begun.push(name) })
+  await settle()
+  assert.deepEqual(begun.slice(5), ['sixth'])
+})
