@@ -132,6 +132,10 @@ export default [
     }
   },
   {
+    files: ['{server,db}/**/*.js'],
+    rules: { 'no-restricted-globals': ['error', { name: 'queueMicrotask', message: 'before Node 24 it forgets of which app an exception is; see server/host/app-scopes.js. Promise.resolve().then() does not' }] }
+  },
+  {
     files: ['server/cli.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
     rules: { 'no-restricted-properties': 'off' }
   },

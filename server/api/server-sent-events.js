@@ -61,7 +61,7 @@ export function openStream ({ req, res }, { authenticate, timers, closing }, { o
   if (req.method === 'HEAD') endStream()
   else writeText('retry: 3000\n\n')
   closing.addEventListener('abort', onClosing)
-  if (closing.aborted) queueMicrotask(onClosing)
+  if (closing.aborted) Promise.resolve().then(onClosing)
 
   return { res, write: writeText, end: endStream, isOpen }
 

@@ -41,7 +41,7 @@ export function createHooks ({ configured, release: findRelease, environment, in
   let ending = []
   const crashes = createThrottle({ everyMs: crashEveryMs, act: runOnCrash })
   // Events that follow from another event are published after it.
-  const unsubscribe = events.subscribe((event) => queueMicrotask(() => onEvent(event)))
+  const unsubscribe = events.subscribe((event) => Promise.resolve().then(() => onEvent(event)))
 
   return {
     /** @param {HookName} name */

@@ -42,7 +42,7 @@ export function createCrashRecorder ({
   vitals = { lastMinute: () => [] },
   lackedMemory = createOutOfMemory(),
   now = Date.now,
-  soon = queueMicrotask
+  soon = (work) => { Promise.resolve().then(work) }
 }) {
   const { original } = createSourceMaps()
   /** @type {CrashRecord[]} */

@@ -32,7 +32,7 @@ const NO_SPARE = Object.freeze({ events: [], keep () {}, clear () {} })
  */
 export function createRecorder (
   { history, events, spare = NO_SPARE },
-  { setTimer = unrefTimer, clearTimer = clearTimeout, soon = queueMicrotask, maxBuffered = MAX_BUFFERED } = {}
+  { setTimer = unrefTimer, clearTimer = clearTimeout, soon = (work) => { Promise.resolve().then(work) }, maxBuffered = MAX_BUFFERED } = {}
 ) {
   /** @type {DeckEvent[]} oldest first; only filled while the history is degraded */
   let buffer = [...spare.events]

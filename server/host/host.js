@@ -6,6 +6,7 @@ import { createLog } from '../system/log.js'
 import { createOtherDecks } from '../system/other-decks.js'
 import { adminPlace } from '../systemd/activation.js'
 import { createTerminal } from '../terminal.js'
+import { createAppScopes } from './app-scopes.js'
 import { createFleetMembership } from './fleet-membership.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -33,8 +34,10 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
   const log = createLog(dataDir.logFile)
   const terminal = createTerminal({ stdout, stderr })
   if (dataDir.away) terminal.fail(dataDir.away)
-  const onUncaught = (/** @type {Error} */ error) => log.fatal({ err: error }, 'the master failed')
-  closers.add(process.on('uncaughtExceptionMonitor', onUncaught), (process) => process.off('uncaughtExceptionMonitor', onUncaught))
+  const scopes = closers.add(createAppScopes({
+    onFatal: (error) => log.fatal({ err: error }, 'the master failed'),
+    onLateFault: (error, app) => log.error({ err: error, app }, 'what is left of an app that has failed or is closed failed')
+  }), ({ close }) => close())
   const fleetMembership = createFleetMembership()
   return {
     keeper,
@@ -42,6 +45,7 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     dataDir,
     log,
     terminal,
+    scopes,
     streams: { stdout, stderr },
     software: SOFTWARE,
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }),

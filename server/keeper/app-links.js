@@ -158,7 +158,7 @@ export function createAppLinks (keeper) {
 
       onLost (handler) {
         onLost.add(handler)
-        if (isLost) queueMicrotask(() => { if (isOpen && onLost.has(handler)) handler() })
+        if (isLost) Promise.resolve().then(() => { if (isOpen && onLost.has(handler)) handler() })
       },
 
       offLost (handler) { onLost.delete(handler) }

@@ -21,7 +21,7 @@ export function keepOutcomes ({ releases, events }) {
       releases.markRolledBack({ release: from, rollout, actor, reason: note })
     }
     // The lifecycle no longer uses the release by then.
-    queueMicrotask(releases.prune)
+    Promise.resolve().then(releases.prune)
   })
 }
 
