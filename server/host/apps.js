@@ -3,6 +3,7 @@ import { appName } from '../config/app-name.js'
 import { loadConfig } from '../config/config.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError, errorText } from '../errors.js'
+import { openTogether } from '../handover/joint-upgrade.js'
 import { createHostedApp } from './hosted-app.js'
 import { viewOf } from './app-view.js'
 
@@ -28,6 +29,8 @@ export function createApps ({ list, lent, forget, events, log }) {
   const apps = new Map()
   /** @type {Set<() => void>} */
   const watchers = new Set()
+  /** The list is the next master's. */
+  let isHandedOver = false
   for (const entry of list.read()) put(entry)
 
   return {
@@ -49,6 +52,21 @@ export function createApps ({ list, lent, forget, events, log }) {
     /** Starts those that ran when the host was there last. */
     startAll () {
       for (const app of apps.values()) if (app.isKept) startInOrder(app, 'system')
+    },
+
+    /**
+     * In an upgrade: opens those that take part, and waits until the other master has gone.
+     * @param {Omit<Parameters<typeof openTogether>[2], 'names'> & { takesPart: (name: string) => boolean }} lines
+     * @returns {Promise<() => void>} to be called once the host is there, too
+     * @throws {DeckError} upgrade-failed
+     */
+    async openNext ({ takesPart, ...lines }) {
+      const names = [...apps.values()].filter(({ name, isKept }) => isKept && takesPart(name)).map(({ name }) => name)
+      const { opened, failed } = await openTogether(names, (name) => find(name).openNext(), lines)
+      return () => {
+        for (const { begin } of opened.values()) begin()
+        for (const [name, error] of failed) find(name).fail(error)
+      }
     },
 
     /**
@@ -120,7 +138,10 @@ export function createApps ({ list, lent, forget, events, log }) {
     async end (exitCode) { await Promise.all([...apps.values()].map((app) => app.end(exitCode))) },
 
     /** The next master of an upgrade has them. */
-    async handOver () { await Promise.all([...apps.values()].map((app) => app.handOver())) }
+    async handOver () {
+      isHandedOver = true
+      await Promise.all([...apps.values()].map((app) => app.handOver()))
+    }
   }
 
   /** @param {import('./app-list.js').Entry} entry */
@@ -183,6 +204,7 @@ export function createApps ({ list, lent, forget, events, log }) {
 
   /** A full disk keeps no app from running; the next change tries again. */
   function remember () {
+    if (isHandedOver) return
     try {
       list.write([...apps.values()].map(({ name, order, dataDir, isKept }) => ({ name, order, dataDir, isStopped: !isKept })))
     } catch (error) {

@@ -1,8 +1,11 @@
 import { openHistory } from '../../db/history.js'
+import { loadSite } from '../admin/listener.js'
 import { cpuCount } from '../config/cpu-count.js'
 import { errorText } from '../errors.js'
 import { createRecorder } from '../events/recorder.js'
 import { createEventStream } from '../events/stream.js'
+import { createJointUpgrade } from '../handover/joint-upgrade.js'
+import { failWhenToldToStop } from '../handover/next-master.js'
 import { createAppLinks } from '../keeper/app-links.js'
 import { startBeat } from '../keeper/beat.js'
 import { createClosers } from '../system/closers.js'
@@ -34,24 +37,35 @@ export async function startHost (config, surroundings = {}) {
   try {
     const host = await openHost({ ...config, dispatch: 'shared' }, surroundings, closers)
     const { dataDir, keeper, log, terminal, software } = host
+    const isNext = keeper.role === 'next'
+    // What would fail later is to fail now, while there is another master.
+    if (isNext) await loadSite()
+    failWhenToldToStop(keeper)
+    const record = openRecord(config, host)
+    const { events } = record
+    const links = createAppLinks(keeper)
+    const upgrade = createJointUpgrade(keeper)
+    const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
+    const turns = createTurns({ atOnce: cpuCount() })
+    const lent = { ...host, others, links, upgrade, turns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
+    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log })
+    const beginOpened = isNext ? await apps.openNext({ links, keeper, takesPart: links.takesPart }) : () => {}
     dataDir.lock()
     closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
+    record.begin()
     const startedAt = new Date().toISOString()
-    const { history, events } = openRecord(config, host)
-    const links = createAppLinks(keeper)
-    const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
-    const lent = { ...host, others, links, turns: createTurns({ atOnce: cpuCount() }), terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
-    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log })
     const shutdown = createShutdown({ keeper, end: endOf(apps, closers) })
     const deck = createHostDeck({ apps, host, startedAt, stop: stopHost })
-    const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: () => announceHost(host, port, startedAt), site: { apps: deck, history, events } }, host)
+    const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: () => announceHost(host, port, startedAt), site: { apps: deck, history: record.history, events } }, host)
     announceHost(host, port, startedAt)
     links.dropUnknown(apps.all().map(({ name }) => name))
+    keeper.on('hand-over', shutdown.handOver)
     startBeat(keeper)
     keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
     terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
     terminal.line(`  admin  ${port.publicUrl}`)
     events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
+    beginOpened()
     apps.startAll()
     const service = tellHostService({ apps, keeper })
     closers.add(service, ({ end }) => end())
@@ -74,15 +88,31 @@ export async function startHost (config, surroundings = {}) {
 }
 
 /**
- * The host's own history: who has signed in, which apps were added, stopped, removed.
+ * The host's own history: who has signed in, which apps were added, stopped, removed. In an upgrade it is the other master's, and what
+ * happens before that one has gone is told by the apps.
  * @param {HostConfig} config @param {import('./host.js').Host} host
  */
 function openRecord (config, { dataDir, keeper, log, terminal, closers }) {
-  const history = closers.add(openHistory({ file: dataDir.historyFile, retention: config.history, owner: null }), ({ close }) => close())
-  const events = createEventStream({ lastId: history.lastEventId(), onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed') })
-  closers.add(createRecorder({ history, events, spare: keeper.spare }), (recorder) => recorder.close())
+  const isNext = keeper.role === 'next'
+  const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
+  const events = createEventStream({
+    lastId: isNext ? 0 : history.lastEventId(),
+    relay: isNext ? () => {} : null,
+    onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
+  })
   events.subscribe(terminal.show)
-  return { history, events }
+  return {
+    history,
+    events,
+
+    /** This is the only master. */
+    begin () {
+      if (isNext) history.takeOver()
+      closers.add(history, ({ close }) => close())
+      closers.add(createRecorder({ history, events, spare: keeper.spare }), (recorder) => recorder.close())
+      if (isNext) events.takeOver(history.lastEventId())
+    }
+  }
 }
 
 /**

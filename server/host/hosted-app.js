@@ -4,6 +4,7 @@ import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { takePolicy } from '../cluster/policy.js'
 import { loadConfig } from '../config/config.js'
 import { errorText } from '../errors.js'
+import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
 import { openDataDir } from '../system/data-dir.js'
 import { createDeferred } from '../system/deferred.js'
@@ -23,6 +24,7 @@ import { createAnnouncement } from './announcement.js'
  * @property {import('../app/app.js').HostServices['software']} software
  * @property {import('../app/app.js').HostServices['others']} others
  * @property {import('../app/turn.js').Turns} turns
+ * @property {import('../handover/joint-upgrade.js').JointUpgrade} upgrade
  * @property {(name: string) => import('./announcement.js').Address} addressOf
  */
 
@@ -102,8 +104,25 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
       await opened?.end.stop(exitCode)
     },
 
+    /**
+     * In an upgrade: starts its workers beside those of the other master, and waits until that one has gone.
+     * @returns {Promise<{ begin: () => void }>}  `begin`: the host is there, too
+     * @throws {import('../errors.js').DeckError} upgrade-failed, and what a start throws
+     */
+    async openNext () {
+      const prepared = await prepare()
+      return { begin: () => run(prepared) }
+    },
+
+    /** It could not be opened in an upgrade that has succeeded without it. @param {unknown} error */
+    fail (error) { close('failed', errorText(error)) },
+
     /** The next master of an upgrade has it. */
-    async handOver () { await opened?.end.handOver() }
+    async handOver () {
+      const current = opened
+      opened = null
+      await current?.end.handOver()
+    }
   }
 
   /** @param {AppState} one */
@@ -133,6 +152,15 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   }
 
   async function open () {
+    try {
+      run(await prepare())
+    } catch (error) {
+      close('failed', errorText(error))
+    }
+  }
+
+  /** @returns {Promise<Prepared>} */
+  async function prepare () {
     closed = createDeferred()
     change('starting')
     const closers = createClosers()
@@ -141,19 +169,26 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
       takePolicy(config.dispatch)
       const dataDir = openDataDir(config.dataDir)
       const keeper = closers.add(lent.links.of(name), () => lent.links.close(name))
-      const services = { ...lent, keeper, closers, log: createLog(dataDir.logFile), terminal: lent.terminalOf(name), fleet: () => null }
+      const services = {
+        ...lent,
+        keeper,
+        upgrade: lent.upgrade.of(name),
+        closers,
+        log: createLog(dataDir.logFile),
+        terminal: lent.terminalOf(name),
+        fleet: () => null
+      }
       if (config.launch) services.terminal.resolved(config.launch)
       if (dataDir.away) services.terminal.fail(dataDir.away)
-      const app = await openApp({ config, reload: readConfig, dataDir, environment: order.env }, services)
-      run(app, services)
+      return { services, app: await openApp({ config, reload: readConfig, dataDir, environment: order.env }, services) }
     } catch (error) {
       await closers.close().catch(() => {})
-      close('failed', errorText(error))
+      throw error
     }
   }
 
-  /** @param {import('../app/app.js').App} app @param {import('../app/app.js').HostServices} services */
-  function run (app, services) {
+  /** @param {Prepared} prepared */
+  function run ({ app, services }) {
     const end = createEnd(app, services.closers)
     opened = { app, end }
     const { supervisor, logs, events } = app
@@ -165,6 +200,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     startWorkers(app, services, recordPast(app, services))
     watchDataDir(app, services)
     events.subscribe(({ type }) => { if (type === 'history.recovered') announce() })
+    followNext({ keeper: services.keeper, supervisor, events })
     services.keeper.on('reaped', supervisor.reaped)
     supervisor.running.then(() => { if (state === 'starting') change('running') })
     supervisor.startBlocked.then(({ message }) => endWith(1, 'failed', message))
@@ -191,4 +227,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   }
 }
 
-/** @typedef {{ app: import('../app/app.js').App, end: ReturnType<typeof createEnd> }} Opened */
+/**
+ * @typedef {{ app: import('../app/app.js').App, end: ReturnType<typeof createEnd> }} Opened
+ * @typedef {{ app: import('../app/app.js').App, services: import('../app/app.js').HostServices }} Prepared
+ */

@@ -1,6 +1,7 @@
 import { createAppList } from '../../server/host/app-list.js'
 import { createApps } from '../../server/host/apps.js'
 import { createEventStream } from '../../server/events/stream.js'
+import { createJointUpgrade } from '../../server/handover/joint-upgrade.js'
 import { createTurns } from '../../server/host/turns.js'
 import { tempFolder } from './folder.js'
 
@@ -30,6 +31,7 @@ export function hostAppsHere (t, { folder = tempFolder() } = {}) {
       links: /** @type {any} */ ({ of: () => keeper, close () {} }),
       terminalOf: () => /** @type {any} */ ({ show () {}, line: say, fail: say, quote: say, resolved () {} }),
       turns: createTurns({ atOnce: 2 }),
+      upgrade: createJointUpgrade(keeper),
       streams: process,
       software: { version: '0.0.0', nodeVersion: process.version },
       others: /** @type {any} */ ({ list: () => [] }),
