@@ -17,6 +17,7 @@ import { showTrouble } from './trouble.js'
 
 const { htmx, io } = window
 const offline = byId('offline')
+const isHost = document.documentElement.dataset.site === 'host'
 /** Elements that send a request to the master, on the page or in an open dialog. */
 const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], #decks-open, #decks form, dialog [hx-post] [type=submit]'
 /** If more rows are new at once, none flashes. */
@@ -52,7 +53,10 @@ document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', 
 socket.on('disconnect', () => setLive(false))
 socket.on('connect_error', async () => {
   setLive(false)
-  if (await isSignedOut()) toSignIn()
+  const status = await statusOfApi()
+  if (status === 401) toSignIn()
+  // The app does not run any more: its page says so, and offers to start it.
+  else if (status === 409) location.reload()
 })
 if (choicesOf('notify').length > 0) followNotifications()
 document.addEventListener('clusterdeck:notifications', followNotifications)
@@ -172,9 +176,9 @@ function searchForEarlyWords () {
 }
 
 /** Asks, as a refused WebSocket does not say why. */
-async function isSignedOut () {
-  const response = await fetch(`${BASE}/api/v1/status`, { method: 'HEAD' }).catch(() => null)
-  return response?.status === 401
+async function statusOfApi () {
+  const response = await fetch(`${BASE}/api/v1/${isHost ? 'host' : 'status'}`, { method: 'HEAD' }).catch(() => null)
+  return response?.status
 }
 
 function toSignIn () {

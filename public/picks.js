@@ -1,8 +1,8 @@
-import { findElement } from './elements.js'
+import { findElement, setText } from './elements.js'
 
 /**
  * Selects rows for one action: counts them, and selects all at once. The form has `data-picks`; each row has a checkbox of
- * that form.
+ * that form, in a `.pick`. A dialog may stand between the choice and the action, and names what is chosen.
  */
 
 const form = findElement('[data-picks]', HTMLFormElement)
@@ -18,18 +18,28 @@ document.addEventListener('htmx:after:swap', showCount)
 document.addEventListener('htmx:after:request', ({ detail: { ctx: { sourceElement, response } } }) => {
   if (sourceElement !== form || !response || response.status >= 400) return
   for (const pick of pickBoxes()) pick.checked = false
+  /** @type {HTMLDialogElement | null} */
+  const dialog = document.querySelector('dialog[open]')
+  dialog?.close()
   showCount()
 })
 showCount()
 
 function pickBoxes () {
-  return Array.from(form.elements).filter((element) => element instanceof HTMLInputElement).filter(({ name }) => name === 'crash')
+  return Array.from(form.elements).filter((element) => element instanceof HTMLInputElement).filter((element) => element.closest('.pick'))
 }
 
 function showCount () {
-  const chosen = pickBoxes().filter(({ checked }) => checked).length
+  const picked = pickBoxes().filter(({ checked }) => checked)
+  const chosen = picked.length
   all.checked = chosen > 0 && chosen === pickBoxes().length
   all.indeterminate = chosen > 0 && !all.checked
   shown.value = chosen === 0 ? '' : `${chosen} selected`
+  for (const place of document.querySelectorAll('[data-picks-names]')) setText(place, listOf(picked.map(({ value }) => value)))
   form.dataset.picks = chosen === 0 ? 'none' : 'some'
+}
+
+/** @param {string[]} names */
+function listOf (names) {
+  return names.length > 12 ? `${names.slice(0, 10).join(', ')} and ${names.length - 10} more` : names.join(', ')
 }

@@ -24,3 +24,10 @@ export const PLACES = Object.freeze([
   { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },
   { key: 'm', label: 'Manual', href: '/docs', icon: 'info', hint: 'docs, help' }
 ])
+
+/** Those of a host, whose apps have the others. @type {readonly Place[]} */
+export const HOST_PLACES = Object.freeze([
+  { key: 'a', label: 'Apps', href: '/', icon: 'package', hint: 'list, health' },
+  { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },
+  { key: 'm', label: 'Manual', href: '/docs', icon: 'info', hint: 'docs, help' }
+])

@@ -1,7 +1,7 @@
-import { BASE } from './base.js'
+import { BASE, HOME } from './base.js'
 import { openDialog } from './dialogs.js'
 import { dialogOf } from './more-dialogs.js'
-import { PLACES } from './places.js'
+import { HOST_PLACES, PLACES } from './places.js'
 import { preference } from './preferences.js'
 import { showToast } from './toasts.js'
 
@@ -53,7 +53,10 @@ function isTyping ({ target }) {
 
 /** @param {string} key after `g` */
 function wayTo (key) {
-  const place = PLACES.find((each) => each.key === key)
+  const isHost = document.documentElement.dataset.site === 'host'
+  // From the pages of an app to the list of all.
+  if (key === 'a' && HOME !== BASE) return () => location.assign(`${HOME}/`)
+  const place = (isHost ? HOST_PLACES : PLACES).find((each) => each.key === key)
   return place && (() => location.assign(BASE + place.href))
 }
 

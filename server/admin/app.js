@@ -36,6 +36,7 @@ import { webhookResources } from '../api/webhooks.js'
  * @property {string} basePath
  * @property {import('../dashboard/views.js').Views} views
  * @property {boolean} hasSignIn  whether a person signs in here, and not at a site of its own
+ * @property {import('../dashboard/palette.js').Neighbours} [neighbours]  in a host
  * @property {import('../api/schema-pool.js').SchemaPool} [schemas]  of sites that are alike
  * @property {AbortSignal} closing
  * @property {() => number} now
@@ -59,7 +60,7 @@ export function createApp (parts) {
     idempotency: createIdempotency({ store: history.answers, now }),
     pages: [
       ...(hasSignIn ? [signInRouter({ ...access, views })] : []),
-      dashboardRouter({ deck, history, views, tokens: access.tokens, describe: readDocument, now, log })
+      dashboardRouter({ deck, history, views, tokens: access.tokens, describe: readDocument, neighbours: parts.neighbours, now, log })
     ],
     log
   })

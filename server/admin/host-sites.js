@@ -1,7 +1,8 @@
 import { setMaxListeners } from 'node:events'
-import { findApp, notRunning } from '../api/apps.js'
-import { mayUse } from '../api/roles.js'
+import { findApp, notRunning, whyNotRunning } from '../api/apps.js'
+import { mayUse, roleAllows } from '../api/roles.js'
 import { createSchemaPool } from '../api/schema-pool.js'
+import { appRows } from '../dashboard/apps-page.js'
 import { isVisit } from '../dashboard/page-router.js'
 import { DeckError } from '../errors.js'
 import { sendProblem } from '../problem.js'
@@ -58,7 +59,7 @@ export function createHostSites (parts) {
 
     /** @param {IncomingMessage} req @param {import('node:http').ServerResponse} res @param {unknown} error */
     refuse (req, res, error) {
-      if (isVisit(req) && req.auth) showError(req, res, error)
+      if (isVisit(req) && req.auth) showError(req, res, error, { isHost: true, ...offerOf(error, req.auth) })
       else sendProblem(res, error)
     },
 
@@ -96,6 +97,7 @@ export function createHostSites (parts) {
       deck,
       history,
       schemas,
+      neighbours: (can) => appRows({ apps, can }),
       basePath: basePath + path,
       home: basePath,
       hasSignIn: false,
@@ -115,6 +117,14 @@ export function createHostSites (parts) {
     known.site.close()
   }
 
+  /** What the page of an app that does not run offers. @param {unknown} error @param {import('../api/roles.js').Auth} auth */
+  function offerOf (error, auth) {
+    if (!(error instanceof DeckError) || error.code !== 'app-not-running') return {}
+    const app = findApp(apps, error.details.app, auth)
+    if (CHANGING.has(app.state)) return { ...whyNotRunning(app), refreshS: LOOK_AGAIN_S }
+    return { ...whyNotRunning(app), starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
+  }
+
   function update () {
     readNames()
     for (const [name, { deck }] of opened) if (!names.includes(name) || apps.opened(name)?.deck !== deck) closeSite(name)
@@ -124,3 +134,7 @@ export function createHostSites (parts) {
     names = apps.list().map(({ name }) => name)
   }
 }
+
+/** Seconds after which a page looks again for an app that changes. */
+const LOOK_AGAIN_S = 2
+const CHANGING = new Set(['waiting', 'starting', 'running', 'stopping'])

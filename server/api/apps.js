@@ -186,11 +186,18 @@ export function findApp (apps, name, auth) {
   throw new DeckError('not-found', `There is no app ${JSON.stringify(String(name).slice(0, 60))} on this host${didYouMean(String(name), names)}`)
 }
 
+/** @type {Readonly<Record<AppView['state'], string>>} */
+const WORDS = Object.freeze({ waiting: 'waits', starting: 'is starting', running: 'is starting', stopping: 'is stopping', stopped: 'is stopped', failed: 'has failed' })
+
 /** @param {AppView} app @returns {DeckError} what becomes of a request for it while it does not run */
 export function notRunning ({ name, state, reason }) {
-  const why = { waiting: 'waits', starting: 'is starting', running: 'is starting', stopping: 'is stopping', stopped: 'is stopped', failed: 'has failed' }[state]
   const rest = state === 'stopped' || state === 'failed' ? `: POST /api/v1/apps/${name}/start starts it` : ''
-  return new DeckError('app-not-running', `${name} ${why}${reason ? ` (${reason})` : ''}${rest}`, { details: { app: name, state } })
+  return new DeckError('app-not-running', `${name} ${WORDS[state]}${reason ? ` (${reason})` : ''}${rest}`, { details: { app: name, state } })
+}
+
+/** The same for people. @param {AppView} app */
+export function whyNotRunning ({ name, state, reason }) {
+  return { title: `${name} ${WORDS[state]}`, message: reason ?? '' }
 }
 
 /** @param {import('./roles.js').Auth} auth @param {string} what @throws {DeckError} forbidden */

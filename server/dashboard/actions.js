@@ -26,7 +26,7 @@ import { powersOf } from './powers.js'
  * @typedef {{ auth: import('../api/roles.js').Auth, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
  */
 
-const readFields = urlencoded({ extended: false, limit: '16kb' })
+const readForm = urlencoded({ extended: false, limit: '16kb' })
 const MAX_WORKERS = 256
 const MAX_NOTE_CHARS = 500
 const MAX_VALUE_CHARS = 2000
@@ -95,7 +95,7 @@ export function roleOf (action) {
 /** @param {{ deck: Deck, now: () => number }} parts */
 export function actionsRouter ({ deck, now }) {
   const router = Router()
-  router.post('/actions/:name', requireSession, (req, res, next) => readFields(cutEndlessBody(req), res, next), async (req, res, next) => {
+  router.post('/actions/:name', requireSession, readFields, async (req, res, next) => {
     const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
     const { auth } = req
@@ -150,8 +150,13 @@ function changeSetting (deck, { name, value, tag }, actor) {
   deck.configure({ wanted: { [option]: valueFromText(text) }, actor })
 }
 
+/** @param {import('express').Request} req @param {import('express').Response} res @param {import('express').NextFunction} next */
+export function readFields (req, res, next) {
+  readForm(cutEndlessBody(req), res, next)
+}
+
 /** Forms are for browser sessions alone: scripts have the API, which describes what it does. */
-function requireSession (/** @type {import('express').Request} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
+export function requireSession (/** @type {import('express').Request} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
   if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
   next()
 }
@@ -166,7 +171,7 @@ function optionalNote (/** @type {unknown} */ note) {
  * @param {import('zod').ZodType<T>} schema @param {unknown} value @param {string} expectation
  * @returns {T}
  */
-function parseField (schema, value, expectation) {
+export function parseField (schema, value, expectation) {
   const { success, data } = schema.safeParse(value)
   if (!success) throw new DeckError('invalid-body', `${expectation}, received ${JSON.stringify(String(value).slice(0, 60))}`)
   return data

@@ -1,35 +1,145 @@
+import os from 'node:os'
+import { z } from 'zod'
 import { mayUse } from '../api/roles.js'
+import { parseFields } from '../api/input.js'
+import { count } from '../health.js'
+import { urlOf } from './history-filters.js'
 
 /**
  * The list of the apps of a host, the sick first.
  * @typedef {import('../api/apps.js').AppView} AppView
  * @typedef {import('../events/kinds.js').Tone} Tone
+ * @typedef {ReturnType<typeof toRow>} Row
+ * @typedef {{ apps: Pick<import('../api/apps.js').Apps, 'list'>, can?: import('./powers.js').Powers }} Sources
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const APPS_FRAGMENTS = Object.freeze(['apps'])
+export const APPS_FRAGMENTS = Object.freeze(['health', 'apps-facts', 'apps-tabs', 'apps'])
 
 /** From the one that needs help most. @type {readonly Tone[]} */
 const SICK_FIRST = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
 
 /** @type {Readonly<Record<Exclude<AppView['state'], 'running'>, { tone: Tone, text: string }>>} */
 const WITHOUT_WORKERS = Object.freeze({
-  waiting: { tone: 'info', text: 'Waits' },
+  waiting: { tone: 'info', text: 'Waiting' },
   starting: { tone: 'info', text: 'Starting' },
   stopping: { tone: 'drain', text: 'Stopping' },
   stopped: { tone: 'idle', text: 'Stopped' },
   failed: { tone: 'bad', text: 'Cannot run' }
 })
 
-/** @param {{ apps: Pick<import('../api/apps.js').Apps, 'list'>, can?: import('./powers.js').Powers }} parts */
-export function appsModel ({ apps, can }) {
-  const rows = apps.list().filter(({ name }) => mayUse(can ?? {}, name)).map(toRow)
-  return { rows: rows.sort((a, b) => SICK_FIRST.indexOf(a.tone) - SICK_FIRST.indexOf(b.tone) || (a.name < b.name ? -1 : 1)) }
+/** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
+const OUTCOMES = Object.freeze({
+  succeeded: { label: 'succeeded', tone: 'ok' },
+  failed: { label: 'failed', tone: 'bad' },
+  'rolled-back': { label: 'rolled back', tone: 'warn' }
+})
+
+/** Fewer are seen at a glance. */
+const FILTERED_FROM = 9
+
+/** @type {Readonly<Record<string, { label: string, isShown: (row: Row) => boolean }>>} by the value of `show` in the URL */
+const TABS = Object.freeze({
+  all: { label: 'All', isShown: () => true },
+  sick: { label: 'Need attention', isShown: isSick },
+  stopped: { label: 'Stopped', isShown: isStopped }
+})
+
+const FIELDS = z.object({
+  q: z.string().max(100).optional().describe('at most 100 characters'),
+  show: z.enum(['all', 'sick', 'stopped']).optional().describe('all, sick or stopped')
+})
+
+/** @param {Sources & { params: URLSearchParams, now: () => number }} asked */
+export function appsModel ({ apps, can, params, now }) {
+  const all = appRows({ apps, can })
+  const { texts: { q = '', show = 'all' } } = parseFields(FIELDS, params)
+  const rows = all.filter((row) => TABS[show].isShown(row) && row.name.toLowerCase().includes(q.toLowerCase()))
+  const link = (/** @type {string} */ tab) => urlOf('/', { show: tab === 'all' ? undefined : tab, q })
+  return {
+    now: now(),
+    host: os.hostname(),
+    rows,
+    total: all.length,
+    health: { ...healthOf(all), reasons: [] },
+    totals: totalsOf(all),
+    q,
+    show,
+    isFiltered: all.length >= FILTERED_FROM || q !== '' || show !== 'all',
+    isNarrowed: q !== '' || show !== 'all',
+    tabs: Object.entries(TABS).map(([tab, { label, isShown }]) => ({ label, count: all.filter(isShown).length, url: link(tab), isCurrent: tab === show })),
+    canonicalUrl: link(show)
+  }
+}
+
+/** @param {Sources} sources @returns {Row[]} */
+export function appRows ({ apps, can }) {
+  return apps.list().filter(({ name }) => mayUse(can ?? {}, name)).map(toRow)
+    .sort((a, b) => SICK_FIRST.indexOf(a.tone) - SICK_FIRST.indexOf(b.tone) || (a.name < b.name ? -1 : 1))
 }
 
 /** @param {AppView} app */
 function toRow (app) {
-  const { state, reason, health } = app
+  const { name, state, reason, health, lastDeploy, workers } = app
   const words = state === 'running' && health ? health : { hint: reason ?? '', ...WITHOUT_WORKERS[state === 'running' ? 'starting' : state] }
-  return { ...app, tone: words.tone, text: words.text, hint: words.hint }
+  return {
+    ...app,
+    key: `app-${name}`,
+    tone: words.tone,
+    text: words.text,
+    // What is well needs no second line.
+    hint: words.tone === 'ok' || words.tone === 'idle' ? '' : words.hint,
+    isShort: workers !== null && workers.ready < workers.desired,
+    deploy: lastDeploy && { ...lastDeploy, ...(OUTCOMES[lastDeploy.state] ?? { label: lastDeploy.state, tone: 'info' }) }
+  }
+}
+
+/** @param {Row} row */
+function isSick ({ tone }) {
+  return tone === 'bad' || tone === 'warn'
+}
+
+/** @param {Row} row */
+function isStopped ({ state }) {
+  return state === 'stopped'
+}
+
+/** @param {Row[]} rows @returns {{ tone: Tone, text: string, hint: string }} of the host as a whole */
+export function healthOf (rows) {
+  if (rows.length === 0) return { tone: 'idle', text: 'No apps yet', hint: 'clusterdeck start -d app.js, in the folder of an app, adds it.' }
+  const sick = rows.filter(isSick)
+  const stopped = rows.filter(isStopped)
+  const others = stopped.length > 0 ? `${count(stopped.length, 'app')} stopped.` : ''
+  if (sick.length > 0) {
+    const text = rows.length === 1 ? `${rows[0].name} needs attention` : `${sick.length} of ${rows.length} apps ${sick.length === 1 ? 'needs' : 'need'} attention`
+    return { tone: sick[0].tone, text, hint: [`${listOf(sick.map(({ name }) => name))}.`, others].join(' ').trim() }
+  }
+  const changing = rows.filter(({ tone }) => tone === 'info' || tone === 'drain')
+  if (changing.length > 0) return { tone: 'info', text: `${count(changing.length, 'app')} ${changing.length === 1 ? 'is' : 'are'} changing`, hint: [`${listOf(changing.map(({ name }) => name))}.`, others].join(' ').trim() }
+  const running = rows.length - stopped.length
+  if (running === 0) return { tone: 'idle', text: rows.length === 1 ? `${rows[0].name} is stopped` : `All ${rows.length} apps are stopped`, hint: '' }
+  return { tone: 'ok', text: running === 1 ? `${rows[0].name} is well` : `All ${running} apps are well`, hint: others }
+}
+
+/** @param {Row[]} rows */
+function totalsOf (rows) {
+  const sumOf = (/** @type {'requestsPerSecond' | 'cpu' | 'memoryBytes' | 'openCrashes'} */ key) => {
+    const known = rows.map((row) => row[key]).filter((value) => value !== null)
+    return known.length === 0 ? null : known.reduce((total, value) => total + value, 0)
+  }
+  const latencies = rows.map(({ p99Ms }) => p99Ms).filter((value) => value !== null)
+  return {
+    running: rows.filter(({ state }) => state === 'running').length,
+    requestsPerSecond: sumOf('requestsPerSecond'),
+    p99Ms: latencies.length === 0 ? null : Math.max(...latencies),
+    cpu: sumOf('cpu'),
+    memoryBytes: sumOf('memoryBytes'),
+    openCrashes: sumOf('openCrashes')
+  }
+}
+
+/** @param {string[]} names */
+function listOf (names) {
+  if (names.length === 1) return names[0]
+  return names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 }

@@ -35,6 +35,7 @@ const TYPES = Object.freeze({
 /** Files of ours and of packages, by their name in a URL. */
 const FILES = Object.freeze({
   'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
+  'apps.css': [join(PUBLIC, 'apps.css')],
   'favicon.svg': [join(PUBLIC, 'favicon.svg')],
   'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')],
   'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],

@@ -1,6 +1,8 @@
 import os from 'node:os'
+import { HOST_PLACES } from '../../public/places.js'
+import { manualPages } from '../manual.js'
 import { accessModel } from './access-page.js'
-import { APPS_FRAGMENTS, appsModel } from './apps-page.js'
+import { appRows, APPS_FRAGMENTS, appsModel } from './apps-page.js'
 import { docsModel } from './docs-page.js'
 import { followPage } from './follow-page.js'
 
@@ -8,26 +10,27 @@ import { followPage } from './follow-page.js'
  * The pages of a host: the list of its apps, and what all of them have together.
  * @typedef {Pick<import('../api/apps.js').Apps, 'list' | 'about' | 'onChange'>} Apps
  * @typedef {{ apps: Apps, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources
+ * @typedef {import('./follow-page.js').LivePage & import('./page-router.js').Page} HostPage
  */
 
 /** The elements around the pages that change, by id. */
-export const HOST_FRAME_FRAGMENTS = Object.freeze(['trouble'])
-
-/** @typedef {import('./follow-page.js').LivePage & import('./page-router.js').Page} HostPage */
+const FRAME_FRAGMENTS = Object.freeze(['trouble'])
 
 /** @type {readonly HostPage[]} */
 export const HOST_PAGES = Object.freeze([
-  { path: '/', view: 'apps', model: appsModel, fragments: APPS_FRAGMENTS },
+  { path: '/', view: 'apps', model: appsModel, fragments: APPS_FRAGMENTS, hasFilters: true },
   { path: '/access', view: 'access', model: accessPage },
-  { path: '/docs{/:id}', view: 'docs', model: docsPage }
+  { path: '/docs{/:id}', view: 'docs', model: docsPage },
+  { path: '/palette', view: 'palette', model: palettePage },
+  { path: '/dialogs', view: 'host-dialogs', model: () => ({ places: HOST_PLACES }) },
+  { path: '/switch', view: 'switch', model: switchPage }
 ])
 
 /** @param {{ apps: Apps, can?: import('./powers.js').Powers }} sources */
 export function hostFrame ({ apps, can }) {
-  const { rows } = appsModel({ apps, can })
-  const tones = rows.map(({ tone }) => tone)
+  const tones = appRows({ apps, can }).map(({ tone }) => tone)
   const count = tones.filter((tone) => tone === 'bad' || tone === 'warn').length
-  return { isHost: true, frame: { app: os.hostname(), host: '', trouble: { tone: tones.includes('bad') ? 'bad' : count > 0 ? 'warn' : 'ok', count } } }
+  return { isHost: true, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: tones.includes('bad') ? 'bad' : count > 0 ? 'warn' : 'ok', count } } }
 }
 
 /**
@@ -42,7 +45,7 @@ export function liveHostPages (sources) {
     onChange: (handler) => sources.apps.onChange(handler),
     follow: (can, url) => followPage(HOST_PAGES, {
       sources: { ...sources, can },
-      frame: { fragments: HOST_FRAME_FRAGMENTS, model: () => hostFrame({ ...sources, can }) }
+      frame: { fragments: FRAME_FRAGMENTS, model: () => hostFrame({ ...sources, can }) }
     }, url)
   }
 }
@@ -55,4 +58,21 @@ function docsPage ({ id, now, describe }) {
 /** @param {{ tokens: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, can: import('./powers.js').Powers, now: () => number }} asked */
 function accessPage ({ tokens, can, now }) {
   return accessModel({ tokens, can, now: now() })
+}
+
+/** @param {{ apps: Apps, can: import('./powers.js').Powers }} asked @returns {{ items: import('./palette.js').Item[] }} */
+function palettePage ({ apps, can }) {
+  return {
+    items: [
+      ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
+      ...HOST_PLACES.filter(({ needs }) => !needs || can.administer).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
+      { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
+      ...manualPages().map(({ name, title, about }) => ({ group: 'Manual', icon: 'info', label: title, hint: about, href: `/docs/${name}` }))
+    ]
+  }
+}
+
+/** The apps, to go to from the pages of another. @param {{ apps: Apps, can: import('./powers.js').Powers, params: URLSearchParams }} asked */
+function switchPage ({ apps, can, params }) {
+  return { rows: appRows({ apps, can }), current: params.get('from') }
 }

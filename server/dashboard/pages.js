@@ -44,6 +44,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  *   id: string,
  *   describe?: () => import('../api/openapi.js').Json,
  *   tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>,
+ *   neighbours?: import('./palette.js').Neighbours,
  *   isAtLoopback?: boolean
  * }} Asked  `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
  * @typedef {{ id: string, html: string }} Fragment
@@ -109,7 +110,7 @@ export const PAGES = Object.freeze([
   { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens, can, now: now() }) },
   { path: '/settings', view: 'settings', model: ({ deck, params }) => settingsModel({ settings: deck.settings, params }), fragments: SETTINGS_FRAGMENTS },
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
-  { path: '/palette', view: 'palette', model: ({ deck, can }) => paletteModel({ deck, can }) },
+  { path: '/palette', view: 'palette', model: ({ deck, can, neighbours }) => paletteModel({ deck, can, neighbours }) },
   { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }

@@ -12,15 +12,16 @@ import { workerUrlOf } from './worker-url.js'
  * @typedef {import('./powers.js').Powers} Powers
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet'>} Deck
  * @typedef {{ dialog: string, fill?: Record<string, string | number>, subject?: string }} Opening  a dialog of the layout
- * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, opens?: Opening, switchTo?: string, blocked?: string | null }} Item
- *   `hint`: is searched, too; `switchTo`: the id of another deck; `blocked`: why the action is not possible now
+ * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, homeHref?: string, opens?: Opening, switchTo?: string, blocked?: string | null }} Item
+ *   `hint`: is searched, too; `homeHref`: a path of the whole port; `switchTo`: the id of another deck; `blocked`: why the action is not possible now
+ * @typedef {(can: Powers | undefined) => { name: string, text: string }[]} Neighbours  the apps of the same host, and how they are
  */
 
 const LISTED = 50
 const MAX_LABEL_CHARS = 120
 
-/** @param {{ deck: Deck, can?: Powers }} parts @returns {{ items: Item[] }} */
-export function paletteModel ({ deck, can }) {
+/** @param {{ deck: Deck, can?: Powers, neighbours?: Neighbours }} parts @returns {{ items: Item[] }} */
+export function paletteModel ({ deck, can, neighbours }) {
   const snapshot = deck.snapshot()
   const has = { administer: can?.administer, fleet: Boolean(deck.fleet) }
   return {
@@ -38,7 +39,8 @@ export function paletteModel ({ deck, can }) {
       ...(can?.operate ? actionsOn(snapshot) : []),
       { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
       { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'alerts for crashes', opens: { dialog: 'dialog-notifications' } },
-      ...(can?.switchDecks ? deck.others.list() : []).map(({ id, name, cwd }) => ({
+      ...(neighbours ? [{ name: 'All apps', text: 'list, health', homeHref: '/' }, ...neighbours(can)] : []).map(toNeighbour),
+      ...(can?.switchDecks && !neighbours ? deck.others.list() : []).map(({ id, name, cwd }) => ({
         group: 'Deck',
         icon: 'arrow-right',
         label: `Switch to ${name}`,
@@ -51,6 +53,11 @@ export function paletteModel ({ deck, can }) {
       ...manualPages().map(({ name, title, about }) => ({ group: 'Manual', icon: 'info', label: title, hint: about, href: `/docs/${name}` }))
     ]
   }
+}
+
+/** @param {{ name: string, text: string, homeHref?: string }} app @returns {Item} */
+function toNeighbour ({ name, text, homeHref = `/apps/${name}/` }) {
+  return { group: 'App', icon: 'package', label: name, hint: text, homeHref }
 }
 
 /** @param {import('../deck.js').Status} snapshot @returns {Item[]} */

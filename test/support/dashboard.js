@@ -1,4 +1,4 @@
-import { startAdmin } from './admin.js'
+import { startAdmin, startHostAdmin } from './admin.js'
 
 /**
  * The language of the browser tests: a dashboard over a deck without processes, by the real clock, and somebody who looks at it.
@@ -13,29 +13,11 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * @param {Parameters<typeof startAdmin>[1]} [options]
  */
 export async function startDashboard (t, browser, options = {}) {
-  /** @type {Set<import('playwright-core').BrowserContext>} */
-  const contexts = new Set()
-  // Before the admin port closes, which would wait for their connections.
-  t.after(() => Promise.all(Array.from(contexts, (context) => context.close())))
+  const people = openPeople(t, browser)
   const dashboard = await startAdmin(t, { now: Date.now, timers: /** @type {any} */ (REAL_TIMERS), ...options })
   return {
     ...dashboard,
-
-    /** Nobody has signed in there yet. @param {import('./browser.js').PageOptions} [options] */
-    openPage,
-
-    /**
-     * Signs in by a link, goes to the page and waits until it is live: what is shown later came by itself.
-     * @param {string} [path] @param {import('./browser.js').PageOptions} [options]
-     */
-    async visit (path = '/', options) {
-      const page = await openPage(options)
-      // The overview that it leads to need not be drawn.
-      await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
-      await page.goto(dashboard.url + path)
-      await page.locator('html[data-live=on]').waitFor()
-      return page
-    },
+    ...people(dashboard),
 
     /** @param {number} slot @param {any} changes to the worker of that slot; no event tells of it */
     setWorker (slot, changes) {
@@ -51,6 +33,44 @@ export async function startDashboard (t, browser, options = {}) {
       dashboard.deck.events.publish({ type: `rollout.${state}`, rollout: rollout.id, actor: rollout.actor, message: reason, detail })
     }
   }
+}
+
+/**
+ * The same of a host.
+ * @param {import('./deck.js').TestOwner} t
+ * @param {Parameters<typeof startDashboard>[1]} browser
+ * @param {Parameters<typeof startHostAdmin>[1]} [options]
+ */
+export async function startHostDashboard (t, browser, options = {}) {
+  const people = openPeople(t, browser)
+  const host = await startHostAdmin(t, { now: Date.now, timers: /** @type {any} */ (REAL_TIMERS), ...options })
+  return { ...host, ...people(host) }
+}
+
+/** @param {import('./deck.js').TestOwner} t @param {Parameters<typeof startDashboard>[1]} browser */
+function openPeople (t, browser) {
+  /** @type {Set<import('playwright-core').BrowserContext>} */
+  const contexts = new Set()
+  // Before the admin port closes, which would wait for their connections.
+  t.after(() => Promise.all(Array.from(contexts, (context) => context.close())))
+
+  return (/** @type {{ url: string, admin: { signInLink: () => string } }} */ { url, admin }) => ({
+    /** Nobody has signed in there yet. @param {import('./browser.js').PageOptions} [options] */
+    openPage,
+
+    /**
+     * Signs in by a link, goes to the page and waits until it is live: what is shown later came by itself.
+     * @param {string} [path] @param {import('./browser.js').PageOptions} [options]
+     */
+    async visit (path = '/', options) {
+      const page = await openPage(options)
+      // The overview that it leads to need not be drawn.
+      await page.context().request.get(admin.signInLink(), { maxRedirects: 0 })
+      await page.goto(url + path)
+      await page.locator('html[data-live=on]').waitFor()
+      return page
+    }
+  })
 
   async function openPage (/** @type {import('./browser.js').PageOptions} */ options = {}) {
     const page = await browser.page(options)

@@ -1,0 +1,63 @@
+import { Router } from 'express'
+import { z } from 'zod'
+import { findApp, notRunning } from '../api/apps.js'
+import { requireRole } from '../api/endpoint.js'
+import { DeckError } from '../errors.js'
+import { parseField, readFields, requireSession } from './actions.js'
+
+/**
+ * What the list of apps does with those that are selected.
+ * @typedef {Pick<import('../api/apps.js').Apps, 'list' | 'view' | 'opened' | 'start' | 'stop'>} Apps
+ */
+
+const MAX_APPS = 500
+
+/** @type {Readonly<Record<string, (apps: Apps, name: string, actor: string) => unknown>>} */
+const ACTIONS = Object.freeze({
+  restart: (apps, name, actor) => deckOf(apps, name).dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
+  deploy: (apps, name, actor) => deckOf(apps, name).deploy({ actor, client: 'dashboard' }),
+  start: (apps, name, actor) => apps.start(name, { actor }),
+  stop: (apps, name, actor) => apps.stop(name, { actor })
+})
+const ACTION = z.enum(/** @type {[string, ...string[]]} */ (Object.keys(ACTIONS)))
+
+/** @param {{ apps: Apps }} parts */
+export function appActionsRouter ({ apps }) {
+  const router = Router()
+  router.post('/actions/apps', requireSession, readFields, async (req, res) => {
+    const { auth, body } = req
+    requireRole(auth, 'operator')
+    const names = [body?.app ?? []].flat()
+    if (names.length === 0 || names.length > MAX_APPS) throw new DeckError('invalid-body', `app: expected the names of 1 to ${MAX_APPS} apps, received ${names.length}`)
+    const action = parseField(ACTION, body.action, `action: expected ${Object.keys(ACTIONS).join(', ')}`)
+    // None is touched where one of them is not the sender's.
+    const known = names.map((name) => findApp(apps, name, auth).name)
+    await actOnAll(apps, known, { action, actor: auth.actor })
+    if (req.get('HX-Request')) res.status(204).end()
+    else res.redirect(303, `/apps/${known[0]}/`)
+  })
+  return router
+}
+
+/**
+ * Each on its own: what fails for one is done for the others all the same, and told.
+ * @param {Apps} apps @param {string[]} names @param {{ action: string, actor: string }} order
+ */
+async function actOnAll (apps, names, { action, actor }) {
+  const outcomes = await Promise.allSettled(names.map(async (name) => ACTIONS[action](apps, name, actor)))
+  const failed = outcomes.flatMap((outcome, index) => outcome.status === 'rejected' ? [{ name: names[index], error: outcome.reason }] : [])
+  if (failed.length === 0) return
+  const [{ error }] = failed
+  if (names.length === 1 || !(error instanceof DeckError)) throw error
+  const done = names.length - failed.length
+  const reasons = failed.slice(0, 3).map(({ name, error: { message } }) => `${name}: ${message}`)
+  const more = failed.length > 3 ? `; ${failed.length - 3} more` : ''
+  throw new DeckError(error.code, `${reasons.join('; ')}${more}${done > 0 ? `. Done for the other ${done}` : ''}`)
+}
+
+/** @param {Apps} apps @param {string} name @throws {DeckError} app-not-running */
+function deckOf (apps, name) {
+  const opened = apps.opened(name)
+  if (!opened) throw notRunning(apps.view(name))
+  return opened.deck
+}
