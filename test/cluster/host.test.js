@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { get } from '../support/asking.js'
+import { tempFolder } from '../support/folder.js'
+import { startHost } from '../support/host.js'
+import { openFreshConnections } from '../support/load.js'
+import { freePort } from '../support/ports.js'
+
+const NAMES = ['shop', 'mail', 'jobs']
+
+/** @param {string} name @param {number} port @returns {Promise<object>} an order for an app that answers there */
+async function orderOf (name, port) {
+  const cwd = tempFolder()
+  writeFileSync(path.join(cwd, 'app.js'), `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`)
+  return { name, cwd, flags: { entry: 'app.js', workers: '2' }, env: { PATH: process.env.PATH } }
+}
+
+/** @param {import('../support/deck.js').TestOwner} t */
+async function startApps (t) {
+  const host = await startHost(t)
+  const ports = []
+  for (const name of NAMES) {
+    const port = await freePort()
+    ports.push(port)
+    await host.add(await orderOf(name, port))
+  }
+  await host.untilAllRun()
+  return { host, urls: ports.map((port) => `http://127.0.0.1:${port}/`) }
+}
+
+describe('a host', { concurrency: 2 }, () => {
+  test('its master is killed and upgraded under load: no request of any app fails, and each app has its own workers again', async (t) => {
+    const { host, urls } = await startApps(t)
+    const loads = urls.map((url) => openFreshConnections(t, url, { perSecond: 20 }))
+    const before = await pidsOf(host)
+    process.kill(host.about.pid, 'SIGKILL')
+    const next = await host.untilNext(host.about.pid)
+    await host.untilAllRun()
+    assert.notDeepEqual(await pidsOf(host), before)
+    await assert.rejects(host.request('/apps/none/upgrade', { method: 'POST', body: {} }), { code: 'not-found' })
+    await host.request('/apps/mail/upgrade', { method: 'POST', body: {} })
+    await host.untilNext(next.pid)
+    await host.untilAllRun()
+    for (const name of NAMES) {
+      const { items } = await host.request(`/apps/${name}/events?type=master.upgraded`)
+      assert.equal(items.length, 1, name)
+    }
+    for (const [index, load] of loads.entries()) {
+      const { total, failures } = await load.stop()
+      assert.deepEqual(failures, [], `${NAMES[index]}: ${total} requests`)
+    }
+    for (const [index, url] of urls.entries()) assert.equal(await get(url), NAMES[index])
+    assert.deepEqual(await host.stop(), { code: 0, signal: null })
+  })
+
+  test('keeper and master are gone: the same command brings the same list back, and what was stopped stays so', async (t) => {
+    const { host, urls: [url] } = await startApps(t)
+    await host.request('/apps/mail/stop', { method: 'POST' })
+    await host.untilApp('mail', ({ state }) => state === 'stopped')
+    for (const pid of [Number(host.child.pid), host.about.pid]) process.kill(pid, 'SIGKILL')
+    await host.exited
+    const next = await startHost(t, { folder: host.folder })
+    const apps = await next.untilAllRun()
+    assert.deepEqual(apps.map((/** @type {any} */ { name, state }) => `${name} ${state}`), ['jobs running', 'mail stopped', 'shop running'])
+    assert.equal(await get(url), 'shop')
+    await assert.rejects(next.request('/apps/mail/status'), { code: 'app-not-running' })
+    await next.request('/apps/mail/start', { method: 'POST' })
+    await next.untilApp('mail', ({ state }) => state === 'running')
+  })
+})
+
+/** @param {Awaited<ReturnType<typeof startHost>>} host @returns {Promise<Record<string, number[]>>} of the workers, by app */
+async function pidsOf (host) {
+  const found = await Promise.all(NAMES.map(async (name) => [name, (await host.request(`/apps/${name}/workers`)).items.map((/** @type {any} */ { pid }) => pid)]))
+  return Object.fromEntries(found)
+}
