@@ -29,6 +29,8 @@ export function createApps ({ list, lent, forget, events, log }) {
   const apps = new Map()
   /** @type {Set<() => void>} */
   const watchers = new Set()
+  /** Those that are being removed. @type {Set<HostedApp>} */
+  const leaving = new Set()
   /** The list is the next master's. */
   let isHandedOver = false
   for (const entry of list.read()) put(entry)
@@ -84,7 +86,9 @@ export function createApps ({ list, lent, forget, events, log }) {
       if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
       const app = known ?? put({ name, order, dataDir, isStopped: false })
       if (!known) tell('app.added', app, { actor })
+      checkStays(app)
       app.changeOrder(order)
+      tellChange()
       startInOrder(app, actor)
       return viewOf(app)
     },
@@ -92,6 +96,7 @@ export function createApps ({ list, lent, forget, events, log }) {
     /** @param {string} name @param {{ actor: string }} by @returns {Promise<AppView>} @throws {DeckError} not-found */
     async start (name, { actor }) {
       const app = find(name)
+      checkStays(app)
       startInOrder(app, actor)
       return viewOf(app)
     },
@@ -110,13 +115,15 @@ export function createApps ({ list, lent, forget, events, log }) {
      */
     async remove (name, { actor, purge = false }) {
       const app = find(name)
-      const view = viewOf(app)
+      checkStays(app)
+      leaving.add(app)
       app.stop(actor)
       app.closed.then(() => {
+        leaving.delete(app)
         apps.delete(name)
         forget(name)
         tell('app.removed', app, { actor })
-        if (purge && view.dataDir !== null) removeFolder(view.dataDir)
+        if (purge) removeFolder(app.dataDir)
         tellChange()
       })
       return viewOf(app)
@@ -159,8 +166,17 @@ export function createApps ({ list, lent, forget, events, log }) {
     throw new DeckError('not-found', `This host has no app ${JSON.stringify(name)}${didYouMean(name, apps.keys())}; ${known}`)
   }
 
-  /** Once those that it depends on are ready. @param {HostedApp} app @param {string} actor */
+  /** @param {HostedApp} app @throws {DeckError} stopping */
+  function checkStays (app) {
+    if (leaving.has(app)) throw new DeckError('stopping', `${app.name} is being removed`)
+  }
+
+  /** Once it has stopped, and those that it depends on are ready. @param {HostedApp} app @param {string} actor */
   function startInOrder (app, actor) {
+    if (app.state === 'stopping') {
+      app.closed.then(() => { if (!leaving.has(app)) startInOrder(app, actor) })
+      return
+    }
     if (app.state !== 'stopped' && app.state !== 'failed') return
     const { dependsOn } = app.order
     tell('app.started', app, { actor })

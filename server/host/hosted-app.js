@@ -8,7 +8,7 @@ import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
 import { openDataDir } from '../system/data-dir.js'
 import { createDeferred } from '../system/deferred.js'
-import { createLog } from '../system/log.js'
+import { closeLog, createLog } from '../system/log.js'
 import { createAnnouncement } from './announcement.js'
 
 /** @typedef {ReturnType<typeof createHostedApp>} HostedApp */
@@ -174,7 +174,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
         keeper,
         upgrade: lent.upgrade.of(name),
         closers,
-        log: createLog(dataDir.logFile),
+        log: closers.add(createLog(dataDir.logFile), closeLog),
         terminal: lent.terminalOf(name),
         fleet: () => null
       }

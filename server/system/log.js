@@ -12,6 +12,13 @@ export function createLog (file) {
   return pino({ base: { pid: process.pid } }, openLog(file))
 }
 
+/** What comes later is dropped. @param {import('pino').Logger} log of `createLog` */
+export function closeLog (log) {
+  /** @type {{ destroy?: () => void }} */
+  const file = Reflect.get(log, pino.symbols.streamSym)
+  file.destroy?.()
+}
+
 /** @param {string} file */
 function openLog (file) {
   try {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { hostAppsHere, orderOf } from '../support/apps-here.js'
@@ -102,6 +102,38 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps, [])
   })
 
+  test('one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    await host.add(orderOf('shop', { cwd }), BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    const before = await cycle(3)
+    assert.deepEqual(await cycle(5), before)
+    await host.stop('shop', BY)
+    await host.start('shop', BY)
+    assert.equal(host.view('shop').state, 'stopping')
+    await host.until('shop', ({ state }) => state === 'running')
+    await host.remove('shop', BY)
+    await assert.rejects(host.start('shop', BY), { code: 'stopping', message: 'shop is being removed' })
+    await assert.rejects(host.add(orderOf('shop', { cwd }), BY), { code: 'stopping' })
+
+    /** @param {number} times @returns {Promise<object>} what is open then */
+    async function cycle (times) {
+      for (let n = 0; n < times; n++) {
+        await host.stop('shop', BY)
+        await host.until('shop', ({ state }) => state === 'stopped')
+        await host.start('shop', BY)
+        await host.until('shop', ({ state }) => state === 'running')
+      }
+      await host.stop('shop', BY)
+      await host.until('shop', ({ state }) => state === 'stopped')
+      const open = readdirSync('/proc/self/fd').map((fd) => readLinkOrNull(`/proc/self/fd/${fd}`)).filter((file) => file?.startsWith(cwd))
+      await host.start('shop', BY)
+      await host.until('shop', ({ state }) => state === 'running')
+      return { open, listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0) }
+    }
+  })
+
   test('a list that cannot be read is kept beside the new one; one app of it that cannot be read is left as it is', async (t) => {
     const folder = tempFolder()
     const file = path.join(folder, 'apps.json')
@@ -116,3 +148,13 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(readFileSync(file, 'utf8')).apps.map((/** @type {{ name: string }} */ { name }) => name), ['shop', 'of a newer version'])
   })
 })
+
+/** @param {string} link @returns {string | null} */
+function readLinkOrNull (link) {
+  try {
+    return readlinkSync(link)
+  } catch {
+    // ENOENT: it has been closed meanwhile.
+    return null
+  }
+}
