@@ -1,7 +1,11 @@
 import { DeckError, errorCode, errorText, toError } from '../errors.js'
+import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {ReturnType<typeof createJointUpgrade>} JointUpgrade */
 /** @typedef {Extract<import('../lifecycle/state.js').OperatorInput, { type: 'upgrade' }>} Order */
+
+/** The workers of an app may have to wait this long for each of the others. */
+const TURN_MS = 3000
 
 /**
  * An app, as an upgrade of its host sees it.
@@ -49,8 +53,8 @@ export function createJointUpgrade (keeper) {
       order = checked ?? order
       return checked !== null && (name === asker || app.look().isServing)
     })
-    const readyTimeoutMs = Math.max(0, ...taking.map(([, app]) => app.look().readyTimeoutMs))
-    for (const [, app] of taking) app.begin({ ...order, readyTimeoutMs })
+    const readyWithinMs = Math.max(0, ...taking.map(([, app]) => app.look().readyTimeoutMs)) + taking.length * TURN_MS
+    for (const [, app] of taking) app.begin({ ...order, readyWithinMs })
     keeper.send({ type: 'upgrade', execPath: order.execPath, apps: taking.map(([name]) => name) })
   }
 }
@@ -72,24 +76,30 @@ function checkFor (name, app, { wanted, mayStandAside }) {
  * @template App
  * @param {readonly string[]} names
  * @param {(name: string) => Promise<App>} open  its role is `next`
- * @param {{ links: Pick<import('../keeper/app-links.js').AppLinks, 'awaitServing' | 'hasTakenOver'>, keeper: Pick<import('../keeper/link.js').KeeperLink, 'failUpgrade' | 'failure'> }} lines
+ * @param {{ links: Pick<import('../keeper/app-links.js').AppLinks, 'awaitServing'>, keeper: Pick<import('../keeper/link.js').KeeperLink, 'on' | 'onLost' | 'failUpgrade'> }} lines
  * @returns {Promise<{ opened: Map<string, App>, failed: Map<string, Error> }>}
  * @throws {DeckError} upgrade-failed, once no worker is left here
  */
 export async function openTogether (names, open, { links, keeper }) {
   /** @type {{ opened: Map<string, App>, failed: Map<string, Error> }} */
   const apps = { opened: new Map(), failed: new Map() }
+  /** @type {ReturnType<typeof createDeferred<string | null>>} null: it is the only one; else why it comes to nothing */
+  const decided = createDeferred()
+  keeper.on('take-over', () => decided.reach(null))
+  keeper.on('upgrade-failed', ({ reason }) => decided.reach(reason))
+  keeper.onLost(() => decided.reach('the keeper is gone'))
   const opening = names.map(async (name) => {
     try {
       apps.opened.set(name, await open(name))
     } catch (error) {
       apps.failed.set(name, toError(error))
       // What one has told already, the others only repeat.
-      if (!links.hasTakenOver && errorCode(error) !== 'upgrade-failed') keeper.failUpgrade(`${name}: ${errorText(error)}`)
+      if (errorCode(error) !== 'upgrade-failed') keeper.failUpgrade(`${name}: ${errorText(error)}`)
     }
   })
   links.awaitServing(names)
+  const reason = await decided.reached
   await Promise.all(opening)
-  if (keeper.failure !== null) throw new DeckError('upgrade-failed', keeper.failure)
+  if (reason !== null) throw new DeckError('upgrade-failed', reason)
   return apps
 }

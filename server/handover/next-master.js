@@ -52,7 +52,7 @@ export function createNextMaster ({ keeper, supervisor }) {
      * @throws {DeckError} upgrade-failed; then its workers are gone, and the other master has been told why
      */
     async whenAlone () {
-      supervisor().startBlocked.then(({ message }) => { if (!hasTakenOver) keeper.failUpgrade(message) })
+      supervisor().startBlocked.then(({ message }) => keeper.failUpgrade(message))
       const { predecessor, reason } = await decided.reached
       keeper.offLost(onLost)
       if (reason === undefined) return predecessor

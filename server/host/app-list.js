@@ -24,6 +24,7 @@ export function createAppList (folder, log) {
   return {
     /** @returns {Entry[]} those that can be read */
     read () {
+      unreadable.length = 0
       const list = LIST.safeParse(readJson(file))
       if (!list.success) {
         setAside()

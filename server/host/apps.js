@@ -23,8 +23,9 @@ const LOOK_EVERY_MS = 500
  * @param {(name: string) => void} parts.forget  drops what the keeper has of an app
  * @param {import('../events/stream.js').EventStream} parts.events  of the host
  * @param {import('../system/log.js').Log} parts.log
+ * @param {boolean} [parts.isBeside]  another master has the list, until `takeOver`
  */
-export function createApps ({ list, lent, forget, events, log }) {
+export function createApps ({ list, lent, forget, events, log, isBeside = false }) {
   /** @type {Map<string, HostedApp>} */
   const apps = new Map()
   /** @type {Set<() => void>} */
@@ -58,16 +59,28 @@ export function createApps ({ list, lent, forget, events, log }) {
 
     /**
      * In an upgrade: opens those that take part, and waits until the other master has gone.
-     * @param {Omit<Parameters<typeof openTogether>[2], 'names'> & { takesPart: (name: string) => boolean }} lines
+     * @param {Parameters<typeof openTogether>[2]} lines @param {readonly string[] | null} upgrading  their names; null: all that are to run
      * @returns {Promise<() => void>} to be called once the host is there, too
      * @throws {DeckError} upgrade-failed
      */
-    async openNext ({ takesPart, ...lines }) {
-      const names = [...apps.values()].filter(({ name, isKept }) => isKept && takesPart(name)).map(({ name }) => name)
-      const { opened, failed } = await openTogether(names, (name) => find(name).openNext(), lines)
+    async openNext (lines, upgrading) {
+      const names = upgrading ?? [...apps.values()].filter(({ isKept }) => isKept).map(({ name }) => name)
+      const { opened, failed } = await openTogether(names, async (name) => await find(name).openNext(), lines)
       return () => {
         for (const { begin } of opened.values()) begin()
         for (const [name, error] of failed) find(name).fail(error)
+      }
+    },
+
+    /** From here on the list is this master's. The other one may have changed it since, but for the apps that take part in the upgrade. */
+    takeOver () {
+      isBeside = false
+      const entries = list.read()
+      const isIdle = (/** @type {string} */ name) => ['stopped', undefined].includes(apps.get(name)?.state)
+      for (const name of [...apps.keys()]) if (isIdle(name) && !entries.some((entry) => entry.name === name)) apps.delete(name)
+      for (const entry of entries) {
+        if (isIdle(entry.name)) put(entry)
+        else apps.get(entry.name)?.changeOrder(entry.order)
       }
     },
 
@@ -147,6 +160,8 @@ export function createApps ({ list, lent, forget, events, log }) {
     /** The next master of an upgrade has them. */
     async handOver () {
       isHandedOver = true
+      // What is about to end does so before the others are without a master.
+      await Promise.all([...apps.values()].filter(({ state }) => state === 'stopping').map(({ closed }) => closed))
       await Promise.all([...apps.values()].map((app) => app.handOver()))
     }
   }
@@ -220,7 +235,7 @@ export function createApps ({ list, lent, forget, events, log }) {
 
   /** A full disk keeps no app from running; the next change tries again. */
   function remember () {
-    if (isHandedOver) return
+    if (isBeside || isHandedOver) return
     try {
       list.write([...apps.values()].map(({ name, order, dataDir, isKept }) => ({ name, order, dataDir, isStopped: !isKept })))
     } catch (error) {

@@ -1,3 +1,4 @@
+import { checkDatabase } from '../../db/open.js'
 import { openHistory } from '../../db/history.js'
 import { loadSite } from '../admin/listener.js'
 import { cpuCount } from '../config/cpu-count.js'
@@ -29,8 +30,8 @@ import { createTurns } from './turns.js'
  * Starts a host: a master with the apps of its list.
  * @param {HostConfig} config
  * @param {import('./host.js').Surroundings} [surroundings]
- * @throws {import('../errors.js').DeckError} invalid-config, data-dir-unusable, master-running, port-in-use, listen-failed, not-possible; then nothing was
- *   started, or it has gone again
+ * @throws {import('../errors.js').DeckError} invalid-config, data-dir-unusable, master-running, port-in-use, listen-failed, not-possible, upgrade-failed;
+ *   then nothing was started, or it has gone again
  */
 export async function startHost (config, surroundings = {}) {
   const closers = createClosers()
@@ -39,7 +40,10 @@ export async function startHost (config, surroundings = {}) {
     const { dataDir, keeper, log, terminal, software } = host
     const isNext = keeper.role === 'next'
     // What would fail later is to fail now, while there is another master.
-    if (isNext) await loadSite()
+    if (isNext) {
+      checkDatabase(dataDir.historyFile)
+      await loadSite()
+    }
     failWhenToldToStop(keeper)
     const record = openRecord(config, host)
     const { events } = record
@@ -48,18 +52,20 @@ export async function startHost (config, surroundings = {}) {
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
     const turns = createTurns({ atOnce: cpuCount() })
     const lent = { ...host, others, links, upgrade, turns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
-    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log })
-    const beginOpened = isNext ? await apps.openNext({ links, keeper, takesPart: links.takesPart }) : () => {}
+    const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log, isBeside: isNext })
+    const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
     dataDir.lock()
     closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
     record.begin()
+    if (isNext) apps.takeOver()
     const startedAt = new Date().toISOString()
-    const shutdown = createShutdown({ keeper, end: endOf(apps, closers) })
+    const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
     const deck = createHostDeck({ apps, host, startedAt, stop: stopHost })
     const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: () => announceHost(host, port, startedAt), site: { apps: deck, history: record.history, events } }, host)
     announceHost(host, port, startedAt)
     links.dropUnknown(apps.all().map(({ name }) => name))
     keeper.on('hand-over', shutdown.handOver)
+    keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
     startBeat(keeper)
     keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
     terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
@@ -77,8 +83,13 @@ export async function startHost (config, surroundings = {}) {
       service.tellStopping()
       terminal.line('stopping: the workers of all apps finish their requests; send the signal again to stop at once')
       await apps.leave(actor)
-      events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), actor, code: 0 })
+      tellStopped({ actor })
       await shutdown.stop(0)
+    }
+
+    /** @param {{ actor?: string, cause?: string }} how */
+    function tellStopped (how) {
+      events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), code: 0, ...how })
     }
   } catch (error) {
     // What has made the start fail says more than what follows from it.
@@ -134,8 +145,8 @@ function createHostDeck ({ apps, host: { dataDir, keeper, software }, startedAt,
   }
 }
 
-/** @param {import('./apps.js').Apps} apps @param {import('../system/closers.js').Closers} closers */
-function endOf (apps, closers) {
+/** @param {{ apps: import('./apps.js').Apps, closers: import('../system/closers.js').Closers, tellStopped: (how: { cause: string }) => void }} parts */
+function endOf ({ apps, closers, tellStopped }) {
   return {
     /** @param {number} exitCode */
     async stop (exitCode) {
@@ -145,6 +156,7 @@ function endOf (apps, closers) {
 
     async handOver () {
       await apps.handOver()
+      tellStopped({ cause: 'upgrade' })
       await closers.close({ handsOver: true })
     }
   }

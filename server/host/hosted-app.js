@@ -51,6 +51,11 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   /** By whom it is to stop, where it has just begun to open. @type {string | null} */
   let stopper = null
   let isLeaving = false
+  /** Nothing begins any more. */
+  let isHandedOver = false
+  /** Resolves once it is open, or cannot be. @type {Promise<unknown>} */
+  let opening = Promise.resolve()
+  let isClosing = false
 
   return {
     name,
@@ -78,10 +83,11 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
         change('waiting')
         const missing = await untilReady
         // It may have been stopped meanwhile.
-        if (!isIn('waiting')) return
+        if (!isIn('waiting') || isHandedOver) return
         if (missing !== null) return change('failed', missing)
       }
-      await open()
+      opening = open()
+      await opening
     },
 
     /** Lets its workers finish. @param {string} actor */
@@ -119,6 +125,9 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
 
     /** The next master of an upgrade has it. */
     async handOver () {
+      isHandedOver = true
+      await opening
+      if (state === 'stopping' || isClosing) await closed.reached
       const current = opened
       opened = null
       await current?.end.handOver()
@@ -213,6 +222,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     const current = opened
     if (!current) return
     opened = null
+    isClosing = true
     await current.end.stop(exitCode).catch((error) => { why ??= errorText(error) })
     if (next === 'stopped' && !isLeaving) isKept = false
     close(next, why)
@@ -221,6 +231,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   /** @param {'stopped' | 'failed'} next @param {string | null} why */
   function close (next, why) {
     opened = null
+    isClosing = false
     stopper = null
     change(next, why)
     closed.reach()

@@ -27,9 +27,10 @@ function namedKey (name, key) {
 /**
  * Divides the one line to the keeper among the apps of a host: each has its own sockets, its own checkpoint and its own
  * events there, and sees those of no other.
- * @param {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'upgrading'>} keeper
+ * @param {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure'>} keeper
+ * @param {{ onFault?: (error: unknown, name: string) => void }} [hooks]  what an app throws at what it is told
  */
-export function createAppLinks (keeper) {
+export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
   /** Those that are open, by the name of the app. @type {Map<string, ReturnType<typeof openLink>>} */
   const open = new Map()
   const kept = takeNamed(keeper.held)
@@ -64,15 +65,6 @@ export function createAppLinks (keeper) {
       return opened.link
     },
 
-    /** Whether this is the only master: there was no other, or it has gone. */
-    get hasTakenOver () { return role === 'current' },
-
-    /**
-     * Whether an app changes masters in this upgrade. The others are opened once this is the only master, as after a death.
-     * @param {string} name
-     */
-    takesPart: (name) => keeper.upgrading?.includes(name) ?? true,
-
     /** In an upgrade: the other master hands over as soon as these serve. @param {readonly string[]} names */
     awaitServing (names) {
       awaited = names
@@ -99,7 +91,7 @@ export function createAppLinks (keeper) {
       try {
         tell(opened)
       } catch (error) {
-        queueMicrotask(() => { throw error })
+        onFault(error, its)
       }
     }
   }
@@ -232,6 +224,11 @@ export function createAppLinks (keeper) {
     keeper.memoryOf(name).write(null)
     keeper.spareOf(name).clear()
   }
+}
+
+/** It is nobody's to catch. @param {unknown} error */
+function rejectLater (error) {
+  Promise.reject(error)
 }
 
 /** @typedef {Map<string, { handle: import('./link.js').SocketHandle | null, data?: KeptData }>} Sockets  by key; `handle`: null: the app has it, and closes it */

@@ -154,6 +154,8 @@ export async function connectKeeper (env = process.env) {
     contents.clear()
     for (const one of [{ app: undefined, content }, ...apps]) noteContent(one.content, one.app)
   })
+  let hasTakenOver = false
+  listen('take-over', () => { hasTakenOver = true })
   /** @type {string | null} */
   let failure = null
   const signals = new EventEmitter()
@@ -207,8 +209,13 @@ export async function connectKeeper (env = process.env) {
     /** Why this master comes to nothing, in an upgrade. @type {string | null} */
     get failure () { return failure },
 
-    /** In an upgrade this master comes to nothing: the other one hears why, and so does every part of this one. @param {string} reason */
+    /**
+     * In an upgrade this master comes to nothing: the other one hears why, and so does every part of this one. Once it is the only one,
+     * nothing of that is true any more.
+     * @param {string} reason
+     */
     failUpgrade (reason) {
+      if (role !== 'next' || hasTakenOver) return
       failure ??= reason
       tellFailure(reason)
       passToHandlers('upgrade-failed', { type: 'upgrade-failed', reason })

@@ -108,7 +108,7 @@ import { blankRecord } from './restart-policy.js'
 /**
  * A change of masters that is under way. `execPath`: of the next one's node, null: the same; `firstWorker`: the first
  * id that is the next one's to give; `limitMs`: how long it may take; `reason`: why it will fail.
- * @typedef {{ startedAt: string, actor: string, note: string | null, execPath: string | null, readyTimeoutMs: number, firstWorker: number, limitMs: number, reason: string | null }} Upgrade
+ * @typedef {{ startedAt: string, actor: string, note: string | null, execPath: string | null, readyWithinMs: number, firstWorker: number, limitMs: number, reason: string | null }} Upgrade
  */
 
 /** @typedef {'pending' | 'stopping' | 'starting' | 'soaking' | 'ready' | 'draining' | 'done' | 'failed' | 'reverting' | 'reverted'} StepState */
@@ -216,7 +216,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'kill-worker', worker: number, actor: string }
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
  *   | { type: 'kill-all', reason: string }
- *   | { type: 'upgrade', execPath: string | null, note?: string | null, readyTimeoutMs?: number, actor: string }
+ *   | { type: 'upgrade', execPath: string | null, note?: string | null, readyWithinMs?: number, actor: string }
  *   | { type: 'next-forks' }
  *   | { type: 'next-failing', reason: string }
  *   | { type: 'next-gone', reason: string, lastWorker: number, orphans: Orphan[] }

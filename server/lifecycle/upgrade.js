@@ -17,9 +17,9 @@ const RESERVED_IDS = 1000
  */
 export const UPGRADE_HANDLERS = {
   // In a host the next master has to wait for other apps as well, which may need longer to get ready.
-  upgrade ({ state, emit, command, isoTime }, { execPath, note = null, readyTimeoutMs = state.options.ready.timeoutMs, actor }) {
-    const limitMs = readyTimeoutMs + MASTER_BOOT_MS
-    state.upgrade = { startedAt: isoTime(), actor, note, execPath, readyTimeoutMs, firstWorker: state.nextWorker, limitMs, reason: null }
+  upgrade ({ state, emit, command, isoTime }, { execPath, note = null, readyWithinMs = state.options.ready.timeoutMs, actor }) {
+    const limitMs = readyWithinMs + MASTER_BOOT_MS
+    state.upgrade = { startedAt: isoTime(), actor, note, execPath, readyWithinMs, firstWorker: state.nextWorker, limitMs, reason: null }
     state.nextWorker += RESERVED_IDS
     emit('master.upgrading', { actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
     command({ type: 'start-next', execPath })
@@ -29,7 +29,7 @@ export const UPGRADE_HANDLERS = {
   'next-forks' ({ state, command }) {
     if (!state.upgrade) return
     // From here on it gives its workers more time by itself where they wait for a CPU.
-    state.upgrade.limitMs = state.upgrade.readyTimeoutMs * MAX_TIMES + MASTER_BOOT_MS
+    state.upgrade.limitMs = state.upgrade.readyWithinMs * MAX_TIMES + MASTER_BOOT_MS
     command({ type: 'set-deadline', deadline: 'upgrade', id: 0, ms: state.upgrade.limitMs })
   },
 

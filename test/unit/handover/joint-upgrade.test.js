@@ -9,7 +9,7 @@ test('whoever asks, all apps begin, each waits as long as the slowest may take, 
   const { upgrade, keeper, begun, join } = setUp()
   join('shop', { readyTimeoutMs: 1000 })
   join('blog', { readyTimeoutMs: 60_000 }).begin(ORDER)
-  const order = { ...ORDER, execPath: '/real/node', readyTimeoutMs: 60_000 }
+  const order = { ...ORDER, execPath: '/real/node', readyWithinMs: 66_000 }
   assert.deepEqual(begun.splice(0), [['shop', order], ['blog', order]])
   upgrade.begin(ORDER)
   assert.deepEqual(begun.map(([name]) => name), ['shop', 'blog'])
@@ -58,7 +58,7 @@ test('without a keeper there is none', () => {
   assert.deepEqual([begun, keeper.sent], [[], []])
 })
 
-test('apps that are opened together are waited for, and come as they were opened', async () => {
+test('apps that are opened together are waited for until this is the only master; what fails then is its own matter', async () => {
   const lines = openLines()
   const opening = openTogether(['shop', 'blog'], async (name) => {
     await lines.alone
@@ -66,13 +66,12 @@ test('apps that are opened together are waited for, and come as they were opened
     return name.toUpperCase()
   }, lines)
   assert.deepEqual(lines.awaited, [['shop', 'blog']])
-  lines.takeOver()
+  lines.say('take-over')
   const { opened, failed } = await opening
   assert.deepEqual([[...opened], [...failed].map(([name, { message }]) => [name, message])], [[['shop', 'SHOP']], [['blog', 'its folder is full']]])
-  assert.equal(lines.keeper.failure, null, 'by then it is its own matter')
 })
 
-test('one that cannot be opened fails all as long as the other master is there, and the others have gone by then', async () => {
+test('one that cannot be opened fails all, and the others have gone by then', async () => {
   const lines = openLines()
   let isGone = false
   const opening = openTogether(['shop', 'blog'], async (name) => {
@@ -80,11 +79,18 @@ test('one that cannot be opened fails all as long as the other master is there, 
     await lines.failing
     await new Promise(setImmediate)
     isGone = true
-    throw new DeckError('upgrade-failed', String(lines.keeper.failure))
+    throw new DeckError('upgrade-failed', 'blog: its folder is full')
   }, lines)
   await assert.rejects(opening, { code: 'upgrade-failed', message: 'blog: its folder is full' })
   assert.ok(isGone)
   assert.deepEqual(lines.told, ['blog: its folder is full'])
+})
+
+test('a keeper that is gone ends it where no app is waited for, too', async () => {
+  const lines = openLines()
+  const opening = openTogether([], async () => {}, lines)
+  lines.lose()
+  await assert.rejects(opening, { code: 'upgrade-failed', message: 'the keeper is gone' })
 })
 
 function setUp () {
@@ -110,30 +116,35 @@ function setUp () {
 }
 
 function openLines () {
-  /** @type {(value?: unknown) => void} */
-  let takeOver = () => {}
-  /** @type {(value?: unknown) => void} */
-  let fail = () => {}
   const awaited = /** @type {(readonly string[])[]} */ ([])
   const told = /** @type {string[]} */ ([])
-  const links = { hasTakenOver: false, awaitServing (/** @type {readonly string[]} */ names) { awaited.push(names) } }
+  /** @type {Record<string, (message: any) => void>} */
+  const handlers = {}
+  let lose = () => {}
+  /** @type {(value?: unknown) => void} */
+  let fail = () => {}
+  /** @type {(value?: unknown) => void} */
+  let takeOver = () => {}
+  const [failing, alone] = [new Promise((resolve) => { fail = resolve }), new Promise((resolve) => { takeOver = resolve })]
   const keeper = {
-    failure: /** @type {string | null} */ (null),
+    on (/** @type {string} */ type, /** @type {(message: any) => void} */ handler) { handlers[type] = handler },
+    onLost (/** @type {() => void} */ handler) { lose = handler },
     failUpgrade (/** @type {string} */ reason) {
       told.push(reason)
-      keeper.failure ??= reason
+      handlers['upgrade-failed']({ reason })
       fail()
     }
   }
   return {
-    links,
+    links: { awaitServing (/** @type {readonly string[]} */ names) { awaited.push(names) } },
     keeper,
     awaited,
     told,
-    alone: new Promise((resolve) => { takeOver = resolve }),
-    failing: new Promise((resolve) => { fail = resolve }),
-    takeOver () {
-      links.hasTakenOver = true
+    failing,
+    alone,
+    lose: () => lose(),
+    say (/** @type {string} */ type) {
+      handlers[type]({})
       takeOver()
     }
   }

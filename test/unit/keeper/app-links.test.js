@@ -153,19 +153,17 @@ test('the next master serves once all do that take part, whichever is the last; 
   assert.deepEqual(keeper.told, [['send', { type: 'serving' }]], 'where none takes part, it is the host alone')
 })
 
-test('an app takes part in an upgrade if it was named, and is opened as in any other master once that is over', () => {
-  const { keeper, links } = setUp([], {}, {}, { role: 'next', upgrading: ['shop'], predecessor: null })
-  assert.deepEqual(BOTH.map(links.takesPart), [true, false])
+test('an app is opened beside another master until that has gone, and then as in any other', () => {
+  const { keeper, links } = setUp([], {}, {}, { role: 'next' })
   const shop = links.of('shop')
   /** @type {any[]} */
   const heard = []
-  shop.on('take-over', (message) => heard.push(message.predecessor, links.hasTakenOver, links.of('blog').role))
-  assert.deepEqual([shop.role, links.hasTakenOver], ['next', false])
+  shop.on('take-over', (message) => heard.push(message.predecessor, links.of('blog').role))
+  assert.equal(shop.role, 'next')
   const predecessor = { pid: 7, code: null, signal: 'SIGKILL' }
   keeper.say({ type: 'take-over', predecessor })
-  assert.deepEqual(heard, [predecessor, true, 'current'])
+  assert.deepEqual(heard, [predecessor, 'current'])
   assert.deepEqual([links.of('blog').role, links.of('blog').predecessor], ['current', predecessor])
-  assert.deepEqual(BOTH.map(setUp([], {}, {}, { role: 'next' }).links.takesPart), [true, true], 'a master of an older version names none')
 })
 
 test('an app that comes to nothing in the next master says so with its name', () => {
@@ -176,17 +174,16 @@ test('an app that comes to nothing in the next master says so with its name', ()
   assert.deepEqual([keeper.told, links.of('blog').failure], [[['failed', 'shop: worker 7 ended']], 'shop: worker 7 ended'])
 })
 
-test('an app that throws at what it hears keeps it from no other', async (t) => {
-  const { keeper, links } = setUp()
-  /** @type {unknown[]} */
+test('an app that throws at what it hears keeps it from no other', () => {
+  /** @type {[string, string][]} */
   const thrown = []
+  const { keeper, links } = setUp([], {}, {}, {}, { onFault: (error, name) => thrown.push([name, String(error)]) })
   /** @type {number[]} */
   const heard = []
-  t.mock.method(globalThis, 'queueMicrotask', (/** @type {() => void} */ work) => { try { work() } catch (error) { thrown.push(error) } })
   links.of('shop').on('reaped', () => { throw new Error('not today') })
   links.of('blog').on('reaped', ({ pid }) => heard.push(pid))
   keeper.say({ type: 'reaped', pid: 7 })
-  assert.deepEqual([heard, thrown.map(String)], [[7], ['Error: not today']])
+  assert.deepEqual([heard, thrown], [[7], [['shop', 'Error: not today']]])
 })
 
 test('an app that comes and goes a thousand times leaves no listener', () => {
@@ -239,8 +236,9 @@ test('a socket of the service manager stays with the app that had it under the m
 /**
  * @param {string[]} [keys]  what the keeper holds @param {Record<string, unknown>} [contents]  the checkpoints that it has, by app
  * @param {Record<string, any>} [data]  by key @param {Record<string, any>} [more]  of the line to the keeper
+ * @param {Parameters<typeof createAppLinks>[1]} [hooks]
  */
-function setUp (keys = [], contents = {}, data = {}, more = {}) {
+function setUp (keys = [], contents = {}, data = {}, more = {}, hooks = {}) {
   const handles = keys.map(() => fakeHandle())
   /** @type {any[]} */
   const told = []
@@ -257,7 +255,6 @@ function setUp (keys = [], contents = {}, data = {}, more = {}) {
     reaps: true,
     held: new Map(keys.map((key, index) => [key, { handle: handles[index], data: key === 'inherited 3' ? { fd: 3, name: 'web', host: '::', port: 3000 } : data[key] }])),
     told,
-    upgrading: null,
     failure: null,
     failUpgrade (/** @type {string} */ reason) {
       keeper.failure = reason
@@ -276,5 +273,5 @@ function setUp (keys = [], contents = {}, data = {}, more = {}) {
     lose () { for (const handler of onLost) handler() },
     listeners: () => listeners.length + onLost.length
   }
-  return { keeper, links: createAppLinks(keeper), handles }
+  return { keeper, links: createAppLinks(keeper, hooks), handles }
 }

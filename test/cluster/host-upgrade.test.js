@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { openSqlite } from '../../db/sqlite.js'
+import { CLI, FIXTURES } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { openFreshConnections } from '../support/load.js'
+import { until } from '../support/until.js'
+
+describe('the upgrade of a host in place', () => {
+  test('changes the master of all apps that serve, and starts those that do not once it is the only one: no request fails', async (t) => {
+    const host = await startHost(t)
+    for (const name of ['shop', 'blog']) await host.add(name, 'answers-with-pid.js')
+    await host.add('loops', 'throws-at-load.js')
+    const before = await host.untilApps((apps) => apps.shop.state === 'running' && apps.blog.state === 'running' && apps.loops.health?.tone === 'bad')
+    const loads = ['shop', 'blog'].map((name) => openFreshConnections(t, before[name].addresses[0], { perSecond: 20 }))
+    const pids = await host.workersOf(['shop', 'blog'])
+    assert.equal((await host.api('/apps/shop/upgrade', { method: 'POST', body: { note: 'the autumn release' } })).status, 202)
+    await host.meetNext()
+    const after = await host.untilApps((apps) => apps.shop.state === 'running' && apps.blog.state === 'running' && apps.loops.health?.tone === 'bad')
+    for (const load of loads) await load.untilAnswered(20)
+    assert.deepEqual((await Promise.all(loads.map((load) => load.stop()))).map(({ failures }) => failures), [[], []])
+    assert.deepEqual([after.shop.addresses, after.blog.addresses], [before.shop.addresses, before.blog.addresses])
+    assert.ok((await host.workersOf(['shop', 'blog'])).every((pid) => !pids.includes(pid)), 'all of them have new workers')
+    for (const name of ['shop', 'blog']) {
+      const told = (await host.history(name)).filter(({ type }) => type.startsWith('master.')).map(({ type, cause }) => [type, cause])
+      assert.deepEqual(told, [['master.started', null], ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]], name)
+    }
+    assert.deepEqual(host.ownEvents(), [['master.started', null], ['master.stopped', 'upgrade'], ['master.started', null]])
+  })
+
+  test('comes to nothing where one app cannot be served by the next master: all go on as they were, and each knows why', async (t) => {
+    const gate = path.join(tempFolder(), 'gate')
+    const host = await startHost(t)
+    await host.add('shop', 'answers-with-pid.js')
+    await host.add('once', 'serves-at-its-first-start.js', { GATE: gate })
+    const isUp = (/** @type {Record<string, any>} */ apps) => apps.shop?.state === 'running' && apps.once?.state === 'running'
+    const before = await host.untilApps(isUp)
+    const load = openFreshConnections(t, before.shop.addresses[0], { perSecond: 20 })
+    const pids = await host.workersOf(['shop', 'once'])
+    assert.equal((await host.api('/apps/shop/upgrade', { method: 'POST' })).status, 202)
+    for (const name of ['shop', 'once']) {
+      const failed = await found(async () => (await host.history(name)).find(({ type }) => type === 'master.upgrade-failed'), `the failure to be told by ${name}`)
+      assert.match(failed.message, /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
+    }
+    await host.untilApps(isUp)
+    assert.deepEqual(await host.workersOf(['shop', 'once']), pids)
+    await load.untilAnswered(10)
+    assert.deepEqual((await load.stop()).failures, [])
+    await t.test('and one that has something against it is named, and nothing begins', async () => {
+      await writeFile(`${gate}.waits`, '')
+      const { body: { id } } = await host.api('/apps/once/rollouts', { method: 'POST', body: { kind: 'restart' } })
+      const { status, body } = await host.api('/apps/shop/upgrade', { method: 'POST' })
+      assert.deepEqual([status, body.code, body.detail], [409, 'rollout-running', `once: rollout ${id} (restart) is running`])
+      assert.equal((await host.history('shop')).filter(({ type }) => type === 'master.upgrading').length, 1)
+    })
+  })
+})
+
+/** A host in processes of its own, as `clusterdeck host` runs it. @param {import('../support/deck.js').TestOwner} t */
+async function startHost (t) {
+  const folder = tempFolder()
+  const env = { ...process.env, CLUSTERDECK_HOST_DIR: folder, CLUSTERDECK_RUNTIME_DIR: tempFolder(), PORT: undefined }
+  const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0'], { env, stdio: 'ignore' })
+  const exited = once(child, 'exit')
+  t.after(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  const access = { pid: 0, url: '', token: '' }
+  const host = {
+    /** Waits for a master that is not known yet. */
+    async meetNext () {
+      const announced = await found(async () => {
+        const told = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8').catch(() => 'null'))
+        return told?.pid !== access.pid && told
+      }, 'the host to announce itself')
+      Object.assign(access, { pid: announced.pid, url: announced.adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
+    },
+
+    /** @param {string} where @param {{ method?: string, body?: object }} [how] */
+    async api (where, { method = 'GET', body } = {}) {
+      const headers = { authorization: `Bearer ${access.token}`, connection: 'close', 'content-type': 'application/json' }
+      const response = await fetch(`${access.url}/api/v1${where}`, { method, headers, body: body && JSON.stringify(body) })
+      return { status: response.status, body: /** @type {any} */ (await response.json()) }
+    },
+
+    /** @param {string} name @param {string} fixture @param {Record<string, string>} [variables] */
+    async add (name, fixture, variables = {}) {
+      const order = { name, cwd: tempFolder(), flags: { entry: path.join(FIXTURES, fixture), workers: '1' }, env: { PATH: String(process.env.PATH), ...variables } }
+      const { status, body } = await host.api('/apps', { method: 'POST', body: order })
+      assert.equal(status, 201, JSON.stringify(body))
+    },
+
+    /** @param {(apps: Record<string, any>) => boolean} isIt */
+    untilApps: (isIt) => found(async () => {
+      const { body } = await host.api('/apps')
+      const apps = Object.fromEntries(body.items.map((/** @type {any} */ app) => [app.name, app]))
+      return isIt(apps) && apps
+    }, 'the apps to get there'),
+
+    /** @param {string[]} names @returns {Promise<number[]>} */
+    async workersOf (names) {
+      const all = await Promise.all(names.map(async (name) => (await host.api(`/apps/${name}/status`)).body.workers))
+      return all.flat().filter(({ state }) => state === 'ready').map(({ pid }) => pid)
+    },
+
+    /** @param {string} name @returns {Promise<any[]>} its events, oldest first */
+    history: async (name) => (await host.api(`/apps/${name}/events?limit=200`)).body.items.reverse(),
+
+    /** What the host itself has on record of its masters. */
+    ownEvents () {
+      const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })
+      try {
+        return db.prepare("SELECT type, cause FROM events WHERE type LIKE 'master.%' ORDER BY id").raw().all()
+      } finally {
+        db.close()
+      }
+    }
+  }
+  await host.meetNext()
+  return host
+}
+
+/** @template T @param {() => Promise<T | null | undefined | false>} look @param {string} what @returns {Promise<T>} */
+async function found (look, what) {
+  /** @type {T | null | undefined | false} */
+  let seen
+  await until(async () => Boolean(seen = await look()), what)
+  return /** @type {T} */ (seen)
+}
