@@ -17,7 +17,7 @@ const ROOMS = {
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'events/', 'handover/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'webhooks/', '../db/'],
+    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'webhooks/', '../db/'],
     never: OF_THE_CLUSTER
   },
   lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors, causes and problems alone', may: [], never: ['^[^.]'] },
@@ -26,6 +26,7 @@ const ROOMS = {
     may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'releases/', 'system/', 'systemd/', '../workers/'],
     never: ['^(express|socket\\.io|better-sqlite3)']
   },
+  jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/'] },
   releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'lifecycle/', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
@@ -90,7 +91,7 @@ const LAYERS = [
 const ORDER = [
   'server/errors.js', 'server/causes.js', 'server/problem.js', 'public/format.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
-  'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/diagnostics', 'server/webhooks', 'server/fleet', 'server/deck.js',
+  'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/webhooks', 'server/fleet', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
   'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'
 ]

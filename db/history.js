@@ -8,6 +8,7 @@ import { createEventPages } from './event-pages.js'
 import { createEventSearch } from './event-search.js'
 import { createEvents } from './events.js'
 import { createHighWater } from './high-water.js'
+import { createJobRuns } from './job-runs.js'
 import { isOutOfReach, openCopy, openDatabase } from './open.js'
 import { createOutbox } from './outbox.js'
 import { createReleaseRows } from './releases.js'
@@ -49,6 +50,7 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
     crashes: followTables(() => away === null ? tables.crashes : { ...tables.crashes, record: refuseToRecord }, readOrUnavailable),
     outbox: followTables(() => tables.outbox, readOrUnavailable),
     vitals: followTables(() => tables.vitals, readOrUnavailable),
+    jobRuns: followTables(() => tables.jobRuns, readOrUnavailable),
     releases: followTables(() => tables.releases),
     sessions: followTables(() => tables.sessions),
     tokens: followTables(() => tables.tokens),
@@ -154,6 +156,7 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
   const crashes = createCrashGroups(db)
   const highWater = createHighWater(db)
   const releases = createReleaseRows(db)
+  const jobRuns = createJobRuns(db)
   if (before) highWater.adopt(before)
 
   const write = db.transaction((/** @type {DeckEvent} */ event) => {
@@ -163,6 +166,7 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
       rollouts.store({ ...event.detail, id: event.rollout }, Date.parse(event.at))
       highWater.raise('rollout', event.rollout)
     }
+    if (event.type.startsWith('job.')) jobRuns.store(event)
     if (event.type === 'release.created') highWater.raise('release', releaseNumber(event))
   })
 
@@ -179,6 +183,7 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
       workerLives: createWorkerLives(db)
     },
     crashes,
+    jobRuns,
     highWater,
     releases: {
       all: releases.all,

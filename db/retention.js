@@ -33,6 +33,8 @@ export function createRetention (db, { retention, now, clock, sweepCrashes }) {
   const deleteSpans = db.prepare('DELETE FROM spans WHERE span < ?')
   const deleteRollouts = db.prepare(`
     DELETE FROM rollouts WHERE id IN (SELECT id FROM rollouts ORDER BY id LIMIT @rows) AND at_ms < @before`)
+  const deleteJobRuns = db.prepare(`
+    DELETE FROM job_runs WHERE id IN (SELECT id FROM job_runs ORDER BY id LIMIT @rows) AND at_ms < @before AND state != 'running'`)
   const deleteSessions = db.prepare(`
     DELETE FROM sessions WHERE hash IN (SELECT hash FROM sessions WHERE expires_ms <= @now LIMIT @rows)`)
   const deleteVitals = vitalsRetention(db, now)
@@ -51,6 +53,7 @@ export function createRetention (db, { retention, now, clock, sweepCrashes }) {
         (/** @type {number} */ rows) => deleteSessions.run({ now: now(), rows }).changes,
         (/** @type {number} */ rows) => sweepCrashes({ before, rows }),
         (/** @type {number} */ rows) => deleteRollouts.run({ before, rows }).changes,
+        (/** @type {number} */ rows) => deleteJobRuns.run({ before, rows }).changes,
         (/** @type {number} */ rows) => deleteOld.run({ before, rows }).changes,
         ...OF_APPS.map((type) => (/** @type {number} */ rows) => {
           const surplus = Math.ceil(Number(totalOfType.get(type) ?? 0) - retention.maxEvents * SHARE_OF_APPS)

@@ -44,6 +44,7 @@ const MAX_RELEASES = 100
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
+ * @param {Pick<import('./jobs/jobs.js').Jobs, 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others
  * @param {() => import('./fleet/fleet.js').Fleet | null} [parts.fleet]  decks on other machines, once this one has joined them
@@ -52,7 +53,7 @@ const MAX_RELEASES = 100
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  * @param {(order: Extract<import('./lifecycle/state.js').OperatorInput, { type: 'upgrade' }>) => void} [parts.upgrade]  where other apps change masters with this one
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -68,6 +69,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
       { get: releases.get, list: releases.list, compare: releases.compare }
     ),
     webhooks: { list: webhooks.list, test: webhooks.test, retry: webhooks.retry },
+    jobs,
     crashes,
     notices,
     /** Decks of this user on this machine. */

@@ -11,6 +11,7 @@ import { fleetResources } from '../api/fleet.js'
 import { fleetEventResources } from '../api/fleet-events.js'
 import { memberResources } from '../api/members.js'
 import { histogramResources } from '../api/histogram.js'
+import { jobResources } from '../api/jobs.js'
 import { logResources } from '../api/logs.js'
 import { messageResources } from '../api/messages.js'
 import { noticeResources } from '../api/notices.js'
@@ -100,6 +101,7 @@ export function operationsOf (parts, describe) {
         Messages: { about: 'Messages of operators to the app.', resources: messageResources(parts) },
         Vitals: { about: 'Memory, CPU, event loop and requests of the workers.', resources: vitalsResources(parts) },
         Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
+        Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.', resources: jobResources(parts, stream) },
         Diagnostics: { about: 'Profiles and snapshots of one worker.', resources: diagnosticsResources(parts) },
         Webhooks: { about: 'Webhooks and their deliveries.', resources: webhookResources(parts) },
         Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, links: access.links }) } },

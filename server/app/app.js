@@ -1,12 +1,14 @@
 import { checkDatabase } from '../../db/open.js'
 import { openHistory } from '../../db/history.js'
 import { createHooks } from '../cluster/hooks.js'
+import { nextRun, timeZoneOf } from '../config/cron.js'
 import { createSettings } from '../config/settings.js'
 import { createCrashRecorder } from '../crashes/recorder.js'
 import { createRecorder } from '../events/recorder.js'
 import { createEventStream } from '../events/stream.js'
 import { createCheckpointStore, restoreCheckpoint } from '../handover/checkpoint.js'
 import { createNextMaster, isOnRecord } from '../handover/next-master.js'
+import { createJobs } from '../jobs/jobs.js'
 import { createLogs } from '../logs/logs.js'
 import { createDrift } from '../releases/drift.js'
 import { keepOutcomes } from '../releases/outcomes.js'
@@ -119,6 +121,24 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
 
+  const jobs = createJobs({
+    jobs: config.jobs,
+    configured: releases.jobs,
+    current () {
+      const { state, release } = supervisor.snapshot()
+      return { release: release.id, isStopping: state === 'stopping' }
+    },
+    release: releases.find,
+    environment: releases.environment,
+    inherited: environment,
+    cwd: config.cwd,
+    events,
+    store: history.jobRuns,
+    logFolder: dataDir.logFolder,
+    logLimits: () => settings.current.logs,
+    onLogError: (reason) => log.error(reason),
+    nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone)
+  })
   const startedAt = new Date().toISOString()
   const deck = await createAppDeck({
     config,
@@ -131,10 +151,11 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     logs,
     releases,
     supervisor,
+    jobs,
     startedAt,
     whyNotWritten: () => dataDir.away ?? recorder?.degraded ?? null
   }, host)
-  return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases, hooks, supervisor, deck, first, isNext }
+  return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
   function lockDataDir () {

@@ -22,12 +22,13 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  * @param {import('../logs/logs.js').Logs} parts.logs
  * @param {import('../releases/registry.js').Releases} parts.releases
  * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
+ * @param {import('../jobs/jobs.js').Jobs} parts.jobs
  * @param {string} parts.startedAt
  * @param {() => string | null} parts.whyNotWritten  why the history cannot be written at the moment
  * @param {import('./app.js').HostServices} host
  */
 export async function createAppDeck ({
-  config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, startedAt, whyNotWritten
+  config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, jobs, startedAt, whyNotWritten
 }, { keeper, upgrade, closers, log, terminal, software, others, fleet }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
@@ -51,6 +52,7 @@ export async function createAppDeck ({
     logs,
     releases,
     webhooks,
+    jobs,
     notices,
     others,
     fleet,

@@ -6,13 +6,14 @@ const KILL_PATIENCE_MS = 1000
  * The two ways in which an app leaves its master.
  * @param {import('./app.js').App} app @param {import('../system/closers.js').Closers} closers  of all that was opened for it
  */
-export function createEnd ({ deck, supervisor, events, hooks, startedAt }, closers) {
+export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt }, closers) {
   return {
     /** @param {number} exitCode 1: without any grace */
     async stop (exitCode) {
-      const hooksEnded = hooks.close(exitCode === 0 ? {} : { graceMs: 0 })
+      const grace = exitCode === 0 ? {} : { graceMs: 0 }
+      const commandsEnded = Promise.all([hooks.close(grace), jobs.close(grace)])
       if (exitCode !== 0) await killWorkers()
-      await hooksEnded
+      await commandsEnded
       tellStopped({ code: exitCode })
       await closers.close()
     },
@@ -20,7 +21,7 @@ export function createEnd ({ deck, supervisor, events, hooks, startedAt }, close
     /** The next master has its workers ready: it gets all that there is one of. */
     async handOver () {
       supervisor.handOver()
-      await hooks.close()
+      await Promise.all([hooks.close(), jobs.close({ cause: 'upgrade' })])
       tellStopped({ cause: 'upgrade', code: 0 })
       await closers.close({ handsOver: true })
     }

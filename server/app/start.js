@@ -43,8 +43,8 @@ export function recordPast ({ restored, checkpoints, history, events, supervisor
  */
 export function startWorkers (app, host, left) {
   const { keeper, closers, software } = host
-  const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, supervisor, first, isNext } = app
-  const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, software, since })
+  const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, jobs, supervisor, first, isNext } = app
+  const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, jobs, software, since })
   closers.add(remember, (_, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
   if (first.isNew && !isNext) releases.tellCreated(first.release)
   hooks.endLeft(restored.hooks)
@@ -59,6 +59,7 @@ export function startWorkers (app, host, left) {
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !dataDir.away) releases.clean()
   supervisor.running.then(() => releases.settleFirst(first.release.id))
+  jobs.start(restored.jobs)
   setTimeout(tellWaiting, WAITING_AFTER_MS).unref()
 
   function tellWaiting () {

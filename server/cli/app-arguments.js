@@ -2,7 +2,11 @@ import { DeckError } from '../errors.js'
 
 /**
  * What the arguments of a command may be beside names of apps: a word of that form is it, and any other one names an app.
- * @typedef {{ form: RegExp, expected: string, isRequired?: true }} Other
+ * @typedef {{ form: RegExp, expected: string, isRequired?: true }} Form
+ *
+ * The words of a command that has several actions: the first one of these names the action, and what follows is for that.
+ * @typedef {{ actions: readonly string[] }} Actions
+ * @typedef {Form | Actions} Other
  */
 
 const RELEASE = Object.freeze({ form: /^r?\d+$/, expected: 'a release such as r12' })
@@ -23,16 +27,20 @@ export const TAKES_APPS = Object.freeze({
   stop: null,
   start: null,
   delete: null,
-  describe: null
+  describe: null,
+  run: null,
+  jobs: { actions: ['ls', 'run', 'runs', 'end', 'pause', 'resume'] }
 })
 
 /**
  * @param {string} command @param {readonly string[]} words
- * @returns {{ names: string[], argument: string | undefined }} `names`: of apps, each once
+ * @returns {{ names: string[], argument: string | string[] | undefined }} `names`: of apps, each once; `argument`: of a command with
+ *   actions, the words from the action on
  * @throws {DeckError} usage
  */
 export function splitArguments (command, words) {
   const other = TAKES_APPS[command]
+  if (other && 'actions' in other) return splitAtAction(other, words)
   const [first, second] = words.filter((word) => other?.form.test(word))
   const names = [...new Set(words.filter((word) => !other?.form.test(word)))]
   if (second !== undefined) throw new DeckError('usage', `${command}: expected ${other?.expected} once, received ${first} and ${second}`)
@@ -40,4 +48,10 @@ export function splitArguments (command, words) {
     throw new DeckError('usage', `${command}: expected ${other.expected}, received ${words.length === 0 ? 'none' : JSON.stringify(words.join(' '))}`)
   }
   return { names, argument: first }
+}
+
+/** @param {Actions} other @param {readonly string[]} words */
+function splitAtAction ({ actions }, words) {
+  const index = words.findIndex((word) => actions.includes(word))
+  return { names: [...new Set(index === -1 ? words : words.slice(0, index))], argument: index === -1 ? undefined : words.slice(index) }
 }

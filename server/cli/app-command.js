@@ -19,7 +19,8 @@ import { allTargets, findTargets } from './targets.js'
  * A command that takes apps.
  * @typedef {object} AppCommand
  * @property {string} name
- * @property {(context: import('./commands.js').Context, argument?: string) => Promise<void>} run at the master of the app
+ * @property {(context: import('./commands.js').Context, argument?: any) => Promise<number | void>} run at the master of the app; the exit code, if not 0
+ * @property {true} [isForOne] it cannot be for several apps
  * @property {(context: HostContext) => Promise<void>} [onHost] at the host of the app, where it has one
  * @property {(app: import('./host.js').AppView) => boolean} [isMeant] which apps of the host are meant by --all; default: those that are not stopped
  * @property {(targets: readonly Target[], options: Options, terminal: Terminal) => Promise<void>} [confirm] throws unless it is to be done
@@ -45,20 +46,17 @@ export async function runForApps (command, { words, options, terminal }) {
   const { env, cwd } = terminal
   if (names.length === 0 && !options.all) {
     if (command.needsName) throw new DeckError('usage', `${command.name}: expected an app, or --all, received none`)
-    await runHere(command, argument, options, terminal)
-    return 0
+    return await runHere(command, argument, options, terminal) ?? 0
   }
   const targets = options.all ? await allTargets(env, command.isMeant ?? (({ state }) => state !== 'stopped')) : await findTargets(command.name, names, { env, cwd })
   if (targets.length === 0) throw new DeckError('no-master', `${command.name}: no app of the host ${findHost(env) === null ? 'runs, nor does a host' : 'is meant'}`)
   await command.confirm?.(targets, options, terminal)
   const work = (/** @type {Target} */ target, tools = {}) => runAt(target, command, argument, { options, terminal, tools })
-  if (targets.length === 1 && !options.all) {
-    await work(targets[0])
-    return 0
-  }
+  if (targets.length === 1 && !options.all) return await work(targets[0]) ?? 0
+  if (command.isForOne) throw new DeckError('usage', `${command.name}: expected one app, received several`)
   const alone = ALONE.find((name) => options[name])
   if (alone) throw new DeckError('usage', `--${alone}: expected with one app, received several`)
-  return await runForEach(targets, work, { options, terminal, textOfAll: command.textOfAll })
+  return await runForEach(targets, async (target, tools) => { await work(target, tools) }, { options, terminal, textOfAll: command.textOfAll })
 }
 
 /** @param {string} command @param {string[]} names @param {Options} options @throws {DeckError} usage */
@@ -70,7 +68,7 @@ function checkNamedOnce (command, names, options) {
   }
 }
 
-/** @param {AppCommand} command @param {string | undefined} argument @param {Options} options @param {Terminal} terminal */
+/** @param {AppCommand} command @param {string | string[] | undefined} argument @param {Options} options @param {Terminal} terminal */
 async function runHere (command, argument, options, terminal) {
   const context = await createContext(options, terminal)
   const { app } = context.master
@@ -79,11 +77,11 @@ async function runHere (command, argument, options, terminal) {
   await command.onHost({ ...hostContext, app: await hostContext.host.get(`/apps/${app.name}`) })
 }
 
-/** @param {Target} target @param {AppCommand} command @param {string | undefined} argument @param {{ options: Options, terminal: Terminal, tools: Partial<Tools> }} how */
+/** @param {Target} target @param {AppCommand} command @param {string | string[] | undefined} argument @param {{ options: Options, terminal: Terminal, tools: Partial<Tools> }} how */
 async function runAt (target, { run, onHost }, argument, { options, terminal, tools }) {
   if (onHost && target.view) return await onHost({ ...createHostContext(options, terminal), ...tools, app: target.view })
   const place = { ...terminal, env: withoutPlace(terminal.env) }
-  await run({ ...await createContext({ ...options, ...target.place }, place), ...tools }, argument)
+  return await run({ ...await createContext({ ...options, ...target.place }, place), ...tools }, argument)
 }
 
 /** @param {Options} options @param {Terminal} terminal @returns {Omit<HostContext, 'app'>} */

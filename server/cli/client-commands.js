@@ -10,6 +10,8 @@ import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
 import { fleetCommand } from './fleet.js'
 import { historyCommand } from './history.js'
+import { jobsCommand } from './jobs.js'
+import { runCommand } from './run.js'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.js'
 import { logsCommand, printLogsOfAll } from './logs.js'
 import { runningDeckAt } from '../system/running-decks.js'
@@ -26,7 +28,7 @@ import { webhooksCommand } from './webhooks.js'
 
 /**
  * Commander hands over a text for each argument, or a list for the last one.
- * @typedef {(context: commands.Context, ...args: any[]) => Promise<void>} Run
+ * @typedef {(context: commands.Context, ...args: any[]) => Promise<number | void>} Run
  *
  * @typedef {Partial<Omit<import('./app-command.js').AppCommand, 'name' | 'run'>> & OwnHow} How what is special about a command
  *
@@ -38,8 +40,9 @@ import { webhooksCommand } from './webhooks.js'
 /**
  * Adds the commands that talk to a running master.
  * @param {DeckCommand} program @param {Terminal} terminal @param {{ exitCode: number }} outcome
+ * @param {string[]} behind  what follows --
  */
-export function addClientCommands (program, terminal, outcome) {
+export function addClientCommands (program, terminal, outcome, behind) {
   addCommand('status [app...]', 'print the state of an app and its workers, or a line for each of several', commands.statusCommand, {
     prepare: (options) => statusOfAll(options, terminal),
     textOfAll: statusesText
@@ -178,6 +181,20 @@ export function addClientCommands (program, terminal, outcome) {
     .example('the crashes of the last day', 'clusterdeck crashes --since 24h')
     .example('one group, with its newest crash', 'clusterdeck crashes 12')
     .example('the groups that are still open', 'clusterdeck crashes --state open')
+  addCommand('jobs [app...]', 'print the jobs of an app; start one, end a run, pause or resume a job, print runs and their output', jobsCommand)
+    .usage('[options] [app...] [ls|run|runs|end|pause|resume] [job|run]')
+    .option('--limit <n>', 'with runs: how many, at most 100 (default: 20)')
+    .example('what runs next, and how the last runs ended', 'clusterdeck jobs')
+    .example('start one now, and wait for its end', 'clusterdeck jobs run nightly --wait')
+    .example('its runs, and the output of one of them', 'clusterdeck jobs runs nightly')
+    .option('--wait', 'with run: print its output, wait for its end, and exit as it does')
+  addCommand('run [app...]', 'run a command once in the folder of the current release, with the variables of its workers', (context) => runCommand(context, behind), {
+    isForOne: true
+  })
+    .usage('[options] [app] -- command [arguments]')
+    .option('--detach', 'print the id of the run, and do not wait for its end')
+    .example('a migration', 'clusterdeck run -- npm run migrate')
+    .example('without waiting for its end', 'clusterdeck run --detach -- node rebuild-index.js')
   addCommand('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test them, or send a failed delivery again', webhooksCommand)
     .example('all webhooks, with their last deliveries', 'clusterdeck webhooks')
     .example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck webhooks test')
@@ -238,7 +255,7 @@ export function addClientCommands (program, terminal, outcome) {
       .optionsGroup('Options:')
       .option('--json', 'print the result as JSON')
     const takesApps = Object.hasOwn(TAKES_APPS, command.name())
-    if (takesApps) command.option('--all', how.isMeant ? 'all apps of the host' : 'all apps of the host that are not stopped')
+    if (takesApps && !how.isForOne) command.option('--all', how.isMeant ? 'all apps of the host' : 'all apps of the host that are not stopped')
     command.optionsGroup('Which master:')
       .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
       .option('--app <name>', 'the app of the config file that it runs (env: CLUSTERDECK_APP)')

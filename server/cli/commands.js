@@ -16,7 +16,7 @@ import { watchStatus } from './watch.js'
 /**
  * The flags of all commands, as they were given.
  * @typedef {Partial<Record<Switch, true> & Record<TextOption, string>>} Options
- * @typedef {'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge'} Switch
+ * @typedef {'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'detach'} Switch
  * @typedef {'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'surge' | 'minReady' | 'canary' |
  *   'canaryTime' | 'onFailure' | 'push' | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only' | 'type' | 'limit' | 'worker' | 'kind' |
  *   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'state' |
@@ -34,6 +34,7 @@ import { watchStatus } from './watch.js'
  * @property {(value: unknown, textOf: () => string) => void} answer writes a result to stdout, as JSON where that is asked for
  * @property {((value: unknown) => void) | null} keep takes a result that is shown beside those of other apps; null: this is the only one
  * @property {(text: string) => Promise<void>} write writes a part of a result, no faster than stdout takes it
+ * @property {(text: string) => void} writeError writes a part of what a program has written to its stderr
  * @property {(text: string) => void} tell writes progress to stderr
  * @property {NodeJS.WriteStream} stdout
  * @property {boolean} isTerminal stdout is one

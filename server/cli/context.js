@@ -47,6 +47,7 @@ export function createTools (options, { stdout, stderr, env }) {
     async write (text) {
       if (stdout.write(text) === false) await once(stdout, 'drain')
     },
+    writeError: (text) => { stderr.write(text) },
     tell: (text) => { stderr.write(`${text}\n`) },
     stdout,
     isTerminal: Boolean(stdout.isTTY),

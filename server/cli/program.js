@@ -122,7 +122,7 @@ export async function createProgram (argv, terminal, outcome) {
       await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js')])
     addAppsCommands(program, terminal)
     addImportCommand(program, terminal)
-    addClientCommands(program, terminal, outcome)
+    addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
     addCompletionCommand(program, terminal)
   }
   addHelpCommand(program)

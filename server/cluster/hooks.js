@@ -1,10 +1,8 @@
-import { delimiter, dirname } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { CRASH_CAUSES, isOneOf } from '../causes.js'
-import { withoutOwnVariables } from '../system/own-variables.js'
 import { isAlive } from '../system/process-identity.js'
-import { isFolder } from '../system/working-folder.js'
-import { runHook, signalProcessGroup } from './hook-run.js'
+import { endLeftGroup, runCommand } from './command-run.js'
+import { placeOfRelease } from './command-place.js'
 import { createThrottle } from './throttle.js'
 import { durationText } from '../lifecycle/duration.js'
 
@@ -32,7 +30,7 @@ const LOOK_EVERY_MS = 50
  * @param {number} [parts.crashEveryMs]
  */
 export function createHooks ({ configured, release: findRelease, environment, inherited, cwd, events, fingerprint = () => null, crashEveryMs = CRASH_EVERY_MS }) {
-  /** @type {Set<import('./hook-run.js').HookRun & { rollout: number | null }>} */
+  /** @type {Set<import('./command-run.js').CommandRun & { rollout: number | null }>} */
   const running = new Set()
   /** Hooks whose exit Node still waits for. @type {Set<number>} */
   const children = new Set()
@@ -78,8 +76,7 @@ export function createHooks ({ configured, release: findRelease, environment, in
     endLeft (left) {
       ending = left.filter((hook) => hook.startTime !== null)
       for (const hook of left) {
-        const lives = hook.startTime !== null && isAlive(hook)
-        if (lives) endGroup(hook)
+        const lives = endLeftGroup(hook, LAST_GRACE_MS)
         const message = `${hook.name} ${lives ? 'is ended' : 'has ended unseen'}: its master has died`
         events.publish({ type: 'hook.failed', cause: 'master-lost', actor: 'system', message, detail: { hook: hook.name } })
       }
@@ -144,16 +141,15 @@ export function createHooks ({ configured, release: findRelease, environment, in
     const { [name]: hookConfig } = configured()
     // It was removed from the configuration meanwhile.
     if (!hookConfig) return { passed: true, reason: null, output: '' }
-    const own = environment(release.id)
-    const hook = runHook({
+    const place = placeOfRelease(release, { own: environment(release.id), inherited, cwd })
+    const hook = runCommand({
       name,
+      option: `hooks.${name}`,
       ...hookConfig,
-      cwd: isFolder(release.cwd ?? cwd) ? release.cwd ?? cwd : dirname(release.entry),
+      cwd: place.cwd,
       env: {
-        ...withoutOwnVariables({ ...inherited, ...own }),
-        ...withNode(own.PATH ?? inherited.PATH),
+        ...place.env,
         CLUSTERDECK_HOOK: name,
-        CLUSTERDECK_RELEASE: release.id,
         CLUSTERDECK_FROM_RELEASE: from ?? undefined,
         CLUSTERDECK_ROLLOUT: textOrUndefined(rollout),
         ...more
@@ -172,18 +168,6 @@ export function createHooks ({ configured, release: findRelease, environment, in
     events.publish({ type: passed ? 'hook.succeeded' : 'hook.failed', ...about, pid: hook.identity?.pid ?? null, code, signal, message, detail })
     return { passed, reason, output }
   }
-}
-
-/** @param {LeftHook} hook */
-function endGroup (hook) {
-  signalProcessGroup(hook.pid, 'SIGTERM')
-  globalThis.setTimeout(() => { if (isAlive(hook)) signalProcessGroup(hook.pid, 'SIGKILL') }, LAST_GRACE_MS)
-}
-
-/** Adds the folder of node, where npm is: the PATH of a service manager is often short. @param {string} [path] */
-function withNode (path) {
-  const own = dirname(process.execPath)
-  return { PATH: path ? `${path}${delimiter}${own}` : own }
 }
 
 /** @param {number | null} number */

@@ -42,7 +42,7 @@ const ORIGINS = new WeakMap()
 /** Variables that are no options: workers and hooks get them, or commands that talk to a running master read them. */
 const OTHER_ENV = [
   'SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
-  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'RUNTIME_DIR', 'HOST_DIR'
+  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'JOB', 'RUN', 'RUNTIME_DIR', 'HOST_DIR'
 ].map((name) => ENV_PREFIX + name)
 
 /**
@@ -395,9 +395,21 @@ function validateOptions (given) {
   const option = OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index]))
   const wrong = option && given.get(option.name)
   if (!wrong) throw result.error
-  const { expected, kind, isSecret } = option
+  const { name: optionName, expected, kind, isSecret, parts = {} } = option
+  const [name, field] = issue.path.slice(option.path.length).map(String)
+  if (Object.hasOwn(parts, field)) {
+    const received = valueIn(wrong.value, [name, field])
+    // A command may hold a secret.
+    const shown = received === undefined ? 'nothing' : field === 'command' ? 'another value' : shownValue(received)
+    throw invalid(wrong.source.replace(optionName, `${optionName}.${name}.${field}`), parts[field], shown)
+  }
   if (kind === 'file' || isSecret) throw new DeckError('invalid-config', `${wrong.source}: expected ${expected}; wrong is ${placeOf(issue)}`)
   throw invalid(wrong.source, expected, shownValue(wrong.value))
+}
+
+/** @param {unknown} value @param {string[]} path @returns {unknown} */
+function valueIn (value, path) {
+  return path.reduce((part, key) => isObject(part) ? part[key] : undefined, value)
 }
 
 /** @param {Record<string, unknown>} group @param {string[]} path @param {unknown} value */

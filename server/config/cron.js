@@ -27,7 +27,16 @@ export function nextRun (text, after, timeZone) {
  * @returns {string | undefined} its time zone; undefined: it is that of this process, or a description in place of a name (tzset(3))
  */
 export function timeZoneOf ({ TZ: name }) {
-  if (!name || name === process.env.TZ) return undefined
+  return name && name !== process.env.TZ ? knownTimeZone(name) : undefined
+}
+
+/** @param {string} name @returns {boolean} */
+export function isTimeZone (name) {
+  return knownTimeZone(name) !== undefined
+}
+
+/** @param {string} name @returns {string | undefined} as it is called today */
+function knownTimeZone (name) {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
   } catch {

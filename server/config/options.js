@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DECK_NAME } from './apps.js'
-import { isCron } from './cron.js'
+import { isCron, isTimeZone } from './cron.js'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
 
 /**
@@ -14,6 +14,7 @@ import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
  * @property {string} expected
  * @property {string} description
  * @property {string} [separator]  of a list that is written as one string
+ * @property {Readonly<Record<string, string>>} [parts]  of an object of objects, what is expected of each field of these
  * @property {string[]} [words]  of its flag and its variable, where these are not those of its name
  */
 
@@ -24,6 +25,8 @@ const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
 const MAX_TIMER_MS = 2 ** 31 - 1
 export const MAX_WORKERS = 256
+/** A path of the API has this word where others have the name of a job, and the log of commands this one. */
+const TAKEN_JOB_NAMES = Object.freeze(['runs', 'command'])
 /** A path and perhaps a query, as the first line of a request has them. */
 const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 
@@ -35,7 +38,7 @@ const LIVE = Object.freeze([
 
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze([
-  'args', 'execArgv', 'env', 'notify', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'fleet.token', 'fleet.servers'
+  'args', 'execArgv', 'env', 'notify', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
 ])
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
@@ -45,6 +48,15 @@ const RARE = Object.freeze([
   'restart.minDelayMs', 'restart.maxDelayMs', 'restart.resetAfterMs', 'restart.intensity', 'rollout.limits', 'rollout.progressDeadlineMs',
   'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents'
 ])
+
+/** What is expected of the fields of a job. */
+const JOB_PARTS = Object.freeze({
+  cron: 'a cron expression of 5 fields, or 6 with seconds first, that comes some time, such as "0 3 * * *"',
+  command: 'a command for the shell such as "node report.js", or a list of program and arguments',
+  overlap: 'one of "skip", "queue", "replace"',
+  timeoutMs: `an integer from 100 to ${MAX_TIMER_MS}`,
+  timeZone: 'a time zone such as "Europe/Berlin"'
+})
 
 /** How a deploy replaces workers. `guardMs` is no part of a single rollout: it is about the time after it. */
 const ROLLOUT = {
@@ -230,6 +242,19 @@ export const SCHEMA = z.strictObject({
     beforeDeploy: hookOption('runs before a deploy replaces anything, such as migrations; if it fails, the deploy fails'),
     afterDeploy: hookOption('runs after a deploy has succeeded'),
     onCrash: hookOption('runs after a worker has crashed, at most once a minute')
+  }),
+  jobs: z.record(z.string().regex(DECK_NAME).refine((name) => !TAKEN_JOB_NAMES.includes(name)), z.strictObject({
+    cron: z.string().refine(isCron).optional(),
+    command: z.union([z.string().regex(/^[^\0]*\S[^\0]*$/), z.array(z.string().regex(/^[^\0]*$/)).min(1).refine(([program]) => program !== '')]),
+    overlap: z.enum(['skip', 'queue', 'replace']).default('skip'),
+    timeoutMs: z.int().min(100).max(MAX_TIMER_MS).default(3_600_000),
+    timeZone: z.string().refine(isTimeZone).optional()
+  })).default({}).register(ABOUT, {
+    kind: 'file',
+    hint: 'object',
+    expected: 'an object of jobs by name: { nightly: { cron: "0 3 * * *", command: "node report.js", overlap?: "skip", timeoutMs?: from 100, timeZone?: "Europe/Berlin" } }',
+    parts: JOB_PARTS,
+    description: 'commands that run beside the workers, at the times of a cron expression or when somebody asks. Read again at each deploy; in the config file only'
   }),
   watch: onOrOff('for development: deploy when a file changes that the workers have loaded').default(false),
   diagnostics: groupOf({

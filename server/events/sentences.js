@@ -49,6 +49,14 @@ const SENTENCES = Object.freeze({
   'hook.started': (event) => `Hook ${event.message} started`,
   'hook.succeeded': (event) => `Hook ${event.message}`,
   'hook.failed': (event) => `Hook ${event.message}`,
+  'job.started': (event) => `${whichJob(event)} started`,
+  'job.succeeded': whichJob,
+  'job.failed': whichJob,
+  'job.command-failed': whichJob,
+  'job.skipped': whichJob,
+  'job.interrupted': whichJob,
+  'job.paused': (event) => `${whichJob(event)} paused`,
+  'job.resumed': (event) => `${whichJob(event)} resumed`,
   'app.added': ({ detail }) => `App ${detail?.app} added`,
   'app.started': ({ detail }) => `App ${detail?.app} starts`,
   'app.stopped': ({ detail }) => `App ${detail?.app} stopped`,
@@ -76,6 +84,11 @@ function who (/** @type {DeckEvent} */ { worker, slot }) {
 function manner (/** @type {DeckEvent} */ { signal, code }) {
   if (signal) return `was ended by ${signal}`
   return code === null ? 'exited' : `exited with code ${code}`
+}
+
+/** Of a command that somebody has typed there is no job. */
+function whichJob (/** @type {DeckEvent} */ { message, detail }) {
+  return `${detail?.job == null ? 'Command' : 'Job'} ${message}`
 }
 
 function rolloutName (/** @type {DeckEvent} */ { rollout, detail }) {

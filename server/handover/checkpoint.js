@@ -5,6 +5,7 @@ import { identifyProcess } from '../system/process-identity.js'
 const VERSION = 1
 
 /** @typedef {{ version: string, nodeVersion: string }} Software */
+/** @typedef {import('../jobs/jobs.js').JobsMemory} JobsMemory */
 
 const PID = z.int().positive()
 /** The fields that a master needs to begin; others stay as they are. */
@@ -28,6 +29,10 @@ const MEMORY = z.looseObject({
   since: z.int().positive(),
   changes: z.array(z.looseObject({ name: z.string(), value: z.unknown(), configured: z.unknown() })).default([]),
   hooks: z.array(z.looseObject({ name: z.string(), pid: PID, startTime: z.string().nullable() })).default([]),
+  jobs: z.looseObject({
+    runs: z.array(z.looseObject({ run: PID, job: z.string().nullable(), name: z.string(), pid: PID, startTime: z.string().nullable() })),
+    due: z.record(z.string(), z.looseObject({ cron: z.string(), at: z.iso.datetime() }))
+  }).default({ runs: [], due: {} }),
   workers: z.array(z.looseObject({
     id: z.int().positive(),
     slot: z.int().positive(),
@@ -53,6 +58,7 @@ const MEMORY = z.looseObject({
  * @property {number} workers  how many are wanted
  * @property {import('../config/settings.js').RememberedChange[]} changes  what an operator has changed of the configuration
  * @property {import('../cluster/hooks.js').LeftHook[]} hooks  those that it had not seen ending
+ * @property {JobsMemory} jobs  runs that it had not seen ending, and when it would have run which job next
  * @property {number} nextWorker
  * @property {number} firstOfNext  the first number that a master beside this one gives to its workers
  * @property {number} lastRelease  the highest n of `r<n>` that is known to be given out
@@ -71,7 +77,7 @@ const MEMORY = z.looseObject({
 export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
   // A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
   const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -89,6 +95,7 @@ export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
     workers: configured.workers === workers ? desiredWorkers : workers,
     changes: /** @type {import('../config/settings.js').RememberedChange[]} */ (data.changes),
     hooks: data.hooks,
+    jobs: /** @type {JobsMemory} */ (data.jobs),
     nextWorker: data.nextWorker,
     firstOfNext: data.firstOfNext ?? data.nextWorker,
     lastRelease: data.nextRelease - 1,
@@ -148,10 +155,11 @@ export function reconcileWorkers (left, { ended, open }, own) {
  * @param {Pick<import('../config/settings.js').Settings, 'current' | 'memory'>} parts.settings
  * @param {Pick<import('../releases/registry.js').Releases, 'configuredEntry' | 'lastNumber'>} parts.releases
  * @param {Pick<import('../cluster/hooks.js').Hooks, 'memory'>} parts.hooks
+ * @param {Pick<import('../jobs/jobs.js').Jobs, 'memory'>} parts.jobs
  * @param {Software} parts.software
  * @param {number} parts.since
  */
-export function rememberFor ({ memory, events, supervisor, settings, releases, hooks, software: { version, nodeVersion }, since }) {
+export function rememberFor ({ memory, events, supervisor, settings, releases, hooks, jobs, software: { version, nodeVersion }, since }) {
   const master = identifyProcess(process.pid)
   let written = ''
   const unsubscribe = events.subscribe(() => writeCheckpoint({ handedOver: false }))
@@ -182,6 +190,7 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
       changes: settings.memory(),
       ...supervisor.memory(),
       hooks: hooks.memory(),
+      jobs: jobs.memory(),
       // A release whose rollout was refused has used up its number too.
       nextRelease: releases.lastNumber() + 1
     }

@@ -53,10 +53,10 @@ function listenToSignals ({ deck }, { terminal, keeper }, shutdown) {
  * As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
  * @param {App} app @param {Host} host
  */
-function reapOrphans ({ logs, releases, hooks, supervisor }, { terminal }) {
+function reapOrphans ({ logs, releases, hooks, jobs, supervisor }, { terminal }) {
   if (process.pid !== 1) return
   createReaper({
-    isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid) || isConfigLoader(pid),
+    isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid) || jobs.isChild(pid) || isConfigLoader(pid),
     onReaped: supervisor.reaped,
     say: terminal.fail
   })

@@ -12,7 +12,8 @@
  *   | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' | 'fleet.rollout-held' | 'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' |
  *   'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' |
  *   'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' |
- *   'hook.started' | 'hook.succeeded' | 'hook.failed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' |
+ *   'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.succeeded' | 'job.failed' | 'job.command-failed' | 'job.skipped' |
+ *   'job.interrupted' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' |
  *   'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'notify.failed' | 'access.signed-in' | 'access.switched' | 'access.used' |
  *   'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' | 'webhook.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' |
  *   'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
@@ -135,6 +136,8 @@
  * @property {{ command: string[], timeoutMs?: number }} [hooks.afterDeploy]  runs after a deploy has succeeded. Read again at each deploy
  * @property {{ command: string[], timeoutMs?: number }} [hooks.onCrash]  runs after a worker has crashed, at most once a minute. Read again at each
  *   deploy
+ * @property {Record<string, { cron?: string, command: string | string[], overlap?: 'skip' | 'queue' | 'replace', timeoutMs?: number, timeZone?: string
+ *   }>} [jobs]  commands that run beside the workers, at the times of a cron expression or when somebody asks. Read again at each deploy
  * @property {boolean} [watch]  for development: deploy when a file changes that the workers have loaded; default: `false`
  * @property {object} [diagnostics]
  * @property {number} [diagnostics.maxFiles]  how many files of diagnostics are kept; default: `20`

@@ -69,6 +69,9 @@ export async function openReleases ({
     /** The hooks of the newest configuration that could be read. */
     hooks: () => latest.config.hooks,
 
+    /** The jobs of the newest configuration that could be read. */
+    jobs: () => latest.config.jobs,
+
     /** @param {string} id @returns {Release | undefined} with its arguments, which are never shown */
     find: (id) => catalogue.find(id)?.release,
 

@@ -20,6 +20,7 @@ import { openDataDir } from '../../server/system/data-dir.js'
 import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createWebhooks } from '../../server/webhooks/webhooks.js'
+import { createFakeJobs } from '../support/fake-jobs.js'
 import { tempFolder } from '../support/folder.js'
 import { report } from '../support/vitals.js'
 
@@ -78,7 +79,7 @@ export async function startDeck () {
   const supervisor = cluster = createSupervisor(state, { fork: /** @type {any} */ (fork), events, keeper: /** @type {any} */ ({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
   const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString() }
-  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, webhooks, notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true })
+  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true })
   supervisor.start({ workers: WORKERS })
   await supervisor.running
   for (const worker of hooks.keys()) hooks.get(worker).onMessage(report({ latenciesMs: [5] }))

@@ -41,6 +41,9 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck rollback\b/, async ({ deck }, line) => line.replace('r12', (await deck.rollout('deploy')).from)],
   [/^clusterdeck tokens revoke 3$/, async ({ deck }, line) => line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)],
   [/^clusterdeck webhooks retry 1 7$/, async (scene, line) => line.replace('7', await failedDelivery(scene))],
+  [/^clusterdeck jobs runs 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/reindex/runs')).id)],
+  [/^clusterdeck jobs end 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id)],
+  [/^clusterdeck run .*rebuild-index\.js$/, (_scene, line) => line.replace('rebuild-index.js', '--version')],
   [/--url https:\/\/deck\.example\.com /, ({ deck }, line) => line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck', path.join(deck.folder, 'admin.token'))],
   [/^clusterdeck (un)?install (?!.*--dry-run)/, (_scene, line) => `${line} --dry-run`],
   [/ --node \/opt\/node-24\/bin\/node /, (_scene, line) => line.replace('/opt/node-24/bin/node', process.execPath)],
@@ -162,7 +165,8 @@ function appFolder () {
 async function open (t) {
   const cwd = tempFolder()
   const { url, statuses } = await startReceiver(t)
-  writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }] }))
+  writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, reindex: { command: 'echo done' } } }))
+  writeFileSync(path.join(cwd, 'package.json'), '{ "scripts": { "migrate": "echo migrated" } }')
   const app = path.join(cwd, 'app.js')
   const breakApp = (/** @type {boolean} */ isBroken) => {
     const source = `console.log('out'); console.error('err'); require(${JSON.stringify(path.join(FIXTURES, 'dies-in-many-ways.cjs'))})`

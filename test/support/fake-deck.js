@@ -11,12 +11,13 @@ import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createLogs } from '../../server/logs/logs.js'
 import { createWebhooks } from '../../server/webhooks/webhooks.js'
+import { createFakeJobs } from './fake-jobs.js'
 import { tempFolder } from './folder.js'
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/fleet.js').Fleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, vitals: ReturnType<typeof createVitals> }}
+ * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/fleet.js').Fleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -63,6 +64,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     vitals,
     logs,
     webhooks: fakeWebhooks(events),
+    jobs: createFakeJobs({ history, events }),
     releases: fakeReleases(release),
     crashes,
     notices,

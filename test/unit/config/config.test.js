@@ -64,6 +64,7 @@ test('without anything set the defaults hold', async (t) => {
     watchdog: { timeoutMs: 10_000, stack: 'on' },
     recycle: { maxRssBytes: 0, maxAgeMs: 0, maxRequests: 0 },
     hooks: {},
+    jobs: {},
     watch: false,
     fleet: { servers: [], name: 'default', labels: {}, accept: 'read', tls: {} },
     diagnostics: { maxFiles: 20, maxBytes: 1024 ** 3 },

@@ -10,6 +10,7 @@ import { tempFolder } from '../../support/folder.js'
 
 const LOST = { pid: 4321, startTime: 'boot:1' }
 const NEXT = identifyProcess(process.pid)
+const NO_JOBS = { memory: () => ({ runs: [], due: {} }) }
 const HOOKS = { memory: () => [{ name: 'beforeDeploy', pid: 77, startTime: 'boot:5' }] }
 const RELEASES = { configuredEntry: () => '/srv/app.js', lastNumber: () => 7 }
 const CHANGES = [{ name: 'drain.deadlineMs', value: 10_000, configured: 30_000 }]
@@ -44,7 +45,7 @@ function settingsOf (config) {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -61,6 +62,7 @@ describe('a memory that is restored', () => {
       left: [{ ...worker, orphan: 'master-lost' }],
       sockets: ['null:3000:4:undefined:0'],
       hooks: HOOKS.memory(),
+      jobs: NO_JOBS.memory(),
       addresses: { 1: [{ url: 'http://localhost:3000', isFixed: true }] },
       since: 5,
       release,
@@ -146,11 +148,11 @@ describe('what is remembered', () => {
     const write = t.mock.method(memory, 'write')
     const events = createEventStream()
     let size = desiredWorkers
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: size, release, nextWorker, workers }) }) })
     assert.equal(memory.read(), null)
 
     events.publish({ type: 'worker.ready' })
-    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers, hooks: HOOKS.memory(), nextRelease: 8, lastEvent: 1 })
+    assert.deepEqual(memory.read(), { version: 1, master: NEXT, software: SOFTWARE, handedOver: false, since: 5, configured: { entry: '/srv/app.js', workers: 2 }, changes: CHANGES, desiredWorkers, release, nextWorker, workers, hooks: HOOKS.memory(), jobs: NO_JOBS.memory(), nextRelease: 8, lastEvent: 1 })
     events.publish({ type: 'worker.listening' })
     assert.equal(write.mock.callCount(), 1)
 
@@ -168,7 +170,7 @@ describe('what is remembered', () => {
   test('is forgotten for good where nothing is left to go on with', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream()
-    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    const remembering = rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     remembering.forget()
     events.publish({ type: 'worker.listening' })
@@ -179,7 +181,7 @@ describe('what is remembered', () => {
     const { memory, config, content: { release } } = setUp()
     const events = createEventStream({ onError: () => {} })
     const write = t.mock.method(memory, 'write', () => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }) })
-    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
+    rememberFor({ memory, events, settings: settingsOf(config), releases: RELEASES, hooks: HOOKS, jobs: NO_JOBS, software: SOFTWARE, since: 5, supervisor: /** @type {any} */ ({ memory: () => ({ desiredWorkers: 2, release, nextWorker: 1, workers: [] }) }) })
     events.publish({ type: 'worker.ready' })
     write.mock.restore()
     events.publish({ type: 'worker.listening' })

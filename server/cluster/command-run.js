@@ -2,24 +2,25 @@ import { ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
 import { errorCode } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
-import { identifyProcess } from '../system/process-identity.js'
+import { identifyProcess, isAlive } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { durationText } from '../lifecycle/duration.js'
 
-/** @typedef {ReturnType<typeof runHook>} HookRun */
+/** @typedef {ReturnType<typeof runCommand>} CommandRun */
 /**
- * @typedef {object} HookEnd
+ * @typedef {object} CommandEnd
  * @property {boolean} passed
  * @property {number | null} code
  * @property {string | null} signal
  * @property {number} durationMs
+ * @property {boolean} timedOut
  * @property {string | null} reason  why it has not passed
  * @property {string} output  the last of both streams
  */
 
 const MAX_OUTPUT_CHARS = 8000
 const MAX_LAST_LINE_CHARS = 300
-/** A hook that writes more than this has to wait a moment, so that it slows nobody but itself. */
+/** A command that writes more than this has to wait a moment, so that it slows nobody but itself. */
 const MAX_CHARS_AT_ONCE = 512 * 1024
 const BREATHER_MS = 50
 const TERM_GRACE_MS = 5000
@@ -29,31 +30,39 @@ const LAST_OUTPUT_MS = 200
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
 /**
- * Runs one command in its own process group, without a shell. Processes that it leaves in that group end with it.
+ * Runs one command in its own process group. Processes that it leaves in that group end with it.
  * @param {object} order
- * @param {string} order.name  of the hook
- * @param {readonly string[]} order.command  program and arguments
+ * @param {string} order.name  of the hook or the job
+ * @param {string} order.option  that has set its timeout
+ * @param {string | readonly string[]} order.command  program and arguments; as one text it is for the shell
  * @param {number} order.timeoutMs
  * @param {string} order.cwd
  * @param {Record<string, string | undefined>} order.env
+ * @param {number} [order.maxOutputChars]  how much of its output is kept
+ * @param {(stream: 'stdout' | 'stderr', text: string) => void} [order.onOutput]  as it is written
  * @param {(pid: number) => void} [order.onExited]  the process has ended; its last output may still follow
  */
-export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, env, onExited = () => {} }) {
+export function runCommand ({ name, option, command, timeoutMs, cwd, env, maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {} }) {
   const startedAt = performance.now()
-  const child = spawnHook()
+  const [program, ...args] = typeof command === 'string' ? [command] : command
+  const child = spawnChild()
   const { pid } = child
-  const output = collectOutput(child)
+  const output = collectOutput(child, { maxChars: maxOutputChars, onOutput })
+  let timedOut = false
   /** Why it was told to end. @type {string | null} */
   let endedFor = null
   /** @type {NodeJS.Timeout | undefined} */
   let killTimer
-  const timeout = setTimeout(() => endRun(`did not end within ${durationText(timeoutMs)} (option hooks.${name})`), timeoutMs)
+  const timeout = setTimeout(() => {
+    timedOut = endedFor === null
+    endRun(`did not end within ${durationText(timeoutMs)} (option ${option})`)
+  }, timeoutMs)
 
   return {
     name,
     /** null: it could not be started */
     identity: pid === undefined ? null : identifyProcess(pid),
-    /** Never rejects. @type {Promise<HookEnd>} */
+    /** Never rejects. @type {Promise<CommandEnd>} */
     ended: new Promise((resolve) => {
       child.once('error', (/** @type {NodeJS.ErrnoException} */ error) => {
         // Afterwards it would be a signal that could not be sent.
@@ -74,16 +83,16 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
         const text = output.close()
         const durationMs = Math.round(performance.now() - startedAt)
         const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationText(durationMs)}`, text) : failure)
-        resolve({ passed: why === null, code, signal, durationMs, reason: why && `${name} ${why}`, output: text })
+        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}`, output: text })
       }
     }),
 
     end: endRun
   }
 
-  function spawnHook () {
+  function spawnChild () {
     try {
-      return spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+      return spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] })
     } catch (error) {
       // E2BIG, ENOMEM: of some errors node makes an event, of others none.
       const none = new ChildProcess()
@@ -107,14 +116,42 @@ export function runHook ({ name, command: [program, ...args], timeoutMs, cwd, en
   }
 }
 
+/**
+ * Ends what a dead master has left running.
+ * @param {import('../system/process-identity.js').ProcessIdentity} left @param {number} graceMs until it is killed
+ * @returns {boolean} whether it still runs; one whose start is not known might be another process by now
+ */
+export function endLeftGroup (left, graceMs) {
+  if (left.startTime === null || !isAlive(left)) return false
+  signalProcessGroup(left.pid, 'SIGTERM')
+  // While somebody is in it, its number belongs to no other group.
+  setTimeout(() => signalProcessGroup(left.pid, 'SIGKILL'), graceMs)
+  return true
+}
+
+/** @param {number} leader @returns {boolean} whether anybody is left in its group */
+export function isGroupAlive (leader) {
+  try {
+    return process.kill(-leader, 0)
+  } catch {
+    // ESRCH: nobody. EPERM: they are somebody else's by now.
+    return false
+  }
+}
+
 /** @param {number} pid of its leader @param {NodeJS.Signals} signal */
-export function signalProcessGroup (pid, signal) {
+function signalProcessGroup (pid, signal) {
   try {
     process.kill(-pid, signal)
   } catch (error) {
     // ESRCH: nobody is left in it. EPERM: those who are have become somebody else's.
     if (!['ESRCH', 'EPERM'].includes(String(errorCode(error)))) throw error
   }
+}
+
+/** @param {string} text as a program has written it @returns {string} without control sequences */
+export function readableOutput (text) {
+  return stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replace(CONTROLS, '')
 }
 
 /** @param {string} why @param {string} output */
@@ -126,15 +163,18 @@ function withLastLine (why, output) {
 /**
  * Keeps the last of what a process writes.
  * @param {import('node:child_process').ChildProcess} child
+ * @param {{ maxChars: number, onOutput: (stream: 'stdout' | 'stderr', text: string) => void }} how
  */
-function collectOutput (child) {
+function collectOutput (child, { maxChars, onOutput }) {
   let text = ''
   let isCut = false
   let isExited = false
-  for (const stream of [child.stdout, child.stderr]) {
+  for (const name of /** @type {const} */ (['stdout', 'stderr'])) {
+    const stream = child[name]
     let room = MAX_CHARS_AT_ONCE
     stream?.setEncoding('utf8').on('data', (/** @type {string} */ part) => {
       addOutput(part)
+      onOutput(name, part)
       room -= part.length
       if (room > 0 || isExited) return
       room = MAX_CHARS_AT_ONCE
@@ -158,14 +198,14 @@ function collectOutput (child) {
       child.stdout?.destroy()
       child.stderr?.destroy()
       // The cut may have split a character.
-      const shown = stripVTControlCharacters(text.replace(/^[\udc00-\udfff]/, '')).replace(/\r\n?/g, '\n').replace(CONTROLS, '')
+      const shown = readableOutput(text.replace(/^[\udc00-\udfff]/, ''))
       return isCut ? `…${shown}` : shown
     }
   }
 
   /** @param {string} part */
   function addOutput (part) {
-    isCut ||= text.length + part.length > MAX_OUTPUT_CHARS
-    text = (text + part).slice(-MAX_OUTPUT_CHARS)
+    isCut ||= text.length + part.length > maxChars
+    text = (text + part).slice(-maxChars)
   }
 }

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { runHook } from '../../../server/cluster/hook-run.js'
+import { runCommand } from '../../../server/cluster/command-run.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
 
-/** @param {string} script @param {Partial<Parameters<typeof runHook>[0]>} [more] */
-const run = (script, more) => runHook({ name: 'beforeDeploy', command: ['sh', '-c', script], timeoutMs: 20_000, cwd: os.tmpdir(), env: process.env, ...more })
+/** @param {string} script @param {Partial<Parameters<typeof runCommand>[0]>} [more] */
+const run = (script, more) => runCommand({ name: 'beforeDeploy', option: 'hooks.beforeDeploy', command: ['sh', '-c', script], timeoutMs: 20_000, cwd: os.tmpdir(), env: process.env, ...more })
 
 /** @param {string} pid */
 function isGone (pid) {

@@ -1,0 +1,428 @@
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { endLeftGroup, isGroupAlive, readableOutput, runCommand } from '../cluster/command-run.js'
+import { placeOfRelease } from '../cluster/command-place.js'
+import { didYouMean } from '../config/nearest.js'
+import { DeckError } from '../errors.js'
+import { durationText } from '../lifecycle/duration.js'
+import { createJobLogs } from './job-log.js'
+import { createRunOutput } from './run-output.js'
+import { createTimetable } from './timetable.js'
+
+/**
+ * @typedef {ReturnType<typeof createJobs>} Jobs
+ * @typedef {import('../../db/job-runs.js').Run} Run
+ * @typedef {import('../lifecycle/state.js').Release} Release
+ * @typedef {Readonly<Record<string, JobConfig>>} JobConfigs
+ * @typedef {object} JobConfig
+ * @property {string} [cron]  without it, the job runs only when somebody asks
+ * @property {string | readonly string[]} command  one text is for the shell
+ * @property {'skip' | 'queue' | 'replace'} overlap  what happens if its time comes while it still runs
+ * @property {number} timeoutMs
+ * @property {string} [timeZone]
+ *
+ * What somebody has asked for, or a time; `job`: null for a command of somebody; `dueAt`: ISO 8601.
+ * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null }} Order
+ * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
+ * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
+ * @typedef {{ id: number, order: Order, process: CommandRun, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
+ * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string }} LeftRun  of a master that has died
+ * @typedef {{ runs: LeftRun[], due: Record<string, import('./timetable.js').Due> }} JobsMemory
+ */
+
+/** So much of the output of a run is kept in the history, and goes to those who follow it. */
+const MAX_OUTPUT_CHARS = 64 * 1024
+/** An event has less of it: webhooks get it, too. */
+const MAX_TOLD_CHARS = 2000
+const MAX_COMMAND_CHARS = 1000
+const MAX_NAME_CHARS = 80
+/** The longest that a Node timer can wait. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1
+/** A run gets this long after SIGTERM. */
+const GRACE_MS = 5000
+/** What a dead master has left is killed after the grace, and gone then, unless the kernel does not let it go. */
+const LEFT_PATIENCE_MS = GRACE_MS + 1000
+const LOOK_EVERY_MS = 50
+/** Whoever has started a run may still be about to ask for its output. */
+const KEPT_AFTER_MS = 10_000
+/** Of runs that no job has. */
+const COMMAND_LOG = 'command'
+
+/**
+ * Runs the configured jobs at their times, and what else an operator wants to run beside the workers.
+ * @param {object} parts
+ * @param {JobConfigs} parts.jobs  as configured at the start
+ * @param {() => { release: string, isStopping: boolean }} parts.current  state of the cluster; `release`: the last one that was deployed
+ * @param {(id: string) => Release | undefined} parts.release
+ * @param {(id: string) => Record<string, string | undefined>} parts.environment  of the workers of a release, over what is inherited
+ * @param {Record<string, string | undefined>} parts.inherited  of the shell that the app is from
+ * @param {string} parts.cwd  of a release that has none
+ * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {import('../../db/history.js').History['jobRuns']} parts.store
+ * @param {string} parts.logFolder
+ * @param {() => { maxBytes: number, maxFiles: number }} parts.logLimits
+ * @param {(reason: string) => void} [parts.onLogError]
+ * @param {(cron: string, after: Date, timeZone: string | undefined) => Date | null} parts.nextRun
+ * @param {() => JobConfigs} [parts.configured]  as the configuration was read last; counts once a deploy has succeeded
+ * @param {(order: Parameters<typeof runCommand>[0]) => CommandRun} [parts.run]
+ * @param {() => number} [parts.now]  wall clock, ms
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
+ */
+export function createJobs ({
+  jobs: first, current, release: findRelease, environment, inherited, cwd, events, store, logFolder, logLimits, onLogError, nextRun, configured = () => first,
+  run = runCommand, now = Date.now, timers = globalThis
+}) {
+  let jobs = first
+  /** @type {Map<number, Active>} by id */
+  const active = new Map()
+  /** Output of runs that have just ended. @type {Map<number, import('./run-output.js').RunOutput>} */
+  const lastOutputs = new Map()
+  /** @type {Map<string, Waiting>} by job */
+  const waiting = new Map()
+  /** @type {Map<string, { at: string, actor: string }>} */
+  const paused = new Map()
+  /** Runs of the last master that were told to end. @type {Set<LeftRun>} */
+  const ending = new Set()
+  /** Processes whose exit Node still waits for. @type {Set<number>} */
+  const children = new Set()
+  let isClosed = false
+  const logs = createJobLogs({ folder: path.join(logFolder, 'jobs'), limits: logLimits, onError: onLogError })
+  const timetable = createTimetable({ nextRun, onDue: runDue, now, timers })
+  /** What a time does that comes while the job still runs. */
+  const overlaps = { skip: skipRun, queue: queueRun, replace: replaceRun }
+  // Events that follow from another event are published after it.
+  const unsubscribe = events.subscribe((event) => { Promise.resolve(event).then(readAgain) })
+
+  return {
+    /**
+     * Begins to run them.
+     * @param {JobsMemory} left  of the master before: its runs are ended, and what it has missed is run once
+     */
+    start ({ runs, due }) {
+      for (const { job, at, actor } of pausedBefore()) paused.set(job, { at, actor })
+      endLeft(runs)
+      timetable.plan(jobs, due)
+    },
+
+    /** By name. */
+    list: () => Object.keys(jobs).sort().map(toView),
+
+    /** @param {string} name @throws {DeckError} not-found */
+    get (name) {
+      mustFind(name)
+      return toView(name)
+    },
+
+    /**
+     * @param {string | null | undefined} job  null: those of no job; undefined: all
+     * @param {{ limit?: number, cursor?: string | null }} query
+     */
+    runs: (job, query) => store.page({ job, ...query }),
+
+    /** @param {number} id @returns {Run & { output: string | null }} `output`: the last part of it; null: no longer kept @throws {DeckError} not-found */
+    run (id) {
+      const running = active.get(id)
+      if (running) return { ...running.view, output: readableOutput(running.output.text()) }
+      const run = store.find(id)
+      if (!run) throw new DeckError('not-found', `Run ${id} does not exist, or is no longer kept`)
+      return run
+    },
+
+    /** @param {number} id @returns {Pick<import('./run-output.js').RunOutput, 'since'> | null} null: it has ended a while ago */
+    outputOf: (id) => active.get(id)?.output ?? lastOutputs.get(id) ?? null,
+
+    /**
+     * Runs a job now.
+     * @param {string} name @param {{ actor: string }} by
+     * @returns {Promise<Run>} once it has begun
+     * @throws {DeckError} not-found, job-running, stopping
+     */
+    async runNow (name, { actor }) {
+      const { overlap } = mustFind(name)
+      checkRunning()
+      const busy = busyRun(name)
+      if (busy === null) return startJob(name, { actor, dueAt: null })
+      if (overlap !== 'replace') throw new DeckError('job-running', `${name} is running (run ${busy})`, { details: { run: busy } })
+      return await new Promise((resolve) => replaceRun(name, { actor, dueAt: null, onStarted: resolve }))
+    },
+
+    /**
+     * Runs a command in the folder of the current release, with the variables of its workers.
+     * @param {{ command: readonly string[], actor: string }} order
+     * @returns {Run}
+     * @throws {DeckError} stopping
+     */
+    runCommand ({ command, actor }) {
+      checkRunning()
+      return startRun({ job: null, command, timeoutMs: NO_TIMEOUT_MS, actor, dueAt: null }).view
+    },
+
+    /** @param {number} id @param {{ isForced?: boolean, actor: string }} how `isForced`: without a grace @returns {Run} @throws {DeckError} not-found, run-ended */
+    end (id, { isForced = false, actor }) {
+      const running = active.get(id)
+      if (!running) {
+        this.run(id)
+        throw new DeckError('run-ended', `Run ${id} has ended`)
+      }
+      endRun(running, 'operator', `was ended by ${actor}`, isForced ? 0 : GRACE_MS)
+      return running.view
+    },
+
+    /** @param {string} name @param {string} actor @throws {DeckError} not-found */
+    pause (name, actor) {
+      mustFind(name)
+      if (!paused.has(name)) {
+        const { at } = events.publish({ type: 'job.paused', actor, message: name, detail: { job: name } })
+        paused.set(name, { at, actor })
+      }
+      return toView(name)
+    },
+
+    /** @param {string} name @param {string} actor @throws {DeckError} not-found */
+    resume (name, actor) {
+      mustFind(name)
+      if (paused.delete(name)) events.publish({ type: 'job.resumed', actor, message: name, detail: { job: name } })
+      return toView(name)
+    },
+
+    /** @param {number} pid @returns {boolean} whether it is a run whose exit Node waits for */
+    isChild: (pid) => children.has(pid),
+
+    /** What the next master needs if this one dies. @returns {JobsMemory} */
+    memory: () => ({
+      runs: [...active.values()].flatMap(({ id, order: { job }, process: { name, identity } }) => identity ? [{ run: id, job, name, ...identity }] : []),
+      due: timetable.memory()
+    }),
+
+    /**
+     * Starts no more runs, and ends those that run.
+     * @param {{ graceMs?: number, cause?: 'stopping' | 'upgrade' }} [how]
+     * @returns {Promise<void>} when they are gone
+     */
+    async close ({ graceMs = GRACE_MS, cause = 'stopping' } = {}) {
+      isClosed = true
+      unsubscribe()
+      timetable.close()
+      waiting.clear()
+      const all = [...active.values()]
+      for (const each of all) endRun(each, cause, cause === 'upgrade' ? 'was ended by an upgrade of the master' : 'was ended, as the master was stopping', graceMs)
+      await Promise.all(all.map(({ done }) => done))
+    }
+  }
+
+  /** @param {string} name */
+  function toView (name) {
+    const { cron = null, overlap, timeoutMs, timeZone = null } = jobs[name]
+    const [last] = store.page({ job: name, limit: 1 }).items
+    return {
+      name,
+      cron,
+      timeZone,
+      overlap,
+      timeoutMs,
+      nextAt: paused.has(name) ? null : timetable.nextAt(name),
+      paused: paused.get(name) ?? null,
+      isWaiting: waiting.has(name),
+      running: busyRun(name),
+      last: last ?? null
+    }
+  }
+
+  /** @param {string} name @returns {JobConfig} @throws {DeckError} not-found */
+  function mustFind (name) {
+    if (Object.hasOwn(jobs, name)) return jobs[name]
+    const names = Object.keys(jobs)
+    throw new DeckError('not-found', names.length === 0 ? 'There are no jobs (option jobs)' : `There is no job ${JSON.stringify(name)}${didYouMean(name, names)}`)
+  }
+
+  /** @throws {DeckError} stopping */
+  function checkRunning () {
+    if (isClosed || current().isStopping) throw new DeckError('stopping', 'The master is stopping')
+  }
+
+  /** @param {string} name @returns {number | null} the run that has not ended */
+  function busyRun (name) {
+    const own = [...active.values()].find(({ order }) => order.job === name)?.id
+    return own ?? [...ending].find(({ job }) => job === name)?.run ?? null
+  }
+
+  /** @param {string} name @param {Date} at */
+  function runDue (name, at) {
+    if (isClosed || current().isStopping || paused.has(name)) return
+    const order = { actor: 'cron', dueAt: at.toISOString(), onStarted: null }
+    const busy = busyRun(name)
+    if (busy === null) startJob(name, order)
+    else overlaps[jobs[name].overlap](name, order, busy)
+  }
+
+  /** @param {string} name @param {Waiting} order @param {number} busy @param {string} [why] */
+  function skipRun (name, { actor, dueAt }, busy, why = '') {
+    events.publish({ type: 'job.skipped', actor, message: `${name} was skipped: run ${busy} has not ended${why}`, detail: { job: name, dueAt, run: busy } })
+  }
+
+  /** @param {string} name @param {Waiting} order @param {number} busy */
+  function queueRun (name, order, busy) {
+    if (waiting.has(name)) skipRun(name, order, busy, ', and the next one waits already')
+    else waiting.set(name, order)
+  }
+
+  /** @param {string} name @param {Waiting} order */
+  function replaceRun (name, order) {
+    const before = waiting.get(name)
+    waiting.set(name, {
+      ...order,
+      onStarted (run) {
+        before?.onStarted?.(run)
+        order.onStarted?.(run)
+      }
+    })
+    for (const each of active.values()) if (each.order.job === name) endRun(each, 'replaced', 'was ended, as the next run begins')
+  }
+
+  /** @param {string} name @param {{ actor: string, dueAt: string | null }} order */
+  function startJob (name, { actor, dueAt }) {
+    const { command, timeoutMs } = jobs[name]
+    return startRun({ job: name, command, timeoutMs, actor, dueAt }).view
+  }
+
+  /** @param {Order} order @returns {Active} */
+  function startRun (order) {
+    const { job, command, timeoutMs, actor, dueAt } = order
+    const release = /** @type {Release} */ (findRelease(current().release))
+    const place = placeOfRelease(release, { own: environment(release.id), inherited, cwd })
+    // Nothing else is published before it has begun.
+    const id = events.lastId + 1
+    const shownCommand = job === null ? [command].flat().join(' ').slice(0, MAX_COMMAND_CHARS) : null
+    const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
+    const output = createRunOutput({ maxChars: MAX_OUTPUT_CHARS })
+    const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, release ${release.id}, by ${actor}`)
+    const process = run({
+      name,
+      option: `jobs.${job}.timeoutMs`,
+      command,
+      timeoutMs,
+      cwd: place.cwd,
+      env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) },
+      maxOutputChars: MAX_OUTPUT_CHARS,
+      onOutput (stream, text) {
+        output.add(stream, text)
+        log.write(text)
+      },
+      onExited: (pid) => children.delete(pid)
+    })
+    const pid = process.identity?.pid ?? null
+    if (pid !== null) children.add(pid)
+    /** @type {Active} */
+    const entry = {
+      id,
+      order,
+      process,
+      output,
+      endedFor: null,
+      view: {
+        id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null
+      },
+      done: process.ended.then((end) => finishRun(entry, end, log))
+    }
+    active.set(id, entry)
+    events.publish({ type: 'job.started', actor, release: release.id, pid, message: name, detail: { job, command: shownCommand, dueAt } })
+    return entry
+  }
+
+  /** @param {Active} entry @param {string} cause @param {string} why @param {number} [graceMs] */
+  function endRun (entry, cause, why, graceMs = GRACE_MS) {
+    entry.endedFor ??= cause
+    entry.process.end(why, { graceMs })
+  }
+
+  /** @param {Active} entry @param {import('../cluster/command-run.js').CommandEnd} end @param {import('./job-log.js').JobLog} log */
+  function finishRun ({ id, order: { job, actor, dueAt }, view, endedFor, process: { name }, output: own }, { passed, code, signal, durationMs, timedOut, reason, output }, log) {
+    log.close()
+    active.delete(id)
+    if (dueAt === null) keepForAWhile(id, own)
+    const type = passed ? 'job.succeeded' : endedFor !== null && !timedOut ? 'job.interrupted' : job === null ? 'job.command-failed' : 'job.failed'
+    const cause = passed ? null : timedOut ? 'timed-out' : endedFor
+    const message = reason ?? `${name} took ${durationText(durationMs)}`
+    const detail = { run: id, job, command: view.command, durationMs, ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
+    keepOutput(id, job, output)
+    events.publish({ type, cause, actor, release: view.release, pid: view.pid, code, signal, message, detail })
+    if (job !== null) startWaiting(job)
+  }
+
+  /** @param {number} id @param {import('./run-output.js').RunOutput} output */
+  function keepForAWhile (id, output) {
+    lastOutputs.set(id, output)
+    const timer = timers.setTimeout(() => lastOutputs.delete(id), KEPT_AFTER_MS)
+    timer?.unref?.()
+  }
+
+  /** @param {number} id @param {string | null} job @param {string} output */
+  function keepOutput (id, job, output) {
+    try {
+      store.keepOutput(id, job, output)
+    } catch {
+      // The history says itself that it cannot be written; the log of the job has the output.
+    }
+  }
+
+  /** @param {string} name */
+  function startWaiting (name) {
+    const next = waiting.get(name)
+    if (!next || isClosed || !Object.hasOwn(jobs, name) || busyRun(name) !== null) return
+    waiting.delete(name)
+    const run = startJob(name, next)
+    next.onStarted?.(run)
+  }
+
+  /** @param {LeftRun[]} left */
+  function endLeft (left) {
+    for (const run of left) {
+      if (endLeftGroup(run, GRACE_MS)) waitForEnd(run)
+      tellLost({ run: run.run, job: run.job, name: run.name, isAlive: ending.has(run) })
+    }
+    const known = new Set(left.map(({ run }) => run))
+    for (const { id, job, command } of unfinishedBefore()) {
+      if (!known.has(id)) tellLost({ run: id, job, name: job ?? String(command), isAlive: false })
+    }
+  }
+
+  /** @param {LeftRun} run which has been told to end */
+  async function waitForEnd (run) {
+    ending.add(run)
+    const until = performance.now() + LEFT_PATIENCE_MS
+    while (isGroupAlive(run.pid) && performance.now() < until) await wait(LOOK_EVERY_MS, undefined, { ref: false })
+    ending.delete(run)
+    if (run.job !== null) startWaiting(run.job)
+  }
+
+  /** @param {{ run: number, job: string | null, name: string, isAlive: boolean }} lost */
+  function tellLost ({ run, job, name, isAlive }) {
+    const message = `${name} was interrupted: its master has died${isAlive ? ', and the run is ended' : ''}`
+    events.publish({ type: 'job.interrupted', cause: 'master-lost', actor: 'system', message, detail: { run, job } })
+  }
+
+  function unfinishedBefore () {
+    try {
+      return store.unfinished()
+    } catch {
+      // No start depends on the history.
+      return []
+    }
+  }
+
+  function pausedBefore () {
+    try {
+      return store.paused()
+    } catch {
+      return []
+    }
+  }
+
+  /** @param {import('../events/stream.js').DeckEvent} event */
+  function readAgain ({ type, detail }) {
+    if (isClosed || type !== 'rollout.succeeded' || detail?.kind !== 'deploy') return
+    jobs = configured()
+    for (const name of waiting.keys()) if (!Object.hasOwn(jobs, name)) waiting.delete(name)
+    timetable.plan(jobs)
+  }
+}

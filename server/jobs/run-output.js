@@ -1,0 +1,53 @@
+/**
+ * What a run has written, for those who follow it: the last part of it, stream by stream, with places that they go on from.
+ * @typedef {ReturnType<typeof createRunOutput>} RunOutput
+ * @typedef {{ stream: 'stdout' | 'stderr', text: string }} Part
+ */
+
+/** @param {{ maxChars: number }} limits */
+export function createRunOutput ({ maxChars }) {
+  /** @type {Part[]} */
+  let parts = []
+  let kept = 0
+  let written = 0
+
+  return {
+    /** @param {Part['stream']} stream @param {string} text */
+    add (stream, text) {
+      const part = { stream, text: text.slice(-maxChars) }
+      parts.push(part)
+      kept += part.text.length
+      written += text.length
+      while (kept > maxChars) forgetSome(kept - maxChars)
+    },
+
+    /** How many characters have been written in all. */
+    get written () { return written },
+
+    text: () => parts.map(({ text }) => text).join(''),
+
+    /**
+     * @param {number} place  how many characters a reader has had
+     * @returns {{ parts: Part[], place: number, missed: number }} `place`: where it goes on; `missed`: characters that are no longer kept
+     */
+    since (place) {
+      const oldest = written - kept
+      const missed = Math.max(0, oldest - place)
+      let skipped = Math.max(0, place - oldest)
+      const wanted = parts.flatMap(({ stream, text }) => {
+        const rest = text.slice(skipped)
+        skipped = Math.max(0, skipped - text.length)
+        return rest === '' ? [] : [{ stream, text: rest }]
+      })
+      return { parts: wanted, place: written, missed }
+    }
+  }
+
+  /** @param {number} surplus */
+  function forgetSome (surplus) {
+    const [oldest] = parts
+    if (oldest.text.length <= surplus) parts = parts.slice(1)
+    else parts = [{ ...oldest, text: oldest.text.slice(surplus) }, ...parts.slice(1)]
+    kept -= Math.min(surplus, oldest.text.length)
+  }
+}

@@ -1,0 +1,75 @@
+/** A changed clock or a machine that slept is noticed within this time. */
+const MAX_WAIT_MS = 60_000
+
+/**
+ * @typedef {ReturnType<typeof createTimetable>} Timetable
+ * @typedef {{ cron?: string, timeZone?: string }} Times  when a job runs; without `cron` only when somebody asks
+ * @typedef {{ cron: string, at: string }} Due  `at`: ISO 8601
+ * @typedef {{ cron: string, timeZone: string | undefined, next: Date | null }} Entry
+ */
+
+/**
+ * Knows when each job runs next, and says when that time has come. However late that is noticed, a job is due once: nothing
+ * is made up for times in between.
+ * @param {object} parts
+ * @param {(cron: string, after: Date, timeZone: string | undefined) => Date | null} parts.nextRun
+ * @param {(name: string, at: Date) => void} parts.onDue
+ * @param {() => number} [parts.now]  wall clock, ms
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
+ */
+export function createTimetable ({ nextRun, onDue, now = Date.now, timers = globalThis }) {
+  /** @type {Map<string, Entry>} */
+  let entries = new Map()
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+
+  return {
+    /** @param {string} name @returns {string | null} ISO 8601; null: never */
+    nextAt: (name) => entries.get(name)?.next?.toISOString() ?? null,
+
+    /**
+     * Plans these jobs and no others. One whose times have not changed keeps its place.
+     * @param {Readonly<Record<string, Times>>} jobs
+     * @param {Readonly<Record<string, Due>>} [missed]  when the master before would have run them next
+     */
+    plan (jobs, missed = {}) {
+      const before = entries
+      entries = new Map()
+      for (const [name, { cron, timeZone }] of Object.entries(jobs)) {
+        if (cron !== undefined) entries.set(name, { cron, timeZone, next: nextOf({ cron, timeZone }, before.get(name), missed[name]) })
+      }
+      waitForNext()
+    },
+
+    /** @returns {Record<string, Due>} for the next master */
+    memory: () => Object.fromEntries([...entries].flatMap(([name, { cron, next }]) => next ? [[name, { cron, at: next.toISOString() }]] : [])),
+
+    close () { timers.clearTimeout(timer) }
+  }
+
+  /** @param {{ cron: string, timeZone: string | undefined }} times @param {Entry | undefined} before @param {Due | undefined} missed */
+  function nextOf ({ cron, timeZone }, before, missed) {
+    if (before?.cron === cron && before.timeZone === timeZone) return before.next
+    if (missed?.cron === cron && Date.parse(missed.at) <= now()) return new Date(missed.at)
+    return nextRun(cron, new Date(now()), timeZone)
+  }
+
+  function waitForNext () {
+    timers.clearTimeout(timer)
+    const times = [...entries.values()].flatMap(({ next }) => next ? [next.getTime()] : [])
+    if (times.length === 0) return
+    timer = timers.setTimeout(tellDue, Math.min(MAX_WAIT_MS, Math.max(0, Math.min(...times) - now())))
+    timer?.unref?.()
+  }
+
+  function tellDue () {
+    // A timer may fire a moment early; the same time would then be planned again.
+    const due = [...entries].filter(([, { next }]) => next !== null && next.getTime() <= now())
+    for (const [name, entry] of due) {
+      const at = /** @type {Date} */ (entry.next)
+      entry.next = nextRun(entry.cron, new Date(now()), entry.timeZone)
+      onDue(name, at)
+    }
+    waitForNext()
+  }
+}
