@@ -1,3 +1,5 @@
+import { withAppNames, withAppsText } from './app-names.js'
+
 /**
  * Keeps who is signed in. It stores only the hash of a session's secret, so that the file lets nobody sign in. Times are ms since
  * the epoch.
@@ -9,26 +11,30 @@
  * @property {'viewer' | 'operator' | 'admin'} role
  * @property {number | null} token  the session ends with it
  * @property {number | null} owner  the user id of a browser of this machine
+ * @property {readonly string[] | null} [apps]  of a host, for which alone the role is; null: for all
  * @typedef {ReturnType<typeof createSessions>} Sessions
  */
 
 /** @param {import('./open.js').Db} db */
 export function createSessions (db) {
   const insert = db.prepare(`
-    INSERT INTO sessions (hash, created_ms, expires_ms, name, role, token, owner)
-    VALUES (@hash, @createdAt, @expiresAt, @name, @role, @token, @owner)`)
-  /** @type {import('./sqlite.js').Rows<Session>} */
-  const byHash = db.prepare('SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token, owner FROM sessions WHERE hash = ?')
+    INSERT INTO sessions (hash, created_ms, expires_ms, name, role, token, owner, apps)
+    VALUES (@hash, @createdAt, @expiresAt, @name, @role, @token, @owner, @apps)`)
+  /** @type {import('./sqlite.js').Rows<Omit<Session, 'apps'> & { apps: string | null }>} */
+  const byHash = db.prepare('SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token, owner, apps FROM sessions WHERE hash = ?')
   const extend = db.prepare('UPDATE sessions SET expires_ms = ? WHERE hash = ?')
   const remove = db.prepare('DELETE FROM sessions WHERE hash = ?')
   const removeAll = db.prepare('DELETE FROM sessions')
 
   return {
     /** @param {Session} session */
-    create (session) { insert.run(session) },
+    create (session) { insert.run(withAppsText(session)) },
 
     /** @param {string} hash @returns {Session | null} which may have expired */
-    find (hash) { return byHash.get(hash) ?? null },
+    find (hash) {
+      const row = byHash.get(hash)
+      return row === undefined ? null : withAppNames(row)
+    },
 
     /** @param {string} hash @param {number} expiresAt */
     touch (hash, expiresAt) { extend.run(expiresAt, hash) },

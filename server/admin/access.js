@@ -27,6 +27,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
 
 /**
  * @param {object} parts
+ * @param {import('../api/apps.js').Apps | null} [parts.apps]  of a host, for some of which alone a role may be
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events  hears of sign-ins and tokens
  * @param {Pick<import('../../db/history.js').History, 'sessions' | 'tokens'>} parts.history
  * @param {string} parts.token
@@ -44,6 +45,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @param {Partial<Limits>} parts.limits  others than usual
  */
 export function createAccess ({
+  apps = null,
   events,
   history,
   token,
@@ -78,6 +80,7 @@ export function createAccess ({
   const { authenticate } = sessions
 
   return {
+    apps,
     events,
     tokens,
     sessions,

@@ -104,7 +104,7 @@ export function operationsOf (parts, describe) {
         Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.', resources: jobResources(parts, stream) },
         Diagnostics: { about: 'Profiles and snapshots of one worker.', resources: diagnosticsResources(parts) },
         Webhooks: { about: 'Webhooks and their deliveries.', resources: webhookResources(parts) },
-        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, links: access.links }) } },
+        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, links: access.links, apps: access.apps }) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }
     },

@@ -1,3 +1,5 @@
+import { roleText } from '../api/roles.js'
+
 /**
  * Records in the history who changed something, from where, and who was refused.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
@@ -78,7 +80,7 @@ function describeRequest (req, { method, url, remoteAddress = 'unknown', statusC
   const path = url.split('?', 1)[0].slice(0, MAX_PATH_CHARS)
   const address = auth?.from ?? remoteAddress
   const way = auth ? wayOf(req) : 'nobody known'
-  const who = auth ? `${auth.actor} (${auth.role}, ${way})` : 'somebody unknown'
+  const who = auth ? `${auth.actor} (${roleText(auth)}, ${way})` : 'somebody unknown'
   return {
     actor: auth?.actor ?? null,
     message: `${who} from ${address}: ${method} ${path}${endOf(statusCode)}`,

@@ -66,7 +66,7 @@ export function hostOperations ({ apps, access, now }, describe) {
         Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
         Access: {
           about: 'Tokens and sign-in links.',
-          resources: { ...tokenResources({ ...access, now }), ...signInLinkResources({ links: access.links, urlFor: access.urlFor, now }) }
+          resources: { ...tokenResources({ ...access, now }), ...signInLinkResources({ links: access.links, urlFor: access.urlFor, now, apps }) }
         },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { findApp, notRunning, whyNotRunning } from '../api/apps.js'
+import { refuseLimited } from '../api/endpoint.js'
 import { mayUse, roleAllows } from '../api/roles.js'
 import { createSchemaPool } from '../api/schema-pool.js'
 import { appRows } from '../dashboard/apps-page.js'
@@ -54,7 +55,7 @@ export function createHostSites (parts) {
       const mine = names.filter((name) => mayUse(auth, name))
       const { app, goesTo } = mine.length === 1 ? shortPlace(place, mine[0]) : place
       req.url = goesTo
-      return app === null ? own : siteOf(app, auth)
+      return app === null ? own : siteOf(app, auth, goesTo)
     },
 
     /** @param {IncomingMessage} req @param {import('node:http').ServerResponse} res @param {unknown} error */
@@ -75,8 +76,9 @@ export function createHostSites (parts) {
     }
   }
 
-  /** @param {string} name @param {import('../api/roles.js').Auth} auth */
-  function siteOf (name, auth) {
+  /** @param {string} name @param {import('../api/roles.js').Auth} auth @param {string} url */
+  function siteOf (name, auth, url) {
+    if (OF_FLEET.test(url)) refuseLimited(auth, 'sees other hosts')
     if (!names.includes(name) || !mayUse(auth, name)) findApp(apps, name, auth)
     const app = apps.opened(name)
     const known = opened.get(name)
@@ -135,6 +137,8 @@ export function createHostSites (parts) {
   }
 }
 
+/** What an app has to do with apps of other hosts. */
+const OF_FLEET = /^\/(?:api\/v1\/fleet|fleet|actions\/(?:fleet|member)-)/
 /** Seconds after which a page looks again for an app that changes. */
 const LOOK_AGAIN_S = 2
 const CHANGING = new Set(['waiting', 'starting', 'running', 'stopping'])

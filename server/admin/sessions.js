@@ -74,8 +74,8 @@ export function createSessions ({
       if (req.headers.authorization !== undefined) return byToken(req)
       const session = findSession(req)
       if (!session) return null
-      const { name, role, token, expiresAt: until } = session
-      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role, token, until }
+      const { name, role, token, expiresAt: until, apps = null } = session
+      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role, token, until, ...(apps && { apps }) }
     },
 
     whoHolds,
@@ -84,11 +84,11 @@ export function createSessions ({
     isStill: ({ token, until } = ADMIN) => (until === null || until > now()) && (token === null || tokens.isValid(token)),
 
     /** @param {IncomingMessage} req @param {Person} [person] @returns {string} the Set-Cookie value of a new session */
-    open (req, { name, role, token, until } = ADMIN) {
+    open (req, { name, role, token, until, apps = null } = ADMIN) {
       const secret = randomBytes(SECRET_BYTES).toString('base64url')
       const createdAt = now()
       const expiresAt = Math.min(createdAt + ttlMs, until ?? Infinity)
-      const session = { hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket) }
+      const session = { hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket), apps }
       rememberSession(session)
       tryStore('keep a new session', () => store.create(session))
       return setCookie(req, secret, Math.max(0, Math.floor((expiresAt - createdAt) / 1000)))
@@ -124,7 +124,7 @@ export function createSessions ({
   function whoHolds (candidate) {
     if (timingSafeEqual(sha256(candidate), tokenHash)) return ADMIN
     const known = tokens.find(candidate)
-    return known && { name: known.name, role: known.role, token: known.id, until: known.expiresAt }
+    return known && { name: known.name, role: known.role, token: known.id, until: known.expiresAt, ...(known.apps && { apps: known.apps }) }
   }
 
   /** @param {IncomingMessage} req @returns {Session | null} */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import express, { Router } from 'express'
 import { ipKeyGenerator } from 'express-rate-limit'
 import { cutEndlessBody } from '../api/body.js'
+import { roleText } from '../api/roles.js'
 import { DeckError } from '../errors.js'
 import { checkSameOrigin } from './guard.js'
 
@@ -87,12 +88,12 @@ export function signInRouter ({ sessions, links, views, events, limiters }) {
    */
   function startSession (req, res, { next, person, from = null }) {
     const actor = person?.name ?? 'dashboard'
-    const [role, address] = [person?.role ?? 'admin', req.socket.remoteAddress ?? 'unknown']
+    const [role, apps, address] = [person?.role ?? 'admin', person?.apps ?? null, req.socket.remoteAddress ?? 'unknown']
     events.publish({
       type: 'access.signed-in',
       actor,
-      message: `${actor} (${role}) from ${address}${from === null ? '' : `, by the dashboard of ${from}`}`,
-      detail: { role, address, token: person?.token ?? null, ...(from !== null && { deck: from }) }
+      message: `${actor} (${roleText({ role, apps })}) from ${address}${from === null ? '' : `, by the dashboard of ${from}`}`,
+      detail: { role, address, token: person?.token ?? null, ...(apps && { apps }), ...(from !== null && { deck: from }) }
     })
     res.append('Set-Cookie', sessions.open(req, person))
     return res.redirect(303, safePath(next))

@@ -53,15 +53,15 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
     },
 
     /**
-     * @param {{ name: string, role: import('../api/roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null }} wanted
+     * @param {{ name: string, role: import('../api/roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null, apps?: readonly string[] | null }} wanted
      * @returns {{ token: Token, secret: string }} the secret is nowhere else
      * @throws {DeckError} not-possible, history-unavailable
      */
-    create ({ name, role, ttlMs, createdBy, createdWith }) {
+    create ({ name, role, ttlMs, createdBy, createdWith, apps = null }) {
       return useStore(() => {
         if (store.list().length >= MAX_TOKENS) throw new DeckError('not-possible', `There are already ${MAX_TOKENS} tokens: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
-        const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs }
+        const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs, apps }
         const id = store.create({ ...token, hash: hashOf(secret) })
         return { token: { id, ...token }, secret }
       })

@@ -4,7 +4,7 @@ import { didYouMean } from '../config/nearest.js'
 import { APP_ORDER } from '../config/orders.js'
 import { DeckError } from '../errors.js'
 import { HEALTH } from './cluster.js'
-import { operation } from './endpoint.js'
+import { operation, refuseLimited } from './endpoint.js'
 import { COUNT, listOf, TIME } from './fields.js'
 import { mayUse } from './roles.js'
 
@@ -200,7 +200,21 @@ export function whyNotRunning ({ name, state, reason }) {
   return { title: `${name} ${WORDS[state]}`, message: reason ?? '' }
 }
 
-/** @param {import('./roles.js').Auth} auth @param {string} what @throws {DeckError} forbidden */
-export function refuseLimited ({ apps, actor }, what) {
-  if (apps) throw new DeckError('forbidden', `Whoever ${what} needs a role for all apps, and ${actor} has one for ${apps.join(', ')}`)
+/**
+ * For which apps a new token or a link is: for no others than those of who makes it.
+ * @param {Pick<Apps, 'list'>} apps @param {import('./roles.js').Auth} auth @param {readonly string[] | undefined} wanted
+ * @returns {readonly string[] | null} null: for all
+ * @throws {DeckError} invalid-body, forbidden
+ */
+export function appsWithin (apps, auth, wanted) {
+  if (wanted === undefined) return auth.apps ?? null
+  const names = visibleApps(apps, auth).map(({ name }) => name)
+  for (const name of wanted) {
+    if (!mayUse(auth, name)) throw new DeckError('forbidden', `apps: expected some of ${auth.apps?.join(', ')}, for which ${auth.actor} has a role, received ${JSON.stringify(name)}`)
+    if (!names.includes(name)) throw new DeckError('invalid-body', `apps: expected apps of this host, received ${JSON.stringify(name)}${didYouMean(name, names)}`)
+  }
+  return [...new Set(wanted)]
 }
+
+/** The field of a body. */
+export const APPS_FIELD = z.array(APP_NAME).min(1).max(100).optional().describe('the apps of the host that it is for, 1 to 100 names; default: all that its maker may use')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { SCALE_ORDER } from '../config/orders.js'
 import { DeckError } from '../errors.js'
-import { operation } from './endpoint.js'
+import { operation, refuseLimited } from './endpoint.js'
 import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
 import { NOTICE } from './notices.js'
 import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
@@ -236,6 +236,7 @@ export function clusterResources ({ deck }) {
         problems: [...ROLLOUT_PROBLEMS, 'not-possible'],
         answer: UPGRADE,
         handle ({ body: { execPath = null, note = null }, auth }) {
+          refuseLimited(auth, 'changes masters')
           return { body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
         }
       })

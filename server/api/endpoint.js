@@ -128,6 +128,15 @@ export function requireRole (auth, role) {
   )
 }
 
+/**
+ * What concerns the whole host needs a role for all of its apps.
+ * @param {import('./roles.js').Auth} auth @param {string} what
+ * @throws {DeckError} forbidden
+ */
+export function refuseLimited ({ apps, actor }, what) {
+  if (apps) throw new DeckError('forbidden', `Whoever ${what} needs a role for all apps, and ${actor} has one for ${apps.join(', ')}`)
+}
+
 /** @param {Resource} resource @param {string} method @returns {Operation} */
 function operationFor (resource, method) {
   const wanted = method === 'HEAD' ? 'GET' : method

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { refuseLimited } from './apps.js'
-import { operation } from './endpoint.js'
+import { operation, refuseLimited } from './endpoint.js'
 import { COUNT, NUMBER, TIME } from './fields.js'
 
 const HOST = z.strictObject({

@@ -31,6 +31,11 @@ export function mayUse ({ apps }, app) {
   return !apps || apps.includes(app)
 }
 
+/** @param {Pick<Person, 'role' | 'apps'>} person @returns {string} `operator`, or `operator of shop` */
+export function roleText ({ role, apps }) {
+  return apps ? `${role} of ${apps.join(', ')}` : role
+}
+
 /**
  * Identifies a token, or all browsers of one person, so that limits count per holder.
  * @param {Pick<Auth, 'via' | 'token' | 'role' | 'actor'>} auth

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
+import { APPS_FIELD, appsWithin } from './apps.js'
 import { operation } from './endpoint.js'
 import { PERSON_NAME, ROLE, TIME } from './fields.js'
 import { readBy } from './input.js'
@@ -21,17 +22,20 @@ const LINK_BODY = z.strictObject({
   from: z.string().regex(ONE_LINE).optional().describe('the deck whose dashboard the person comes from, for the history')
 }).meta({ examples: [{ name: 'ada', role: 'viewer' }] })
 
+const HOST_LINK_BODY = LINK_BODY.extend({ apps: APPS_FIELD }).meta({ examples: [{ name: 'ada', role: 'viewer', apps: ['shop'] }] })
+
 /**
  * One-time sign-in links for holders of a token (`clusterdeck open`). A session cannot make one, as it could then renew
  * itself for ever.
  * @param {{
  *   links: { create: (person: import('./roles.js').Person, from?: string | null) => { code: string, expiresAt: number } },
  *   now: () => number,
- *   urlFor: (req: import('node:http').IncomingMessage) => string
- * }} parts `urlFor`: the URL of this site for the sender
+ *   urlFor: (req: import('node:http').IncomingMessage) => string,
+ *   apps?: import('./apps.js').Apps | null
+ * }} parts `urlFor`: the URL of this site for the sender; `apps`: of a host
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function signInLinkResources ({ links, urlFor, now }) {
+export function signInLinkResources ({ links, urlFor, now, apps = null }) {
   return {
     '/sign-in-links': {
       POST: operation({
@@ -40,17 +44,19 @@ export function signInLinkResources ({ links, urlFor, now }) {
         role: 'admin',
         byToken: 'A sign-in link',
         cli: 'clusterdeck open',
-        body: LINK_BODY,
+        body: apps ? HOST_LINK_BODY : LINK_BODY,
         status: 201,
         isSecret: true,
         answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
-        handle ({ auth, body: { name = null, role = 'admin', ttl, from }, req }) {
+        handle ({ auth, body, req }) {
+          const { name = null, role = 'admin', ttl, from } = body
           // The link ends with the token that made it.
           const { code, expiresAt } = links.create({
             name,
             role,
             token: auth.token,
-            until: earliestOf(auth.until, ttl === undefined ? null : now() + ttl)
+            until: earliestOf(auth.until, ttl === undefined ? null : now() + ttl),
+            ...(apps && { apps: appsWithin(apps, auth, 'apps' in body ? /** @type {string[] | undefined} */ (body.apps) : undefined) })
           }, from)
           return { body: { url: `${urlFor(req)}/sign-in?code=${code}`, expiresAt: new Date(expiresAt).toISOString() } }
         }

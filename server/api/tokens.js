@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
 import { DeckError } from '../errors.js'
+import { APPS_FIELD, appsWithin } from './apps.js'
 import { operation } from './endpoint.js'
 import { ACTOR, listOf, NUMBER, PERSON_NAME, ROLE, TIME } from './fields.js'
 import { readBy } from './input.js'
+import { mayUse, roleText } from './roles.js'
 
 const DAY_MS = 24 * 60 * 60_000
 const MIN_TTL_MS = 60_000
@@ -19,7 +21,8 @@ const TOKEN = z.strictObject({
   createdBy: ACTOR,
   createdWith: NUMBER.nullable().describe('the token that created it, and with which it ends; null: the token of the data folder'),
   expiresAt: TIME,
-  isExpired: z.boolean()
+  isExpired: z.boolean(),
+  apps: z.array(z.string()).nullable().optional().describe('of a host: the apps that its role is for; null: all')
 }).meta({ id: 'Token' })
 
 const TOKEN_BODY = z.strictObject({
@@ -32,6 +35,8 @@ const TOKEN_BODY = z.strictObject({
     })
 }).meta({ examples: [{ name: 'ada', role: 'operator', ttl: '30d' }] })
 
+const HOST_TOKEN_BODY = TOKEN_BODY.extend({ apps: APPS_FIELD }).meta({ examples: [{ name: 'ci', role: 'operator', apps: ['shop'] }] })
+
 /**
  * What the tokens of this deck are kept in, see admin/tokens.js.
  * @typedef {import('../../db/tokens.js').Token} StoredToken
@@ -39,7 +44,7 @@ const TOKEN_BODY = z.strictObject({
  * @property {(secret: string) => StoredToken | null} find
  * @property {(id: number) => boolean} isValid  whether it may still be used
  * @property {() => StoredToken[]} list  newest first, also those that have expired; throws history-unavailable
- * @property {(wanted: { name: string, role: import('./roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null }) => { token: StoredToken, secret: string }} create
+ * @property {(wanted: { name: string, role: import('./roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null, apps?: readonly string[] | null }) => { token: StoredToken, secret: string }} create
  *   the secret is nowhere else; throws not-possible, history-unavailable
  * @property {(id: number) => { token: StoredToken, made: StoredToken[] }} revoke  with all that was made by it; throws not-found, history-unavailable
  * @property {(listener: () => void) => void} onRevoked
@@ -51,9 +56,10 @@ const TOKEN_BODY = z.strictObject({
  * @param {TokenRegistry} parts.tokens
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {() => number} parts.now
+ * @param {import('./apps.js').Apps | null} [parts.apps]  of a host
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function tokenResources ({ tokens, events, now }) {
+export function tokenResources ({ tokens, events, now, apps = null }) {
   return {
     '/tokens': {
       GET: operation({
@@ -62,7 +68,7 @@ export function tokenResources ({ tokens, events, now }) {
         role: 'admin',
         cli: 'clusterdeck tokens',
         answer: listOf(TOKEN),
-        handle: () => ({ body: { items: tokens.list().map((token) => shownToken(token, now())) } })
+        handle: ({ auth }) => ({ body: { items: tokensOf(auth, tokens.list()).map(shown) } })
       }),
       POST: operation({
         name: 'createToken',
@@ -70,15 +76,23 @@ export function tokenResources ({ tokens, events, now }) {
         role: 'admin',
         byToken: 'A new token',
         cli: 'clusterdeck tokens create ada --role operator',
-        body: TOKEN_BODY,
+        body: apps ? HOST_TOKEN_BODY : TOKEN_BODY,
         status: 201,
         isSecret: true,
         problems: ['not-possible'],
         answer: TOKEN.extend({ token: z.string().describe('the secret: send it as `Authorization: Bearer …`') }).meta({ id: 'NewToken' }),
-        handle ({ body: { name, role, ttl }, auth }) {
-          const { token, secret } = tokens.create({ name, role, ttlMs: ttlWithin(auth, ttl, now()), createdBy: auth.actor, createdWith: auth.token })
+        handle ({ body, auth }) {
+          const { name, role, ttl } = body
+          const { token, secret } = tokens.create({
+            name,
+            role,
+            ttlMs: ttlWithin(auth, ttl, now()),
+            createdBy: auth.actor,
+            createdWith: auth.token,
+            ...(apps && { apps: appsWithin(apps, auth, 'apps' in body ? /** @type {string[] | undefined} */ (body.apps) : undefined) })
+          })
           publishTokenEvent('token.created', auth.actor, token)
-          return { body: { ...shownToken(token, now()), token: secret } }
+          return { body: { ...shown(token), token: secret } }
         }
       })
     },
@@ -92,18 +106,24 @@ export function tokenResources ({ tokens, events, now }) {
         problems: ['not-found'],
         answer: TOKEN.extend({ alsoEnded: z.array(NUMBER).describe('the tokens that it created, directly or through others') }).meta({ id: 'RevokedToken' }),
         handle ({ id, auth }) {
+          if (auth.apps && !tokensOf(auth, tokens.list()).some((token) => token.id === id)) throw new DeckError('not-found', `Token ${id} does not exist`)
           const { token, made } = tokens.revoke(id)
           for (const each of [token, ...made]) publishTokenEvent('token.revoked', auth.actor, each)
-          return { body: { ...shownToken(token, now()), alsoEnded: made.map((each) => each.id) } }
+          return { body: { ...shown(token), alsoEnded: made.map((each) => each.id) } }
         }
       })
     }
   }
 
+  /** @param {StoredToken} token */
+  function shown (token) {
+    return { ...shownToken(token, now()), ...(apps && { apps: token.apps ?? null }) }
+  }
+
   /** @param {string} type @param {string} actor @param {StoredToken} token */
-  function publishTokenEvent (type, actor, { id, name, role, createdWith, expiresAt }) {
-    const message = `token ${id} of ${name} (${role})${createdWith === null ? '' : `, made with token ${createdWith}`}`
-    events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: toIso(expiresAt) } })
+  function publishTokenEvent (type, actor, { id, name, role, createdWith, expiresAt, apps: itsApps = null }) {
+    const message = `token ${id} of ${name} (${roleText({ role, apps: itsApps })})${createdWith === null ? '' : `, made with token ${createdWith}`}`
+    events.publish({ type, actor, message, detail: { token: id, name, role, createdWith, expiresAt: toIso(expiresAt), ...(itsApps && { apps: itsApps }) } })
   }
 }
 
@@ -121,6 +141,14 @@ function ttlWithin ({ token, until }, ttlMs, now) {
     )
   }
   return Math.min(ttlMs ?? DEFAULT_TTL_MS, leftMs)
+}
+
+/**
+ * Whoever has a role for some apps sees no tokens but those for no other apps.
+ * @param {Pick<import('./roles.js').Person, 'apps'>} person @param {StoredToken[]} all
+ */
+export function tokensOf (person, all) {
+  return person.apps ? all.filter(({ apps }) => apps?.every((app) => mayUse(person, app))) : all
 }
 
 /** @param {StoredToken} token @param {number} now */

@@ -7,6 +7,7 @@ import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 import { isInOtherNamespace } from '../system/recipient.js'
 import { checkedId } from './id.js'
+import { namesIn } from './names.js'
 import { jsonText, statusText } from './output.js'
 import { waitUntil } from './wait-until.js'
 import { watchStatus } from './watch.js'
@@ -20,7 +21,7 @@ import { watchStatus } from './watch.js'
  * @typedef {'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'surge' | 'minReady' | 'canary' |
  *   'canaryTime' | 'onFailure' | 'push' | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only' | 'type' | 'limit' | 'worker' | 'kind' |
  *   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'state' |
- *   'as' | 'role' | 'ttl'} TextOption
+ *   'as' | 'role' | 'ttl' | 'apps'} TextOption
  */
 
 /**
@@ -113,7 +114,7 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }, c
 
 /** @param {Context} context */
 export async function openCommand ({ api, options, print, isInteractive }) {
-  const link = await api.post('/sign-in-links', { name: options.as, role: options.role })
+  const link = await api.post('/sign-in-links', { name: options.as, role: options.role, ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
   print(options.json ? jsonText(link) : link.url)
   if (isInteractive && !options.json) openBrowser(link.url)
 }

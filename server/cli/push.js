@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { formatBytes, formatExactDuration } from '../../public/format.js'
 import { packFolder } from './archive.js'
+import { namesIn } from './names.js'
 
 const TELL_EVERY_MS = 5000
 const MAX_NAMED = 10
@@ -14,7 +15,7 @@ export async function pushFolder (folder, { api, cwd, tell, options }) {
   // Asked first, so that a missing permission is told before anything is packed.
   const { items } = await api.get('/fleet/releases')
   tell(`packing ${folder}`)
-  const archive = await packFolder(path.resolve(cwd, folder), { also: namesOf(options.pushAlso) })
+  const archive = await packFolder(path.resolve(cwd, folder), { also: namesIn(options.pushAlso) })
   const { digest, bytes, entries, unpackedBytes, leftOut } = archive
   try {
     if (leftOut.length > 0) tell(`not sent: ${leftOutText(leftOut)}`)
@@ -25,11 +26,6 @@ export async function pushFolder (folder, { api, cwd, tell, options }) {
   } finally {
     await archive.close()
   }
-}
-
-/** @param {string | undefined} list of `--push-also` */
-function namesOf (list) {
-  return list?.split(',').map((name) => name.trim()).filter(Boolean) ?? []
 }
 
 /** @param {import('./archive.js').LeftOut[]} leftOut */

@@ -1,6 +1,7 @@
 import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { checkedId } from './id.js'
+import { namesIn } from './names.js'
 import { formatTable, jsonText } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
@@ -26,17 +27,22 @@ async function listTokens ({ api, options, print }) {
 }
 
 /** @param {Token} token */
-function rowOf ({ id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired }) {
-  return [id, name, role, createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (expired)` : expiresAt]
+function rowOf ({ id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired, apps }) {
+  return [id, name, roleOf({ role, apps }), createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (expired)` : expiresAt]
+}
+
+/** @param {Pick<Token, 'role' | 'apps'>} token */
+function roleOf ({ role, apps }) {
+  return apps ? `${role} of ${apps.join(', ')}` : role
 }
 
 /** @param {Context} context @param {string} [name] */
 async function createToken ({ api, options, print, tell }, name) {
   if (name === undefined) throw new DeckError('usage', 'tokens create: expected a name, received none')
   if (options.role === undefined) throw new DeckError('usage', '--role: expected viewer, operator or admin, received none')
-  const made = await api.post('/tokens', { name, role: options.role, ...(options.ttl !== undefined && { ttl: options.ttl }) })
+  const made = await api.post('/tokens', { name, role: options.role, ...(options.ttl !== undefined && { ttl: options.ttl }), ...(options.apps !== undefined && { apps: namesIn(options.apps) }) })
   if (options.json) return print(jsonText(made))
-  tell(`token ${made.id} of ${made.name} (${made.role}), valid until ${made.expiresAt}; copy it now, it is not shown again`)
+  tell(`token ${made.id} of ${made.name} (${roleOf(made)}), valid until ${made.expiresAt}; copy it now, it is not shown again`)
   print(made.token)
 }
 

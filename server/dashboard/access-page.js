@@ -1,4 +1,4 @@
-import { shownToken } from '../api/tokens.js'
+import { shownToken, tokensOf } from '../api/tokens.js'
 import { DeckError } from '../errors.js'
 
 /**
@@ -8,5 +8,5 @@ import { DeckError } from '../errors.js'
  */
 export function accessModel ({ tokens, can, now }) {
   if (!can?.administer || !tokens) throw new DeckError('forbidden', 'Only an admin can see the tokens')
-  return { now, tokens: tokens.list().map((token) => shownToken(token, now)) }
+  return { now, tokens: tokensOf(can, tokens.list()).map((token) => ({ ...shownToken(token, now), apps: token.apps ?? null })) }
 }

@@ -19,7 +19,7 @@ export function powersOf (auth) {
   return {
     operate: roleAllows(role, 'operator'),
     administer: roleAllows(role, 'admin'),
-    switchDecks: role === 'admin' && auth?.name === null && auth.token === null,
+    switchDecks: role === 'admin' && auth?.name === null && auth.token === null && !auth.apps,
     name: auth?.name ?? null,
     role,
     ...(auth?.apps && { apps: auth.apps })

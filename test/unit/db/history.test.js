@@ -93,7 +93,8 @@ test('an event is on the disk when record returns: another process sees it', (t)
 test('ids, rollouts and sessions are still there after a restart', (t) => {
   const { history, open } = setUp(t)
   const [event] = publish(history, [{ type: 'rollout.started', rollout: 5, detail: { id: 5, kind: 'deploy', state: 'rolling', steps: [{ slot: 1 }] } }, { type: 'release.created', release: 'r12' }])
-  history.sessions.create({ hash: 'abc', createdAt: 1, expiresAt: 2, name: null, role: 'admin', token: null, owner: null })
+  const sessions = [null, ['shop', 'mail']].map((apps, n) => ({ hash: `abc${n}`, createdAt: 1, expiresAt: 2, name: null, role: /** @type {const} */ ('admin'), token: null, owner: null, apps }))
+  for (const session of sessions) history.sessions.create(session)
   history.close()
   const again = open()
   assert.equal(again.lastEventId(), 2)
@@ -101,7 +102,7 @@ test('ids, rollouts and sessions are still there after a restart', (t) => {
   assert.equal(again.lastReleaseNumber(), 12)
   assert.deepEqual(again.event(1), event)
   assert.deepEqual(again.rollout(5), { id: 5, kind: 'deploy', state: 'rolling', steps: [{ slot: 1 }] })
-  assert.deepEqual(again.sessions.find('abc'), { hash: 'abc', createdAt: 1, expiresAt: 2, name: null, role: 'admin', token: null, owner: null })
+  for (const session of sessions) assert.deepEqual(again.sessions.find(session.hash), session)
 })
 
 test('recording an event again changes nothing', (t) => {

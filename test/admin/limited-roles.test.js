@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { io } from 'socket.io-client'
+import { rawRequest, startHostAdmin } from '../support/admin.js'
+
+/** @typedef {Awaited<ReturnType<typeof startHostAdmin>>} Host */
+
+const NAMES = ['mail', 'search', 'shop']
+
+/** @param {Host} host @param {object} wanted @returns {Promise<any>} */
+const makeToken = async (host, wanted) => (await host.api('post', '/api/v1/tokens').send(wanted).expect(201)).body
+
+/** @param {Host} host @param {string} token */
+function callWith (host, token) {
+  return async (/** @type {string} */ method, /** @type {string} */ path, /** @type {object | undefined} */ body = undefined, /** @type {Record<string, string>} */ headers = {}) => {
+    const { status, text } = await rawRequest(host, { method, path, headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }), ...headers }, body: body && JSON.stringify(body) })
+    return { status, text, body: text.startsWith('{') ? JSON.parse(text) : null }
+  }
+}
+
+test('a token for some apps works there, and all others are as if they did not exist', async (t) => {
+  const host = await startHostAdmin(t, { names: NAMES })
+  const made = await makeToken(host, { name: 'ci', role: 'operator', apps: ['shop', 'mail'] })
+  assert.deepEqual(made.apps, ['shop', 'mail'])
+  const call = callWith(host, made.token)
+  assert.equal((await call('GET', '/api/v1/apps/shop/status')).status, 200)
+  assert.equal((await call('POST', '/api/v1/apps/mail/rollouts', { kind: 'restart' })).status, 202)
+  const { items } = (await call('GET', '/api/v1/apps')).body
+  assert.deepEqual(items.map((/** @type {any} */ { name }) => name), ['mail', 'shop'])
+
+  for (const [method, rest] of /** @type {[string, string][]} */ ([['GET', ''], ['GET', '/status'], ['GET', '/metrics'], ['POST', '/stop'], ['POST', '/start'], ['POST', '/rollouts'], ['DELETE', ''], ['GET', '/tokens'], ['GET', '/openapi.json']])) {
+    const [hidden, missing] = await Promise.all(['search', 'nothing'].map((name) => call(method, `/api/v1/apps/${name}${rest}`)))
+    assert.equal(hidden.status, method === 'DELETE' ? 403 : 404, `${method} ${rest}: ${hidden.text}`)
+    assert.equal(hidden.text.replaceAll('search', 'nothing'), missing.text)
+  }
+  for (const path of ['/apps/search/', '/apps/search/logs', '/apps/search/api/v1/status', '/apps/search/logs.txt', '/apps/search/socket.io/?EIO=4&transport=polling']) {
+    assert.equal((await call('GET', path, undefined, { accept: 'text/html' })).status, 404, path)
+  }
+  const { body } = await call('GET', '/api/v1/apps/searc/status')
+  assert.equal(body.detail, 'There is no app "searc" on this host', 'nor is it named')
+  const { text } = await call('GET', '/metrics')
+  assert.ok(text.includes('app="shop"') && !text.includes('search'))
+  assert.deepEqual(host.apps.orders, [])
+})
+
+test('a role for one app sees a host with one app', async (t) => {
+  const host = await startHostAdmin(t, { names: NAMES })
+  const call = callWith(host, (await makeToken(host, { name: 'ci', role: 'viewer', apps: ['shop'] })).token)
+  assert.equal((await call('GET', '/api/v1/status')).body.app.name, 'shop')
+})
+
+test('what concerns the whole host is not for an admin of some apps, who makes and sees tokens for these alone', async (t) => {
+  const host = await startHostAdmin(t, { names: NAMES })
+  const [made, other] = [await makeToken(host, { name: 'lead', role: 'admin', apps: ['shop', 'mail'] }), await makeToken(host, { name: 'other', role: 'viewer', apps: ['search'] })]
+  const call = callWith(host, made.token)
+  for (const [method, path, body] of /** @type {[string, string, object?][]} */ ([
+    ['POST', '/api/v1/apps', { cwd: '/srv/x' }], ['DELETE', '/api/v1/apps/shop'], ['POST', '/api/v1/host/stop'], ['POST', '/api/v1/apps/shop/upgrade', {}],
+    ['GET', '/api/v1/apps/shop/fleet'], ['POST', '/api/v1/apps/shop/fleet/rollout', { kind: 'restart' }], ['GET', '/apps/shop/fleet']
+  ])) assert.equal((await call(method, path, body)).status, 403, `${method} ${path}`)
+
+  for (const apps of [undefined, ['shop']]) {
+    const { status, body } = await call('POST', '/api/v1/tokens', { name: 'ci', role: 'operator', ...(apps && { apps }) })
+    assert.deepEqual([status, body.apps], [201, apps ?? ['shop', 'mail']])
+  }
+  assert.equal((await call('POST', '/api/v1/apps/shop/tokens', { name: 'ci', role: 'viewer', apps: ['search'] })).status, 403)
+  assert.equal((await call('POST', '/api/v1/sign-in-links', { apps: ['search'] })).status, 403)
+  assert.deepEqual((await call('GET', '/api/v1/tokens')).body.items.map((/** @type {any} */ { name }) => name), ['ci', 'ci', 'lead'])
+  assert.equal((await call('DELETE', `/api/v1/tokens/${other.id}`)).status, 404)
+  const page = await call('GET', '/access', undefined, { accept: 'text/html' })
+  assert.ok(page.text.includes('admin of shop, mail') && !page.text.includes('other'))
+
+  const unknown = await host.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer', apps: ['shp'] }).expect(422)
+  assert.equal(unknown.body.detail, 'apps: expected apps of this host, received "shp" (did you mean "shop"?)')
+})
+
+test('a session has the apps of its link or its token, also after the next start, and its page shows no others', async (t) => {
+  const host = await startHostAdmin(t, { names: NAMES })
+  const { body: { url } } = await host.api('post', '/api/v1/sign-in-links').send({ role: 'operator', apps: ['shop'] }).expect(201)
+  const visit = await rawRequest(host, { path: url.slice(host.url.length) })
+  const cookie = String(visit.headers['set-cookie']).split(';')[0]
+  const get = (/** @type {string} */ path) => rawRequest(host, { path, headers: { accept: 'text/html', cookie } })
+  const list = await get('/')
+  assert.ok(list.text.includes('app-shop') && !list.text.includes('app-mail'))
+  for (const path of ['/palette', '/switch', '/apps/shop/palette']) assert.ok(!(await get(path)).text.includes('mail'), path)
+  assert.equal((await get('/apps/mail/')).status, 404)
+  const post = (/** @type {string} */ body) => rawRequest(host, { method: 'POST', path: '/actions/apps', headers: { cookie, 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', 'hx-request': 'true' }, body })
+  assert.equal((await post('app=shop&app=mail&action=restart')).status, 404)
+  assert.deepEqual(host.apps.deck('shop').dispatched, [], 'none is touched where one is not theirs')
+  assert.equal((await post('app=shop&action=restart')).status, 204)
+
+  const socket = io(host.url, { path: '/socket.io/', transports: ['websocket'], reconnection: false, forceNew: true, extraHeaders: { cookie, origin: host.origin } })
+  t.after(() => socket.close())
+  await once(/** @type {any} */ (socket), 'connect')
+  const first = once(/** @type {any} */ (socket), 'fragments')
+  await socket.emitWithAck('watch', '/', {})
+  assert.ok(!JSON.stringify(await first).includes('mail'))
+  const event = host.history.page({ type: ['access.signed-in'], limit: 1 }).items[0]
+  assert.match(String(event.message), /^dashboard \(operator of shop\) from /)
+
+  const next = await startHostAdmin(t, { names: NAMES, history: host.history, port: 0 })
+  const again = await rawRequest(next, { path: '/', headers: { accept: 'text/html', cookie: cookie.replace(host.cookieName, next.cookieName) } })
+  assert.ok(again.text.includes('app-shop') && !again.text.includes('app-mail'))
+})
