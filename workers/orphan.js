@@ -22,6 +22,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   const { worker } = cluster
   const master = process.ppid
   let isOrphan = false
+  let isLetGo = false
   let isEnding = false
   /** @type {NodeJS.Timeout | undefined} */
   let waiting
@@ -38,6 +39,9 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 
   return {
     outlive () { outlives = true },
+
+    /** The channel ends next, although the process of the master goes on. */
+    expectEnd () { isLetGo = true },
 
     /** @returns {boolean} whether there is no master that would end this process now */
     endAlone () {
@@ -56,6 +60,7 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   }
 
   function afterMaster () {
+    if (isLetGo) return goOn()
     const until = performance.now() + PARENT_CHANGES_WITHIN_MS
     const timer = setInterval(() => {
       if (process.ppid !== master) {

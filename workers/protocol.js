@@ -119,6 +119,7 @@ export function statusClass (code) {
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
+ *   | { type: 'serve-alone' }
  *   | { type: 'count-as-ready' }
  *   | { type: 'accept-again', others: number }
  *   | { type: 'terminate' }} ToWorker
@@ -129,6 +130,7 @@ export function statusClass (code) {
  * `probe`: the app has said that it is ready, so it can be asked.
  * `limits`: these limits of BootSettings have changed.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
+ * `serve-alone`: the channel ends next, as the part of the master that is for this app has failed: it serves on as after the death of a master.
  * `count-as-ready`: it does not listen, and is of use without that.
  * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
  * `terminate`: the SIGTERM that comes is the master's.

@@ -73,6 +73,7 @@ export function startWorker (settings) {
   })
   channel.on('probe', () => readiness?.begin())
   channel.on('outlive', orphan.outlive)
+  channel.on('serve-alone', orphan.expectEnd)
   channel.on('count-as-ready', () => {
     countsAsReady = true
     activity.stop()

@@ -3,7 +3,7 @@ import { waitAtMost } from '../system/wait-at-most.js'
 const KILL_PATIENCE_MS = 1000
 
 /**
- * The two ways in which an app leaves its master.
+ * The ways in which an app leaves its master.
  * @param {import('./app.js').App} app @param {import('../system/closers.js').Closers} closers  of all that was opened for it
  */
 export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt }, closers) {
@@ -24,6 +24,17 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt },
       await Promise.all([hooks.close(), jobs.close({ cause: 'upgrade' })])
       tellStopped({ cause: 'upgrade', code: 0 })
       await closers.close({ handsOver: true })
+    },
+
+    /**
+     * Its part of this master has failed. Its workers serve on, and whoever opens it anew goes on with them, as after a death.
+     * @returns {Promise<{ exits: Promise<import('../keeper/link.js').Exit>[] }>} `exits`: how each worker ends
+     */
+    async letGo () {
+      const exits = supervisor.letGo()
+      await Promise.all([hooks.close({ graceMs: 0 }), jobs.close({ graceMs: 0 })]).catch(() => {})
+      await closers.close({ handsOver: true, hasFailed: true }).catch(() => {})
+      return { exits }
     }
   }
 

@@ -45,7 +45,7 @@ export function startWorkers (app, host, left) {
   const { keeper, closers, software } = host
   const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, jobs, supervisor, first, isNext } = app
   const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, jobs, software, since })
-  closers.add(remember, (_, { handsOver }) => handsOver ? remember.handOver() : remember.forget())
+  closers.add(remember, (_, { handsOver, hasFailed }) => hasFailed ? remember.leave() : handsOver ? remember.handOver() : remember.forget())
   if (first.isNew && !isNext) releases.tellCreated(first.release)
   hooks.endLeft(restored.hooks)
   if (isNext) {
@@ -89,10 +89,11 @@ export function watchDataDir ({ dataDir, history, events }, { terminal, closers 
 }
 
 /** @param {App['events']} events @param {NonNullable<App['restored']['lost']>} lost */
-function tellLost (events, { hang, ...exit }) {
+function tellLost (events, { hang, fault, ...exit }) {
   const how = hang
     ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`}`
     : 'ended without stopping its workers'
-  const detail = hang?.stack && { detail: { stack: hang.stack } }
-  events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message: `the master (pid ${exit.pid}) ${how}`, ...detail })
+  const stack = fault?.stack ?? hang?.stack
+  const message = fault ? `the host's part for this app failed, and is made anew; the workers serve on: ${fault.message}` : `the master (pid ${exit.pid}) ${how}`
+  events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message, ...(stack && { detail: { stack } }) })
 }

@@ -37,6 +37,9 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
     terminate () { signalProcess(identity, 'SIGTERM') },
     kill () { signalProcess(identity, 'SIGKILL') },
 
+    /** Nothing more is heard of it here. */
+    letGo () { clearInterval(timer) },
+
     /** @param {{ code: number | null, signal: string | null }} exit as the keeper has seen it */
     leave ({ code, signal }) {
       clearInterval(timer)

@@ -43,6 +43,9 @@ export function createSlotPorts ({ above, keeper, listensOn, tell, onProblem, bi
       for (const [slot, handle] of open) dropPort(slot, handle)
     },
 
+    /** They stay open, for whoever makes this cluster anew in this process. */
+    letGo () { open.clear() },
+
     /** Another master has them now. */
     leave () {
       for (const handle of open.values()) handle.close()

@@ -161,6 +161,18 @@ export function createSockets ({
       inherited.close()
     },
 
+    /** Those that are meant to last stay open, for whoever makes this cluster anew in this process, and has them from its keeper. */
+    letGo () {
+      isClosed = true
+      for (const [key, socket] of [...held]) {
+        clearTimeout(socket.unusedTimer)
+        sticky?.forget(key)
+        if (socket.isEstablished) socket.path?.leave()
+        else dropSocket(key)
+      }
+      held.clear()
+    },
+
     /** Another master has these sockets now. */
     leave () {
       isClosed = true

@@ -69,6 +69,7 @@ export function createSupervisor (initialState, {
   const finished = createDeferred()
   /** @type {ReturnType<typeof createDeferred<{ message: string }>>} */
   const startBlocked = createDeferred()
+  let isLetGo = false
   /** Names of the last master's sockets, which its workers may still hold. @type {Set<string>} */
   let socketsBefore = new Set()
 
@@ -257,6 +258,19 @@ export function createSupervisor (initialState, {
       slotPorts.leave()
     },
 
+    /**
+     * Something here has failed: the workers serve on by themselves, as after the death of this master, for whoever makes this cluster anew
+     * in this process. Nothing is done here any more.
+     * @returns {Promise<import('../keeper/link.js').Exit>[]} how those end that are children of this process
+     */
+    letGo () {
+      isLetGo = true
+      watchdog.stop()
+      sockets.letGo()
+      slotPorts.letGo()
+      return [...handles.values()].map((handle) => handle.letGo()).filter((exit) => exit !== undefined)
+    },
+
     /** @param {number} pid @returns {boolean} whether it is a worker */
     isWorker: (pid) => [...handles.values()].some(({ identity }) => identity?.pid === pid),
 
@@ -300,6 +314,7 @@ export function createSupervisor (initialState, {
 
   /** @param {import('../lifecycle/state.js').PlainInput} input @returns {import('../lifecycle/state.js').Refusal | null} */
   function applyInput (input) {
+    if (isLetGo) return null
     const { nextWorker } = state
     const result = reduceWithDrift(state, { ...input, ...stamp() }, drift.look)
     state = result.state

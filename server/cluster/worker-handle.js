@@ -40,10 +40,11 @@ const MAX_UNSENT = 100
 export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object', group = { name: 'one', workers: new Set() } } = {}) {
   const { onOnline, onMessage, onAppMessage, onInvalidMessage, onExit } = hooks
   const { process: child } = worker
-  guardWorkerChannel(child, { dispatch, group: group.name, onInvalidMessage })
+  guardWorkerChannel(child, { dispatch, group: group.name, onInvalidMessage: (reason) => { if (!isLetGo) onInvalidMessage(reason) } })
   const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child, group.workers) : () => {}
   const identity = child.pid === undefined ? null : identifyProcess(child.pid)
   let isGone = false
+  let isLetGo = false
   let unsent = 0
   /** @type {unknown} */
   let crashNote
@@ -55,10 +56,10 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
   /** @type {(() => void)[] | null} what waits until the worker can hear it; null: it can */
   let unheard = []
 
-  worker.once('online', onOnline)
-  worker.on('message', onAppMessage)
+  worker.once('online', () => { if (!isLetGo) onOnline() })
+  worker.on('message', (message) => { if (!isLetGo) onAppMessage(message) })
   child.on('internalMessage', (/** @type {import('../../workers/protocol.js').Envelope<ToMaster>} */ message) => {
-    const body = unwrapMessage(message)
+    const body = isLetGo ? null : unwrapMessage(message)
     if (body?.type === 'hello') deliverUnheard()
     else if (body?.type === 'crash-note') crashNote = body.note
     else if (body?.type === 'unfinished') unfinished = { requests: toCount(body.requests), connections: toCount(body.connections) }
@@ -117,6 +118,18 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
       child.kill('SIGKILL')
     },
 
+    /**
+     * It serves on by itself, and nothing more is heard of it here.
+     * @returns {Promise<import('../keeper/link.js').Exit>} how it ends
+     */
+    letGo () {
+      isLetGo = true
+      if (child.connected) child.send(wrapMessage({ type: 'serve-alone' }), undefined, undefined, () => { if (child.connected) child.disconnect() })
+      const pid = Number(child.pid)
+      if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve({ pid, code: child.exitCode, signal: child.signalCode })
+      return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid, code, signal })))
+    },
+
     /** Connections may come from now on. */
     accept () {
       letIn()
@@ -141,7 +154,7 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
   }
 
   function onGone (/** @type {Omit<ToldExit, 'unfinished' | 'left'>} */ exit) {
-    if (isGone) return
+    if (isGone || isLetGo) return
     isGone = true
     onExit({ ...exit, unfinished, left: children.filter(isAlive) })
   }

@@ -171,6 +171,9 @@ export function rememberFor ({ memory, events, supervisor, settings, releases, h
       memory.clear()
     },
 
+    /** The next one goes on with what is written, as after a death. */
+    leave: unsubscribe,
+
     /** Notes that the next master has the cluster. */
     handOver () {
       unsubscribe()

@@ -3,22 +3,33 @@ import { openApp } from '../app/app.js'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { takePolicy } from '../cluster/policy.js'
 import { loadConfig } from '../config/config.js'
-import { errorText } from '../errors.js'
+import { errorText, toError } from '../errors.js'
 import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
 import { openDataDir } from '../system/data-dir.js'
 import { createDeferred } from '../system/deferred.js'
 import { closeLog, createLog } from '../system/log.js'
+import { waitAtMost } from '../system/wait-at-most.js'
 import { createAnnouncement } from './announcement.js'
 
 /** @typedef {ReturnType<typeof createHostedApp>} HostedApp */
 /** @typedef {import('./app-list.js').AppOrder} AppOrder */
+/** An app whose part here has failed is made anew after this time, then after twice that, and so on. */
+const FIRST_PAUSE_MS = 100
+const MAX_PAUSE_MS = 30_000
+/** After this time without a fault the next one is the first again. */
+const FORGOTTEN_AFTER_MS = 60_000
+/** What has failed may not be able to close either. */
+const CLOSED_WITHIN_MS = 3000
+
 /** @typedef {'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed'} AppState */
 
 /**
  * What a host lends each of its apps.
  * @typedef {object} Lent
  * @property {import('../keeper/app-links.js').AppLinks} links
+ * @property {import('./app-scopes.js').AppScopes} scopes
+ * @property {import('../system/log.js').Log} log  of the host
  * @property {(name: string) => import('../terminal.js').Lines} terminalOf
  * @property {import('../app/app.js').HostServices['streams']} streams
  * @property {import('../app/app.js').HostServices['software']} software
@@ -56,6 +67,18 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   /** Resolves once it is open, or cannot be. @type {Promise<unknown>} */
   let opening = Promise.resolve()
   let isClosing = false
+  /** @type {import('./app-scopes.js').AppScope | null} */
+  let scope = null
+  /** What its part here has failed by, until it is made anew. @type {import('../keeper/app-links.js').Fault | null} */
+  let fault = null
+  /** What its part has failed by already while it is being opened. @type {{ error: unknown } | null} */
+  let early = null
+  /** How its workers end that it has left then. @type {import('../keeper/link.js').Exit[]} */
+  const exits = []
+  let pauseMs = FIRST_PAUSE_MS
+  let openedAt = -Infinity
+  /** @type {NodeJS.Timeout | null} until it is made anew */
+  let pause = null
 
   return {
     name,
@@ -78,6 +101,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
      */
     async start ({ untilReady } = {}) {
       isKept = true
+      if (pause) return await openAgain()
       if (state !== 'stopped' && state !== 'failed') return
       if (untilReady) {
         change('waiting')
@@ -93,6 +117,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     /** Lets its workers finish. @param {string} actor */
     stop (actor) {
       isKept = false
+      if (pause) return openToStop(actor)
       if (state === 'waiting' || state === 'failed') return change('stopped')
       drain(actor)
     },
@@ -100,12 +125,14 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     /** The same, because the host ends: it is started again with the host. @param {string} actor */
     leave (actor) {
       isLeaving = true
+      if (pause) return openToStop(actor)
       if (state === 'waiting') return change('stopped')
       drain(actor)
     },
 
     /** Ends what is left of it. @param {number} exitCode 1: without any grace */
     async end (exitCode) {
+      if (pause) close('stopped', null)
       if (state === 'waiting') change('stopped')
       await opened?.end.stop(exitCode)
     },
@@ -117,7 +144,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
      */
     async openNext () {
       const prepared = await prepare()
-      return { begin: () => run(prepared) }
+      return { begin: () => begin(prepared) }
     },
 
     /** It could not be opened in an upgrade that has succeeded without it. @param {unknown} error */
@@ -126,6 +153,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     /** The next master of an upgrade has it. */
     async handOver () {
       isHandedOver = true
+      if (pause) clearTimeout(pause)
       await opening
       if (state === 'stopping' || isClosing) await closed.reached
       const current = opened
@@ -143,7 +171,8 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   function change (next, why = null) {
     state = next
     reason = why
-    onChange()
+    // Whoever hears of it is no part of the app.
+    lent.scopes.outside(onChange)
   }
 
   /** @param {string} actor */
@@ -162,22 +191,33 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
 
   async function open () {
     try {
-      run(await prepare())
+      begin(await prepare())
     } catch (error) {
-      close('failed', errorText(error))
+      if (fault === null || stopper !== null) return close('failed', errorText(error))
+      change('failed', `its part of this host failed, and cannot be made anew: ${errorText(error)}`)
+      tryAgain()
     }
   }
 
   /** @returns {Promise<Prepared>} */
   async function prepare () {
-    closed = createDeferred()
+    if (fault === null) closed = createDeferred()
     change('starting')
+    const own = lent.scopes.open(name, { onFault: (error) => onFault(error, own) })
+    scope = own
+    early = null
+    return await own.run(() => openInScope(own))
+  }
+
+  /** @param {import('./app-scopes.js').AppScope} own @returns {Promise<Prepared>} */
+  async function openInScope (own) {
     const closers = createClosers()
     try {
       config = await readConfig()
       takePolicy(config.dispatch)
       const dataDir = openDataDir(config.dataDir)
-      const keeper = closers.add(lent.links.of(name), () => lent.links.close(name))
+      const link = lent.links.of(name, { call: own.call, fault, exits })
+      const keeper = closers.add(link, (_, { hasFailed }) => lent.links.close(name, { keepsSockets: hasFailed }))
       const services = {
         ...lent,
         keeper,
@@ -189,14 +229,24 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
       }
       if (config.launch) services.terminal.resolved(config.launch)
       if (dataDir.away) services.terminal.fail(dataDir.away)
-      return { services, app: await openApp({ config, reload: readConfig, dataDir, environment: order.env }, services) }
+      return { services, own, app: await openApp({ config, reload: readConfig, dataDir, environment: order.env }, services) }
     } catch (error) {
-      await closers.close().catch(() => {})
+      // What its workers listen on is there for the next try.
+      await closers.close({ handsOver: fault !== null, hasFailed: fault !== null }).catch(() => {})
       throw error
     }
   }
 
   /** @param {Prepared} prepared */
+  function begin ({ own, ...prepared }) {
+    fault = null
+    openedAt = performance.now()
+    own.run(() => run(prepared))
+    exits.length = 0
+    if (early) onFault(early.error, own)
+  }
+
+  /** @param {Omit<Prepared, 'own'>} prepared */
   function run ({ app, services }) {
     const end = createEnd(app, services.closers)
     opened = { app, end }
@@ -217,6 +267,56 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     if (stopper !== null) app.deck.dispatch({ type: 'stop', actor: stopper })
   }
 
+  /**
+   * Its workers serve on, and it is made anew.
+   * @param {unknown} error @param {import('./app-scopes.js').AppScope} own
+   */
+  async function onFault (error, own) {
+    const current = opened
+    early = { error }
+    lent.log.error({ err: error, app: name }, 'the part of the host for an app failed')
+    // It is still being opened, or is being closed anyway.
+    if (!current) return
+    opened = null
+    own.close()
+    const { message, stack = null } = toError(error)
+    fault = { message, stack }
+    if (performance.now() - openedAt > FORGOTTEN_AFTER_MS) pauseMs = FIRST_PAUSE_MS
+    change('failed', `its part of this host failed, and is made anew; its workers serve on: ${message}`)
+    await waitAtMost(own.run(async () => {
+      const left = await current.end.letGo()
+      for (const exit of left.exits) exit.then(noteExit)
+    }), CLOSED_WITHIN_MS)
+    tryAgain()
+  }
+
+  function tryAgain () {
+    if (stopper !== null) return openAgain()
+    pause = lent.scopes.outside(() => setTimeout(openAgain, pauseMs))
+    pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)
+  }
+
+  /** @param {import('../keeper/link.js').Exit} exit */
+  function noteExit (exit) {
+    exits.push(exit)
+    const { app } = opened ?? {}
+    if (app) scope?.call(() => app.supervisor.reaped(exit))
+  }
+
+  async function openAgain () {
+    if (pause) clearTimeout(pause)
+    pause = null
+    if (isHandedOver) return
+    opening = open()
+    await opening
+  }
+
+  /** Only a part of the host ends what it has left. @param {string} actor */
+  function openToStop (actor) {
+    stopper = actor
+    openAgain()
+  }
+
   /** @param {number} exitCode @param {'stopped' | 'failed'} next @param {string | null} why */
   async function endWith (exitCode, next, why) {
     const current = opened
@@ -230,9 +330,12 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
 
   /** @param {'stopped' | 'failed'} next @param {string | null} why */
   function close (next, why) {
+    if (pause) clearTimeout(pause)
+    pause = null
     opened = null
     isClosing = false
     stopper = null
+    scope?.close()
     change(next, why)
     closed.reach()
   }
@@ -240,5 +343,5 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
 
 /**
  * @typedef {{ app: import('../app/app.js').App, end: ReturnType<typeof createEnd> }} Opened
- * @typedef {{ app: import('../app/app.js').App, services: import('../app/app.js').HostServices }} Prepared
+ * @typedef {{ app: import('../app/app.js').App, services: import('../app/app.js').HostServices, own: import('./app-scopes.js').AppScope }} Prepared
  */

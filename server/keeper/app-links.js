@@ -56,11 +56,13 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
   return {
     /**
      * Opens the line of an app, which gets the sockets that the master before has left to it, and closes them itself.
-     * @param {string} name @returns {AppLink}
+     * @param {string} name
+     * @param {LinkOptions} [how]
+     * @returns {AppLink}
      */
-    of (name) {
+    of (name, how) {
       closeLink(name)
-      const opened = openLink(name)
+      const opened = openLink(name, how)
       open.set(name, opened)
       return opened.link
     },
@@ -71,7 +73,10 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
       tellServing()
     },
 
-    /** The app is not in this master any more. What the keeper has of it stays there. @param {string} name */
+    /**
+     * The app is not in this master any more. What the keeper has of it stays there.
+     * @param {string} name @param {{ keepsSockets?: boolean }} [how] `keepsSockets`: they are still open, for the same app that is opened anew
+     */
     close: closeLink,
 
     /** The app is not known any more: nothing of it stays with the keeper. @param {string} name */
@@ -84,7 +89,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
     }
   }
 
-  /** What one of them throws keeps it from no other. @param {string | undefined} name undefined: all @param {(opened: ReturnType<typeof openLink>) => void} tell */
+  /** @param {string | undefined} name undefined: all @param {(opened: ReturnType<typeof openLink>) => void} tell */
   function tellApps (name, tell) {
     for (const [its, opened] of [...open]) {
       if (name !== undefined && name !== its) continue
@@ -102,8 +107,8 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
     keeper.send({ type: 'serving' })
   }
 
-  /** @param {string} name */
-  function openLink (name) {
+  /** @param {string} name @param {LinkOptions} [how] */
+  function openLink (name, { call = (work) => work(), fault = null, exits = [] } = {}) {
     const sockets = socketsOf(name)
     const held = heldBy(sockets)
     /** @type {Map<TypeForApps, ((message: any) => void)[]>} */
@@ -116,9 +121,10 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
     const link = {
       get isKept () { return keeper.isKept },
       role,
-      predecessor,
-      exits: keeper.exits,
-      reaps: keeper.reaps,
+      predecessor: fault ? { pid: process.pid, code: null, signal: null, fault } : predecessor,
+      exits: [...keeper.exits, ...exits],
+      // This process tells itself how those end that were its children.
+      reaps: keeper.reaps || fault !== null,
       held,
       memory: keeper.memoryOf(name),
       spare: keeper.spareOf(name),
@@ -126,7 +132,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
       // A timer of an app that has gone may come late, when the app is here again.
       hold (key, handle, data) {
         if (!isOpen) return
-        sockets.set(key, { handle: null, data })
+        sockets.set(key, { handle: null, own: handle, data })
         keeper.hold(namedKey(name, key), handle, data)
       },
 
@@ -174,9 +180,9 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
       link,
 
       /** @param {TypeForApps} type @param {any} message */
-      hear (type, message) { for (const handler of handlers.get(type) ?? []) handler(message) },
+      hear (type, message) { for (const handler of handlers.get(type) ?? []) call(() => handler(message)) },
 
-      lose () { for (const handler of [...onLost]) handler() },
+      lose () { for (const handler of [...onLost]) call(handler) },
 
       end () { isOpen = false }
     }
@@ -200,15 +206,16 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
     for (const [key, { handle, data }] of sockets) {
       if (handle === null) continue
       held.set(key, { handle, data })
-      sockets.set(key, { handle: null, data })
+      sockets.set(key, { handle: null, own: handle, data })
     }
     return held
   }
 
-  /** @param {string} name */
-  function closeLink (name) {
+  /** @param {string} name @param {{ keepsSockets?: boolean }} [how] */
+  function closeLink (name, { keepsSockets = false } = {}) {
     open.get(name)?.end()
     open.delete(name)
+    for (const [key, { handle, own = null, data }] of kept.get(name) ?? []) kept.get(name)?.set(key, { handle: handle ?? (keepsSockets ? own : null), data })
     const used = [...kept.get(name)?.values() ?? []].map(({ data }) => data?.inherited)
     for (const [fd, its] of claims) if (its === name && !used.includes(fd)) claims.delete(fd)
   }
@@ -231,7 +238,13 @@ function rejectLater (error) {
   Promise.reject(error)
 }
 
-/** @typedef {Map<string, { handle: import('./link.js').SocketHandle | null, data?: KeptData }>} Sockets  by key; `handle`: null: the app has it, and closes it */
+/** @typedef {import('./link.js').SocketHandle} SocketHandle */
+/** @typedef {Map<string, { handle: SocketHandle | null, own?: SocketHandle, data?: KeptData }>} Sockets  by key; `handle`: null: the app has it, and closes it; `own`: that one */
+/** @typedef {NonNullable<import('./link.js').Predecessor['fault']>} Fault */
+/**
+ * `call`: calls the app, so that what it throws keeps nothing from the others; `fault`: by which it was closed here, without a word; `exits`: of the workers that it has left.
+ * @typedef {{ call?: (work: () => void) => void, fault?: Fault | null, exits?: import('./link.js').Exit[] }} LinkOptions
+ */
 
 /**
  * @param {KeeperLink['held']} held  what belongs to an app goes out of it

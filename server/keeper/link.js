@@ -6,7 +6,10 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
 /** @typedef {Awaited<ReturnType<typeof connectKeeper>>} KeeperLink */
 /** @typedef {{ pid: number, code: number | null, signal: string | null }} Exit */
-/** @typedef {Exit & { hang?: import('./master-watch.js').Hang | null }} Predecessor  `hang`: why the keeper has ended it */
+/**
+ * `hang`: why the keeper has ended it; `fault`: it goes on, and only its part for this app has ended, by an exception.
+ * @typedef {Exit & { hang?: import('./master-watch.js').Hang | null, fault?: { message: string, stack: string | null } }} Predecessor
+ */
 /** @typedef {{ [Message in FromKeeper as Message['type']]: Message }} MessagesOfKeeper  by type */
 /** @typedef {{ [Type in keyof MessagesOfKeeper]: (message: MessagesOfKeeper[Type]) => void }} Handlers */
 

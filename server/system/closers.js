@@ -1,17 +1,21 @@
 /** @typedef {ReturnType<typeof createClosers>} Closers */
+/**
+ * `handsOver`: somebody else goes on with what there is one of; `hasFailed`: without a word, as after a death.
+ * @typedef {{ handsOver: boolean, hasFailed: boolean }} How
+ */
 
 /**
  * What has been opened and is to be closed again, the last one first: for a start that fails half-way, a hand-over and
  * an end alike.
  */
 export function createClosers () {
-  /** @type {((how: { handsOver: boolean }) => unknown)[]} */
+  /** @type {((how: How) => unknown)[]} */
   const stack = []
 
   return {
     /**
      * @template T
-     * @param {T} opened @param {(opened: T, how: { handsOver: boolean }) => unknown} close  may take its time
+     * @param {T} opened @param {(opened: T, how: How) => unknown} close  may take its time
      * @returns {T}
      */
     add (opened, close) {
@@ -20,15 +24,15 @@ export function createClosers () {
     },
 
     /**
-     * @param {{ handsOver?: boolean }} [how] `handsOver`: another master goes on with what there is one of
+     * @param {Partial<How>} [how]
      * @throws what the first closer that failed has thrown, once all have been called
      */
-    async close ({ handsOver = false } = {}) {
+    async close ({ handsOver = false, hasFailed = false } = {}) {
       /** @type {unknown[]} */
       const faults = []
       for (let close; (close = stack.pop());) {
         try {
-          await close({ handsOver })
+          await close({ handsOver, hasFailed })
         } catch (error) {
           faults.push(error)
         }

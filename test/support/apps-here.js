@@ -2,10 +2,14 @@ import { createAppList } from '../../server/host/app-list.js'
 import { createApps } from '../../server/host/apps.js'
 import { createEventStream } from '../../server/events/stream.js'
 import { createJointUpgrade } from '../../server/handover/joint-upgrade.js'
+import { createAppScopes } from '../../server/host/app-scopes.js'
+import { createAppLinks } from '../../server/keeper/app-links.js'
 import { createTurns } from '../../server/host/turns.js'
 import { tempFolder } from './folder.js'
 
 const PATIENCE_MS = 40_000
+/** Of all hosts of a process. */
+const scopes = createAppScopes({ onLateFault: (error, app) => console.error(`late, of ${app}`, error) })
 
 /**
  * Runs the apps of a host in this very process, without a page and a keeper: real workers, histories and releases.
@@ -22,13 +26,15 @@ export function hostAppsHere (t, { folder = tempFolder() } = {}) {
   /** @type {string[]} */
   const told = []
   events.subscribe(({ type, detail, message }) => { told.push([type, detail?.app, message].filter(Boolean).join(' ')) })
-  const keeper = /** @type {any} */ ({ isKept: false, role: 'current', predecessor: null, exits: [], reaps: false, held: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {}, memory: { read: () => null, write: () => false }, spare: { events: [], keep () {}, clear () {} } })
+  const keeper = /** @type {any} */ ({ isKept: false, role: 'current', predecessor: null, exits: [], reaps: false, held: new Map(), hold () {}, drop () {}, send () {}, on () {}, onLost () {}, offLost () {}, rememberedApps: () => [], memoryOf: () => ({ read: () => null, write: () => false }), spareOf: () => ({ events: [], keep () {}, clear () {} }) })
   /** @type {string[]} */
   const forgotten = []
   const apps = createApps({
     list: createAppList(folder, log),
     lent: {
-      links: /** @type {any} */ ({ of: () => keeper, close () {} }),
+      links: createAppLinks(keeper),
+      scopes,
+      log: /** @type {any} */ (log),
       terminalOf: () => /** @type {any} */ ({ show () {}, line: say, fail: say, quote: say, resolved () {} }),
       turns: createTurns({ atOnce: 2 }),
       upgrade: createJointUpgrade(keeper),

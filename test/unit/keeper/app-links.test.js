@@ -186,6 +186,26 @@ test('an app that throws at what it hears keeps it from no other', () => {
   assert.deepEqual([heard, thrown], [[7], [['shop', 'Error: not today']]])
 })
 
+test('an app whose part has failed and is made anew has the sockets that it had, and hears why; one that has ended closes them itself', () => {
+  const { links } = setUp()
+  const [socket, other] = /** @type {any[]} */ ([{ is: 'socket' }, { is: 'other' }])
+  const first = links.of('shop')
+  first.hold('app a', socket)
+  first.hold('app b', other)
+  first.drop('app b')
+  links.close('shop', { keepsSockets: true })
+  const fault = { message: 'not today', stack: null }
+  for (let time = 0; time < 2; time++) {
+    const again = links.of('shop', { fault, exits: [{ pid: 7, code: 0, signal: null }] })
+    assert.deepEqual([...again.held].map(([key, { handle }]) => [key, handle]), [['app a', socket]])
+    assert.deepEqual([again.predecessor, again.exits.at(-1)?.pid, again.reaps], [{ pid: process.pid, code: null, signal: null, fault }, 7, true])
+    links.close('shop', { keepsSockets: true })
+  }
+  links.of('shop')
+  links.close('shop')
+  assert.equal(links.of('shop').held.size, 0)
+})
+
 test('an app that comes and goes a thousand times leaves no listener', () => {
   const { keeper, links } = setUp()
   const before = keeper.listeners()
