@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
+import { startsApps } from './cli/start-apps.js'
 import { loadFailure } from './errors.js'
 import { FOLDER_VARIABLE, KEPT_VARIABLE, tellFailure } from './keeper/link.js'
 import { hasControllingTerminal } from './system/terminal.js'
@@ -37,8 +38,20 @@ function ownFolder () {
  * @param {string[]} argv @param {Record<string, string | undefined>} env
  */
 function wantsKeeper (argv, env) {
-  if (!['start', 'host'].includes(String(commandOf(argv))) || env[KEPT_VARIABLE]) return false
-  return env.CLUSTERDECK_KEEPER !== 'off' && !beforeSeparator(argv).some((word) => ['--no-keeper', '-h', '--help'].includes(word))
+  if (env[KEPT_VARIABLE] || env.CLUSTERDECK_KEEPER === 'off') return false
+  return !beforeSeparator(argv).some((word) => ['--no-keeper', '-h', '--help'].includes(word))
+}
+
+/**
+ * Tells whether this becomes a master, of an app or of the host, and is no order to the host.
+ * @param {string[]} argv @param {Record<string, string | undefined>} env
+ */
+async function isMaster (argv, env) {
+  const command = commandOf(argv)
+  if (command !== 'start') return command === 'host'
+  if (env[KEPT_VARIABLE]) return true
+  if (beforeSeparator(argv).some((word) => word === '--detach' || /^-d/.test(word))) return false
+  return !await startsApps(argv, { env, cwd: workingFolder().named })
 }
 
 /** Keeps the link by which this file was called: it may lead to a newer version some day. */
@@ -77,19 +90,19 @@ async function beWithoutPreloads ({ isKeeper }) {
   if (!isKeeper) restoreNodeOptions(env)
 }
 
-/** These commands run until they are stopped. */
-const LASTING = ['start', 'host', 'up']
-
 if (isMain()) {
   const args = process.argv.slice(2)
-  const isKeeper = wantsKeeper(args, process.env)
+  const becomesMaster = await isMaster(args, process.env)
+  const isKeeper = becomesMaster && wantsKeeper(args, process.env)
   await beWithoutPreloads({ isKeeper })
   const command = String(commandOf(args))
+  // These run until they are stopped.
+  const isLasting = becomesMaster || command === 'up'
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
   if (command === 'up') {
     // The reader may have ended by the same Ctrl-C. The apps are still to be stopped.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  } else if (!LASTING.includes(command)) {
+  } else if (!isLasting) {
     process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => process.exit(error.code === 'EPIPE' ? 0 : 1))
     process.stderr.on('error', () => {})
   }
@@ -105,6 +118,6 @@ if (isMain()) {
     process.kill(process.pid, 'SIGHUP')
   }
   // An exit would cut off output that is still on its way into a pipe. A master does not wait for its readers.
-  if (!LASTING.includes(command)) await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
+  if (!isLasting) await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
   process.exit(exitCode)
 }

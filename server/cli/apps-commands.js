@@ -14,8 +14,10 @@ export function addAppsCommands (program, terminal) {
     })
   addCommand('down [name...]', 'stop the apps of the config file, or some, and wait for their end', 'how long each may take')
     .option('--json', 'print the result as JSON')
+    .option('--all', 'end the host of this user, with all apps that are in it; its next start brings them back')
     .example('all apps of the config file', 'clusterdeck down')
     .example('one of them', 'clusterdeck down mail')
+    .example('the host, with all its apps', 'clusterdeck down --all')
     .action(async (names, options) => {
       const { downCommand } = await import('./down.js')
       await downCommand(names, options, terminal)

@@ -8,7 +8,9 @@ import { checkedApps, findApps } from './apps.js'
 import { timeoutOf } from './duration.js'
 import { dataDirOfApp, findRunning } from './find-master.js'
 import { isRunning, findMasterAt } from './deck-status.js'
+import { appsOfHost, callHost, findHost, isOpen } from './host.js'
 import { formatTable, jsonText } from './output.js'
+import { waitUntil } from './wait-until.js'
 
 /** @typedef {import('./deck-status.js').Place} Place */
 
@@ -16,22 +18,64 @@ const POLL_MS = 50
 const ANSWER_WITHIN_MS = 2000
 
 /**
- * Stops apps, each once those that depend on it have stopped.
- * @param {string[]} names none: all @param {{ config?: string, timeout?: string, json?: true }} options @param {import('./program.js').Terminal} terminal
- * @throws {DeckError} usage, invalid-config; timed-out: some still run
+ * Stops apps, each once those that depend on it have stopped; or ends the host, with all apps that are in it.
+ * @param {string[]} names none: all of the config file @param {{ config?: string, timeout?: string, json?: true, all?: true }} options @param {import('./program.js').Terminal} terminal
+ * @throws {DeckError} usage, invalid-config; no-master: no host runs; timed-out: some still run
  */
 export async function downCommand (names, options, terminal) {
   const { stdout, env, cwd } = terminal
   const { timeoutMs, text } = timeoutOf(options, env)
+  if (options.all) return await endHost(names, options, { terminal, timeoutMs })
   const found = await findApps('down', options, terminal)
   const wanted = checkedApps('down', names, found)
+  const apps = await appsOfHost(env)
   const outcomes = await inStopOrder(found.apps, wanted, async (name) => {
-    return { name, ...await stopDeck(dataDirOfApp(found, name, cwd), { env, cwd }, AbortSignal.timeout(timeoutMs)) }
+    const dataDir = dataDirOfApp(found, name, cwd)
+    const app = apps.find((each) => each.dataDir === dataDir)
+    const signal = AbortSignal.timeout(timeoutMs)
+    return { name, ...app ? await stopInHost(app, env, { signal, timeoutMs }) : await stopDeck(dataDir, { env, cwd }, signal) }
   })
   const table = formatTable(['NAME', 'STATE'], outcomes.map(({ name, state, reason }) => [name, reason ?? state]))
   stdout.write(`${options.json ? jsonText(outcomes) : table}\n`)
   const going = outcomes.filter(({ state }) => state === 'running').map(({ name }) => name)
   if (going.length > 0) throw new DeckError('timed-out', `${going.join(', ')}: not stopped within ${text} (--timeout)`)
+}
+
+/**
+ * @param {string[]} names @param {{ config?: string, json?: true }} options @param {{ terminal: import('./program.js').Terminal, timeoutMs: number }} how
+ * @throws {DeckError} usage, no-master, timed-out
+ */
+async function endHost (names, { config, json }, { terminal: { stdout, env }, timeoutMs }) {
+  const other = names.length > 0 ? 'apps' : config === undefined ? null : '--config'
+  if (other) throw new DeckError('usage', `down: expected either ${other} or --all, received both`)
+  const master = findHost(env)
+  if (master === null) throw new DeckError('no-master', 'no host of this user runs')
+  const signal = AbortSignal.timeout(timeoutMs)
+  const host = callHost(master, { env, timeoutMs, signal })
+  const apps = (await host.get('/apps')).items.filter(isOpen).map((/** @type {import('./host.js').AppView} */ { name }) => name)
+  await host.post('/host/stop')
+  await waitUntil(() => findHost(env) === null && !master.recipient?.processes.some(isAlive), signal, timeoutMs)
+  const text = apps.length === 0 ? 'the host has ended' : `the host has ended, with ${apps.join(', ')}`
+  stdout.write(`${json ? jsonText({ state: 'stopped', apps }) : text}\n`)
+}
+
+/**
+ * Has the host stop an app; unlike the end of the host, that is remembered.
+ * @param {import('./host.js').AppView} app @param {Place['env']} env @param {{ signal: AbortSignal, timeoutMs: number }} how
+ * @returns {ReturnType<typeof stopDeck>}
+ */
+async function stopInHost ({ name, state }, env, { signal, timeoutMs }) {
+  const master = findHost(env)
+  if (state === 'stopped' || master === null) return { state: 'not running', reason: null }
+  const host = callHost(master, { env, timeoutMs, signal })
+  try {
+    await host.post(`/apps/${name}/stop`)
+    await waitUntil(async () => (await host.get(`/apps/${name}`)).state === 'stopped', signal, timeoutMs)
+    return { state: 'stopped', reason: null }
+  } catch (error) {
+    if (!(error instanceof DeckError)) throw error
+    return { state: 'running', reason: error.code === 'timed-out' ? 'still stopping' : error.message }
+  }
 }
 
 /**

@@ -3,10 +3,29 @@ import { formatBytes, formatLatency, formatPercent, formatRate } from '../../pub
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { isOpen } from './host.js'
+import { followApps, toFollowed } from './ready-apps.js'
 import { waitUntil } from './wait-until.js'
 
 /** @typedef {import('./app-command.js').HostContext} HostContext */
 /** @typedef {import('./host.js').AppView} AppView */
+
+/** @type {Readonly<Partial<Record<import('./ready-apps.js').Followed['state'], string>>>} */
+const NOT_READY = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed: 'has failed', stopped: 'was stopped' })
+
+/**
+ * Starts an app again that was stopped or has failed, and waits until it is ready.
+ * @param {HostContext} context
+ * @throws {DeckError} start-failed
+ */
+export async function startApp ({ host, app: { name }, options, answer, tell }) {
+  const view = await host.post(`/apps/${name}/start`)
+  if (options.noWait) return answer(view, () => view.state)
+  const app = toFollowed(view)
+  await followApps([app], { host, tell: (_, text) => { if (/^(still )?waits/.test(text)) tell(text) } })
+  if (app.state === 'ready') return answer(await host.get(`/apps/${name}`), () => 'is ready')
+  const text = `${name} ${NOT_READY[app.state]}`
+  throw new DeckError('start-failed', app.reason === null ? text : `${text}: ${app.reason}`)
+}
 
 /**
  * Drains an app; the host remembers that it is to be stopped.

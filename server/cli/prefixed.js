@@ -11,13 +11,13 @@ const MAX_LINE_CHARS = 64 * 1024
 
 /**
  * Prints the output of several programs, with the name of the program before each line.
- * @param {readonly string[]} names of all
+ * @param {readonly string[]} names of all that are known
  * @param {{ stdout: Output, stderr: Output, env: Record<string, string | undefined> }} terminal
  *
  * @typedef {NodeJS.WritableStream & { isTTY?: boolean }} Output
  */
 export function createPrefixed (names, { env, ...streams }) {
-  const width = Math.max(...names.map((name) => name.length))
+  const width = Math.max(0, ...names.map((name) => name.length))
 
   return {
     /** Says something about a program. @param {string} name @param {string} text */
@@ -40,7 +40,7 @@ export function createPrefixed (names, { env, ...streams }) {
   function prefixLine (name, stream, text) {
     const prefix = `${name.padEnd(width)} |`
     const isColoured = streams[stream].isTTY && !env.NO_COLOR && env.TERM !== 'dumb'
-    const shown = isColoured ? styleText(COLOURS[names.indexOf(name) % COLOURS.length], prefix, { validateStream: false }) : prefix
+    const shown = isColoured ? styleText(COLOURS[Math.max(0, names.indexOf(name)) % COLOURS.length], prefix, { validateStream: false }) : prefix
     return `${shown} ${oneLine(text.replaceAll('\t', '  '))}\n`
   }
 

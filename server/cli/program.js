@@ -5,6 +5,7 @@ import { oneLine } from '../system/one-line.js'
 import { beforeSeparator, commandOf } from './arguments.js'
 import { DeckCommand } from './deck-command.js'
 import { addHelpCommand } from './help.js'
+import { startsApps } from './start-apps.js'
 import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, addUninstallOptions, startHost, startMaster } from './start.js'
 
 /**
@@ -64,13 +65,27 @@ export async function createProgram (argv, terminal, outcome) {
     .example('deploy new code, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"')
 
   const start = program.command('start')
-    .description('run an app as a cluster in the foreground; arguments for the app follow --')
+    .description('run an app as a cluster: in the foreground, or in the host of this user; arguments for the app follow --')
     .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry]', ENTRY)
+    .argument('[entry...]', `${ENTRY}; or apps of the host that are stopped`)
+    .option('-d, --detach', 'let the host of this user run it, which is started if there is none; return once the app is ready')
+    .option('--no-wait', 'with --detach, or apps of the host: return at once')
+    .option('--timeout <duration>', 'with --detach, or apps of the host: how long they may take to get ready (default: 5m; env: CLUSTERDECK_TIMEOUT)')
+    .option('--all', 'start all apps of the host')
+    .option('--json', 'with --detach, or apps of the host: print the result as JSON')
     .example('four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value')
-    .example('what "npm run serve" would start', 'clusterdeck start npm -- run serve')
+    .example('in the background: it survives this terminal', 'clusterdeck start app.js --detach')
     .example('for development: deploy each change that you save', 'clusterdeck start app.js --workers 2 --watch')
-    .action(async (entry, { keeper, ...flags }) => { outcome.exitCode = await startMaster({ ...flags, entry, ...appArguments(argv) }, terminal) })
+    .action(async (words, { detach, wait, timeout, all, json, ...flags }) => {
+      const given = { ...(detach && { detach }), ...(!wait && { noWait: true }), ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(json && { json }) }
+      if (!detach && Object.keys(given).length === 0 && words.length <= 1 && !await startsApps(argv, terminal)) {
+        const { keeper, ...own } = flags
+        outcome.exitCode = await startMaster({ ...own, entry: words[0], ...appArguments(argv) }, terminal)
+        return
+      }
+      const { startInHost } = await import('./start-in-host.js')
+      outcome.exitCode = await startInHost(words, { flags: { ...flags, ...appArguments(argv) }, given, isOfApps: await startsApps(argv, terminal) }, terminal)
+    })
   // The other commands start faster without the schema of the options.
   if (isWanted('start')) await addStartOptions(start)
 

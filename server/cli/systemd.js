@@ -5,9 +5,9 @@ import { appsOf, DECK_NAME } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
 import { joinUnits, unitFiles } from '../systemd/unit.js'
+import { flagOf } from './flags.js'
 import { userId, userName } from './user.js'
 
-/** @typedef {import('../config/options.js').Option} Option */
 /** @typedef {import('../systemd/unit.js').Scope} Scope */
 /** @typedef {{ name: string, files: import('../systemd/unit.js').UnitFile[], config: import('../config/config.js').Config, dataDir: string }} Service */
 
@@ -109,11 +109,6 @@ export function checkedScope (scope) {
  */
 export function serviceName (given, config) {
   return checkedName(given ?? nameOf(config))
-}
-
-/** @param {Option} option @param {string} value @param {string} cwd @returns {string[]} */
-function flagOf ({ flag, kind }, value, cwd) {
-  return kind === 'switch' ? [flag] : [flag, kind === 'path' ? path.resolve(cwd, value) : value]
 }
 
 /** Takes the name of the package, else of the file. @param {Pick<import('../config/config.js').Config, 'entry' | 'cwd' | 'launch'>} config */

@@ -11,7 +11,7 @@ import { tempFolder } from './folder.js'
 /** @typedef {Awaited<ReturnType<typeof startFakeHost>>} FakeHost */
 /** @typedef {import('../../server/cli/host.js').AppView} AppView */
 /** @typedef {{ view: AppView, admin: import('./admin.js').Admin | null }} App `admin`: null unless it runs */
-/** @typedef {(view: AppView) => Partial<AppView> | undefined} Starting what becomes of an app that is started; without it, it runs */
+/** @typedef {{ view?: Partial<AppView>, deck?: object }} Start what becomes of an app that is started, and of its deck; without it, it runs */
 
 /** Which states have no pages. */
 const CLOSED = ['waiting', 'stopped', 'failed']
@@ -30,8 +30,8 @@ export async function startFakeHost (t, apps = {}) {
   const orders = []
   /** @type {string[]} what has changed something, oldest first */
   const calls = []
-  /** @type {Map<string, Starting>} by name */
-  const startings = new Map()
+  /** @type {Map<string, Start>} by name */
+  const starts = new Map()
   const server = http.createServer(answer)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   t.after(() => close())
@@ -53,8 +53,8 @@ export async function startFakeHost (t, apps = {}) {
     view: (name) => known.get(name)?.view,
     /** @param {string} name */
     deck: (name) => /** @type {import('./admin.js').Admin} */ (known.get(name)?.admin).deck,
-    /** @param {string} name @param {Starting} starting */
-    whenStarted: (name, starting) => startings.set(name, starting),
+    /** @param {string} name @param {Start} start */
+    whenStarted: (name, start) => starts.set(name, start),
     /** @param {string} name @param {Partial<AppView>} fields */
     change,
     /** @param {string} line words, separated by blanks @param {{ cwd?: string, env?: Record<string, string | undefined> }} [place] */
@@ -81,12 +81,12 @@ export async function startFakeHost (t, apps = {}) {
   /** @param {string} name @param {Partial<AppView>} fields */
   async function change (name, fields) {
     const app = /** @type {App} */ (known.get(name))
-    Object.assign(app.view, fields)
     const { view } = app
-    const dataDir = String(view.dataDir)
-    if (CLOSED.includes(view.state)) {
+    const { state, dataDir: folder } = { ...view, ...fields }
+    const dataDir = String(folder)
+    if (CLOSED.includes(state)) {
       app.admin = null
-      Object.assign(view, { startedAt: null, health: null, workers: null, addresses: [] })
+      Object.assign(view, fields, { startedAt: null, health: null, workers: null, addresses: [] })
       rmSync(path.join(dataDir, 'master.json'), { force: true })
       withdrawDeck({ dataDir, master: { pid: process.pid, startTime: null } }, env)
       return
@@ -140,17 +140,18 @@ export async function startFakeHost (t, apps = {}) {
       if (known.get(name)?.view.cwd !== order.cwd) return refuse(res, 409, 'name-taken', `name: expected a name that no app of this host has, received ${JSON.stringify(name)}`)
       return await startApp(name, res)
     }
-    const view = { name, cwd: order.cwd, entry: order.flags.entry ?? null }
-    await addApp(name, { ...view, state: 'stopped', ...startings.get(name)?.(/** @type {any} */ (view)) ?? { state: 'running' } })
-    say(res, 201, known.get(name)?.view)
+    await addApp(name, { cwd: order.cwd, entry: order.flags.entry ?? null, state: 'stopped' })
+    await startApp(name, res, 201)
   }
 
-  /** @param {string} name @param {http.ServerResponse} res */
-  async function startApp (name, res) {
+  /** @param {string} name @param {http.ServerResponse} res @param {number} [status] */
+  async function startApp (name, res, status = 202) {
     const app = /** @type {App} */ (known.get(name))
     if (!CLOSED.includes(app.view.state)) return say(res, 200, app.view)
-    await change(name, { reason: null, ...startings.get(name)?.(app.view) ?? { state: 'running' } })
-    say(res, 202, app.view)
+    const { view, deck } = starts.get(name) ?? {}
+    await change(name, { state: 'running', reason: null, ...view })
+    if (deck) app.admin?.deck.set(deck)
+    say(res, status, app.view)
   }
 
   /** @param {string} name @param {string} where @param {http.IncomingMessage} req @param {http.ServerResponse} res */

@@ -1,0 +1,85 @@
+import { DeckError } from '../errors.js'
+import { timeoutOf } from './duration.js'
+import { decksTable } from './decks-table.js'
+import { callHost, isOpen } from './host.js'
+import { ensureHost } from './host-start.js'
+import { jsonText } from './output.js'
+import { createPrefixed } from './prefixed.js'
+import { followApps, lastLines, toFollowed } from './ready-apps.js'
+
+/** @typedef {import('./app-orders.js').AppOrder} AppOrder */
+/** @typedef {import('./host.js').AppView} AppView */
+/** @typedef {import('./ready-apps.js').Followed} Followed */
+
+/** The states of those that are not ready, in the sentence at the end. @type {Readonly<Partial<Record<Followed['state'], string>>>} */
+const TEXTS = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
+
+/**
+ * Lets the host run apps, and starts the host where there is none.
+ * @param {{ label: string | null, order: AppOrder }[]} wanted each after those that it depends on; `label`: what the user calls it; null: as the host does
+ * @param {{ command: string, waits: boolean, json?: boolean, timeout?: string, ofHost?: readonly string[] }} how `waits`: until they are ready
+ * @param {import('./program.js').Terminal} terminal
+ * @throws {DeckError} usage, start-failed: some are not ready
+ */
+export async function fillHost (wanted, { command, waits, json = false, timeout, ofHost = [] }, terminal) {
+  const { stdout, env } = terminal
+  const { timeoutMs } = timeoutOf({ timeout }, env)
+  const signal = AbortSignal.timeout(timeoutMs)
+  const master = await ensureHost({ ofHost, signal, timeoutMs, terminal })
+  const host = callHost(master, { env, timeoutMs, signal })
+  const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
+  const before = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
+  /** @type {Map<string, Followed>} by label */
+  const apps = new Map()
+  for (const { label, order } of wanted) {
+    const app = await giveOrder(label, order)
+    apps.set(label ?? app.name, app)
+  }
+  const labels = new Map([...apps].map(([label, { name }]) => [name, label]))
+  if (waits) await followApps([...apps.values()], { host, tell: (name, text) => prefixed.say(labels.get(name) ?? name, text) })
+  await showOutcome()
+
+  /** @param {string | null} label @param {AppOrder} order @returns {Promise<Followed>} */
+  async function giveOrder (label, { dependsOn = [], ...order }) {
+    const needs = dependsOn.flatMap((each) => apps.get(each)?.name ?? [])
+    try {
+      const view = await host.post('/apps', { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
+      const known = before.get(view.name)
+      if (known && isOpen(known)) prefixed.say(label ?? view.name, 'already runs')
+      if (view.state === 'failed') return refused(label ?? view.name, toFollowed(view, needs), view.reason)
+      return toFollowed(view, needs)
+    } catch (error) {
+      if (label === null || !(error instanceof DeckError) || ['no-master', 'timed-out', 'unauthenticated', 'forbidden'].includes(error.code)) throw error
+      return refused(label, toFollowed({ name: label }, needs), error.message)
+    }
+  }
+
+  /** @param {string} label @param {Followed} app @param {string | null} reason @returns {Followed} */
+  function refused (label, app, reason) {
+    prefixed.say(label, reason === null ? 'failed' : `failed: ${reason}`)
+    return { ...app, state: 'failed', reason }
+  }
+
+  async function showOutcome () {
+    const missing = [...apps].filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed')
+    // The time may be up.
+    const asking = callHost(master, { env })
+    for (const [label, { name, state }] of missing) if (state === 'starting') for (const line of await lastLines(asking, name)) prefixed.say(label, line)
+    const views = new Map((await asking.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
+    if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
+    else stdout.write(`${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`)
+    if (missing.length > 0) throw new DeckError('start-failed', `${command}: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)
+  }
+
+  /** @param {string} label @param {Followed} app @param {AppView | undefined} view @returns {import('./decks-table.js').Row} */
+  function rowOf (label, { state, reason, status }, view) {
+    return {
+      name: label,
+      dataDir: view?.dataDir ?? null,
+      adminUrl: view ? `${master.url}${view.path}` : null,
+      answer: status && ['ready', 'starting'].includes(state) ? { status, problem: null } : null,
+      state: waits || !view ? state : view.state,
+      reason: state === 'starting' ? null : reason
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError, errorReason } from '../errors.js'
+import { formatExactDuration } from '../../public/format.js'
+import { hostFolder } from '../system/host-folder.js'
+import { oneLine } from '../system/one-line.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
+import { flagOf } from './flags.js'
+import { findHost } from './host.js'
+import { checkAnswers } from './reachable.js'
+
+/** @typedef {import('./find-master.js').Master} Master */
+/** @typedef {import('./program.js').Terminal} Terminal */
+/** @typedef {Record<string, string | undefined>} Env */
+
+const POLL_MS = 50
+/** How many of its last lines are shown where a host does not start. */
+const SHOWN_LINES = 20
+const OF_HOST = /^(admin|fleet|keeper)\./
+/** Of the variables that belong to an app, these would change what the host itself does, or are of the shell's own npm. */
+const OF_APP = /^(NODE_OPTIONS|NODE_ENV|PORT|INIT_CWD|npm_.*)$/
+/** Of our own variables, those that say where things are. */
+const PLACES = ['CLUSTERDECK_HOST_DIR', 'CLUSTERDECK_RUNTIME_DIR', 'CLUSTERDECK_KEEPER']
+
+/**
+ * Splits the flags of a start into those of the app and those of the host, as words of its command line.
+ * @param {Record<string, any>} flags by the key of the option; `keeper`: false for --no-keeper @param {string} cwd
+ * @returns {Promise<{ flags: Record<string, any>, ofHost: string[] }>}
+ */
+export async function splitFlags ({ keeper, ...flags }, cwd) {
+  const { OPTIONS } = await import('../config/options.js')
+  const ofHost = OPTIONS.filter(({ name, key }) => OF_HOST.test(name) && flags[key] !== undefined)
+  const keys = new Set(ofHost.map(({ key }) => key))
+  return {
+    flags: Object.fromEntries(Object.entries(flags).filter(([key, value]) => value !== undefined && !keys.has(key))),
+    ofHost: [...ofHost.flatMap((option) => flagOf(option, flags[option.key], cwd)), ...(keeper === false ? ['--no-keeper'] : [])]
+  }
+}
+
+/**
+ * Finds the host of this user, or starts it: in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
+ * @param {{ ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal }} how `ofHost`: words of its command line, for a new one
+ * @returns {Promise<Master>}
+ * @throws {DeckError} usage: it runs already, and `ofHost` says how it should; start-failed, timed-out
+ */
+export async function ensureHost ({ ofHost, signal, timeoutMs, terminal }) {
+  const { env, stderr } = terminal
+  const running = findHost(env)
+  if (running !== null) {
+    if (ofHost.length > 0) throw new DeckError('usage', `${ofHost[0]}: expected only where this starts the host, which runs already: its page is at ${running.url}`)
+    return running
+  }
+  const host = await startHost({ ofHost, signal, timeoutMs, terminal })
+  stderr.write(`clusterdeck: the host is started: ${host.url}\n`)
+  return host
+}
+
+/** @param {{ ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal }} how @returns {Promise<Master>} */
+async function startHost ({ ofHost, signal, timeoutMs, terminal: { env, script } }) {
+  const folder = hostFolder(env)
+  const output = openOutput(folder)
+  const child = spawn(process.execPath, [...process.execArgv, script, 'host', ...ofHost], {
+    cwd: folder,
+    env: { ...environmentOf(env), PWD: folder },
+    detached: true,
+    stdio: ['ignore', output.descriptor, output.descriptor]
+  })
+  closeSync(output.descriptor)
+  /** @type {string | null} */
+  let end = null
+  once(child, 'exit').then(([code, killedBy]) => { end = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}` }, (error) => { end = errorReason(error) })
+  child.unref()
+  for (;;) {
+    const host = await answeringHost(env)
+    if (host !== null) return host
+    // Another command has started one at the same time: that one is to come.
+    const isLate = output.lastLines().includes('already runs on this data folder')
+    if (end !== null && !isLate) throw new DeckError('start-failed', `the host has ended before its page was there (${end})${output.lastLines()}`)
+    if (signal.aborted) throw new DeckError('timed-out', `the page of the host was not there within ${formatExactDuration(timeoutMs)} (--timeout); it goes on${output.lastLines()}`)
+    await wait(POLL_MS)
+  }
+}
+
+/** @param {Env} env @returns {Promise<Master | null>} null: not yet */
+async function answeringHost (env) {
+  try {
+    const host = findHost(env)
+    if (host === null) return null
+    await checkAnswers(host, { env })
+    return host
+  } catch (error) {
+    // It is about to write its token, or to open its port.
+    if (error instanceof DeckError && ['unauthenticated', 'timed-out', 'no-master'].includes(error.code)) return null
+    throw error
+  }
+}
+
+/**
+ * @param {string} folder of the host
+ * @throws {DeckError} data-dir-unusable
+ */
+function openOutput (folder) {
+  const file = path.join(folder, 'logs', 'host.log')
+  try {
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+    const descriptor = openSync(file, 'a', 0o600)
+    const { size } = fstatSync(descriptor)
+    return {
+      descriptor,
+      lastLines () {
+        const lines = readFileSync(file).subarray(size).toString().split('\n').map((line) => oneLine(line)).filter(Boolean).slice(-SHOWN_LINES)
+        return lines.length === 0 ? '' : `: ${lines.join(' | ')}`
+      }
+    }
+  } catch (error) {
+    throw new DeckError('data-dir-unusable', `${folder}: expected a folder for the host, received ${errorReason(error)}`, { cause: error })
+  }
+}
+
+/** @param {Env} env of the shell @returns {Env} without what is meant for the app */
+function environmentOf (env) {
+  const ours = Object.entries(env).filter(([name]) => PLACES.includes(name) || /^CLUSTERDECK_(ADMIN|FLEET|KEEPER)(_|$)/.test(name))
+  return { ...Object.fromEntries(Object.entries(withoutOwnVariables(env)).filter(([name]) => !OF_APP.test(name))), ...Object.fromEntries(ours) }
+}

@@ -1,0 +1,150 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { DeckError } from '../errors.js'
+import { isReady } from './deck-status.js'
+import { isOpen } from './host.js'
+
+/** @typedef {import('./api-client.js').ApiClient} ApiClient */
+/** @typedef {import('./host.js').AppView} AppView */
+/** @typedef {import('./deck-status.js').Status} Status */
+
+/**
+ * An app of the host whose start is followed.
+ * @typedef {object} Followed
+ * @property {string} name as the host has it
+ * @property {readonly string[]} dependsOn names of the others
+ * @property {'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started'} state
+ * @property {string | null} reason why it is not ready
+ * @property {Status | null} status when it was last asked
+ */
+
+const POLL_MS = 100
+/** After this time, the user is told what an app waits for. */
+const EXPLAIN_AFTER_MS = 5000
+/** How many lines are shown of an app that does not get ready. */
+const SHOWN_LINES = 20
+/** @type {readonly Followed['state'][]} */
+const OVER = ['ready', 'failed', 'stopped', 'not started']
+
+/**
+ * @param {Pick<AppView, 'name'>} app @param {readonly string[]} [dependsOn]
+ * @returns {Followed}
+ */
+export function toFollowed ({ name }, dependsOn = []) {
+  return { name, dependsOn, state: 'starting', reason: null, status: null }
+}
+
+/**
+ * Follows apps of the host until each is ready, or it is clear that it will not be, or the time is up. They go on in any case.
+ * @param {readonly Followed[]} apps are changed
+ * @param {{ host: ApiClient, tell: (name: string, text: string) => void, explainAfterMs?: number }} how `host`: its signal ends this
+ */
+export async function followApps (apps, { host, tell, explainAfterMs = EXPLAIN_AFTER_MS }) {
+  let explainAt = performance.now() + explainAfterMs
+  /** @type {Map<string, string>} */
+  const told = new Map()
+  for (;;) {
+    await lookAtApps(apps, { host, tell: tellOnce })
+    if (apps.every(({ state }) => OVER.includes(state)) || host.signal.aborted) break
+    if (performance.now() >= explainAt) {
+      explainAt += explainAfterMs
+      for (const app of apps) if (app.state === 'waiting') tellOnce(app, `still waits for ${needsOf(app, apps).filter(({ state }) => state !== 'ready').map((need) => `${need.name} (${howItIs(need)})`).join(', ')}`)
+    }
+    await wait(POLL_MS, undefined, { signal: host.signal }).catch(() => {})
+  }
+  for (const app of apps) if (!OVER.includes(app.state)) leaveOut(app, apps, { tell: tellOnce })
+
+  /** @param {Followed} app @param {string} text */
+  function tellOnce ({ name }, text) {
+    if (told.get(name) !== text) tell(name, text)
+    told.set(name, text)
+  }
+}
+
+/** @typedef {(app: Followed, text: string) => void} Tell */
+
+/** @param {readonly Followed[]} apps @param {{ host: ApiClient, tell: Tell }} how */
+async function lookAtApps (apps, { host, tell }) {
+  const views = await answerOf(host, '/apps')
+  if (views === null) return
+  /** @type {Map<string, AppView>} */
+  const byName = new Map(views.items.map((/** @type {AppView} */ view) => [view.name, view]))
+  await Promise.all(apps.filter(({ state }) => !OVER.includes(state)).map((app) => lookAt(app, byName.get(app.name), { host, tell })))
+  // Only now is it known what has become of those that they wait for.
+  for (const app of apps) if (app.state === 'waiting') waitOrGiveUp(app, apps, { tell })
+}
+
+/** @param {Followed} app @param {AppView | undefined} view @param {{ host: ApiClient, tell: Tell }} how */
+async function lookAt (app, view, { host, tell }) {
+  if (view === undefined || view.state === 'stopped') return endWith(app, 'stopped', view?.reason ?? null, { tell })
+  if (view.state === 'failed') return endWith(app, 'failed', view.reason, { tell })
+  app.state = view.state === 'waiting' ? 'waiting' : 'starting'
+  app.reason = view.reason
+  if (!isOpen(view)) return
+  app.status = await answerOf(host, `/apps/${app.name}/status`) ?? app.status
+  if (app.status !== null && isReady(app.status)) endWith(app, 'ready', null, { tell })
+}
+
+/** @param {Followed} app @param {Followed['state']} state @param {string | null} reason @param {{ tell: Tell }} how */
+function endWith (app, state, reason, { tell }) {
+  Object.assign(app, { state, reason })
+  tell(app, state === 'ready' ? 'is ready' : [state, reason].filter(Boolean).join(': '))
+}
+
+/** @param {Followed} app @param {readonly Followed[]} apps @param {{ tell: Tell }} how */
+function waitOrGiveUp (app, apps, { tell }) {
+  const needs = needsOf(app, apps)
+  const missing = needs.find(({ state }) => ['failed', 'stopped', 'not started'].includes(state))
+  if (missing) endWith(app, 'not started', whyMissing(missing), { tell: (_, text) => tell(app, text.replace(/^not started/, 'is not started')) })
+  else if (needs.length > 0) tell(app, `waits for ${needs.map(({ name }) => name).join(', ')}`)
+}
+
+/** The time is up. @param {Followed} app @param {readonly Followed[]} apps @param {{ tell: Tell }} how */
+function leaveOut (app, apps, { tell }) {
+  if (app.state !== 'waiting') {
+    app.reason = textOf(app)
+    return
+  }
+  const missing = needsOf(app, apps).find(({ state }) => state !== 'ready')
+  app.reason = missing ? whyMissing(missing) : app.reason
+  tell(app, `still waits: ${app.reason ?? 'the host has not started it yet'}`)
+}
+
+/** @param {Followed} app @param {readonly Followed[]} apps */
+function needsOf ({ dependsOn }, apps) {
+  return apps.filter(({ name }) => dependsOn.includes(name))
+}
+
+/** @param {Followed} app that another one depends on */
+function whyMissing ({ name, state, reason, status }) {
+  const because = reason === null ? '' : ` (${reason})`
+  if (state === 'failed') return `it depends on ${name}, which failed${because}`
+  if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`
+  if (state === 'not started' || state === 'waiting') return `it depends on ${name}, which was not started`
+  return `it depends on ${name}, which is not ready (${textOf({ status, reason: null })})`
+}
+
+/** @param {Followed} app */
+function howItIs (app) {
+  return app.state === 'starting' ? textOf(app) : app.state
+}
+
+/** @param {Pick<Followed, 'status' | 'reason'>} app @returns {string} why it is not ready */
+function textOf ({ status, reason }) {
+  return status?.health ? `${status.health.text}. ${status.health.hint}`.replace(/[.\s]+$/, '') : reason ?? 'its workers are not started yet'
+}
+
+/** @param {ApiClient} host @param {string} name @returns {Promise<string[]>} the last lines that its workers have written */
+export async function lastLines (host, name) {
+  const answer = await answerOf(host, `/apps/${name}/logs?lines=${SHOWN_LINES}`)
+  return (answer?.items ?? []).slice(-SHOWN_LINES).map((/** @type {{ text: string }} */ { text }) => text)
+}
+
+/** @param {ApiClient} host @param {string} path @returns {Promise<any>} null: it cannot say that at the moment */
+async function answerOf (host, path) {
+  try {
+    return await host.get(path)
+  } catch (error) {
+    if (error instanceof DeckError) return null
+    throw error
+  }
+}

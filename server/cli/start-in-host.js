@@ -1,0 +1,32 @@
+import { DeckError } from '../errors.js'
+import { runForApps } from './app-command.js'
+import { orderOfStart } from './app-orders.js'
+import { fillHost } from './fill-host.js'
+import { refuseOutside, startApp } from './host-apps.js'
+import { splitFlags } from './host-start.js'
+
+/** @typedef {import('./program.js').Terminal} Terminal */
+/** @typedef {Pick<import('./commands.js').Options, 'all' | 'json' | 'noWait' | 'timeout'>} HostOptions */
+
+/** @type {import('./app-command.js').AppCommand} */
+const START = { name: 'start', run: refuseOutside, onHost: startApp, isMeant: () => true, needsName: true }
+
+/**
+ * Does what `start` does with the host of this user: runs an entry there, or starts apps of it again.
+ * @param {string[]} words @param {{ flags: Record<string, any>, given: HostOptions & { detach?: true }, isOfApps: boolean }} how `flags`: of the app and the host
+ * @param {Terminal} terminal
+ * @returns {Promise<number>} the exit code
+ * @throws {DeckError} usage, start-failed
+ */
+export async function startInHost (words, { flags, given, isOfApps }, terminal) {
+  const { detach, ...options } = given
+  if (isOfApps) return await runForApps(START, { words, options, terminal })
+  const [entry, second] = words
+  if (second !== undefined) throw new DeckError('usage', `too many arguments for "start": expected one entry, received ${JSON.stringify(second)} too. Arguments for the app go after --.`)
+  if (!detach) throw new DeckError('usage', `--${Object.keys(options)[0].replace('noWait', 'no-wait')}: expected with --detach or the name of an app of the host, received neither`)
+  if (options.all) throw new DeckError('usage', '--all: expected without --detach, received both')
+  const { flags: ofApp, ofHost } = await splitFlags(flags, terminal.cwd)
+  const order = orderOfStart({ ...ofApp, ...(entry !== undefined && { entry }) }, terminal)
+  await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, json: options.json, timeout: options.timeout, ofHost }, terminal)
+  return 0
+}
