@@ -47,14 +47,8 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
   return {
     members: all,
 
-    /** Resolves once each is ready or cannot get ready, or after leave(). */
-    settled: Promise.all(all.map((member) => member.isReady)),
-
     /** Resolves once everything that was started here is gone. */
     over: Promise.all(all.map(isOver)),
-
-    /** Stops waiting; the apps keep running. */
-    leave () { waiting.abort() },
 
     /** Stops the apps that were started here, each after those that depend on it. */
     async stop () {
@@ -164,12 +158,11 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
 }
 
 /** @param {Member} member that another one depends on */
-function whyMissing ({ name, state, reason, answer }) {
+function whyMissing ({ name, state, reason }) {
   const because = reason === null ? '' : ` (${reason})`
   if (state === 'failed') return `it depends on ${name}, which failed${because}`
   if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`
-  if (state === 'not started') return `it depends on ${name}, which was not started`
-  return `it depends on ${name}, which is not ready (${textOf(answer)})`
+  return `it depends on ${name}, which was not started`
 }
 
 /** @param {Member} member */
@@ -178,6 +171,6 @@ function howItIs ({ state, answer }) {
 }
 
 /** @param {import('./deck-status.js').DeckStatus | null} answer */
-export function textOf (answer) {
+function textOf (answer) {
   return answer?.status?.health ? `${answer.status.health.text}. ${answer.status.health.hint}`.replace(/[.\s]+$/, '') : 'its master does not answer yet'
 }

@@ -1,16 +1,6 @@
 import path from 'node:path'
 
-/**
- * What the host is asked to run.
- * @typedef {object} AppOrder
- * @property {string} [name]
- * @property {string} cwd absolute
- * @property {string} [config] the file, absolute
- * @property {string} [app] of the file
- * @property {Record<string, string | true | string[]>} flags by the key of the option, as they were given
- * @property {Record<string, string>} env the shell's
- * @property {readonly string[]} [dependsOn]
- */
+/** @typedef {Partial<import('../api/apps.js').AppOrder> & { cwd: string }} AppOrder what the host is asked to run */
 
 /** What is meant for a command alone; the token would be kept with the order. */
 const OF_COMMANDS = /^CLUSTERDECK_(TOKEN|TOKEN_FILE|URL|TIMEOUT|KEPT|KEPT_FOLDER|HOST_DIR)$/
@@ -37,7 +27,7 @@ export function orderOfStart ({ config, app, ...flags }, { env, cwd }) {
  * @returns {AppOrder}
  */
 export function orderOfApp ({ name, dependsOn }, file, { env, cwd }) {
-  return { app: name, config: file, cwd, flags: {}, env: { ...variablesOf(env, OF_ONE_APP), PWD: cwd }, dependsOn }
+  return { app: name, config: file, cwd, flags: {}, env: { ...variablesOf(env, OF_ONE_APP), PWD: cwd }, dependsOn: [...dependsOn] }
 }
 
 /** @param {Record<string, string | undefined>} env @param {RegExp} [others] that are left out too @returns {Record<string, string>} */

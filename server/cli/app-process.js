@@ -39,14 +39,7 @@ export function startApp (name, { script, file, cwd, env: { CLUSTERDECK_APP, CLU
     drained: ended.then(async () => { await Promise.race([closed, wait(REST_WITHIN_MS)]) }),
 
     /** @param {NodeJS.Signals[]} signals different ones, as the kernel merges two of a kind */
-    signal (...signals) { for (const signal of signals) child.kill(signal) },
-
-    /** Lets the process run on without this one. */
-    release () {
-      stdout.destroy()
-      stderr.destroy()
-      child.unref()
-    }
+    signal (...signals) { for (const signal of signals) child.kill(signal) }
   }
 }
 

@@ -2,9 +2,10 @@
 
 /** Adds the commands for several decks. @param {import('./deck-command.js').DeckCommand} program @param {Terminal} terminal */
 export function addAppsCommands (program, terminal) {
-  addCommand('up [name...]', 'start the apps of the config file, or some and what they depend on, each as a deck',
+  addCommand('up [name...]', 'start the apps of the config file, or some and what they depend on, until Ctrl-C or in the host',
     'with --detach: how long they may take to get ready')
-    .option('-d, --detach', 'return once they are ready; they keep running')
+    .option('-d, --detach', 'let the host of this user run them, which is started if there is none; return once they are ready')
+    .option('--no-wait', 'with --detach: return at once')
     .example('all apps of the config file, until Ctrl-C', 'clusterdeck up')
     .example('in the background: returns once they are ready', 'clusterdeck up --detach')
     .example('one of them, and what it depends on', 'clusterdeck up mail --detach')

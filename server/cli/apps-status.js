@@ -23,7 +23,7 @@ export async function appsStatus ({ file, apps }, { json }, { stdout, env, cwd }
  * @template {{ name: string, dataDir: string }} T
  * @param {T[]} apps @param {Place} place
  */
-export async function rowsOf (apps, place) {
+async function rowsOf (apps, place) {
   return await Promise.all(apps.map(async (app) => ({
     ...app,
     adminUrl: runningDeckAt(app.dataDir, place.env)?.adminUrl ?? null,

@@ -5,7 +5,7 @@ import { callHost, isOpen } from './host.js'
 import { ensureHost } from './host-start.js'
 import { jsonText } from './output.js'
 import { createPrefixed } from './prefixed.js'
-import { followApps, lastLines, toFollowed } from './ready-apps.js'
+import { followApps, lastLines, toFollowed, whyMissing } from './ready-apps.js'
 
 /** @typedef {import('./app-orders.js').AppOrder} AppOrder */
 /** @typedef {import('./host.js').AppView} AppView */
@@ -13,6 +13,8 @@ import { followApps, lastLines, toFollowed } from './ready-apps.js'
 
 /** The states of those that are not ready, in the sentence at the end. @type {Readonly<Partial<Record<Followed['state'], string>>>} */
 const TEXTS = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
+
+const ANSWERS_WITHIN_MS = 30_000
 
 /**
  * Lets the host run apps, and starts the host where there is none.
@@ -24,9 +26,9 @@ const TEXTS = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed
 export async function fillHost (wanted, { command, waits, json = false, timeout, ofHost = [] }, terminal) {
   const { stdout, env } = terminal
   const { timeoutMs } = timeoutOf({ timeout }, env)
-  const signal = AbortSignal.timeout(timeoutMs)
-  const master = await ensureHost({ ofHost, signal, timeoutMs, terminal })
-  const host = callHost(master, { env, timeoutMs, signal })
+  const master = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  // How long they may take says nothing of how long the host may take to answer.
+  const host = callHost(master, { env, timeoutMs: timeoutMs + ANSWERS_WITHIN_MS })
   const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
   const before = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
   /** @type {Map<string, Followed>} by label */
@@ -36,12 +38,15 @@ export async function fillHost (wanted, { command, waits, json = false, timeout,
     apps.set(label ?? app.name, app)
   }
   const labels = new Map([...apps].map(([label, { name }]) => [name, label]))
-  if (waits) await followApps([...apps.values()], { host, tell: (name, text) => prefixed.say(labels.get(name) ?? name, text) })
+  if (waits) await followApps([...apps.values()], { host, signal: AbortSignal.timeout(timeoutMs), tell: (name, text) => prefixed.say(labels.get(name) ?? name, text) })
   await showOutcome()
 
   /** @param {string | null} label @param {AppOrder} order @returns {Promise<Followed>} */
   async function giveOrder (label, { dependsOn = [], ...order }) {
-    const needs = dependsOn.flatMap((each) => apps.get(each)?.name ?? [])
+    const others = dependsOn.flatMap((each) => apps.get(each) ?? [])
+    const needs = others.map(({ name }) => name)
+    const missing = others.find(({ state }) => state === 'failed' || state === 'not started')
+    if (missing && label !== null) return leftOut(label, missing)
     try {
       const view = await host.post('/apps', { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
       const known = before.get(view.name)
@@ -60,12 +65,17 @@ export async function fillHost (wanted, { command, waits, json = false, timeout,
     return { ...app, state: 'failed', reason }
   }
 
+  /** @param {string} label @param {Followed} missing that it depends on @returns {Followed} */
+  function leftOut (label, missing) {
+    const reason = whyMissing(missing)
+    prefixed.say(label, `is not started: ${reason}`)
+    return { ...toFollowed({ name: label }), state: 'not started', reason }
+  }
+
   async function showOutcome () {
-    const missing = [...apps].filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed')
-    // The time may be up.
-    const asking = callHost(master, { env })
-    for (const [label, { name, state }] of missing) if (state === 'starting') for (const line of await lastLines(asking, name)) prefixed.say(label, line)
-    const views = new Map((await asking.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
+    const missing = [...apps].filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed' || state === 'not started')
+    for (const [label, { name, state }] of missing) if (state === 'starting') for (const line of await lastLines(host, name)) prefixed.say(label, line)
+    const views = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
     if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
     else stdout.write(`${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`)
     if (missing.length > 0) throw new DeckError('start-failed', `${command}: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)

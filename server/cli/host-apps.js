@@ -17,11 +17,11 @@ const NOT_READY = Object.freeze({ starting: 'is not ready', waiting: 'waits', fa
  * @param {HostContext} context
  * @throws {DeckError} start-failed
  */
-export async function startApp ({ host, app: { name }, options, answer, tell }) {
+export async function startApp ({ host, app: { name }, options, answer, tell, timeoutMs }) {
   const view = await host.post(`/apps/${name}/start`)
   if (options.noWait) return answer(view, () => view.state)
   const app = toFollowed(view)
-  await followApps([app], { host, tell: (_, text) => { if (/^(still )?waits/.test(text)) tell(text) } })
+  await followApps([app], { host, signal: AbortSignal.timeout(timeoutMs), tell: (_, text) => { if (/^(still )?waits/.test(text)) tell(text) } })
   if (app.state === 'ready') return answer(await host.get(`/apps/${name}`), () => 'is ready')
   const text = `${name} ${NOT_READY[app.state]}`
   throw new DeckError('start-failed', app.reason === null ? text : `${text}: ${app.reason}`)

@@ -19,7 +19,6 @@ import { checkAnswers } from './reachable.js'
 const POLL_MS = 50
 /** How many of its last lines are shown where a host does not start. */
 const SHOWN_LINES = 20
-const OF_HOST = /^(admin|fleet|keeper)\./
 /** Of the variables that belong to an app, these would change what the host itself does, or are of the shell's own npm. */
 const OF_APP = /^(NODE_OPTIONS|NODE_ENV|PORT|INIT_CWD|npm_.*)$/
 /** Of our own variables, those that say where things are. */
@@ -31,8 +30,8 @@ const PLACES = ['CLUSTERDECK_HOST_DIR', 'CLUSTERDECK_RUNTIME_DIR', 'CLUSTERDECK_
  * @returns {Promise<{ flags: Record<string, any>, ofHost: string[] }>}
  */
 export async function splitFlags ({ keeper, ...flags }, cwd) {
-  const { OPTIONS } = await import('../config/options.js')
-  const ofHost = OPTIONS.filter(({ name, key }) => OF_HOST.test(name) && flags[key] !== undefined)
+  const [{ isOfHost }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/options.js')])
+  const ofHost = OPTIONS.filter(({ name, key }) => isOfHost(name) && flags[key] !== undefined)
   const keys = new Set(ofHost.map(({ key }) => key))
   return {
     flags: Object.fromEntries(Object.entries(flags).filter(([key, value]) => value !== undefined && !keys.has(key))),

@@ -5,32 +5,8 @@ import { readAnnounced, readToken } from './announced.js'
 import { createApiClient } from './api-client.js'
 import { ANSWER_WITHIN_MS } from './reachable.js'
 
-/**
- * An app of the host, as its API tells of it.
- * @typedef {object} AppView
- * @property {string} name
- * @property {'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed'} state
- * @property {string | null} reason why it is in that state
- * @property {string | null} entry
- * @property {string} cwd
- * @property {string | null} configFile
- * @property {string | null} dataDir
- * @property {string} path of its pages, below the address of the host
- * @property {string | null} startedAt ISO 8601
- * @property {{ tone: string, text: string, hint: string } | null} health
- * @property {{ ready: number, desired: number } | null} workers
- * @property {number | null} cpu percent of a core
- * @property {number | null} memoryBytes
- * @property {number | null} requestsPerSecond
- * @property {number | null} p99Ms
- * @property {number | null} restarts
- * @property {number | null} openCrashes
- * @property {string | null} release
- * @property {{ state: string, release: string | null, finishedAt: string | null } | null} lastDeploy
- * @property {string[]} addresses
- *
- * @typedef {Record<string, string | undefined>} Env
- */
+/** @typedef {import('../api/apps.js').AppView} AppView */
+/** @typedef {Record<string, string | undefined>} Env */
 
 /**
  * Finds the host of this user, and its token.

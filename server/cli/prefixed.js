@@ -63,7 +63,7 @@ async function * linesOf (source) {
       if (lines.length > 0) yield lines
     }
   } catch {
-    // The stream was destroyed by release().
+    // The stream has broken off.
   }
   if (rest !== '') yield [rest]
 }

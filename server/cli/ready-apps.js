@@ -36,20 +36,20 @@ export function toFollowed ({ name }, dependsOn = []) {
 /**
  * Follows apps of the host until each is ready, or it is clear that it will not be, or the time is up. They go on in any case.
  * @param {readonly Followed[]} apps are changed
- * @param {{ host: ApiClient, tell: (name: string, text: string) => void, explainAfterMs?: number }} how `host`: its signal ends this
+ * @param {{ host: ApiClient, signal: AbortSignal, tell: (name: string, text: string) => void, explainAfterMs?: number }} how `signal`: the time is up
  */
-export async function followApps (apps, { host, tell, explainAfterMs = EXPLAIN_AFTER_MS }) {
+export async function followApps (apps, { host, signal, tell, explainAfterMs = EXPLAIN_AFTER_MS }) {
   let explainAt = performance.now() + explainAfterMs
   /** @type {Map<string, string>} */
   const told = new Map()
   for (;;) {
     await lookAtApps(apps, { host, tell: tellOnce })
-    if (apps.every(({ state }) => OVER.includes(state)) || host.signal.aborted) break
+    if (apps.every(({ state }) => OVER.includes(state)) || signal.aborted) break
     if (performance.now() >= explainAt) {
       explainAt += explainAfterMs
       for (const app of apps) if (app.state === 'waiting') tellOnce(app, `still waits for ${needsOf(app, apps).filter(({ state }) => state !== 'ready').map((need) => `${need.name} (${howItIs(need)})`).join(', ')}`)
     }
-    await wait(POLL_MS, undefined, { signal: host.signal }).catch(() => {})
+    await wait(POLL_MS, undefined, { signal }).catch(() => {})
   }
   for (const app of apps) if (!OVER.includes(app.state)) leaveOut(app, apps, { tell: tellOnce })
 
@@ -68,16 +68,19 @@ async function lookAtApps (apps, { host, tell }) {
   if (views === null) return
   /** @type {Map<string, AppView>} */
   const byName = new Map(views.items.map((/** @type {AppView} */ view) => [view.name, view]))
-  await Promise.all(apps.filter(({ state }) => !OVER.includes(state)).map((app) => lookAt(app, byName.get(app.name), { host, tell })))
+  await Promise.all(apps.filter(({ state }) => !OVER.includes(state)).map((app) => lookAt(app, byName, { host, tell })))
   // Only now is it known what has become of those that they wait for.
   for (const app of apps) if (app.state === 'waiting') waitOrGiveUp(app, apps, { tell })
 }
 
-/** @param {Followed} app @param {AppView | undefined} view @param {{ host: ApiClient, tell: Tell }} how */
-async function lookAt (app, view, { host, tell }) {
+/** @param {Followed} app @param {Map<string, AppView>} views by name @param {{ host: ApiClient, tell: Tell }} how */
+async function lookAt (app, views, { host, tell }) {
+  const view = views.get(app.name)
   if (view === undefined || view.state === 'stopped') return endWith(app, 'stopped', view?.reason ?? null, { tell })
-  if (view.state === 'failed') return endWith(app, 'failed', view.reason, { tell })
-  app.state = view.state === 'waiting' ? 'waiting' : 'starting'
+  // The host lets it fail where one that it waits for does not get ready.
+  const hasWaited = app.dependsOn.some((name) => ['failed', 'stopped'].includes(String(views.get(name)?.state)))
+  if (view.state === 'failed' && !hasWaited) return endWith(app, 'failed', view.reason, { tell })
+  app.state = view.state === 'waiting' || view.state === 'failed' ? 'waiting' : 'starting'
   app.reason = view.reason
   if (!isOpen(view)) return
   app.status = await answerOf(host, `/apps/${app.name}/status`) ?? app.status
@@ -87,14 +90,15 @@ async function lookAt (app, view, { host, tell }) {
 /** @param {Followed} app @param {Followed['state']} state @param {string | null} reason @param {{ tell: Tell }} how */
 function endWith (app, state, reason, { tell }) {
   Object.assign(app, { state, reason })
-  tell(app, state === 'ready' ? 'is ready' : [state, reason].filter(Boolean).join(': '))
+  const text = ['ready', 'not started'].includes(state) ? `is ${state}` : state
+  tell(app, reason === null ? text : `${text}: ${reason}`)
 }
 
 /** @param {Followed} app @param {readonly Followed[]} apps @param {{ tell: Tell }} how */
 function waitOrGiveUp (app, apps, { tell }) {
   const needs = needsOf(app, apps)
   const missing = needs.find(({ state }) => ['failed', 'stopped', 'not started'].includes(state))
-  if (missing) endWith(app, 'not started', whyMissing(missing), { tell: (_, text) => tell(app, text.replace(/^not started/, 'is not started')) })
+  if (missing) endWith(app, 'not started', whyMissing(missing), { tell })
   else if (needs.length > 0) tell(app, `waits for ${needs.map(({ name }) => name).join(', ')}`)
 }
 
@@ -111,11 +115,11 @@ function leaveOut (app, apps, { tell }) {
 
 /** @param {Followed} app @param {readonly Followed[]} apps */
 function needsOf ({ dependsOn }, apps) {
-  return apps.filter(({ name }) => dependsOn.includes(name))
+  return dependsOn.flatMap((name) => apps.find((each) => each.name === name) ?? [])
 }
 
-/** @param {Followed} app that another one depends on */
-function whyMissing ({ name, state, reason, status }) {
+/** @param {Followed} app that another one depends on @returns {string} */
+export function whyMissing ({ name, state, reason, status }) {
   const because = reason === null ? '' : ` (${reason})`
   if (state === 'failed') return `it depends on ${name}, which failed${because}`
   if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`

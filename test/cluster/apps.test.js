@@ -4,7 +4,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { isAlive } from '../../server/system/process-identity.js'
 import { openApps } from '../support/apps.js'
-import { startDeck } from '../support/deck.js'
+import { FIXTURES, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
@@ -50,38 +50,49 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.equal(before.flatMap(({ keeper }) => keeper ?? []).some(isAlive), false)
   })
 
-  test('run in the background, where those that do not get ready are told', async (t) => {
+  test('run in the host, which goes on without the terminal, and those that do not get ready are told', async (t) => {
     const apps = openApps(t, { broken: { entry: 'there-is-none.js' }, stuck: NEVER_READY, after: { ...SERVES, dependsOn: ['stuck'] }, shop: SERVES, mail: { ...SERVES, dependsOn: ['shop'] } })
     const first = await apps.run('up mail --detach')
     assert.equal(first.code, 0, first.stderr)
-    assert.match(first.stdout, /^NAME +HEALTH .*\nshop +The worker is ready .*\nmail +The worker is ready .*\n$/)
-    const [{ master }] = apps.decks()
-    assert.equal((await apps.run('upgrade --app mail --wait')).code, 0)
+    assert.match(first.stderr, /^clusterdeck: the host is started: (http:.*)\nmail \| waits for shop\nshop \| is ready\nmail \| is ready\n$/)
+    assert.match(first.stdout, /^NAME +HEALTH .*\nshop +The worker is ready .*\/apps\/shop\nmail +The worker is ready .*\/apps\/mail\n$/)
     const before = apps.decks()
     assert.deepEqual(before.map(({ name }) => name), ['mail', 'shop'])
-    assert.notEqual(before[0].master.pid, master.pid)
+    assert.equal(before[0].master.pid, before[1].master.pid)
+    assert.equal(JSON.parse((await apps.run('status mail --json', tempFolder())).stdout).app.name, 'mail')
 
     const second = await apps.run('up broken shop --detach')
     assert.equal(second.code, 1)
-    assert.match(second.stdout, /^broken +failed .* exit code 2\nshop +The worker is ready /m)
-    assert.match(second.stderr, /^broken \| clusterdeck: entry in .*: expected a file, received .*there-is-none\.js, which does not exist\nbroken \| failed: exit code 2\nclusterdeck: up: broken failed\n$/m)
+    assert.match(second.stdout, /^broken +failed .*there-is-none\.js, which does not exist\nshop +The worker is ready /m)
+    assert.match(second.stderr, /^broken \| failed: entry in .*: expected a file, received .*there-is-none\.js, which does not exist$/m)
     assert.match(second.stderr, /^shop {3}\| already runs$/m)
+    assert.match(second.stderr, /\nclusterdeck: up: broken failed\n$/)
 
-    const third = await apps.run('up stuck after --detach --timeout 100ms')
+    const third = await apps.run('up after --detach --timeout 100ms')
     assert.equal(third.code, 1)
-    assert.match(third.stdout, /^after +not started .* it depends on stuck, which is not ready \(.*\)$/m)
-    assert.match(third.stderr, /\nafter \| is not started: .*\n(.*\n)*clusterdeck: up: stuck is not ready, after was not started\n$/)
-    await until(() => apps.deck('stuck') !== undefined, 'the deck that goes on')
-    assert.deepEqual(apps.decks().filter(({ name }) => name !== 'stuck'), before)
+    assert.match(third.stdout, /^after +waiting .* it depends on stuck, which is not ready \(.*\)$/m)
+    assert.match(third.stderr, /\nclusterdeck: up: stuck is not ready, after waits\n$/)
+    await until(() => apps.deck('stuck') !== undefined, 'the app that goes on')
 
     assert.equal((await apps.run('down mail')).stdout, 'NAME  STATE\nmail  stopped\n')
-    assert.deepEqual(apps.decks().map(({ name }) => name), ['shop', 'stuck'])
-    assert.equal((await apps.run('down')).stdout, 'NAME    STATE\nbroken  not running\nstuck   stopped\nafter   not running\nshop    stopped\nmail    not running\n')
+    assert.match((await apps.run('status mail', tempFolder())).stderr, /^clusterdeck: mail is stopped \(clusterdeck start mail\)\n$/)
+    assert.deepEqual(await apps.run('start mail', tempFolder()), { code: 0, stdout: 'is ready\n', stderr: '' })
+    assert.match((await apps.run('start answers-with-pid.js --detach --name shop', FIXTURES)).stderr, /^clusterdeck: name: expected one that no other app of this host has, received "shop", /)
+    assert.equal((await apps.run('stop after', tempFolder())).stdout, 'stopped\n')
+
+    assert.match((await apps.run('down --all', tempFolder())).stdout, /^the host has ended, with mail, shop, stuck\n$/)
     assert.deepEqual(readdirSync(String(apps.env.CLUSTERDECK_RUNTIME_DIR)), [], 'each has taken itself off the list')
-    assert.deepEqual(apps.decks(), [])
     const nothing = await apps.run('status')
     assert.equal(nothing.code, 5)
     assert.match(nothing.stdout, /^broken +not running /m)
+
+    // What ran comes back with the host, and what was stopped stays so.
+    const again = await apps.run('up shop --detach')
+    assert.equal(again.code, 0, again.stderr)
+    await until(() => apps.decks().map(({ name }) => name).join() === 'mail,shop,stuck', 'those that ran')
+    assert.match((await apps.run('ls', tempFolder())).stdout, /^after +stopped /m)
+    assert.equal((await apps.run('delete after mail --yes', tempFolder())).code, 0)
+    assert.deepEqual(JSON.parse((await apps.run('ls --json', tempFolder())).stdout).map((/** @type {any} */ { name }) => name), ['shop', 'stuck'])
   })
 
   test('are not listed where others could write the list, and run all the same', async (t) => {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { readJson } from '../../server/system/json-file.js'
 import { registerDeck, runningDecks } from '../../server/system/running-decks.js'
 import { isAlive } from '../../server/system/process-identity.js'
 import { runCliHere } from './cli-here.js'
@@ -20,7 +21,7 @@ import { until } from './until.js'
  */
 export function openApps (t, apps, shared = {}, variables = {}) {
   const cwd = tempFolder()
-  const env = { ...process.env, PORT: undefined, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), ...variables }
+  const env = { ...process.env, PORT: undefined, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), CLUSTERDECK_HOST_DIR: path.join(tempFolder(), 'host'), CLUSTERDECK_ADMIN_PORT: '0', ...variables }
   const own = Object.fromEntries(Object.entries(apps).map(([name, options]) => [name, { ...options, entry: path.resolve(FIXTURES, options.entry) }]))
   writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ workers: 1, admin: { port: 0 }, ...shared, apps: own }))
   t.after(endAll)
@@ -79,10 +80,16 @@ export function openApps (t, apps, shared = {}, variables = {}) {
   }
 
   async function endAll () {
-    const processes = runningDecks(env).flatMap(({ keeper, master }) => [keeper, master]).filter((each) => each !== null && each.pid !== process.pid && isAlive(each))
+    const processes = [...runningDecks(env).flatMap(({ keeper, master }) => [keeper, master]), ...processesOfHost()].filter((each) => each !== null && each.pid !== process.pid && isAlive(each))
     // As by two signals of an operator.
     for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT'])) for (const each of processes) kill(each?.pid, signal)
     await until(() => processes.every((each) => each === null || !isAlive(each)), 'the end of all decks')
+  }
+
+  /** It may have no app that runs. @returns {(import('../../server/system/process-identity.js').ProcessIdentity | null)[]} */
+  function processesOfHost () {
+    const announced = /** @type {any} */ (readJson(path.join(String(env.CLUSTERDECK_HOST_DIR), 'master.json')))
+    return announced === null ? [] : [announced.keeper, { pid: announced.pid, startTime: announced.startTime }]
   }
 }
 

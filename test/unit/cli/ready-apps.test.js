@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { followApps, toFollowed } from '../../../server/cli/ready-apps.js'
+import { DeckError } from '../../../server/errors.js'
+import { until } from '../../support/until.js'
+
+const READY = { state: 'running', readyWorkers: 1, finishedWorkers: 0, desiredWorkers: 1, health: { text: 'The worker is ready', hint: '' } }
+const STARTING = { ...READY, state: 'starting', readyWorkers: 0, health: { text: 'Starting 1 worker', hint: '0 ready.' } }
+
+/**
+ * A host whose apps do what the test says.
+ * @param {Record<string, string[]>} dependencies by name
+ */
+function open (dependencies) {
+  const story = /** @type {string[]} */ ([])
+  const time = new AbortController()
+  const views = /** @type {Map<string, any>} */ (new Map(Object.keys(dependencies).map((name) => [name, { name, state: dependencies[name].length > 0 ? 'waiting' : 'starting', reason: null }])))
+  const statuses = /** @type {Map<string, any>} */ (new Map())
+  const host = /** @type {any} */ ({
+    async get (/** @type {string} */ path) {
+      if (path === '/apps') return { items: [...views.values()] }
+      const status = statuses.get(path.split('/')[2])
+      if (!status) throw new DeckError('app-not-running', 'it is starting')
+      return status
+    }
+  })
+  const apps = Object.entries(dependencies).map(([name, dependsOn]) => toFollowed({ name }, dependsOn))
+  return {
+    story,
+    apps,
+    time,
+    over: followApps(apps, { host, signal: time.signal, tell: (name, text) => story.push(`${name} ${text}`), explainAfterMs: 50 }),
+    /** @param {string} name @param {string} state @param {any} [status] @param {string | null} [reason] */
+    set (name, state, status = null, reason = null) {
+      views.set(name, { name, state, reason })
+      statuses.set(name, status)
+    },
+    states: () => Object.fromEntries(apps.map(({ name, state }) => [name, state])),
+    says: (/** @type {string} */ line) => until(() => story.includes(line), `${line} in ${story.join('; ')}`)
+  }
+}
+
+test('each app is told once it is ready, and for what it waits until then', async () => {
+  const { story, says, set, over, states } = open({ db: [], api: ['db'], web: ['api', 'db'] })
+  await says('web waits for api, db')
+  set('db', 'running', STARTING)
+  await says('web still waits for api (waiting), db (Starting 1 worker. 0 ready)')
+  set('db', 'running', READY)
+  set('api', 'starting')
+  await says('db is ready')
+  assert.equal(story.includes('api is ready'), false)
+  set('api', 'running', READY)
+  await says('api is ready')
+  set('web', 'running', { ...READY, readyWorkers: 0, finishedWorkers: 1 })
+  await over
+  assert.deepEqual(states(), { db: 'ready', api: 'ready', web: 'ready' })
+})
+
+test('what fails ends the wait for what depends on it, and for nothing else', async () => {
+  const { story, says, set, over, states } = open({ db: [], api: ['db'], web: ['api'], cron: [] })
+  await says('api waits for db')
+  set('db', 'failed', null, 'workers: expected an integer')
+  await says('web is not started: it depends on api, which was not started')
+  // As the host itself says it.
+  set('api', 'failed', null, 'it depends on db, which failed')
+  set('cron', 'running', READY)
+  await over
+  assert.ok(story.includes('db failed: workers: expected an integer'))
+  assert.ok(story.includes('api is not started: it depends on db, which failed (workers: expected an integer)'))
+  assert.deepEqual(states(), { db: 'failed', api: 'not started', web: 'not started', cron: 'ready' })
+})
+
+test('what the host lets fail, because another one has, was not started', async () => {
+  const { set, over, apps } = open({ db: [], api: ['db'] })
+  set('db', 'stopped')
+  set('api', 'failed', null, 'it depends on db, which is stopped')
+  await over
+  assert.deepEqual(apps.map(({ state, reason }) => [state, reason]), [['stopped', null], ['not started', 'it depends on db, which was stopped']])
+})
+
+test('once the time is up, each that is not ready has a reason', async () => {
+  const { says, set, over, apps, time } = open({ stuck: [], after: ['stuck'], young: [] })
+  await says('after waits for stuck')
+  set('stuck', 'running', STARTING)
+  await says('after still waits for stuck (Starting 1 worker. 0 ready)')
+  time.abort()
+  await over
+  assert.deepEqual(apps.map(({ state, reason }) => [state, reason]), [
+    ['starting', 'Starting 1 worker. 0 ready'], ['waiting', 'it depends on stuck, which is not ready (Starting 1 worker. 0 ready)'], ['starting', 'its workers are not started yet']
+  ])
+})
