@@ -32,6 +32,8 @@ export async function startFakeHost (t, apps = {}) {
   const calls = []
   /** @type {Map<string, Start>} by name */
   const starts = new Map()
+  /** @type {import('node:child_process').ChildProcess | null} */
+  let played = null
   const server = http.createServer(answer)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   t.after(() => close())
@@ -47,6 +49,11 @@ export async function startFakeHost (t, apps = {}) {
     orders,
     calls,
     close,
+    /** Says that it is another process, which it ends when it is stopped. @param {import('node:child_process').ChildProcess} child */
+    playFor (child) {
+      announce(folder, { adminUrl: url, pid: child.pid })
+      played = child
+    },
     /** @param {string} name @param {Partial<AppView>} fields */
     add: addApp,
     /** @param {string} name */
@@ -82,9 +89,9 @@ export async function startFakeHost (t, apps = {}) {
   async function change (name, fields) {
     const app = /** @type {App} */ (known.get(name))
     const { view } = app
-    const { state, dataDir: folder } = { ...view, ...fields }
-    const dataDir = String(folder)
-    if (CLOSED.includes(state)) {
+    const next = { ...view, ...fields }
+    const dataDir = String(next.dataDir)
+    if (CLOSED.includes(next.state)) {
       app.admin = null
       Object.assign(view, fields, { startedAt: null, health: null, workers: null, addresses: [] })
       rmSync(path.join(dataDir, 'master.json'), { force: true })
@@ -115,6 +122,7 @@ export async function startFakeHost (t, apps = {}) {
     if (req.method === 'POST' && pathname === '/api/v1/apps') return await takeOrder(await json(req), res)
     if (req.method === 'POST' && pathname === '/api/v1/host/stop') {
       say(res, 202, {})
+      played?.kill()
       return close()
     }
     if (!app) return refuse(res, 404, 'not-found', `no ${pathname}`)

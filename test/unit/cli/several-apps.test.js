@@ -8,6 +8,9 @@ import { tempFolder } from '../../support/folder.js'
 
 /** @typedef {import('../../support/fake-host.js').FakeHost} FakeHost */
 
+/** The folder of no app. */
+const NOWHERE = tempFolder()
+
 /** Two that run, one that an operator has stopped, one that cannot be started. @type {Record<string, Partial<import('../../../server/cli/host.js').AppView>>} */
 const APPS = { shop: {}, mail: {}, db: { state: 'stopped' }, bad: { state: 'failed', reason: 'workers: expected an integer, received "many"' } }
 const BAD = 'clusterdeck: bad has failed: workers: expected an integer, received "many" (clusterdeck start bad)\n'
@@ -55,13 +58,13 @@ for (const [command, row] of Object.entries(ROWS)) {
     const host = await startFakeHost(t, APPS)
     const run = openRun(host, row)
     const [nowhere, here, one, several, every, unknown] = [
-      await run(line('')), await run(line(''), host.view('shop')?.cwd), await run(line('shop')), await run(line('shop mail')), await run(line('--all')), await run(line('shop mial'))
+      await run(line(''), NOWHERE), await run(line(''), host.view('shop')?.cwd), await run(line('shop')), await run(line('shop mail')), await run(line('--all')), await run(line('shop mial'))
     ]
-    const refusal = row.needsName ? `${command}: expected an app, or --all, received none` : 'app: expected one of bad, db, mail, shop, as this is the folder of none, received none'
+    const refusal = command === 'start' ? `entry: expected a file, or a package.json with "main", a script "start" or "bin" in ${NOWHERE}, received neither` : row.needsName ? `${command}: expected an app, or --all, received none` : 'app: expected one of bad, db, mail, shop, as this is the folder of none, received none'
     assert.deepEqual(nowhere, { code: 2, stdout: '', stderr: `clusterdeck: ${refusal}\n` })
-    if (row.needsName) assert.deepEqual(here, nowhere)
-    for (const { code, stdout } of row.needsName ? [one] : [here, one]) {
-      assert.equal(code, 0)
+    if (row.needsName) assert.equal(here.code, 2)
+    for (const { code, stdout, stderr } of row.needsName ? [one] : [here, one]) {
+      assert.equal(code, 0, stderr)
       assert.ok(stdout.startsWith(row.says), stdout)
     }
     assert.equal(several.code, 0)
@@ -97,7 +100,7 @@ for (const [command, row] of Object.entries(ROWS)) {
 
 /** Runs a command on a host that is as at first. @param {FakeHost} host @param {Row} row */
 function openRun (host, { before }) {
-  return async (/** @type {string} */ line, /** @type {string} */ cwd = tempFolder()) => {
+  return async (/** @type {string} */ line, /** @type {string} */ cwd = NOWHERE) => {
     for (const [name, fields] of Object.entries(APPS)) {
       if (host.view(name)?.state !== (fields.state ?? 'running')) await host.add(name, { cwd: host.view(name)?.cwd, ...fields })
     }

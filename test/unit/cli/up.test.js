@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -45,7 +46,10 @@ test('down stops apps of the host by the host, which remembers it, and ends the 
   for (const [line, other] of [['down shop --all', 'apps'], ['down --all --config x.json', '--config']]) {
     assert.deepEqual(await host.cli(line, { cwd }), { code: 2, stdout: '', stderr: `clusterdeck: down: expected either ${other} or --all, received both\n` })
   }
-  assert.deepEqual((await host.cli('down --all --timeout 300ms', { cwd })).code, 124, 'this process is still there')
+  const process = spawn('sleep', ['60'])
+  t.after(() => process.kill())
+  host.playFor(process)
+  assert.deepEqual(await host.cli('down --all', { cwd }), { code: 0, stdout: 'the host has ended, with other\n', stderr: '' })
   assert.deepEqual(host.calls, ['POST /api/v1/apps/shop/stop', 'POST /api/v1/host/stop'])
   assert.deepEqual(await host.cli('down --all', { cwd }), { code: 5, stdout: '', stderr: 'clusterdeck: no host of this user runs\n' })
 })
