@@ -29,6 +29,9 @@ const BAD = 'clusterdeck: bad has failed: workers: expected an integer, received
  * @property {(host: FakeHost) => unknown} [before]
  */
 
+/** These have words of their own beside names of apps, and tests that go with them. */
+const OWN_WORDS = ['run', 'jobs']
+
 /** @type {Record<string, Row>} */
 const ROWS = {
   status: { says: 'health   All 2 workers are ready\n', isBlock: true, json: ({ readyWorkers }) => readyWorkers, is: 2 },
@@ -47,7 +50,7 @@ const ROWS = {
 }
 
 test('each command that takes apps is in the table', () => {
-  assert.deepEqual(Object.keys(ROWS).sort(), Object.keys(TAKES_APPS).sort())
+  assert.deepEqual(Object.keys(ROWS).sort(), Object.keys(TAKES_APPS).filter((name) => !OWN_WORDS.includes(name)).sort())
 })
 
 for (const [command, row] of Object.entries(ROWS)) {
