@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
+
+/** @param {string} policy @param {string} [how] */
+function job (policy, how = '0') {
+  const file = path.join(tempFolder(), 'begun')
+  return { flags: ['--restart-policy', policy], args: [file, how], begun: () => readFileSync(file, 'utf8').trim().split('\n').sort() }
+}
+
+/** @param {any} deck @param {number} slots */
+const untilFinished = (deck, slots) => deck.untilStatus((/** @type {any} */ { workers, rollout }) => !rollout && workers.length === slots && workers.every((/** @type {any} */ { state }) => state === 'finished'), `${slots} finished slots`)
+
+/** @param {any} deck */
+const isReady = async (deck) => (await fetch(`${deck.adminUrl}/readyz`)).status
+
+describe('programs that come to their end', { concurrency: 3 }, () => {
+  test('with on-failure a job that exits 0 is done: once in each slot, no crash, the master stays, and a restart does it again', async (t) => {
+    const { begun, ...options } = job('on-failure')
+    const deck = await startDeckHere(t, 'does-a-job.js', options)
+    const { readyWorkers, finishedWorkers, health, workers } = await untilFinished(deck, 2)
+    assert.deepEqual([readyWorkers, finishedWorkers, health.tone, health.text], [0, 2, 'ok', 'All 2 workers have finished'])
+    assert.deepEqual([workers[0].finished.code, workers[0].finished.succeeded, workers[0].restarts], [0, true, 0])
+    assert.equal(await isReady(deck), 200)
+    assert.match(deck.output.stdout, /slot\.finished Slot 1 is finished: worker \d exited with code 0/)
+    const { state } = await deck.rollout('restart')
+    await untilFinished(deck, 2)
+    assert.deepEqual([state, begun()], ['succeeded', ['1', '1', '2', '2']])
+    assert.deepEqual((await deck.history('type=worker.exited')).map((/** @type {any} */ { cause }) => cause), Array(4).fill('finished'))
+    assert.deepEqual((await deck.api('/crashes')).body.items, [])
+  })
+
+  test('with never one that throws is not started again, but its crash is on record, and nobody calls it ready', async (t) => {
+    const { begun, ...options } = job('never', 'throws')
+    const deck = await startDeckHere(t, 'does-a-job.js', { ...options, workers: 1 })
+    const { workers: [row], finishedWorkers, health } = await untilFinished(deck, 1)
+    assert.deepEqual([row.finished.succeeded, finishedWorkers, health.tone], [false, 0, 'bad'])
+    assert.match(health.text, /slot 1 ended with an error$/)
+    assert.equal(await isReady(deck), 503)
+    await deck.untilEvent(({ type }) => type === 'worker.exited', 'its end')
+    assert.match(JSON.stringify((await deck.api('/crashes')).body.items), /the job has failed/)
+    assert.deepEqual(begun(), ['1'])
+  })
+
+  rareTest('a job that was done is not done again where its master dies', async (t) => {
+    const { begun, ...options } = job('on-failure')
+    const deck = await startDeck(t, 'does-a-job.js', options)
+    await untilFinished(deck, 2)
+    await deck.loseMaster()
+    await untilFinished(deck, 2)
+    assert.deepEqual(begun(), ['1', '2'])
+  })
+})
