@@ -31,8 +31,9 @@ function setUp (at, jobs, missed) {
 
     /** @param {string} to */
     pass (to) {
-      for (const end = Date.parse(to); timer !== null && timer.at <= end;) {
-        const { run, at } = timer
+      const isDue = () => timer !== null && timer.at <= Date.parse(to)
+      while (isDue()) {
+        const { run, at } = /** @type {{ run: () => void, at: number }} */ (timer)
         clock.now = Math.max(clock.now, at)
         run()
       }
