@@ -100,7 +100,7 @@ export function createDeckClient ({ folder, output, exited, before = [] }) {
 
 /**
  * @param {string} folder
- * @returns {Promise<{ pid: number, adminUrl: string, place: string, host?: string }[]>} those that have announced themselves, and may be dead; `host`: the folder of the host that it is in
+ * @returns {Promise<{ pid: number, adminUrl: string, place: string }[]>} those that have announced themselves, and may be dead
  */
 export async function readMasters (folder) {
   const masters = []

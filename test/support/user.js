@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { runningDecks } from '../../server/system/running-decks.js'
@@ -13,6 +13,7 @@ import { until } from './until.js'
 /** @typedef {import('../../server/system/running-decks.js').RunningDeck} RunningDeck */
 /** @typedef {ReturnType<typeof openUser>} User */
 
+const CONFIG = 'clusterdeck.config.json'
 const END_WITHIN_MS = 30_000
 
 /**
@@ -38,7 +39,7 @@ export function openUser (t, { cli = CLI } = {}) {
     folder (name, config) {
       const cwd = path.join(home, name)
       mkdirSync(cwd, { recursive: true })
-      writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify(config, null, 2))
+      writeFileSync(path.join(cwd, CONFIG), JSON.stringify(config, null, 2))
       return cwd
     },
 
@@ -73,7 +74,7 @@ export function openUser (t, { cli = CLI } = {}) {
 
     /** @param {Pick<RunningDeck, 'adminUrl' | 'dataDir'>} deck @param {string} where below /api/v1 @param {RequestInit} [init] */
     async ask ({ adminUrl, dataDir }, where, init = {}) {
-      const headers = { authorization: `Bearer ${await tokenOf(dataDir)}`, connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}) }
+      const headers = { authorization: `Bearer ${await tokenOf(adminUrl, dataDir)}`, connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}) }
       const response = await fetch(`${adminUrl}/api/v1${where}`, { ...init, headers })
       return { status: response.status, body: /** @type {any} */ (await response.json()) }
     },
@@ -84,10 +85,24 @@ export function openUser (t, { cli = CLI } = {}) {
       return await user.ask({ adminUrl, dataDir: host }, where, init)
     },
 
-    isHostThere: async () => (await user.askHost('/host').catch(() => null))?.status === 200,
+    /**
+     * Runs the command of the unit until it answers.
+     * @param {import('./deck.js').Launch} [launch] @param {string[]} [flags]
+     */
+    async startHost (launch, flags = []) {
+      const host = user.start(home, ['host', '--admin-port', '0', ...flags], launch)
+      await until(async () => (await user.askHost('/host').catch(() => null))?.body.keeperPid === host.pid, 'the host')
+    },
+
+    /** Has the host run an app of a config file. @param {string} cwd @param {string} app */
+    async add (cwd, app) {
+      const order = { cwd, config: path.join(cwd, CONFIG), app, flags: {}, env: { PATH: process.env.PATH } }
+      const { status, body } = await user.askHost('/apps', { method: 'POST', body: JSON.stringify(order) })
+      if (status !== 201) throw new Error(`${app}: expected 201, received ${status}: ${body.detail}`)
+    },
 
     /** @param {RunningDeck} deck where its page is, which the apps of a host share */
-    page: async ({ adminUrl, dataDir }) => ({ url: new URL(adminUrl).origin, token: await tokenOf(dataDir) }),
+    page: async ({ adminUrl, dataDir }) => ({ url: new URL(adminUrl).origin, token: await tokenOf(adminUrl, dataDir) }),
 
     /** Resolves once each deck of these has another master that answers. @param {RunningDeck[]} before */
     async untilNextMaster (before) {
@@ -104,11 +119,12 @@ export function openUser (t, { cli = CLI } = {}) {
   }
   return user
 
-  /** All apps of a host have that of its folder; where nothing can be written, it is in another one. @param {string} dataDir @returns {Promise<string>} */
-  async function tokenOf (dataDir) {
-    const [master] = await readMasters(dataDir)
-    const read = (/** @type {string} */ folder) => readFile(path.join(folder, 'admin.token'), 'utf8')
-    return (await (master.host ? read(master.host) : read(dataDir).catch(() => read(master.place)))).trim()
+  /** All apps of a host have that of its folder, at whose address they are. @param {string} adminUrl @param {string} dataDir @returns {Promise<string>} */
+  async function tokenOf (adminUrl, dataDir) {
+    const isOfHost = new URL(adminUrl).pathname !== '/' || dataDir === host
+    const folders = isOfHost ? [host] : [dataDir, ...(await readMasters(dataDir)).map(({ place }) => place)]
+    const folder = folders.find((each) => existsSync(path.join(each, 'admin.token')))
+    return (await readFile(path.join(String(folder), 'admin.token'), 'utf8')).trim()
   }
 
   /** As by two signals of an operator; what is left then is a defect, and ended too. */

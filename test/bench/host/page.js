@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { openBrowser } from '../../support/browser.js'
 import { followTraffic } from '../../support/traffic.js'
 import { openUser } from '../../support/user.js'
+import { untilAnswer } from '../compare/client.js'
 import { tableOf } from '../compare/results.js'
 import { combine } from '../compare/rows.js'
 import { deckConfig, placeApps, smallApps } from './apps.js'
@@ -62,7 +63,10 @@ async function withHost (count, use) {
   try {
     const user = openUser({ after: (/** @type {any} */ end) => { ends.unshift(end) } })
     const apps = await placeApps({ sick: { script: 'throws-at-load.js' }, ...smallApps(count - 1) })
-    await user.run(user.folder('apps', deckConfig(apps)), 'up', '--detach', '--timeout', '60s')
+    const cwd = user.folder('apps', deckConfig(apps))
+    await user.startHost()
+    for (const name of Object.keys(apps)) await user.add(cwd, name)
+    for (const { port } of Object.values(apps).filter(({ isServing }) => isServing)) await untilAnswer(Number(port))
     await use(user)
   } finally {
     for (const end of ends) await end()
