@@ -35,6 +35,8 @@ const OUTCOMES = Object.freeze({
   'rolled-back': { label: 'rolled back', tone: 'warn' }
 })
 
+/** The row of the app has the whole. */
+const MAX_WHY_CHARS = 120
 /** Fewer are seen at a glance. */
 const FILTERED_FROM = 9
 
@@ -81,7 +83,8 @@ export function appRows ({ apps, can }) {
 /** @param {AppView} app */
 function toRow (app) {
   const { name, state, reason, health, lastDeploy, workers } = app
-  const words = state === 'running' && health ? health : { hint: reason ?? '', ...WITHOUT_WORKERS[state === 'running' ? 'starting' : state] }
+  // One that crashes at its start never gets further than to start.
+  const words = (state === 'running' || state === 'starting') && health ? health : { hint: reason ?? '', ...WITHOUT_WORKERS[state === 'running' ? 'starting' : state] }
   return {
     ...app,
     key: `app-${name}`,
@@ -104,6 +107,17 @@ function isStopped ({ state }) {
   return state === 'stopped'
 }
 
+/** @param {string} text */
+function clip (text) {
+  return text.length > MAX_WHY_CHARS ? `${text.slice(0, MAX_WHY_CHARS - 1)}…` : text
+}
+
+/** Few are told with what is wrong. @param {Row[]} sick */
+function whyOf (sick) {
+  if (sick.length > 2) return listOf(sick.map(({ name }) => name))
+  return sick.map(({ name, text, hint, state }) => `${name}: ${clip(state === 'failed' && hint ? hint : text)}`).join('. ')
+}
+
 /** @param {Row[]} rows @returns {{ tone: Tone, text: string, hint: string }} of the host as a whole */
 export function healthOf (rows) {
   if (rows.length === 0) return { tone: 'idle', text: 'No apps yet', hint: 'clusterdeck start -d app.js, in the folder of an app, adds it.' }
@@ -112,7 +126,7 @@ export function healthOf (rows) {
   const others = stopped.length > 0 ? `${count(stopped.length, 'app')} stopped.` : ''
   if (sick.length > 0) {
     const text = rows.length === 1 ? `${rows[0].name} needs attention` : `${sick.length} of ${rows.length} apps ${sick.length === 1 ? 'needs' : 'need'} attention`
-    return { tone: sick[0].tone, text, hint: [`${listOf(sick.map(({ name }) => name))}.`, others].join(' ').trim() }
+    return { tone: sick[0].tone, text, hint: [`${whyOf(sick)}.`, others].join(' ').trim() }
   }
   const changing = rows.filter(({ tone }) => tone === 'info' || tone === 'drain')
   if (changing.length > 0) return { tone: 'info', text: `${count(changing.length, 'app')} ${changing.length === 1 ? 'is' : 'are'} changing`, hint: [`${listOf(changing.map(({ name }) => name))}.`, others].join(' ').trim() }
