@@ -7,7 +7,7 @@ import { isAlive } from '../system/process-identity.js'
 /** @typedef {ReturnType<typeof createApiClient>} ApiClient */
 /** @typedef {import('node:http').IncomingMessage} Response */
 /** @typedef {Pick<Parameters<typeof sendRequest>[1], 'method' | 'headers' | 'body' | 'signal'>} What */
-/** @typedef {Pick<import('./find-master.js').Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member'>} Addressee */
+/** @typedef {Pick<import('./find-master.js').Master, 'url' | 'token' | 'fingerprint' | 'recipient' | 'member'> & { agent?: import('node:http').Agent }} Addressee `agent`: keeps connections to it */
 
 /** For a code that this version does not know: the master may be newer. @type {Readonly<Record<number, import('../errors.js').ErrorCode>>} */
 const CODE_BY_STATUS = Object.freeze({
@@ -90,14 +90,14 @@ export function createApiClient (master, { timeoutMs, signal = AbortSignal.timeo
 
   /**
    * Yields server-sent events for as long as they come; the timeout does not count.
-   * @param {string} path below /api/v1 @param {{ lastEventId?: string }} [from] continues after this event
+   * @param {string} path below /api/v1 @param {{ lastEventId?: string, until?: AbortSignal }} [from] `lastEventId`: continues after this event
    * @returns {AsyncGenerator<{ event: string, data: any, id: string | undefined }>} `data`: undefined where only an id has come
    */
-  async function * streamEvents (path, { lastEventId } = {}) {
+  async function * streamEvents (path, { lastEventId, until } = {}) {
     /** @type {Record<string, string>} */
     const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     try {
-      const response = await sendToMaster(path, { headers: { accept: 'text/event-stream', ...resume } })
+      const response = await sendToMaster(path, { headers: { accept: 'text/event-stream', ...resume }, signal: until })
       if (!isOk(response)) await readBody(response)
       let rest = ''
       for await (const chunk of response.setEncoding('utf8')) {
@@ -116,12 +116,13 @@ export function createApiClient (master, { timeoutMs, signal = AbortSignal.timeo
    */
   async function sendToMaster (path, { headers, ...what }) {
     if (master.recipient && !isAlive(master.recipient.processes[0])) master = await findAgain()
-    const { url, token, fingerprint, recipient, member } = master
+    const { url, token, fingerprint, recipient, member, agent } = master
     return await sendRequest(`${url}/api/v1${member === undefined ? '' : `/fleet/members/${member}/api`}${path}`, {
       ...what,
       headers: { authorization: `Bearer ${token}`, accept: 'application/json', 'x-clusterdeck-client': 'cli', ...headers },
       fingerprint,
-      recipient
+      recipient,
+      agent
     })
   }
 
