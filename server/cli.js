@@ -90,6 +90,9 @@ async function beWithoutPreloads ({ isKeeper }) {
   if (!isKeeper) restoreNodeOptions(env)
 }
 
+/** These have something left to do where nobody reads what they write. */
+const OUTLIVES_READER = ['up', 'top']
+
 if (isMain()) {
   const args = process.argv.slice(2)
   const becomesMaster = await isMaster(args, process.env)
@@ -99,8 +102,8 @@ if (isMain()) {
   // These run until they are stopped.
   const isLasting = becomesMaster || command === 'up'
   // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
-  if (command === 'up') {
-    // The reader may have ended by the same Ctrl-C. The apps are still to be stopped.
+  if (OUTLIVES_READER.includes(command)) {
+    // The reader may have ended by the same Ctrl-C, or be a terminal that was closed. Something is still to be done then.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
   } else if (!isLasting) {
     process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => process.exit(error.code === 'EPIPE' ? 0 : 1))

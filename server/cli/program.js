@@ -133,11 +133,12 @@ export async function createProgram (argv, terminal, outcome) {
 
   // A master starts faster without the other commands.
   if (!MASTERS.includes(String(commandOf(argv)))) {
-    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }] =
-      await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js')])
+    const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }, { addTopCommand }] =
+      await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js'), import('./top-command.js')])
     addAppsCommands(program, terminal)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
+    addTopCommand(program, terminal, outcome)
     addCompletionCommand(program, terminal)
   }
   addHelpCommand(program)
