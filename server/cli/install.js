@@ -4,6 +4,7 @@ import { whyPathDistrusted } from '../system/trust.js'
 import { createInstallation, unitFolder } from '../systemd/installation.js'
 import { createSystemctl } from '../systemd/systemctl.js'
 import { findRunning } from './find-master.js'
+import { checkNoHost, HOST_UNIT, hostService, isAboutHost } from './host-service.js'
 import { checkedScope, serviceName, systemdService } from './systemd.js'
 import { userId, userName } from './user.js'
 
@@ -15,7 +16,7 @@ import { userId, userName } from './user.js'
 const DONE = Object.freeze({ installed: 'is installed and runs', replaced: 'is replaced and runs', unchanged: 'is already installed, and runs' })
 
 /**
- * Has systemd run an app, now and at every boot.
+ * Has systemd run an app, now and at every boot; or the host with all its apps, where nothing is said about an app.
  * @param {import('./systemd.js').UnitOptions & InstallOptions} options
  * @param {Terminal} terminal
  * @throws {DeckError} usage, invalid-config, unknown-option, entry-not-found, not-possible, forbidden, master-running, start-failed; nothing has changed then
@@ -24,18 +25,18 @@ export async function installCommand ({ scope: given, dryRun = false, force = fa
   const scope = scopeOf(given)
   const { systemctl, installation } = openPlace(scope, terminal)
   checkLasting(terminal.script)
-  const service = await systemdService({ ...options, scope }, terminal)
-  const { name, files } = service
+  const isHost = await isAboutHost(options, terminal)
+  const app = isHost ? null : await systemdService({ ...options, scope }, terminal)
+  const { name, files } = app ?? await hostService({ ...options, scope }, terminal)
   if (dryRun) return terminal.stdout.write(planText(installation.plan(files)))
   await checkPlace(scope, systemctl)
-  if (!await installation.isRunning(name)) checkAlone(service, terminal)
+  if (!await installation.isRunning(name)) app ? checkAlone(app, terminal) : checkNoHost(terminal.env)
   const outcome = await installation.install(name, files, { isForced: force })
   terminal.stdout.write(`${[
     `${name}.service ${DONE[outcome]}: ${installation.placeOf(files[0].file)}`,
-    `  status     clusterdeck status --data-dir ${service.dataDir}`,
-    `  deploy     ${systemctl.line('reload', `${name}.service`)}`,
+    ...app ? [`  status     clusterdeck status --data-dir ${app.dataDir}`, `  deploy     ${systemctl.line('reload', `${name}.service`)}`] : ['  apps       clusterdeck ls'],
     `  log        ${systemctl.logLine(`${name}.service`)}`,
-    `  uninstall  clusterdeck uninstall --name ${name}${given === undefined ? '' : ` --scope ${scope}`}`
+    `  uninstall  clusterdeck uninstall${app ? ` --name ${name}` : ''}${given === undefined ? '' : ` --scope ${scope}`}`
   ].join('\n')}\n`)
   if (scope === 'user') await tellOfLingering(systemctl, terminal)
 }
@@ -49,7 +50,8 @@ export async function installCommand ({ scope: given, dryRun = false, force = fa
 export async function uninstallCommand ({ scope: given, dryRun = false, force = false, app, name: givenName = app, entry, config }, terminal) {
   const scope = scopeOf(given)
   const { systemctl, installation } = openPlace(scope, terminal)
-  const name = givenName === undefined ? await nameOfApp({ entry, config }, terminal) : serviceName(givenName, { entry: '', cwd: '' })
+  const isHost = [entry, config, givenName].every((each) => each === undefined)
+  const name = isHost ? HOST_UNIT : givenName === undefined ? await nameOfApp({ entry, config }, terminal) : serviceName(givenName, { entry: '', cwd: '' })
   if (dryRun) {
     const { files, lines } = installation.planRemoval(name)
     return terminal.stdout.write(files.length === 0 ? notInstalledText(name, scope) : `${[...lines, ...files.map((file) => `rm ${file}`)].join('\n')}\n`)

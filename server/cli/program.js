@@ -25,7 +25,6 @@ const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2
 const EXIT_CODES = '0 ok, 1 failed, 2 usage, 3 not authorised, 4 a rollout or an upgrade is running, 5 no master is running, 124 timed out.'
 const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after -- (default: "main" or script "start" of package.json)'
-const MAIN_FILE = 'the app\'s main file (default: "main" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /**
@@ -109,11 +108,12 @@ export async function createProgram (argv, terminal, outcome) {
   if (isWanted('systemd')) await addSystemdOptions(systemd)
 
   const install = program.command('install')
-    .description('have systemd run an app, now and at every boot, with these options of start')
+    .description('have systemd run the host with all its apps, or one app with these options of start, now and at every boot')
     .usage('[options] [entry] [-- app arguments]')
-    .argument('[entry]', MAIN_FILE)
-    .example('see what would be done', 'clusterdeck install app.js --dry-run')
-    .example('now and at every boot, for yourself, or as root for the machine', 'clusterdeck install app.js --name shop')
+    .argument('[entry]', 'the main file of an app; without it and without options of an app: the host')
+    .example('the host, with what "clusterdeck start -d" has started', 'clusterdeck install')
+    .example('see what would be done for one app', 'clusterdeck install app.js --dry-run')
+    .example('one app, for yourself, or as root for the machine', 'clusterdeck install app.js --name shop')
     .action(async (entry, flags) => {
       const { installCommand } = await import('./install.js')
       await installCommand({ ...flags, entry, ...appArguments(argv) }, terminal)
@@ -123,9 +123,10 @@ export async function createProgram (argv, terminal, outcome) {
   addUninstallOptions(program.command('uninstall')
     .description('undo install; the data folder stays')
     .usage('[options] [entry]')
-    .argument('[entry]', MAIN_FILE)
+    .argument('[entry]', 'the main file of an app; without it and without a name: the host')
+    .example('stop the host, and remove its unit', 'clusterdeck uninstall')
     .example('see what would be done', 'clusterdeck uninstall --name shop --dry-run')
-    .example('stop the app, and remove its units', 'clusterdeck uninstall --name shop')
+    .example('stop an app, and remove its units', 'clusterdeck uninstall --name shop')
     .action(async (entry, flags) => {
       const { uninstallCommand } = await import('./install.js')
       await uninstallCommand({ ...flags, entry }, terminal)

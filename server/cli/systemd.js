@@ -127,14 +127,14 @@ function checkedName (name) {
  * Chooses the user of the service: the current one, but never root unless it is named.
  * @param {string | undefined} user
  */
-function userOf (user) {
+export function userOf (user) {
   if (user === undefined) return userId() === 0 ? null : userName()
   if (/^[a-z_][\w.-]{0,30}$/i.test(user) || /^\d{1,9}$/.test(user)) return user
   throw new DeckError('usage', `--user: expected the name or number of a user, received ${JSON.stringify(user)}`)
 }
 
 /** @param {string | undefined} user */
-function noUser (user) {
+export function noUser (user) {
   if (user === undefined) return null
   throw new DeckError('usage', `--user: expected nothing with --scope user, where the service runs as its owner, received ${JSON.stringify(user)}`)
 }

@@ -573,7 +573,7 @@ test('in the folder of another user no command believes his data folder, nor run
   assert.match((await here('status --data-dir .clusterdeck')).stderr, /admin\.token: expected the admin token, received ELOOP/)
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ name: 'shop', main: CLI }))
   chownSync(join(cwd, 'package.json'), OTHER_UID, OTHER_UID)
-  assert.match((await here('uninstall --dry-run')).stderr, /--name: expected the name of the service: .*package\.json belongs to another user/)
+  assert.match((await here('uninstall app.js --dry-run')).stderr, /--name: expected the name of the service: .*package\.json belongs to another user/)
   const config = join(cwd, 'clusterdeck.config.mjs')
   writeFileSync(config, `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(join(cwd, 'has-run'))}, ''); export default { entry: ${JSON.stringify(CLI)}, workers: 'none' }`)
   chownSync(config, OTHER_UID, OTHER_UID)

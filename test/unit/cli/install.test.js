@@ -5,6 +5,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../../support/cli-here.js'
+import { startFakeHost } from '../../support/fake-host.js'
 import { fakeSystemd } from '../../support/fake-systemd.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -27,8 +28,8 @@ function setUp () {
     file: path.join(units, 'shop.service'),
     list: () => existsSync(units) ? readdirSync(units).sort() : [],
     run: (/** @type {string[]} */ ...words) => runCliHere(words, { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
-    install: (/** @type {string[]} */ ...words) => runCliHere(['install', ...scope, ...words], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
-    uninstall: (/** @type {string[]} */ ...words) => runCliHere(['uninstall', ...scope, ...words], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
+    install: (/** @type {string[]} */ ...words) => runCliHere(['install', 'app.js', ...scope, ...words], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } }),
+    uninstall: (/** @type {string[]} */ ...words) => runCliHere(['uninstall', 'app.js', ...scope, ...words], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
   }
 }
 
@@ -164,9 +165,9 @@ describe('clusterdeck install', { concurrency: true }, () => {
 
   test('by default root installs for the machine, and anybody else for themselves', async () => {
     const { run, cwd } = setUp()
-    const { stdout } = await run('install', '--dry-run')
+    const { stdout } = await run('install', 'app.js', '--dry-run')
     assert.match(stdout, uid === 0 ? /^# \/etc\/systemd\/system\/shop\.service\n/ : /\/systemd\/user\/shop\.service\n/)
-    const system = (await run('install', '--dry-run', '--scope', 'system')).stdout
+    const system = (await run('install', 'app.js', '--dry-run', '--scope', 'system')).stdout
     assert.match(system, /\nProtectSystem=strict\n/)
     assert.match(system, /\nWantedBy=multi-user\.target\n/)
     assert.match(system, / --data-dir %S\/shop\n/)
@@ -192,10 +193,47 @@ describe('clusterdeck install', { concurrency: true }, () => {
   ])) {
     test(`${JSON.stringify(words)}: one clear line, exit code 2`, async () => {
       const { run, list } = setUp()
-      assert.deepEqual(await run('install', ...words), { code: 2, stdout: '', stderr: message })
+      assert.deepEqual(await run('install', 'app.js', ...words), { code: 2, stdout: '', stderr: message })
       assert.deepEqual(list(), [])
     })
   }
+
+  test('without an entry it is about the host, with what is said of the host', async () => {
+    const { units, run, systemd, list } = setUp()
+    const first = await run('install', '--scope', 'user', '--admin-port', '9800', '--no-keeper')
+    assert.equal(first.code, 0, first.stderr)
+    const file = path.join(units, 'clusterdeck.service')
+    assert.equal(first.stdout, `clusterdeck.service is installed and runs: ${file}\n  apps       clusterdeck ls\n  log        journalctl --user -u clusterdeck.service\n  uninstall  clusterdeck uninstall --scope user\n`)
+    assert.deepEqual(systemd.calls(), ['systemctl --user daemon-reload', 'systemctl --user enable clusterdeck.service', 'systemctl --user start clusterdeck.service'])
+    const unit = readFileSync(file, 'utf8')
+    assert.match(unit, new RegExp(`\nExecStart=${process.execPath} \\S+/cli\\.js host --admin-port 9800 --no-keeper\n`))
+    assert.match(unit, new RegExp(`\nEnvironment="?CLUSTERDECK_HOST_DIR=${process.env.CLUSTERDECK_HOST_DIR}"?\n`))
+    assert.match(unit, /\nWantedBy=default\.target\n/)
+    assert.doesNotMatch(unit, /^User=/m)
+    assert.equal((await run('uninstall', '--scope', 'user')).stdout, `clusterdeck.service is stopped and removed: ${file}\n`)
+    assert.deepEqual(list(), [])
+    const system = await run('install', '--scope', 'system', '--user', 'web', '--dry-run')
+    assert.match(system.stdout, /\nUser=web\n(.*\n)*WantedBy=multi-user\.target\n/)
+    assert.doesNotMatch(system.stdout, /^Environment=/m)
+    // What is said of an app means the app of this folder.
+    assert.match((await run('install', '--scope', 'user', '--workers', '3', '--dry-run')).stdout, / start \S+\/app\.js --workers 3 /)
+  })
+
+  test('a host that runs already is in the way of its unit', async (t) => {
+    const { env } = await startFakeHost(t, { shop: {} })
+    const { systemd, cwd, list } = setUp()
+    const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd, env: { ...env, PATH: systemd.path, XDG_CONFIG_HOME: tempFolder() } })
+    assert.deepEqual([code, stderr], [1, `clusterdeck: the host (pid ${process.pid}) already runs: first run "clusterdeck down --all"; the unit brings its apps back\n`])
+    assert.deepEqual(list(), [])
+  })
+
+  test('systemd itself finds nothing to object to in the unit of a host', { skip: !ANALYZE && 'there is no systemd-analyze here' }, async () => {
+    const { units, run } = setUp()
+    await run('install', '--scope', 'user')
+    const { status, stderr } = spawnSync('systemd-analyze', ['--user', 'verify', './clusterdeck.service'], { cwd: units, encoding: 'utf8', env: { ...process.env, XDG_RUNTIME_DIR: tempFolder() } })
+    assert.deepEqual(stderr.split('\n').filter((line) => line.includes('clusterdeck.service')), [])
+    assert.equal(status, 0, stderr)
+  })
 
   test('systemd itself finds nothing to object to in the unit of a user', { skip: !ANALYZE && 'there is no systemd-analyze here' }, async () => {
     const { units, install } = setUp()

@@ -1,0 +1,45 @@
+import { quotedProgram, quotedWord } from './unit-quoting.js'
+
+/** Each app drains for as long as its own options say. */
+const STOP_SECONDS = 300
+
+/**
+ * The unit of a host, which brings back the apps of its user: systemd.service(5). Apps lie anywhere, so it has no sandbox of the file system.
+ * @param {object} facts
+ * @param {import('./unit.js').Scope} facts.scope
+ * @param {string} facts.name of the unit, without its suffix
+ * @param {string} facts.node
+ * @param {string} facts.script the command line's own file
+ * @param {string[]} facts.options of `host`
+ * @param {string | null} facts.user null: that of a user's own manager
+ * @param {string | null} facts.folder of the host; null: the one that its user has by default
+ * @returns {import('./unit.js').UnitFile[]}
+ * @throws {import('../errors.js').DeckError} invalid-config: a value that no unit file can hold
+ */
+export function hostUnitFiles ({ scope, name, node, script, options, user, folder }) {
+  const words = [quotedProgram(node), ...[script, 'host', ...options].map((text) => quotedWord('host', text))]
+  const text = `[Unit]
+Description=${name}, the host of all apps that "clusterdeck ls" lists
+${scope === 'system' ? 'After=network.target\n' : ''}
+[Service]
+Type=exec
+ExecStart=${words.join(' ')}
+WorkingDirectory=~
+${folder === null ? '' : `Environment=${quotedProgram(`CLUSTERDECK_HOST_DIR=${folder}`)}\n`}${user === null ? '' : `User=${user}\n`}# Only the keeper hears of a stop first: it lets the workers answer what they have.
+KillMode=mixed
+TimeoutStopSec=${STOP_SECONDS}
+Restart=on-failure
+RestartSec=1
+# 2: the command line is wrong, which another start does not mend.
+RestartPreventExitStatus=2
+# A worker that runs out of memory is replaced; the others go on.
+OOMPolicy=continue
+LimitNOFILE=524288
+NoNewPrivileges=yes
+UMask=0077
+
+[Install]
+WantedBy=${scope === 'system' ? 'multi-user' : 'default'}.target
+`
+  return [{ file: `${name}.service`, text }]
+}
