@@ -6,7 +6,7 @@
  *   icon: string,
  *   hint: string,
  *   key?: string,
- *   needs?: 'administer' | 'fleet'
+ *   needs?: 'administer' | 'fleet' | 'jobs'
  * }} Place  `hint`: is searched, too; `needs`: the place is shown only to viewers with this power
  */
 
@@ -19,6 +19,7 @@ export const PLACES = Object.freeze([
   { label: 'History of the fleet', href: '/fleet/history', icon: 'database', hint: 'events of all decks', needs: 'fleet' },
   { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },
   { key: 'l', label: 'Logs', href: '/logs', icon: 'terminal', hint: 'stdout, stderr' },
+  { key: 'j', label: 'Jobs', href: '/jobs', icon: 'hourglass', hint: 'cron, runs, commands', needs: 'jobs' },
   { key: 's', label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' },
   { key: 'w', label: 'Webhooks', href: '/webhooks', icon: 'radio', hint: 'deliveries' },
   { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },

@@ -19,7 +19,7 @@ import { powersOf } from './powers.js'
  * The forms of the dashboard post to these actions.
  * @typedef {Pick<
  *   import('../deck.js').Deck,
- *   'dispatch' | 'snapshot' | 'deploy' | 'notices' | 'webhooks' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' |
+ *   'dispatch' | 'snapshot' | 'deploy' | 'notices' | 'webhooks' | 'jobs' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' |
  *   'events' | 'others' | 'fleet'
  * >} Deck
  * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown} Action
@@ -32,6 +32,7 @@ const MAX_NOTE_CHARS = 500
 const MAX_VALUE_CHARS = 2000
 
 const WEBHOOK_EXPECTED = 'webhook: expected the id of a webhook'
+const RUN_EXPECTED = 'run: expected the id of a run'
 const GROUP_EXPECTED = 'crash: expected the id of a crash group'
 const NUMBER = z.string().regex(ID).transform(Number)
 const LOOK = z.enum(['cpu-profile', 'heap-snapshot'])
@@ -67,6 +68,10 @@ export const ACTIONS = {
   'retry-delivery': (deck, { webhook, delivery }, actor) => deck.webhooks.retry({
     id: parseField(NUMBER, webhook, WEBHOOK_EXPECTED), delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor
   }),
+  'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
+  'end-run': (deck, { run }, actor) => deck.jobs.end(parseField(NUMBER, run, RUN_EXPECTED), { actor }),
+  'pause-job': (deck, { job }, actor) => deck.jobs.pause(String(job), actor),
+  'resume-job': (deck, { job }, actor) => deck.jobs.resume(String(job), actor),
   'settle-crashes': settleCrashes,
   'assign-crash': (deck, { crash, assignee }, actor) => {
     const name = assignee ? parseField(ASSIGNEE, assignee, `assignee: expected ${ASSIGNEE.description}`) : null

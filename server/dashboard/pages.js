@@ -16,6 +16,7 @@ import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.js'
 import { followPage } from './follow-page.js'
 import { FRAME_FRAGMENTS, frameModel } from './frame.js'
 import { followHistory, historyPageModel } from './history-page.js'
+import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.js'
 import { logsModel } from './logs-page.js'
 import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
 import { paletteModel } from './palette.js'
@@ -29,7 +30,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * The pages of the dashboard: the path of each, its model, and its live parts.
  * @typedef {Pick<
  *   import('../deck.js').Deck,
- *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' |
+ *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'jobs' |
  *   'diagnostics' | 'fleet'
  * >} Deck
  * @typedef {{
@@ -110,6 +111,8 @@ export const PAGES = Object.freeze([
   { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens, can, now: now() }) },
   { path: '/settings', view: 'settings', model: ({ deck, params }) => settingsModel({ settings: deck.settings, params }), fragments: SETTINGS_FRAGMENTS },
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
+  { path: '/jobs', view: 'jobs', model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS },
+  { path: '/jobs/runs/:id', view: 'job-run', model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }), fragments: RUN_FRAGMENTS },
   { path: '/palette', view: 'palette', model: ({ deck, can, neighbours }) => paletteModel({ deck, can, neighbours }) },
   { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
@@ -156,7 +159,7 @@ export function livePages (sources) {
 /** @param {Asked} asked */
 function dialogsModel ({ deck }) {
   return {
-    places: PLACES.filter(({ needs }) => needs !== 'fleet' || deck.fleet),
+    places: PLACES.filter(({ needs }) => (needs !== 'fleet' || deck.fleet) && (needs !== 'jobs' || deck.jobs.list().length > 0)),
     alarms: ALARMS,
     onFailure: deck.settings.list().find(({ name }) => name === 'rollout.onFailure')?.value
   }

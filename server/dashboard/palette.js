@@ -10,7 +10,7 @@ import { workerUrlOf } from './worker-url.js'
 /**
  * The command palette finds every page that the viewer may open, and every action that they may do.
  * @typedef {import('./powers.js').Powers} Powers
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet' | 'jobs'>} Deck
  * @typedef {{ dialog: string, fill?: Record<string, string | number>, subject?: string }} Opening  a dialog of the layout
  * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, homeHref?: string, opens?: Opening, switchTo?: string, blocked?: string | null }} Item
  *   `hint`: is searched, too; `homeHref`: a path of the whole port; `switchTo`: the id of another deck; `blocked`: why the action is not possible now
@@ -23,7 +23,7 @@ const MAX_LABEL_CHARS = 120
 /** @param {{ deck: Deck, can?: Powers, neighbours?: Neighbours }} parts @returns {{ items: Item[] }} */
 export function paletteModel ({ deck, can, neighbours }) {
   const snapshot = deck.snapshot()
-  const has = { administer: can?.administer, fleet: Boolean(deck.fleet) }
+  const has = { administer: can?.administer, fleet: Boolean(deck.fleet), jobs: deck.jobs.list().length > 0 }
   return {
     items: [
       ...PLACES.filter(({ needs }) => !needs || has[needs]).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),

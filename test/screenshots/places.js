@@ -40,6 +40,7 @@ export const PLACES = Object.freeze([
   { name: 'fleet-history', pathOf: () => '/fleet/history', isStill: true },
   { name: 'settings', pathOf: () => '/settings', isStill: true },
   { name: 'access', pathOf: () => '/access', isStill: true },
+  { name: 'jobs', pathOf: () => '/jobs', isStill: true },
   { name: 'webhooks', pathOf: () => '/webhooks', isStill: true },
   { name: 'docs', pathOf: () => '/docs', isStill: true },
   { name: 'options', pathOf: () => '/docs/options', isStill: true },

@@ -1,0 +1,43 @@
+/** @typedef {import('../deck.js').Deck['jobs']} Jobs */
+/** @typedef {import('../events/kinds.js').Tone} Tone */
+/** @typedef {import('../../db/job-runs.js').Run} Run */
+
+/** The elements of the pages that change, by id; each is the partial of the same name. */
+export const JOBS_FRAGMENTS = Object.freeze(['jobs', 'job-runs'])
+export const RUN_FRAGMENTS = Object.freeze(['job-run'])
+
+const SHOWN_RUNS = 30
+
+/** @type {Readonly<Record<Run['state'], { label: string, tone: Tone }>>} */
+const STATES = Object.freeze({
+  running: { label: 'Running', tone: 'info' },
+  succeeded: { label: 'Succeeded', tone: 'ok' },
+  failed: { label: 'Failed', tone: 'bad' },
+  interrupted: { label: 'Interrupted', tone: 'warn' }
+})
+
+/** @param {{ jobs: Pick<Jobs, 'list' | 'runs'>, now: number }} parts */
+export function jobsModel ({ jobs, now }) {
+  const all = jobs.list().map((job) => ({ ...job, last: job.last && withBadge(job.last) }))
+  return {
+    now,
+    // What has failed first, then what runs next.
+    jobs: all.sort((one, other) => rankOf(one) - rankOf(other) || (one.nextAt ?? '9').localeCompare(other.nextAt ?? '9')),
+    runs: jobs.runs(undefined, { limit: SHOWN_RUNS }).items.map(withBadge)
+  }
+}
+
+/** @param {{ jobs: Pick<Jobs, 'run'>, id: number, now: number }} parts @throws {import('../errors.js').DeckError} not-found */
+export function jobRunModel ({ jobs, id, now }) {
+  return { now, run: withBadge(jobs.run(id)) }
+}
+
+/** @param {{ last: Pick<Run, 'state'> | null }} job */
+function rankOf ({ last }) {
+  return last?.state === 'failed' ? 0 : 1
+}
+
+/** @template {Run} R @param {R} run */
+function withBadge (run) {
+  return { ...run, name: run.job ?? run.command ?? '', badge: STATES[run.state] }
+}
