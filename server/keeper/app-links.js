@@ -62,6 +62,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
      */
     of (name, how) {
       closeLink(name)
+      takeLate()
       const opened = openLink(name, how)
       open.set(name, opened)
       return opened.link
@@ -84,6 +85,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
 
     /** Forgets whatever belongs to none of these; in an upgrade, once this is the only master. @param {Iterable<string>} names */
     dropUnknown (names) {
+      takeLate()
       const known = new Set(names)
       for (const name of new Set([...kept.keys(), ...keeper.rememberedApps()])) if (!known.has(name)) forgetApp(name)
     }
@@ -122,7 +124,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
       get isKept () { return keeper.isKept },
       role,
       predecessor: fault ? { pid: process.pid, code: null, signal: null, fault } : predecessor,
-      exits: [...keeper.exits, ...exits],
+      get exits () { return [...keeper.exits, ...exits] },
       // This process tells itself how those end that were its children.
       reaps: keeper.reaps || fault !== null,
       held,
@@ -138,6 +140,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
 
       drop (key) {
         if (!isOpen) return
+        sockets.get(key)?.handle?.close()
         sockets.delete(key)
         keeper.drop(namedKey(name, key))
       },
@@ -190,6 +193,17 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
     /** @template {FromApp['type']} Type @param {Type} type @param {Extract<FromApp, { type: Type }>} message */
     function passOn (type, message) {
       passed[type](message)
+    }
+  }
+
+  /** In an upgrade, the keeper gives at the end what the other master has held since. */
+  function takeLate () {
+    for (const [name, late] of takeNamed(keeper.held)) {
+      const sockets = socketsOf(name)
+      for (const [key, socket] of late) {
+        sockets.get(key)?.handle?.close()
+        sockets.set(key, socket)
+      }
     }
   }
 

@@ -44,6 +44,7 @@ const MAX_REASON_CHARS = 200
  * @property {boolean} [hearsSignals]
  * @property {boolean} isEnding  its exit is meant
  * @property {number} [failure]  the exit code of a start that failed
+ * @property {Set<import('./link.js').SocketHandle>} [given]  the sockets that it got when it began
  * @property {import('./master-watch.js').Hang} [hang]
  *
  * @typedef {import('./master-watch.js').Watched & MasterState} Master
@@ -89,6 +90,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   /** @type {{ [Type in keyof Messages]: (master: Master, message: Messages[Type], handle: import('./link.js').SocketHandle) => void }} */
   const handlers = {
     hello (master) {
+      master.given = new Set([...held.values()].map(({ handle }) => handle))
       for (const [key, { handle, data }] of held) sendToMaster(master, { type: 'held', key, data }, handle)
       sendToMaster(master, { type: 'go', role: master === next ? 'next' : 'current', predecessor, exits, reaps, ...memory.greeting(), ...(master === next && { upgrading }) })
     },
@@ -294,8 +296,19 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   function promoteNext () {
     current = next
     next = null
+    if (upgrading) giveLate(current)
     sendToMaster(current, { type: 'remember', ...memory.contents() })
     sendToMaster(current, { type: 'take-over', predecessor })
+  }
+
+  /**
+   * Gives a master of an upgrade what has been held since it began: apps of a host that take no part are opened only now.
+   * @param {Master | null} master
+   */
+  function giveLate (master) {
+    for (const [key, { handle, data, from }] of held) {
+      if (from !== master && !master?.given?.has(handle)) sendToMaster(master, { type: 'held', key, data }, handle)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openSqlite } from '../../db/sqlite.js'
@@ -30,6 +30,28 @@ describe('the upgrade of a host in place', () => {
       assert.deepEqual(told, [['master.started', null], ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]], name)
     }
     assert.deepEqual(host.ownEvents(), [['master.started', null], ['master.stopped', 'upgrade'], ['master.started', null]])
+  })
+
+  test('an app that is added while the next master waits for another one is kept: its worker serves on, and the next one has its socket', async (t) => {
+    const gate = path.join(tempFolder(), 'gate')
+    const host = await startHost(t)
+    await host.add('slow', 'waits-at-the-gate.js', { GATE: gate }, { workers: '2' })
+    await host.untilApps(({ slow }) => slow.state === 'running')
+    await writeFile(gate, '')
+    assert.equal((await host.api('/apps/slow/upgrade', { method: 'POST' })).status, 202)
+    await found(async () => (await host.history('slow')).filter(({ type }) => type === 'worker.ready').length === 3, 'the first worker of the next master')
+    await host.add('late', 'answers-with-pid.js')
+    const { late } = await host.untilApps(({ late }) => late.state === 'running')
+    const load = openFreshConnections(t, late.addresses[0], { perSecond: 20 })
+    const pids = await host.workersOf(['late'])
+    await rm(gate)
+    await host.meetNext()
+    const after = await host.untilApps(({ late, slow }) => late?.state === 'running' && slow.state === 'running')
+    await load.untilAnswered(10)
+    assert.deepEqual((await load.stop()).failures, [])
+    assert.deepEqual(after.late.addresses, late.addresses)
+    assert.ok((await host.workersOf(['late'])).every((pid) => !pids.includes(pid)))
+    assert.deepEqual((await host.history('late')).filter(({ type }) => type === 'worker.exited').map(({ cause }) => cause), ['upgrade'])
   })
 
   test('comes to nothing where one app cannot be served by the next master: all go on as they were, and each knows why', async (t) => {
@@ -88,9 +110,9 @@ async function startHost (t) {
       return { status: response.status, body: /** @type {any} */ (await response.json()) }
     },
 
-    /** @param {string} name @param {string} fixture @param {Record<string, string>} [variables] */
-    async add (name, fixture, variables = {}) {
-      const order = { name, cwd: tempFolder(), flags: { entry: path.join(FIXTURES, fixture), workers: '1' }, env: { PATH: String(process.env.PATH), ...variables } }
+    /** @param {string} name @param {string} fixture @param {Record<string, string>} [variables] @param {Record<string, string>} [flags] */
+    async add (name, fixture, variables = {}, flags = {}) {
+      const order = { name, cwd: tempFolder(), flags: { entry: path.join(FIXTURES, fixture), workers: '1', ...flags }, env: { PATH: String(process.env.PATH), ...variables } }
       const { status, body } = await host.api('/apps', { method: 'POST', body: order })
       assert.equal(status, 201, JSON.stringify(body))
     },

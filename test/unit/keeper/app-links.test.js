@@ -166,6 +166,23 @@ test('an app is opened beside another master until that has gone, and then as in
   assert.deepEqual([links.of('blog').role, links.of('blog').predecessor], ['current', predecessor])
 })
 
+test('what the other master has held since this one began is there for an app that is opened afterwards', () => {
+  const { keeper, links, handles } = setUp(['of blog app x'], {}, {}, { role: 'next' })
+  links.of('shop')
+  const late = ['of blog app x', 'of blog app y', 'of shop app z', 'of gone app x'].map((key) => {
+    const handle = fakeHandle()
+    keeper.held.set(key, { handle })
+    return handle
+  })
+  keeper.say({ type: 'take-over', predecessor: null })
+  links.dropUnknown(['shop', 'blog'])
+  assert.deepEqual([...links.of('blog').held].map(([key, { handle }]) => [key, handle]), [['app x', late[0]], ['app y', late[1]]])
+  assert.deepEqual([handles[0], ...late].map(({ isClosed }) => isClosed), [true, false, false, false, true])
+  assert.deepEqual(keeper.told.filter((/** @type {string[]} */ [what]) => what === 'drop'), [['drop', 'of gone app x']])
+  const shop = links.of('shop')
+  assert.deepEqual([...shop.held.keys()], ['app z'])
+})
+
 test('an app that comes to nothing in the next master says so with its name', () => {
   const { keeper, links } = setUp()
   const shop = links.of('shop')
