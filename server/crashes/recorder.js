@@ -20,6 +20,9 @@ const OUR_LINES = 20
 const LAST_LINES = 6
 const MAX_LAST_LINE_CHARS = 300
 const OF_NODE = /^(\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnostics_channel)/
+/** The kernel counts for all workers of this process: what one app has lost is no other's. @type {ReturnType<typeof createOutOfMemory> | undefined} */
+let lackedMemoryHere
+
 /** If the database fails, so many records wait. Later crashes have no record. */
 const MAX_WAITING = 100
 
@@ -40,7 +43,7 @@ export function createCrashRecorder ({
   events,
   logs = { tail: () => [] },
   vitals = { lastMinute: () => [] },
-  lackedMemory = createOutOfMemory(),
+  lackedMemory = (lackedMemoryHere ??= createOutOfMemory()),
   now = Date.now,
   soon = (work) => { Promise.resolve().then(work) }
 }) {

@@ -19,6 +19,7 @@ import { identifyKeeper } from './announcement.js'
 import { createAppList } from './app-list.js'
 import { createApps } from './apps.js'
 import { openHost } from './host.js'
+import { keepHeapSmall, reapOrphans } from './process-setup.js'
 import { createShutdown } from './shutdown.js'
 import { createTurns } from './turns.js'
 
@@ -71,6 +72,8 @@ export async function startHost (config, surroundings = {}) {
     terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
     terminal.line(`  admin  ${port.publicUrl}`)
     events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
+    keepHeapSmall()
+    reapOrphans(() => apps.all().flatMap(({ present }) => present ?? []), host)
     beginOpened()
     apps.startAll()
     const service = tellHostService({ apps, keeper })

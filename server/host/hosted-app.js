@@ -55,6 +55,8 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   let config = null
   /** @type {Opened | null} */
   let opened = null
+  /** Until it is closed. @type {import('../app/app.js').App | null} */
+  let present = null
   /** Resolves once nothing of it is left in this process. @type {ReturnType<typeof createDeferred<void>>} */
   let closed = createDeferred()
   closed.reach()
@@ -88,6 +90,8 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     get reason () { return reason },
     get config () { return config },
     get opened () { return opened },
+    /** What is here of it, also while it closes. */
+    get present () { return present },
     /** Whether it is to run when the host starts. */
     get isKept () { return isKept },
     get closed () { return closed.reached },
@@ -250,6 +254,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   function run ({ app, services }) {
     const end = createEnd(app, services.closers)
     opened = { app, end }
+    present = app
     const { supervisor, logs, events } = app
     const { announce, register, withdraw } = createAnnouncement(app, services, () => lent.addressOf(name))
     logs.start()
@@ -333,6 +338,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     if (pause) clearTimeout(pause)
     pause = null
     opened = null
+    present = null
     isClosing = false
     stopper = null
     scope?.close()

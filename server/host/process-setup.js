@@ -13,14 +13,18 @@ import { tellServiceManager } from '../systemd/service-manager.js'
  * @param {App} app @param {Host} host @param {Shutdown} shutdown
  */
 export function setUpProcess (app, host, shutdown) {
-  // By itself V8 lets the garbage of a flood fill four times of what is in use.
-  v8.setFlagsFromString('--heap-growing-percent=50')
+  keepHeapSmall()
   const { events, supervisor, settings } = app
   const { keeper } = host
   const { leave, untilDeploying } = listenToSignals(app, host, shutdown)
   tellServiceManager({ events, supervisor, settings, keeper }, { sources: [process, keeper.signals], untilDeploying })
-  reapOrphans(app, host)
+  reapOrphans(() => [app], host)
   shutdown.stopped.then(leave)
+}
+
+/** By itself V8 lets the garbage of a flood fill four times of what is in use. */
+export function keepHeapSmall () {
+  v8.setFlagsFromString('--heap-growing-percent=50')
 }
 
 /** @param {App} app @param {Host} host @param {Shutdown} shutdown */
@@ -51,13 +55,18 @@ function listenToSignals ({ deck }, { terminal, keeper }, shutdown) {
 
 /**
  * As process 1 of a container every orphan is its child; otherwise that is the keeper's business, or the system's.
- * @param {App} app @param {Host} host
+ * @param {() => Pick<App, 'logs' | 'releases' | 'hooks' | 'jobs' | 'supervisor'>[]} apps  all that are in this process @param {Pick<Host, 'terminal'>} host
  */
-function reapOrphans ({ logs, releases, hooks, jobs, supervisor }, { terminal }) {
+export function reapOrphans (apps, { terminal }) {
   if (process.pid !== 1) return
   createReaper({
-    isOurs: (pid) => supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid) || jobs.isChild(pid) || isConfigLoader(pid),
-    onReaped: supervisor.reaped,
+    isOurs: (pid) => isConfigLoader(pid) || apps().some((app) => isChild(app, pid)),
+    onReaped: (exit) => apps().forEach(({ supervisor }) => supervisor.reaped(exit)),
     say: terminal.fail
   })
+}
+
+/** @param {Pick<App, 'logs' | 'releases' | 'hooks' | 'jobs' | 'supervisor'>} app @param {number} pid @returns {boolean} whether node waits for it */
+function isChild ({ logs, releases, hooks, jobs, supervisor }, pid) {
+  return supervisor.isWorker(pid) || logs.isArchiver(pid) || releases.isChild(pid) || hooks.isChild(pid) || jobs.isChild(pid)
 }

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { hostAppsHere, orderOf } from '../support/apps-here.js'
 import { tempFolder } from '../support/folder.js'
 import { get } from '../support/asking.js'
+import { until } from '../support/until.js'
 
 const BY = { actor: 'ada' }
 process.env.CLUSTERDECK_RUNTIME_DIR = tempFolder()
@@ -127,10 +128,11 @@ describe('the apps of a host', { concurrency: 2 }, () => {
       }
       await host.stop('shop', BY)
       await host.until('shop', ({ state }) => state === 'stopped')
-      const open = readdirSync('/proc/self/fd').map((fd) => readLinkOrNull(`/proc/self/fd/${fd}`)).filter((file) => file?.startsWith(cwd))
+      // A descriptor is closed a moment after its file was given up.
+      await until(() => !openFiles().some((file) => file.startsWith(cwd)), 'all of its files to be closed')
       await host.start('shop', BY)
       await host.until('shop', ({ state }) => state === 'running')
-      return { open, listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0) }
+      return { listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0) }
     }
   })
 
@@ -149,12 +151,14 @@ describe('the apps of a host', { concurrency: 2 }, () => {
   })
 })
 
-/** @param {string} link @returns {string | null} */
-function readLinkOrNull (link) {
-  try {
-    return readlinkSync(link)
-  } catch {
-    // ENOENT: it has been closed meanwhile.
-    return null
-  }
+/** @returns {string[]} of this process */
+function openFiles () {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      // ENOENT: it has been closed meanwhile.
+      return []
+    }
+  })
 }
