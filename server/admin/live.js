@@ -61,7 +61,7 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
 
   io.use((socket, next) => next(authenticate(socket.request) ? undefined : new Error('unauthenticated')))
   io.on('connection', (socket) => {
-    beat ??= setInterval(onBeat, BEAT_MS)
+    beat ??= setInterval(onBeat, pages.beatMs ?? BEAT_MS)
     socket.on('watch', (url, ...rest) => latest.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
     socket.on('disconnect', () => {
       latest.forget(socket)

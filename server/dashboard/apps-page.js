@@ -77,7 +77,12 @@ export function appsModel ({ apps, can, params, now }) {
 /** @param {Sources} sources @returns {Row[]} */
 export function appRows ({ apps, can }) {
   return apps.list().filter(({ name }) => mayUse(can ?? {}, name)).map(toRow)
-    .sort((a, b) => SICK_FIRST.indexOf(a.tone) - SICK_FIRST.indexOf(b.tone) || (a.name < b.name ? -1 : 1))
+    .sort((a, b) => SICK_FIRST.indexOf(a.tone) - SICK_FIRST.indexOf(b.tone) || Number(hasCrashed(b)) - Number(hasCrashed(a)) || (a.name < b.name ? -1 : 1))
+}
+
+/** @param {Pick<AppView, 'openCrashes'>} app */
+function hasCrashed ({ openCrashes }) {
+  return (openCrashes ?? 0) > 0
 }
 
 /** @param {AppView} app */
@@ -132,7 +137,9 @@ export function healthOf (rows) {
   if (changing.length > 0) return { tone: 'info', text: `${count(changing.length, 'app')} ${changing.length === 1 ? 'is' : 'are'} changing`, hint: [`${listOf(changing.map(({ name }) => name))}.`, others].join(' ').trim() }
   const running = rows.length - stopped.length
   if (running === 0) return { tone: 'idle', text: rows.length === 1 ? `${rows[0].name} is stopped` : `All ${rows.length} apps are stopped`, hint: '' }
-  return { tone: 'ok', text: running === 1 ? `${rows[0].name} is well` : `All ${running} apps are well`, hint: others }
+  const crashed = rows.filter(hasCrashed).map(({ name }) => name)
+  const crashes = crashed.length > 0 ? `Open crashes: ${listOf(crashed)}.` : ''
+  return { tone: 'ok', text: running === 1 ? `${rows[0].name} is well` : `All ${running} apps are well`, hint: [crashes, others].join(' ').trim() }
 }
 
 /** @param {Row[]} rows */

@@ -6,6 +6,7 @@
  * @property {(handler: () => void) => () => void} onChange  returns what ends it
  * @property {(can: import('./powers.js').Powers, url: URL) => Followed} follow
  * @property {((slot: number, sinceMs: number) => import('../../public/live-events.d.ts').ChartValues | undefined) | null} chart  null: no page has charts
+ * @property {number} [beatMs]  how often pages that somebody looks at are rendered, where it is not the usual
  * @property {Pick<import('../deck.js').Deck, 'events' | 'notices'> | null} alarms  where alarms come from; null: from nowhere
  */
 

@@ -39,14 +39,36 @@ export function hostFrame ({ apps, can }) {
  * @returns {import('./follow-page.js').LivePages}
  */
 export function liveHostPages (sources) {
+  const apps = withOneList(sources.apps)
   return {
     alarms: null,
     chart: null,
-    onChange: (handler) => sources.apps.onChange(handler),
+    beatMs: BEAT_MS,
+    onChange: (handler) => sources.apps.onChange(() => {
+      apps.forget()
+      handler()
+    }),
     follow: (can, url) => followPage(HOST_PAGES, {
-      sources: { ...sources, can },
-      frame: { fragments: FRAME_FRAGMENTS, model: () => hostFrame({ ...sources, can }) }
+      sources: { ...sources, apps, can },
+      frame: { fragments: FRAME_FRAGMENTS, model: () => hostFrame({ apps, can }) }
     }, url)
+  }
+}
+
+/** Workers report each second. */
+const BEAT_MS = 1000
+
+/** All that is rendered in one beat is made of one list, as each is read from the histories of all apps. @param {Apps} apps */
+function withOneList (apps) {
+  /** @type {{ items: ReturnType<Apps['list']>, at: number } | null} */
+  let last = null
+  return {
+    ...apps,
+    forget () { last = null },
+    list () {
+      if (!last || performance.now() - last.at > BEAT_MS / 2) last = { items: apps.list(), at: performance.now() }
+      return last.items
+    }
   }
 }
 
