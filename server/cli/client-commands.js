@@ -8,7 +8,9 @@ import { createContext } from './context.js'
 import { crashesCommand } from './crashes.js'
 import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
+import { findMaster } from './find-master.js'
 import { fleetCommand } from './fleet.js'
+import { appsOfHost } from './host.js'
 import { historyCommand } from './history.js'
 import { jobsCommand } from './jobs.js'
 import { runCommand } from './run.js'
@@ -137,7 +139,8 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .example('what a worker is busy with', 'clusterdeck diagnose 7 --kind cpu-profile --duration 10s --output slow.cpuprofile')
     .example('what its memory consists of', 'clusterdeck diagnose 7 --kind heap-statistics')
   addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgradeCommand, {
-    onlyHere: 'a master is upgraded on its own machine'
+    onlyHere: 'a master is upgraded on its own machine',
+    prepare: (options) => ofAnyApp(options, terminal)
   })
     .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
@@ -294,14 +297,34 @@ const OF_ONE_DECK = ['app', 'name', 'dataDir', 'url']
  */
 async function statusOfAll (options, terminal) {
   const { env, cwd } = terminal
-  const isNamed = options.member !== undefined || OF_ONE_DECK.some((name) => options[name] !== undefined) ||
-    ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
-  if (isNamed || options.watch) return options
+  if (isNamed(options, env) || options.watch) return options
   const found = await readConfigFile(env.CLUSTERDECK_CONFIG || undefined, cwd)
   if (!found || appsOf(found).size < 2) return options
   const [{ findApps }, { appsStatus }] = await Promise.all([import('./apps.js'), import('./apps-status.js')])
   await appsStatus(await findApps('status', {}, terminal), options, terminal)
   return null
+}
+
+/** @param {Options} options @param {Terminal['env']} env @returns {boolean} whether somebody has said which deck is meant */
+function isNamed (options, env) {
+  return options.member !== undefined || OF_ONE_DECK.some((name) => options[name] !== undefined) ||
+    ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
+}
+
+/**
+ * An upgrade of a host is one of all its apps, so outside of their folders any of them stands for it.
+ * @param {Options} options @param {Terminal} terminal @returns {Promise<Options>}
+ */
+async function ofAnyApp (options, { env, cwd }) {
+  if (isNamed(options, env)) return options
+  try {
+    await findMaster(options, { env, cwd })
+  } catch (error) {
+    const app = (await appsOfHost(env).catch(() => [])).find(({ state, dataDir }) => state === 'running' && dataDir !== null)
+    if (app?.dataDir) return { ...options, dataDir: app.dataDir }
+    throw error
+  }
+  return options
 }
 
 /** @param {import('./each-app.js').Outcome[]} outcomes @param {{ env: Terminal['env'] }} tools */

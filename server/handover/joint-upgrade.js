@@ -66,7 +66,8 @@ function checkFor (name, app, { wanted, mayStandAside }) {
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
     if (error.code === 'starting' && mayStandAside) return null
-    throw new DeckError(error.code, `${name}: ${error.message}`, { cause: error, details: { ...error.details, app: name } })
+    const hint = error.code === 'not-possible' ? `; stop ${name} first, or restart the host` : ''
+    throw new DeckError(error.code, `${name}: ${error.message}${hint}`, { cause: error, details: { ...error.details, app: name } })
   }
 }
 

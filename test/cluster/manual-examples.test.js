@@ -18,6 +18,9 @@ import { until } from '../support/until.js'
 const NOT_EXECUTED = Object.freeze({
   'ln -sfn releases/42 next && mv -T next current && clusterdeck deploy --wait --note "build 42"': 'a folder of releases and the link to one are those of test/cluster/releases.test.js; the command is an example of its own',
   'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.js starts with a certificate',
+  'clusterdeck host': 'test/cluster/host.test.js runs it',
+  'clusterdeck host --admin-port 9800': 'test/cluster/host.test.js runs it on another port',
+  'clusterdeck start app.js --detach': 'test/unit/cli/start-in-host.test.js starts it so',
   'clusterdeck import --pm2': 'no PM2 runs here; test/unit/cli/import.test.js asks what answers as one does',
   'npm ci --omit=dev && npm install --global . && clusterdeck upgrade --wait': 'test/cluster/install.test.js installs by it; the command is an example of its own'
 })
@@ -34,7 +37,6 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => { await standby(deck); return line }],
   [/ --q payment /, (_scene, line) => line.replace('payment', 'out')],
   [/^clusterdeck scale 8$/, (_scene, line) => line.replace('8', '2')],
-  [/^clusterdeck scale 2 --wait$/, (_scene, line) => line.replace('2', '1')],
   [/ --duration 10s /, (_scene, line) => line.replace('10s', '100ms')],
   [/^clusterdeck crashes 12$/, (_scene, line) => line.replace('12', '1')],
   [/^clusterdeck releases r7$/, async ({ deck }, line) => line.replace('r7', (await deck.status()).release.id)],
@@ -45,7 +47,7 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck jobs end 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id)],
   [/^clusterdeck run .*rebuild-index\.js$/, (_scene, line) => line.replace('rebuild-index.js', '--version')],
   [/--url https:\/\/deck\.example\.com /, ({ deck }, line) => line.replace('https://deck.example.com', deck.adminUrl).replace('/run/secrets/deck', path.join(deck.folder, 'admin.token'))],
-  [/^clusterdeck (un)?install (?!.*--dry-run)/, (_scene, line) => `${line} --dry-run`],
+  [/^clusterdeck (un)?install\b(?!.*--dry-run)/, (_scene, line) => `${line} --dry-run`],
   [/ --node \/opt\/node-24\/bin\/node /, (_scene, line) => line.replace('/opt/node-24/bin/node', process.execPath)],
   [/^clusterdeck (pause|abort|promote)\b/, async ({ deck }, line) => { await canary(deck); return line }],
   [/^clusterdeck resume\b/, async ({ deck }, line) => { await post(deck, `/rollouts/${await canary(deck, 1000)}/pause`); return line }],
@@ -67,11 +69,13 @@ const PATIENCE_MS = 60_000
 /** @typedef {{ deck: Deck, cwd: string, statuses: number[], breakApp: (isBroken: boolean) => void }} Scene */
 
 const ALL = examples()
-const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ')
-const isOfApps = (/** @type {{ line: string }} */ { line }) => /^clusterdeck (up|down|ls|restart shop)\b| -n /.test(line)
+const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ') && !isOfApps({ line })
+const isOfApps = (/** @type {{ line: string }} */ { line }) => /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (shop|mail)\b| --all\b| -n /.test(line) && !isInTerminal({ line })
+/** test/cluster/top.test.js has a terminal. */
+const isInTerminal = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck top')
 /** test/cluster/fleet-manual.test.js has several decks for them. */
 const isOfFleet = (/** @type {{ line: string }} */ { line }) => /^clusterdeck fleet\b| --member | --fleet /.test(line)
-const isStop = (/** @type {{ line: string }} */ { line }) => /^clusterdeck stop\b/.test(line)
+const isStop = (/** @type {{ line: string }} */ { line }) => /^clusterdeck stop\b/.test(line) && !isOfApps({ line })
 
 test('what is said of examples here is of examples that there are', () => {
   for (const line of Object.keys(NOT_EXECUTED)) assert.ok(ALL.some((example) => example.line === line), line)
@@ -80,7 +84,7 @@ test('what is said of examples here is of examples that there are', () => {
 
 test('every example of the manual, of the README and of --help does what it is there for', async (t) => {
   const scene = await open(t)
-  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example) && !isOfFleet(example))) {
+  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example) && !isOfFleet(example) && !isInTerminal(example))) {
     await t.test(`${line} (${from})`, async () => {
       await execute(scene, line)
       await settle(scene.deck)
@@ -117,33 +121,43 @@ test('every example of several apps is about them', async (t) => {
   const apps = openApps(t, { shop: { entry: 'answers-with-pid.js' }, mail: { entry: 'answers-with-pid.js', dependsOn: ['shop'] } })
   const names = () => apps.decks().map(({ name }) => name).sort()
   const isUp = (/** @type {{ line: string }} */ { line }) => /^clusterdeck up\b/.test(line)
-  const isDown = (/** @type {{ line: string }} */ { line }) => /^clusterdeck down\b/.test(line)
-  // Each finds what it needs, and few decks are started for that: what names an app comes first, and the one that stays in the foreground last.
-  const ORDER = [/^clusterdeck up \w/, /^clusterdeck (?!up\b|down\b)/, /^clusterdeck down \w/, /^clusterdeck up -/, /^clusterdeck down$/, /^clusterdeck up$/]
+  // What stays in the foreground comes last.
+  const ORDER = [/^clusterdeck up \w/, /^clusterdeck (?!up\b|down\b)/, /^clusterdeck down\b/, /^clusterdeck up -/, /^clusterdeck up$/]
   const rankOf = (/** @type {{ line: string }} */ { line }) => ORDER.findIndex((pattern) => pattern.test(line))
-  for (const { from, line } of ALL.filter(isOfApps).sort((one, other) => rankOf(one) - rankOf(other))) {
+  for (const { from, line } of ALL.filter((example) => isOfApps(example) && !isOfFleet(example)).sort((one, other) => rankOf(one) - rankOf(other))) {
     await t.test(`${line} (${from})`, async () => {
       assert.notEqual(rankOf({ line }), -1)
       const words = wordsOf(line)
       if (line === 'clusterdeck up') {
+        await apps.run('down')
         const up = apps.spawn(words.join(' '))
         await up.says(/^mail \| is ready$/m)
         up.interrupt()
         assert.deepEqual(await up.exited, { code: 0, signal: null })
         return
       }
-      if (isUp({ line }) && names().length === 2) await apps.run('down')
+      if (isUp({ line })) await apps.run('down')
+      else assert.equal((await apps.run('up --detach')).code, 0, 'there is something to tell of')
+      if (words[0] === 'start') await apps.run(`stop ${words[1]}`)
+      if (words[0] === 'rollback') await apps.run(`deploy ${words[1]} --wait`)
       const before = names()
-      if (!isUp({ line })) assert.notDeepEqual(before, [], 'there is something to tell of')
-      const { code, stdout, stderr } = await runCliHere(words, apps)
+      if (IS_ENDLESS.test(line)) return await interrupt(words, apps.cwd, apps.env)
+      const { code, stdout, stderr } = await runCliHere(forApps(words), apps)
       assert.equal(code, 0, stderr)
       assert.notEqual(stdout, '')
       if (line.includes(' | jq ')) JSON.parse(stdout)
       if (isUp({ line })) assert.deepEqual(names(), ['mail', 'shop'])
-      if (isDown({ line })) assert.notDeepEqual(names(), before)
+      if (['down', 'stop', 'delete'].includes(words[0])) assert.notDeepEqual(names(), before)
     })
   }
 })
+
+/** As somebody types it who has two apps, is asked nothing, and leaves nothing behind that goes on. @param {string[]} words */
+function forApps (words) {
+  const typed = words.map((word) => word === 'r12' ? 'r1' : word)
+  const flag = words[0] === 'delete' ? '--yes' : words[0] === 'restart' ? '--wait' : null
+  return flag === null || words.includes(flag) ? typed : [...typed, flag]
+}
 
 /** @returns {string} the folder of somebody who has an app in all the shapes of the examples */
 function appFolder () {
@@ -207,8 +221,8 @@ async function request (deck, line) {
 }
 
 /** @param {string[]} words @param {string} cwd */
-async function interrupt (words, cwd) {
-  const child = spawn(process.execPath, [CLI, ...words], { cwd, stdio: ['ignore', 'pipe', 'inherit'], timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
+async function interrupt (words, cwd, env = process.env) {
+  const child = spawn(process.execPath, [CLI, ...words], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'], timeout: PATIENCE_MS, killSignal: 'SIGKILL' })
   const exited = once(child, 'exit')
   await Promise.race([once(child.stdout, 'data'), exited])
   child.kill('SIGINT')
