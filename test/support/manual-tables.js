@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { callsTable } from './calls-table.js'
+import { callsTable, hostCallsTable } from './calls-table.js'
 import { eventsTable } from './events-table.js'
 import { keysTable } from './keys-table.js'
 import { libraryTables } from './library-tables.js'
@@ -8,6 +8,7 @@ import { optionsTable } from './options-table.js'
 /** The tables of the manual that are made from the code, each between two marks: `node test/support/manual-tables.js` puts them in. */
 export const TABLES = Object.freeze([
   { page: 'api', mark: 'calls', table: callsTable() },
+  { page: 'api', mark: 'hostcalls', table: hostCallsTable() },
   { page: 'moving-in', mark: 'keys', table: keysTable() },
   { page: 'options', mark: 'options', table: optionsTable() },
   { page: 'states', mark: 'events', table: eventsTable() }
