@@ -118,7 +118,9 @@ test('every example that stops an app has it stopped', async (t) => {
 })
 
 test('every example of several apps is about them', async (t) => {
-  const apps = openApps(t, { shop: { entry: 'answers-with-pid.js' }, mail: { entry: 'answers-with-pid.js', dependsOn: ['shop'] } })
+  const entry = path.join(tempFolder(), 'app.mjs')
+  writeFileSync(entry, `console.log('out'); await import(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`)
+  const apps = openApps(t, { shop: { entry }, mail: { entry, dependsOn: ['shop'] } })
   const names = () => apps.decks().map(({ name }) => name).sort()
   const isUp = (/** @type {{ line: string }} */ { line }) => /^clusterdeck up\b/.test(line)
   // What stays in the foreground comes last.
