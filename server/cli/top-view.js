@@ -1,5 +1,5 @@
 import { formatBytes, formatDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
-import { cellsOf, clipText, fitText, widthOf } from './cells.js'
+import { cellsOf, clipText, fitText, isPlain, widthOf } from './cells.js'
 import { rolloutText } from './output.js'
 import { chosenApp, healthOf, isOpen, visibleApps, visibleLines } from './top-model.js'
 
@@ -253,7 +253,8 @@ function logRows (state, height) {
   const shown = lines.slice(Math.max(0, end - height), end)
   if (shown.length === 0 && app) return [[{ text: ` ${whySilent(state, app)}`, style: 'dim' }]]
   return shown.map(({ slot, stream, text }) => {
-    const line = cellsOf(text).slice(state.shift, state.shift + state.size.columns).join('')
+    const [from, to] = [state.shift, state.shift + state.size.columns]
+    const line = isPlain(text) ? text.slice(from, to) : cellsOf(text).slice(from, to).join('')
     return [{ text: `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | `, style: /** @type {const} */ ('dim') }, { text: line, style: stream === 'stderr' ? /** @type {const} */ ('yellow') : undefined }]
   })
 }

@@ -44,7 +44,8 @@ test('it shows the apps of the host, sick first, and does with the chosen one wh
   await shows(/^>shop +2\/2 .* All 2 workers are ready$/m)
   await shows(/^ +2 +2 +4002 ready /m)
   assert.equal(raw.isRaw, true)
-  type('r')
+  // Pasted text is no command.
+  type('\u001b[200~sy\u001b[201~r')
   await shows(/shop: restart all workers/)
   type('y')
   await shows(/shop: rollout 1 \(restart\) rolling: 0 of 2 workers replaced/)
