@@ -26,7 +26,7 @@ describe('the upgrade of a host in place', () => {
     assert.deepEqual([after.shop.addresses, after.blog.addresses], [before.shop.addresses, before.blog.addresses])
     assert.ok((await host.workersOf(['shop', 'blog'])).every((pid) => !pids.includes(pid)), 'all of them have new workers')
     for (const name of ['shop', 'blog']) {
-      const told = (await host.history(name)).filter(({ type }) => type.startsWith('master.')).map(({ type, cause }) => [type, cause])
+      const told = await host.mastersOf(name)
       assert.deepEqual(told, [['master.started', null], ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]], name)
     }
     assert.deepEqual(host.ownEvents(), [['master.started', null], ['master.stopped', 'upgrade'], ['master.started', null]])
@@ -52,6 +52,30 @@ describe('the upgrade of a host in place', () => {
     assert.deepEqual(after.late.addresses, late.addresses)
     assert.ok((await host.workersOf(['late'])).every((pid) => !pids.includes(pid)))
     assert.deepEqual((await host.history('late')).filter(({ type }) => type === 'worker.exited').map(({ cause }) => cause), ['upgrade'])
+  })
+
+  test('goes on where the old master is killed meanwhile: the next one takes over all apps, whether they serve already or not', async (t) => {
+    const gate = path.join(tempFolder(), 'gate')
+    const host = await startHost(t)
+    await host.add('shop', 'answers-with-pid.js')
+    await host.add('slow', 'waits-at-the-gate.js', { GATE: gate }, { workers: '2' })
+    const { shop } = await host.untilApps(({ shop, slow }) => shop?.state === 'running' && slow?.state === 'running')
+    const load = openFreshConnections(t, shop.addresses[0], { perSecond: 20 })
+    await writeFile(gate, '')
+    assert.equal((await host.api('/apps/shop/upgrade', { method: 'POST' })).status, 202)
+    for (const [name, ready] of /** @type {const} */ ([['shop', 2], ['slow', 3]])) {
+      await found(async () => (await host.history(name)).filter(({ type }) => type === 'worker.ready').length === ready, `a worker of the next master for ${name}`)
+    }
+    process.kill(host.masterPid, 'SIGKILL')
+    await host.meetNext()
+    await rm(gate)
+    await host.untilApps(({ shop, slow }) => shop?.state === 'running' && slow?.state === 'running')
+    await load.untilAnswered(10)
+    assert.deepEqual((await load.stop()).failures, [])
+    for (const name of ['shop', 'slow']) {
+      const told = await host.mastersOf(name)
+      assert.deepEqual(told, [['master.started', null], ['master.upgrading', null], ['master.stopped', 'master-lost'], ['master.started', null], ['master.upgraded', null]], name)
+    }
   })
 
   test('comes to nothing where one app cannot be served by the next master: all go on as they were, and each knows why', async (t) => {
@@ -103,6 +127,8 @@ async function startHost (t) {
       Object.assign(access, { pid: announced.pid, url: announced.adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
     },
 
+    get masterPid () { return access.pid },
+
     /** @param {string} where @param {{ method?: string, body?: object }} [how] */
     async api (where, { method = 'GET', body } = {}) {
       const headers = { authorization: `Bearer ${access.token}`, connection: 'close', 'content-type': 'application/json' }
@@ -132,6 +158,12 @@ async function startHost (t) {
 
     /** @param {string} name @returns {Promise<any[]>} its events, oldest first */
     history: async (name) => (await host.api(`/apps/${name}/events?limit=200`)).body.items.reverse(),
+
+    /** @param {string} name @returns {Promise<[string, string | null][]>} what its history tells of its masters, but for a start that takes long */
+    async mastersOf (name) {
+      const told = (await host.history(name)).filter(({ type }) => type.startsWith('master.') && type !== 'master.waiting')
+      return told.map(({ type, cause }) => [type, cause])
+    },
 
     /** What the host itself has on record of its masters. */
     ownEvents () {
