@@ -15,6 +15,7 @@ import { until } from './until.js'
 
 const CONFIG = 'clusterdeck.config.json'
 const END_WITHIN_MS = 30_000
+const NEXT_WITHIN_MS = 120_000
 
 /**
  * A user of a machine, with folders of apps, a host and a list of decks that are their own. All processes that are started
@@ -104,14 +105,19 @@ export function openUser (t, { cli = CLI } = {}) {
     /** @param {RunningDeck} deck where its page is, which the apps of a host share */
     page: async ({ adminUrl, dataDir }) => ({ url: new URL(adminUrl).origin, token: await tokenOf(adminUrl, dataDir) }),
 
-    /** Resolves once each deck of these has another master that answers. @param {RunningDeck[]} before */
-    async untilNextMaster (before) {
+    /**
+     * Resolves once each deck of these has another master that answers.
+     * @param {RunningDeck[]} before @param {() => void} [onFirst] the first of them has
+     */
+    async untilNextMaster (before, onFirst = () => {}) {
       const old = before.map(({ master }) => master.pid)
-      await until(() => {
-        const now = user.decks().filter(({ master }) => !old.includes(master.pid)).map(({ dataDir }) => dataDir)
-        return before.every(({ dataDir }) => now.includes(dataDir))
-      }, 'the next master', { everyMs: 5 })
-      for (const deck of user.decks()) await until(async () => (await user.ask(deck, '/status').catch(() => null))?.status === 200, `an answer for ${deck.name}`, { everyMs: 5 })
+      const isBack = async (/** @type {RunningDeck} */ { dataDir }) => {
+        const deck = user.decks().find((each) => each.dataDir === dataDir && !old.includes(each.master.pid))
+        return deck !== undefined && (await user.ask(deck, '/status').catch(() => null))?.status === 200
+      }
+      const waits = before.map((deck) => until(() => isBack(deck), `the next master of ${deck.name}`, { everyMs: 20, patienceMs: NEXT_WITHIN_MS }))
+      Promise.any(waits).then(onFirst, () => {})
+      await Promise.all(waits)
     },
 
     /** Everything that runs for this user, at once. @returns {number[]} pids */

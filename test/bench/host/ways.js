@@ -14,7 +14,7 @@ import { deckConfig, pm2Config } from './apps.js'
  * @property {((name: string) => Promise<unknown>) | null} addByApi  resolves when that is answered
  * @property {(names: string[]) => Promise<unknown>} stop
  * @property {(() => Promise<() => void>) | null} open  opens its page, and returns what closes it
- * @property {(() => Promise<number>) | null} lose  kills what manages the app named first; the time until all is managed again
+ * @property {(() => Promise<{ firstMs: number, allMs: number }>) | null} lose  kills a master; the time until the next one answers for one of its apps, and for all
  *
  * @typedef {{ title: string, start: (t: import('../../support/deck.js').TestOwner, apps: import('./apps.js').Apps, late: import('./apps.js').Apps) => Promise<Running> }} Way
  */
@@ -35,7 +35,10 @@ async function startHost (t, apps, late) {
   for (const name of Object.keys(apps)) await user.add(cwd, name).catch((error) => { if (!apps[name].isWrong) throw error })
   return {
     ...measured(user),
-    add: (name) => user.run(cwd, 'up', '--detach', '--no-wait', name),
+    async add (name) {
+      const { code, stderr } = await user.run(cwd, 'up', '--detach', '--no-wait', name)
+      if (code !== 0) throw new Error(stderr)
+    },
     addByApi: (name) => user.add(cwd, name),
     stop: (names) => Promise.all(names.map((name) => user.askHost(`/apps/${name}/stop`, { method: 'POST' }))),
     lose: () => loseMaster(user, user.decks())
@@ -75,9 +78,10 @@ function measured (user) {
 /** @param {import('../../support/user.js').User} user @param {import('../../support/user.js').RunningDeck[]} decks of one master */
 async function loseMaster (user, decks) {
   const killedAt = performance.now()
+  let firstMs = 0
   process.kill(decks[0].master.pid, 'SIGKILL')
-  await user.untilNextMaster(decks)
-  return performance.now() - killedAt
+  await user.untilNextMaster(decks, () => { firstMs = performance.now() - killedAt })
+  return { firstMs, allMs: performance.now() - killedAt }
 }
 
 /** @type {Way['start']} */
