@@ -1,6 +1,8 @@
 import { createNotifier } from './notify.js'
 import { startWatchdog } from './service-manager.js'
 
+/** An app that takes longer than this to get ready holds up none of those who wait for the host. */
+const READY_WITHIN_MS = 20_000
 /** What a stop takes beside the workers: open answers of the admin port, the histories. */
 const LONGEST_STOP_MS = 90_000
 
@@ -21,6 +23,7 @@ export function tellHostService ({ apps, keeper }, { env = process.env, notify =
   let status = ''
   const watchdog = startWatchdog(env, { notify, isKept: keeper.isKept })
   const unsubscribe = apps.onChange(tellState)
+  const timer = setTimeout(tellReady, READY_WITHIN_MS).unref()
   keeper.onLost(() => notify(`MAINPID=${process.pid}`))
   tellState()
 
@@ -33,20 +36,22 @@ export function tellHostService ({ apps, keeper }, { env = process.env, notify =
     end () {
       unsubscribe()
       clearInterval(watchdog)
+      clearTimeout(timer)
     }
+  }
+
+  function tellReady () {
+    if (isReady) return
+    isReady = true
+    notify('READY=1')
   }
 
   function tellState () {
     const wanted = apps.all().filter(({ isKept }) => isKept)
     const text = statusText(wanted)
-    const lines = text === status ? [] : [`STATUS=${text}`]
+    if (text !== status) notify(`STATUS=${text}`)
     status = text
-    // An app that failed holds up none of the others, nor the boot of the machine.
-    if (!isReady && wanted.every(({ state }) => !['stopped', 'waiting', 'starting'].includes(state))) {
-      isReady = true
-      lines.push('READY=1')
-    }
-    if (lines.length > 0) notify(lines.join('\n'))
+    if (wanted.every(({ state }) => !['stopped', 'waiting', 'starting'].includes(state))) tellReady()
   }
 }
 
