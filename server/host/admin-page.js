@@ -63,12 +63,12 @@ export async function openAdminPort ({ config, token, onRenewed, site }, { place
     maxConnections: roomWithin(descriptorLimit()),
     log
   })
-  const { url, publicUrl, port, socket } = await admin.listen()
+  const { url, publicUrl, port, socket, loaded } = await admin.listen()
   if (place.port !== 0 && !place.socket && port !== place.port) terminal.quote(`port ${place.port} is in use, so the admin page is on ${port} (option --admin-port)`)
   place.hold(socket)
   closers.add(admin, ({ close }) => close())
   let fingerprint = certificate?.fingerprint ?? null
-  return { url, publicUrl, fingerprint: () => fingerprint, signInLink: admin.signInLink, ask: admin.ask }
+  return { url, publicUrl, loaded, fingerprint: () => fingerprint, signInLink: admin.signInLink, ask: admin.ask }
 
   /** @param {string} renewed */
   function tellRenewed (renewed) {

@@ -10,11 +10,13 @@ import { failWhenToldToStop } from '../handover/next-master.js'
 import { createAppLinks } from '../keeper/app-links.js'
 import { startBeat } from '../keeper/beat.js'
 import { createClosers } from '../system/closers.js'
+import { createDeferred } from '../system/deferred.js'
 import { createOtherDecks } from '../system/other-decks.js'
 import { identifyProcess, pidNamespace } from '../system/process-identity.js'
 import { listenForSignals } from '../system/signals.js'
+import { waitAtMost } from '../system/wait-at-most.js'
 import { tellHostService } from '../systemd/host-service.js'
-import { openAdminPort } from './admin-page.js'
+import { LOAD_SITE_WITHIN_MS, openAdminPort } from './admin-page.js'
 import { identifyKeeper } from './announcement.js'
 import { createAppList } from './app-list.js'
 import { createApps } from './apps.js'
@@ -51,7 +53,10 @@ export async function startHost (config, surroundings = {}) {
     const links = createAppLinks(keeper)
     const upgrade = createJointUpgrade(keeper)
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
-    const turns = createTurns({ atOnce: cpuCount() })
+    // After a death the workers serve by themselves: whoever wants to know how they are comes first.
+    /** @type {ReturnType<typeof createDeferred<void>>} */
+    const siteLoaded = createDeferred()
+    const turns = createTurns({ atOnce: cpuCount(), ...(keeper.predecessor && !isNext && { after: waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) }) })
     const lent = { ...host, others, links, upgrade, turns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
     const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log, isBeside: isNext })
     const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
@@ -63,6 +68,7 @@ export async function startHost (config, surroundings = {}) {
     const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
     const deck = createHostDeck({ apps, host, startedAt, stop: stopHost })
     const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: () => announceHost(host, port, startedAt), site: { apps: deck, history: record.history, events } }, host)
+    port.loaded.then(siteLoaded.reach)
     announceHost(host, port, startedAt)
     links.dropUnknown(apps.all().map(({ name }) => name))
     keeper.on('hand-over', shutdown.handOver)

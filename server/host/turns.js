@@ -4,13 +4,19 @@ const TURN_MS = 3000
 /**
  * Many apps that start at once on few CPUs would make all of them slow, and the first answer as late as the last. So some of
  * them start at a time, in the order in which they ask.
- * @param {{ atOnce: number, turnMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }} options
+ * @param {{ atOnce: number, after?: Promise<unknown>, turnMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }} options
+ *   `after`: what comes before the first of them
  * @returns {import('../app/turn.js').Turns}
  */
-export function createTurns ({ atOnce, turnMs = TURN_MS, timers = globalThis }) {
+export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalThis }) {
   /** @type {(() => void)[]} */
   const waiting = []
   let running = 0
+  let isOpen = after === undefined
+  after?.then(() => {
+    isOpen = true
+    next()
+  })
 
   return {
     take (over) {
@@ -25,6 +31,7 @@ export function createTurns ({ atOnce, turnMs = TURN_MS, timers = globalThis }) 
   }
 
   function next () {
+    if (!isOpen) return
     while (running < atOnce && waiting.length > 0) {
       running++
       waiting.shift()?.()

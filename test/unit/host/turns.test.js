@@ -39,3 +39,15 @@ test('so many apps start at a time, in the order in which they ask; the next one
   await settle()
   assert.deepEqual(begun.slice(5), ['sixth'])
 })
+
+test('none starts before what comes first', async () => {
+  const first = createDeferred()
+  const turns = createTurns({ atOnce: 2, after: first.reached })
+  let isBegun = false
+  turns.take(new Promise(() => {})).then(() => { isBegun = true })
+  await settle()
+  assert.equal(isBegun, false)
+  first.reach()
+  await settle()
+  assert.equal(isBegun, true)
+})
