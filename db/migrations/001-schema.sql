@@ -168,13 +168,15 @@ CREATE TABLE sessions (
   name TEXT,
   role TEXT NOT NULL,
   token INTEGER,
-  owner INTEGER
+  owner INTEGER,
+  apps TEXT
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sessions_by_expiry ON sessions (expires_ms);
 
 -- Tokens with a name. Of a token only the hash is kept. A number is never given out twice, as events name tokens by it.
 -- `made_with`: the token that has made it, with which it ends; null: the admin token. `root`: a hash made of the admin token;
--- where that is replaced, all tokens end.
+-- where that is replaced, all tokens end. `apps`, as of a session: the apps of a host for which alone the role is, as a JSON
+-- array of names; null: it is for all.
 CREATE TABLE tokens (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   hash TEXT NOT NULL UNIQUE,
@@ -184,7 +186,8 @@ CREATE TABLE tokens (
   created_by TEXT NOT NULL,
   made_with INTEGER,
   root TEXT NOT NULL,
-  expires_ms INTEGER NOT NULL
+  expires_ms INTEGER NOT NULL,
+  apps TEXT
 ) STRICT;
 
 -- First answers to requests with an Idempotency-Key. `key` and `request` are hashes; `answer` is JSON.
@@ -208,3 +211,23 @@ CREATE TABLE outbox (
   published INTEGER NOT NULL,
   place INTEGER
 ) STRICT;
+
+-- Runs of jobs and commands. `id` is that of the event with which it began; `job` is empty for a command that somebody has typed;
+-- `output`: the last part of it, only of the last runs of a job.
+CREATE TABLE job_runs (
+  id INTEGER PRIMARY KEY,
+  job TEXT NOT NULL,
+  state TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  output TEXT
+) STRICT;
+CREATE INDEX job_runs_by_job ON job_runs (job);
+CREATE INDEX job_runs_that_run ON job_runs (id) WHERE state = 'running';
+
+-- Jobs that somebody has paused. They stay so until somebody resumes them, whatever master runs by then.
+CREATE TABLE paused_jobs (
+  job TEXT PRIMARY KEY,
+  at_ms INTEGER NOT NULL,
+  actor TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
