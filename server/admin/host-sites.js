@@ -89,12 +89,12 @@ export function createHostSites (parts) {
   }
 
   /** @param {string} name @param {NonNullable<ReturnType<typeof apps.opened>>} app */
-  function openSite (name, { deck, history }) {
+  function openSite (name, { deck, history, run }) {
     if (closing.aborted) throw new DeckError('stopping', 'The host is stopping')
     const path = `/apps/${name}`
     const ending = new AbortController()
     setMaxListeners(0, ending.signal)
-    const site = createDeckSite({
+    const site = inScope(run, () => createDeckSite({
       ...parts,
       deck,
       history,
@@ -105,7 +105,7 @@ export function createHostSites (parts) {
       hasSignIn: false,
       urlFor: (req) => access.urlFor(req) + path,
       closing: ending.signal
-    })
+    }))
     opened.set(name, { site, deck, ending })
     return site
   }
@@ -142,3 +142,17 @@ const OF_FLEET = /^\/(?:api\/v1\/fleet|fleet|actions\/(?:fleet|member)-)/
 /** Seconds after which a page looks again for an app that changes. */
 const LOOK_AGAIN_S = 2
 const CHANGING = new Set(['waiting', 'starting', 'running', 'stopping'])
+
+/**
+ * What a request begins in an app, and what a live page does there, is a part of that app.
+ * @param {import('../api/apps.js').OpenedApp['run']} run @param {() => import('./site.js').Site} open
+ * @returns {import('./site.js').Site}
+ */
+function inScope (run, open) {
+  const site = run(open)
+  return {
+    ...site,
+    request: (req, res) => run(() => site.request(req, res)),
+    upgrade: (req, socket, head) => run(() => site.upgrade(req, socket, head))
+  }
+}

@@ -14,10 +14,11 @@ import { mayUse } from './roles.js'
  * @typedef {z.infer<typeof APP_ORDER>} AppOrder
  * @typedef {{ actor: string }} By
  * @typedef {{ pid: number, keeperPid: number | null, version: string, nodeVersion: string, startedAt: string, folder: string, apps: number }} About
+ * @typedef {{ deck: import('../deck.js').Deck, history: import('../../db/history.js').History, run: <T>(work: () => T) => T }} OpenedApp  `run`: does work as a part of the app
  * @typedef {object} Apps  see host/apps.js
  * @property {() => AppView[]} list  by name
  * @property {(name: string) => AppView} view  throws not-found
- * @property {(name: string) => { deck: import('../deck.js').Deck, history: import('../../db/history.js').History } | null} opened  null: it is stopped or has failed
+ * @property {(name: string) => OpenedApp | null} opened  null: it is stopped or has failed
  * @property {(order: AppOrder, by: By) => Promise<AppView>} add
  * @property {(name: string, by: By) => Promise<AppView>} start
  * @property {(name: string, by: By) => Promise<AppView>} stop

@@ -43,10 +43,10 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** @param {string} name @returns {AppView} @throws {DeckError} not-found */
     view: (name) => viewOf(find(name)),
 
-    /** @param {string} name @returns {{ deck: import('../deck.js').Deck, history: import('../../db/history.js').History } | null} null: it does not run */
+    /** @param {string} name @returns {ReturnType<import('../api/apps.js').Apps['opened']>} null: it does not run */
     opened (name) {
-      const { deck, history } = apps.get(name)?.opened?.app ?? {}
-      return deck && history ? { deck, history } : null
+      const app = apps.get(name)
+      return app?.opened ? { deck: app.opened.app.deck, history: app.opened.app.history, run: app.run } : null
     },
 
     /** All of them, for those who look after the process. */

@@ -213,6 +213,6 @@ function listenToSignals ({ apps, host: { terminal, keeper }, shutdown, stopHost
   /** @param {(deck: import('../deck.js').Deck) => Promise<unknown>} work */
   function forEachDeck (work) {
     if (shutdown.hasBegun) return
-    for (const { name, opened } of apps.all()) if (opened) work(opened.app.deck).catch((error) => terminal.of(name).line(`refused: ${errorText(error)}`))
+    for (const { name, opened, run } of apps.all()) if (opened) run(() => work(opened.app.deck)).catch((error) => terminal.of(name).line(`refused: ${errorText(error)}`))
   }
 }

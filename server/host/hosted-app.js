@@ -96,6 +96,12 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     get isKept () { return isKept },
     get closed () { return closed.reached },
 
+    /**
+     * Does what somebody else wants of it as a part of the app, and so does whatever follows from that: what fails there later is a fault of this app.
+     * @template T @param {() => T} work @returns {T}
+     */
+    run: (work) => scope ? scope.run(work) : work(),
+
     /** @param {AppOrder} next  counts from its next start on */
     changeOrder (next) { order = next },
 

@@ -23,7 +23,7 @@ import { tempFolder } from './folder.js'
 /** @param {{ names: readonly string[], now?: () => number }} parts @returns {FakeApps} */
 export function createFakeApps ({ names, now = Date.now }) {
   const folder = tempFolder()
-  /** @type {Map<string, { changes: Partial<AppView>, opened: { deck: FakeDeck, history: import('../../db/history.js').History } | null }>} */
+  /** @type {Map<string, { changes: Partial<AppView>, opened: { deck: FakeDeck, history: import('../../db/history.js').History, run: <T>(work: () => T) => T } | null }>} */
   const all = new Map()
   /** @type {Set<() => void>} */
   const handlers = new Set()
@@ -91,7 +91,7 @@ export function createFakeApps ({ names, now = Date.now }) {
     const history = all.get(name)?.opened?.history ?? openHistory({ file: path.join(home, 'history.db'), clock: () => 0 })
     const deck = createFakeDeck({ history, now })
     deck.set({ app: { ...deck.snapshot().app, name, cwd: home } })
-    all.set(name, { changes: { cwd: home, ...changes }, opened: { deck, history } })
+    all.set(name, { changes: { cwd: home, ...changes }, opened: { deck, history, run: (work) => work() } })
   }
 
   /** @param {string} name */
