@@ -10,7 +10,7 @@ const MIGRATIONS = new URL('./migrations/', import.meta.url)
 const BUSY_TIMEOUT_MS = 5
 // One write in a while has to wait for a checkpoint, which is short if the write-ahead log is small.
 const CHECKPOINT_PAGES = 250
-// The loop stands still meanwhile, about 1.4 ms for each megabyte, and other apps may be in this process.
+// The loop waits meanwhile, about 1.4 ms for each megabyte, and other apps may be in this process.
 const MAX_COPY_BYTES = 24 * 1024 * 1024
 const WRITE_VERSION_AT = 18
 const READ_VERSION_AT = 19
