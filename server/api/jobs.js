@@ -117,7 +117,7 @@ export function jobResources ({ deck: { jobs } }, stream) {
       })
     },
 
-    '/jobs/runs/:id/output': {
+    '/jobs/runs/:id/stream': {
       GET: operation({
         name: 'followRun',
         summary: 'Streams the output of a run as it is written, as server-sent events',

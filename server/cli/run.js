@@ -53,7 +53,7 @@ async function untilEnd (context, id) {
   let lostAt = null
   for (;;) {
     try {
-      for await (const { event, data, id: next } of context.api.stream(`/jobs/runs/${id}/output`, { lastEventId: place })) {
+      for await (const { event, data, id: next } of context.api.stream(`/jobs/runs/${id}/stream`, { lastEventId: place })) {
         lostAt = null
         place = next ?? place
         if (event === 'end') return data

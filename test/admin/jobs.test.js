@@ -55,7 +55,7 @@ test('output is streamed as it comes, and ends with the run', async (t) => {
   deck.jobs.commands[0].write('one\n')
   deck.jobs.commands[0].write('two\n', 'stderr')
   await deck.jobs.commands[0].finish()
-  const { text } = await api('get', `/api/v1/jobs/runs/${id}/output`).set('Accept', 'text/event-stream').buffer(true).expect(200)
+  const { text } = await api('get', `/api/v1/jobs/runs/${id}/stream`).set('Accept', 'text/event-stream').buffer(true).expect(200)
   const said = text.split('\n\n').filter((/** @type {string} */ block) => /^(data|event)/.test(block))
   assert.deepEqual(said.slice(0, 2), ['data: {"stream":"stdout","text":"one\\n"}', 'data: {"stream":"stderr","text":"two\\n"}'])
   assert.match(said[2], /^event: end\ndata: \{.*"state":"succeeded"/)

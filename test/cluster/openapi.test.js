@@ -62,7 +62,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', '/jobs/runs')
   const { id: run } = await ask('POST', '/jobs/runs', { command: ['sleep', '60'] })
   await ask('GET', `/jobs/runs/${run}`)
-  await ask('GET', `/jobs/runs/${run}/output`, undefined, undefined, { accept: 'text/event-stream' })
+  await ask('GET', `/jobs/runs/${run}/stream`, undefined, undefined, { accept: 'text/event-stream' })
   await ask('POST', `/jobs/runs/${run}/end`, { isForced: true })
   await deck.untilEvent(({ type }) => type === 'job.interrupted', 'the end of a command')
   await ask('GET', `/jobs/runs/${run}`)
