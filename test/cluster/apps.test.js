@@ -54,7 +54,7 @@ describe('several apps', { concurrency: 3 }, () => {
     const apps = openApps(t, { broken: { entry: 'there-is-none.js' }, stuck: NEVER_READY, after: { ...SERVES, dependsOn: ['stuck'] }, shop: SERVES, mail: { ...SERVES, dependsOn: ['shop'] } })
     const first = await apps.run('up mail --detach')
     assert.equal(first.code, 0, first.stderr)
-    assert.match(first.stderr, /^clusterdeck: the host is started: (http:.*)\n(mail \| waits for shop\n)?shop \| is ready\nmail \| is ready\n$/)
+    assert.match(first.stderr, /^clusterdeck: the host is started: (http:.*)\n(mail \| waits for shop\n)?shop \| is ready\n(mail \| waits for shop\n)?mail \| is ready\n$/)
     assert.match(first.stdout, /^NAME +HEALTH .*\nshop +The worker is ready .*\/apps\/shop\nmail +The worker is ready .*\/apps\/mail\n$/)
     const before = apps.decks()
     assert.deepEqual(before.map(({ name }) => name), ['mail', 'shop'])
