@@ -1,4 +1,5 @@
 import { once, setMaxListeners } from 'node:events'
+import { readdirSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -9,8 +10,9 @@ import { expectOwner } from '../system/connection-owner.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
-/** Each is loaded in its own turn of the event loop, as workers ask for their sockets meanwhile. */
 const PACKAGES = ['express', 'socket.io', 'helmet', 'express-rate-limit', 'eta']
+/** Most of our own modules that a site needs. */
+const FOLDERS = [new URL('../api/', import.meta.url), new URL('../dashboard/', import.meta.url)]
 
 /**
  * Ends connections that send slowly or nothing.
@@ -40,11 +42,16 @@ const DEFAULT_SESSION_TTL_MS = 12 * 60 * 60_000
 const SILENT_LOG = { error () {}, warn () {} }
 const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
 
-/** Loads what is behind the port, which takes longer than the start of a worker. */
+/**
+ * Loads what is behind the port, which takes longer than the start of a worker: each module in its own turn of the event loop, as
+ * workers ask for their sockets meanwhile. All at once would also need as many descriptors, and what Node could not open
+ * once it never loads again.
+ */
 export async function loadSite () {
-  for (const name of PACKAGES) {
+  const own = FOLDERS.flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith('.js')).map((name) => new URL(name, folder).href))
+  for (const module of [...PACKAGES, ...own]) {
     await nextTurn()
-    await import(name)
+    await import(module)
   }
   return await import('./sites.js')
 }
