@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
-import { findApp, notRunning, whyNotRunning } from '../api/apps.js'
+import { findApp, findName, notRunning, visibleNames, whyNotRunning } from '../api/apps.js'
 import { refuseLimited } from '../api/endpoint.js'
-import { mayUse, roleAllows } from '../api/roles.js'
+import { roleAllows } from '../api/roles.js'
 import { createSchemaPool } from '../api/schema-pool.js'
 import { appRows } from '../dashboard/apps-page.js'
 import { isVisit } from '../dashboard/page-router.js'
@@ -31,10 +31,7 @@ export function createHostSites (parts) {
   /** @type {Map<string, Opened>} by name */
   const opened = new Map()
   const schemas = createSchemaPool()
-  /** Of all apps, as a list is costly. @type {string[]} */
-  let names = []
-  const stopListening = apps.onChange(update)
-  readNames()
+  const stopListening = apps.onChange(closeEnded)
 
   return {
     own,
@@ -52,7 +49,7 @@ export function createHostSites (parts) {
         req.url = place.app === null ? place.goesTo : place.whole
         return own
       }
-      const mine = names.filter((name) => mayUse(auth, name))
+      const mine = visibleNames(apps, auth)
       const { app, goesTo } = mine.length === 1 ? shortPlace(place, mine[0]) : place
       req.url = goesTo
       return app === null ? own : siteOf(app, auth, goesTo)
@@ -79,12 +76,12 @@ export function createHostSites (parts) {
   /** @param {string} name @param {import('../api/roles.js').Auth} auth @param {string} url */
   function siteOf (name, auth, url) {
     if (OF_FLEET.test(url)) refuseLimited(auth, 'sees other hosts')
-    if (!names.includes(name) || !mayUse(auth, name)) findApp(apps, name, auth)
+    findName(apps, name, auth)
     const app = apps.opened(name)
     const known = opened.get(name)
     if (known && known.deck === app?.deck) return known.site
     closeSite(name)
-    if (!app) throw notRunning(findApp(apps, name, auth))
+    if (!app) throw notRunning(apps.view(name))
     return openSite(name, app)
   }
 
@@ -127,13 +124,8 @@ export function createHostSites (parts) {
     return { ...whyNotRunning(app), starts: auth.via === 'session' && roleAllows(auth.role, 'operator') ? app.name : null }
   }
 
-  function update () {
-    readNames()
-    for (const [name, { deck }] of opened) if (!names.includes(name) || apps.opened(name)?.deck !== deck) closeSite(name)
-  }
-
-  function readNames () {
-    names = apps.list().map(({ name }) => name)
+  function closeEnded () {
+    for (const [name, { deck }] of opened) if (apps.opened(name)?.deck !== deck) closeSite(name)
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { visibleApps } from '../api/apps.js'
+import { visibleNames } from '../api/apps.js'
 import { operation } from '../api/endpoint.js'
 
 /**
@@ -99,7 +99,7 @@ export function metricsResources ({ deck }) {
  */
 export function hostMetricsResources ({ apps }) {
   return metricsResource((auth) => {
-    const running = visibleApps(apps, auth).map(({ name }) => ({ name, opened: apps.opened(name) }))
+    const running = visibleNames(apps, auth).map((name) => ({ name, opened: apps.opened(name) }))
     return {
       software: apps.about(),
       running: running.map(({ name, opened }) => ({ labels: { app: name }, value: Number(opened !== null) })),

@@ -39,7 +39,7 @@ export function probeResources ({ deck }) {
 
 /**
  * The same of a host, and of each of its apps. Names of apps are told to nobody here: one that does not exist is as one that is not ready.
- * @param {{ apps: Pick<import('../api/apps.js').Apps, 'list' | 'opened'> }} parts
+ * @param {{ apps: Pick<import('../api/apps.js').Apps, 'states' | 'opened'> }} parts
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
 export function hostProbeResources ({ apps }) {
@@ -68,7 +68,7 @@ export function hostProbeResources ({ apps }) {
         produces: [],
         answer: { [TEXT]: z.literal('ready\n') },
         others: { 503: { [TEXT]: z.literal('not ready\n') } },
-        handle: ({ res }) => sayReady(res, apps.list().every(({ name, state }) => STOPPED.has(state) || isAppReady(name)))
+        handle: ({ res }) => sayReady(res, apps.states().every(({ name, state }) => STOPPED.has(state) || isAppReady(name)))
       })
     },
 

@@ -16,7 +16,8 @@ import { mayUse } from './roles.js'
  * @typedef {{ pid: number, keeperPid: number | null, version: string, nodeVersion: string, startedAt: string, folder: string, apps: number }} About
  * @typedef {{ deck: import('../deck.js').Deck, history: import('../../db/history.js').History, run: <T>(work: () => T) => T }} OpenedApp  `run`: does work as a part of the app
  * @typedef {object} Apps  see host/apps.js
- * @property {() => AppView[]} list  by name
+ * @property {() => AppView[]} list  by name; it asks the histories of all of them
+ * @property {() => Pick<AppView, 'name' | 'state'>[]} states  by name; it asks no history
  * @property {(name: string) => AppView} view  throws not-found
  * @property {(name: string) => OpenedApp | null} opened  null: it is stopped or has failed
  * @property {(order: AppOrder, by: By) => Promise<AppView>} add
@@ -74,7 +75,7 @@ export function appResources ({ apps }) {
         summary: 'Lists the apps of this host by name',
         role: 'viewer',
         answer: listOf(APP),
-        handle: ({ auth }) => ({ body: { items: visibleApps(apps, auth) } })
+        handle: ({ auth }) => ({ body: { items: visibleNames(apps, auth).map((name) => apps.view(name)) } })
       }),
 
       POST: operation({
@@ -122,7 +123,7 @@ export function appResources ({ apps }) {
         problems: ['not-found', 'stopping'],
         answer: APP,
         async handle ({ req, query: { purge = false }, auth }) {
-          const { name } = findApp(apps, req.params.app, auth)
+          const name = findName(apps, req.params.app, auth)
           refuseLimited(auth, 'removes apps')
           return { body: await apps.remove(name, { purge, actor: auth.actor }) }
         }
@@ -169,22 +170,26 @@ export function appResources ({ apps }) {
 
 const RUNNING = new Set(['waiting', 'starting', 'running'])
 
-/** @param {Pick<Apps, 'list'>} apps @param {import('./roles.js').Auth} auth */
-export function visibleApps (apps, auth) {
-  return apps.list().filter(({ name }) => mayUse(auth, name))
+/** @param {Pick<Apps, 'states'>} apps @param {import('./roles.js').Auth} auth @returns {string[]} of the apps that are the sender's to see */
+export function visibleNames (apps, auth) {
+  return apps.states().map(({ name }) => name).filter((name) => mayUse(auth, name))
 }
 
 /**
- * @param {Pick<Apps, 'list' | 'view'>} apps @param {unknown} name @param {import('./roles.js').Auth} auth
- * @returns {AppView}
+ * @param {Pick<Apps, 'states'>} apps @param {unknown} name @param {import('./roles.js').Auth} auth
+ * @returns {string} the name, of an app that there is
  * @throws {DeckError} not-found, also for an app that is not the sender's to see
  */
-export function findApp (apps, name, auth) {
-  const visible = visibleApps(apps, auth)
-  const found = visible.find((app) => app.name === name)
-  if (found) return found
-  const names = visible.map((app) => app.name)
+export function findName (apps, name, auth) {
+  const names = visibleNames(apps, auth)
+  const found = names.find((each) => each === name)
+  if (found !== undefined) return found
   throw new DeckError('not-found', `There is no app ${JSON.stringify(String(name).slice(0, 60))} on this host${didYouMean(String(name), names)}`)
+}
+
+/** @param {Pick<Apps, 'states' | 'view'>} apps @param {unknown} name @param {import('./roles.js').Auth} auth @throws {DeckError} not-found */
+export function findApp (apps, name, auth) {
+  return apps.view(findName(apps, name, auth))
 }
 
 /** @type {Readonly<Record<AppView['state'], string>>} */
@@ -203,13 +208,13 @@ export function whyNotRunning ({ name, state, reason }) {
 
 /**
  * For which apps a new token or a link is: for no others than those of who makes it.
- * @param {Pick<Apps, 'list'>} apps @param {import('./roles.js').Auth} auth @param {readonly string[] | undefined} wanted
+ * @param {Pick<Apps, 'states'>} apps @param {import('./roles.js').Auth} auth @param {readonly string[] | undefined} wanted
  * @returns {readonly string[] | null} null: for all
  * @throws {DeckError} invalid-body, forbidden
  */
 export function appsWithin (apps, auth, wanted) {
   if (wanted === undefined) return auth.apps ?? null
-  const names = visibleApps(apps, auth).map(({ name }) => name)
+  const names = visibleNames(apps, auth)
   for (const name of wanted) {
     if (!mayUse(auth, name)) throw new DeckError('forbidden', `apps: expected some of ${auth.apps?.join(', ')}, for which ${auth.actor} has a role, received ${JSON.stringify(name)}`)
     if (!names.includes(name)) throw new DeckError('invalid-body', `apps: expected apps of this host, received ${JSON.stringify(name)}${didYouMean(name, names)}`)

@@ -1,13 +1,13 @@
 import { Router } from 'express'
 import { z } from 'zod'
-import { findApp, notRunning } from '../api/apps.js'
+import { findName, notRunning } from '../api/apps.js'
 import { requireRole } from '../api/endpoint.js'
 import { DeckError } from '../errors.js'
 import { parseField, readFields, requireSession } from './actions.js'
 
 /**
  * What the list of apps does with those that are selected.
- * @typedef {Pick<import('../api/apps.js').Apps, 'list' | 'view' | 'opened' | 'start' | 'stop'>} Apps
+ * @typedef {Pick<import('../api/apps.js').Apps, 'states' | 'view' | 'opened' | 'start' | 'stop'>} Apps
  */
 
 const MAX_APPS = 500
@@ -31,7 +31,7 @@ export function appActionsRouter ({ apps }) {
     if (names.length === 0 || names.length > MAX_APPS) throw new DeckError('invalid-body', `app: expected the names of 1 to ${MAX_APPS} apps, received ${names.length}`)
     const action = parseField(ACTION, body.action, `action: expected ${Object.keys(ACTIONS).join(', ')}`)
     // None is touched where one of them is not the sender's.
-    const known = names.map((name) => findApp(apps, name, auth).name)
+    const known = names.map((name) => findName(apps, name, auth))
     await actOnAll(apps, known, { action, actor: auth.actor })
     if (req.get('HX-Request')) res.status(204).end()
     else res.redirect(303, `/apps/${known[0]}/`)

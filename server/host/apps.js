@@ -38,7 +38,10 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
   return {
     /** @returns {AppView[]} by name */
-    list: () => [...apps.values()].map(viewOf).sort((one, other) => one.name < other.name ? -1 : 1),
+    list: () => inOrder().map(viewOf),
+
+    /** Asks no history, as the rest of a view does. @returns {Pick<AppView, 'name' | 'state'>[]} by name */
+    states: () => inOrder().map(({ name, state }) => ({ name, state })),
 
     /** @param {string} name @returns {AppView} @throws {DeckError} not-found */
     view: (name) => viewOf(find(name)),
@@ -171,6 +174,10 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     const app = createHostedApp(entry, lent, { onChange: () => tellState(app) })
     apps.set(entry.name, app)
     return app
+  }
+
+  function inOrder () {
+    return [...apps.values()].sort((one, other) => one.name < other.name ? -1 : 1)
   }
 
   /** @param {string} name @returns {HostedApp} @throws {DeckError} not-found */

@@ -117,6 +117,23 @@ test('a host is ready when each app that should run is ready or has finished', a
   assert.equal(await isReady(), true)
 })
 
+test('who asks for one app, or whether all are ready, has the history of no other app read', async (t) => {
+  const host = await startHostAdmin(t)
+  const { view } = host.apps
+  /** @type {string[]} */
+  const viewed = []
+  Object.assign(host.apps, {
+    list: () => assert.fail('all of them are read'),
+    view: (/** @type {string} */ name) => {
+      viewed.push(name)
+      return view(name)
+    }
+  })
+  for (const path of ['/api/v1/apps/shop', '/api/v1/apps/shop/status', '/readyz', '/metrics']) await host.api('get', path).expect(200)
+  await host.api('post', '/api/v1/apps/shop/start').expect(200)
+  assert.deepEqual(viewed, ['shop', 'shop'])
+})
+
 test('who starts, stops or adds an app is in the history of the host', async (t) => {
   const host = await startHostAdmin(t)
   await host.api('post', '/apps/shop/api/v1/stop').expect(202)

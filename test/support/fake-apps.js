@@ -35,6 +35,7 @@ export function createFakeApps ({ names, now = Date.now }) {
   const apps = {
     orders,
     list: () => [...all.keys()].sort().map(viewOf),
+    states: () => [...all.keys()].sort().map(viewOf).map(({ name, state }) => ({ name, state })),
     view: (name) => viewOf(known(name)),
     opened: (name) => /** @type {any} */ (all.get(name)?.opened ?? null),
     async add (order, { actor }) {
