@@ -12,28 +12,8 @@ const TEXT = 'text/plain'
  */
 export function probeResources ({ deck }) {
   return {
-    '/healthz': {
-      GET: operation({
-        name: 'isAlive',
-        summary: 'Tells whether the master is running',
-        role: null,
-        produces: [],
-        answer: { [TEXT]: z.literal('ok\n') },
-        handle: sayAlive
-      })
-    },
-
-    '/readyz': {
-      GET: operation({
-        name: 'isReady',
-        summary: 'Tells whether every wanted worker is ready or has finished',
-        role: null,
-        produces: [],
-        answer: { [TEXT]: z.literal('ready\n') },
-        others: { 503: { [TEXT]: z.literal('not ready\n') } },
-        handle: ({ res }) => sayReady(res, isReady(deck))
-      })
-    }
+    '/healthz': { GET: aliveProbe({ name: 'isAlive', summary: 'Tells whether the master is running' }) },
+    '/readyz': { GET: readyProbe({ name: 'isReady', summary: 'Tells whether every wanted worker is ready or has finished', isReady: () => isReady(deck) }) }
   }
 }
 
@@ -44,62 +24,34 @@ export function probeResources ({ deck }) {
  */
 export function hostProbeResources ({ apps }) {
   const path = { app: APP_NAME }
-  const isAppReady = (/** @type {string} */ name) => {
-    const opened = apps.opened(name)
-    return opened !== null && isReady(opened.deck)
-  }
   return {
-    '/healthz': {
-      GET: operation({
-        name: 'isAlive',
-        summary: 'Tells whether the host is running',
-        role: null,
-        produces: [],
-        answer: { [TEXT]: z.literal('ok\n') },
-        handle: sayAlive
-      })
-    },
-
+    '/healthz': { GET: aliveProbe({ name: 'isAlive', summary: 'Tells whether the host is running' }) },
     '/readyz': {
-      GET: operation({
+      GET: readyProbe({
         name: 'isReady',
         summary: 'Tells whether every app that should run is ready or has finished',
-        role: null,
-        produces: [],
-        answer: { [TEXT]: z.literal('ready\n') },
-        others: { 503: { [TEXT]: z.literal('not ready\n') } },
-        handle: ({ res }) => sayReady(res, apps.states().every(({ name, state }) => STOPPED.has(state) || isAppReady(name)))
+        isReady: () => apps.states().every(({ name, state }) => STOPPED.has(state) || isAppReady(name))
       })
     },
-
-    '/apps/:app/healthz': {
-      GET: operation({
-        name: 'isAppAlive',
-        summary: 'Tells whether the host is running, as an app that is alone does',
-        role: null,
-        path,
-        produces: [],
-        answer: { [TEXT]: z.literal('ok\n') },
-        handle: sayAlive
-      })
-    },
-
+    '/apps/:app/healthz': { GET: aliveProbe({ name: 'isAppAlive', summary: 'Tells whether the host is running, as an app that is alone does', path }) },
     '/apps/:app/readyz': {
-      GET: operation({
+      GET: readyProbe({
         name: 'isAppReady',
         summary: 'Tells whether every wanted worker of an app is ready or has finished',
-        role: null,
         path,
-        produces: [],
-        answer: { [TEXT]: z.literal('ready\n') },
-        others: { 503: { [TEXT]: z.literal('not ready\n') } },
-        handle: ({ req, res }) => sayReady(res, isAppReady(String(req.params.app)))
+        isReady: ({ req }) => isAppReady(String(req.params.app))
       })
     }
   }
+
+  /** @param {string} name */
+  function isAppReady (name) {
+    const opened = apps.opened(name)
+    return opened !== null && isReady(opened.deck)
+  }
 }
 
-/** By somebody's order. */
+/** The states of an app that somebody has stopped: nobody waits until it is ready. */
 const STOPPED = new Set(['stopping', 'stopped'])
 
 /** @param {Pick<import('../deck.js').Deck, 'snapshot'>} deck */
@@ -108,13 +60,33 @@ function isReady (deck) {
   return state === 'running' && readyWorkers + finishedWorkers >= desiredWorkers
 }
 
-/** @param {Pick<import('../api/endpoint.js').Call, 'res'>} call @returns {undefined} */
-function sayAlive ({ res }) {
-  res.type(TEXT).send('ok\n')
+/** @param {Pick<import('../api/endpoint.js').Operation, 'name' | 'summary' | 'path'>} asked */
+function aliveProbe (asked) {
+  return operation({
+    ...asked,
+    role: null,
+    produces: [],
+    answer: { [TEXT]: z.literal('ok\n') },
+    handle ({ res }) {
+      res.type(TEXT).send('ok\n')
+      return undefined
+    }
+  })
 }
 
-/** @param {import('express').Response} res @param {boolean} isReady @returns {undefined} */
-function sayReady (res, isReady) {
-  if (!isReady) res.set('Retry-After', String(RETRY_AFTER_S))
-  res.status(isReady ? 200 : 503).type(TEXT).send(isReady ? 'ready\n' : 'not ready\n')
+/** @param {Pick<import('../api/endpoint.js').Operation, 'name' | 'summary' | 'path'> & { isReady: (call: import('../api/endpoint.js').Call) => boolean }} asked */
+function readyProbe ({ isReady, ...asked }) {
+  return operation({
+    ...asked,
+    role: null,
+    produces: [],
+    answer: { [TEXT]: z.literal('ready\n') },
+    others: { 503: { [TEXT]: z.literal('not ready\n') } },
+    handle (call) {
+      const ready = isReady(call)
+      if (!ready) call.res.set('Retry-After', String(RETRY_AFTER_S))
+      call.res.status(ready ? 200 : 503).type(TEXT).send(ready ? 'ready\n' : 'not ready\n')
+      return undefined
+    }
+  })
 }

@@ -130,45 +130,29 @@ export function appResources ({ apps }) {
       })
     },
 
-    '/apps/:app/start': {
-      POST: operation({
-        name: 'startApp',
-        summary: 'Starts an app that is stopped, and does not wait until it is ready',
-        role: 'operator',
-        path,
-        status: 202,
-        others: { 200: { 'application/json': APP } },
-        problems: ['not-found', 'stopping'],
-        answer: APP,
-        async handle ({ req, auth }) {
-          const app = findApp(apps, req.params.app, auth)
-          if (RUNNING.has(app.state)) return { status: 200, body: app }
-          return { body: await apps.start(app.name, { actor: auth.actor }) }
-        }
-      })
-    },
+    '/apps/:app/start': { POST: changeState('start', 'Starts an app that is stopped, and does not wait until it is ready', ['waiting', 'starting', 'running']) },
+    '/apps/:app/stop': { POST: changeState('stop', 'Drains the workers of an app and stops it; it stays stopped until it is started', ['stopped']) }
+  }
 
-    '/apps/:app/stop': {
-      POST: operation({
-        name: 'stopApp',
-        summary: 'Drains the workers of an app and stops it; it stays stopped until it is started',
-        role: 'operator',
-        path,
-        status: 202,
-        others: { 200: { 'application/json': APP } },
-        problems: ['not-found', 'stopping'],
-        answer: APP,
-        async handle ({ req, auth }) {
-          const app = findApp(apps, req.params.app, auth)
-          if (app.state === 'stopped') return { status: 200, body: app }
-          return { body: await apps.stop(app.name, { actor: auth.actor }) }
-        }
-      })
-    }
+  /** @param {'start' | 'stop'} order @param {string} summary @param {AppView['state'][]} done  states in which there is nothing to do */
+  function changeState (order, summary, done) {
+    return operation({
+      name: `${order}App`,
+      summary,
+      role: 'operator',
+      path,
+      status: 202,
+      others: { 200: { 'application/json': APP } },
+      problems: ['not-found', 'stopping'],
+      answer: APP,
+      async handle ({ req, auth }) {
+        const app = findApp(apps, req.params.app, auth)
+        if (done.includes(app.state)) return { status: 200, body: app }
+        return { body: await apps[order](app.name, { actor: auth.actor }) }
+      }
+    })
   }
 }
-
-const RUNNING = new Set(['waiting', 'starting', 'running'])
 
 /** @param {Pick<Apps, 'states'>} apps @param {import('./roles.js').Auth} auth @returns {string[]} of the apps that are the sender's to see */
 export function visibleNames (apps, auth) {
