@@ -229,7 +229,7 @@ function slotsOf (workers, test) {
 /** @param {number[]} slots @param {number} total */
 function nameSlots (slots, total) {
   if (slots.length === 1) return `slot ${slots[0]}`
-  return slots.length === total ? `all ${total} slots` : `slots ${list(slots)}`
+  return slots.length === total ? `all ${total} slots` : `slots ${listText(slots)}`
 }
 
 /** @param {number} n @param {string} noun */
@@ -237,7 +237,8 @@ export function count (n, noun) {
   return `${n} ${noun}${n === 1 ? '' : 's'}`
 }
 
-/** @param {number[]} items */
-function list (items) {
+/** @param {readonly (number | string)[]} items @returns {string} `1, 2 and 3`; of more than four the first three */
+export function listText (items) {
+  if (items.length === 1) return String(items[0])
   return items.length > 4 ? `${items.slice(0, 3).join(', ')} and ${items.length - 3} more` : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
 }

@@ -1,9 +1,9 @@
-import os from 'node:os'
 import { z } from 'zod'
 import { mayUse } from '../api/roles.js'
 import { parseFields } from '../api/input.js'
-import { count } from '../health.js'
+import { count, listText } from '../health.js'
 import { urlOf } from './history-filters.js'
+import { OUTCOMES } from './releases.js'
 
 /**
  * The list of the apps of a host, the sick first.
@@ -29,11 +29,7 @@ const WITHOUT_WORKERS = Object.freeze({
 })
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
-const OUTCOMES = Object.freeze({
-  succeeded: { label: 'succeeded', tone: 'ok' },
-  failed: { label: 'failed', tone: 'bad' },
-  'rolled-back': { label: 'rolled back', tone: 'warn' }
-})
+const DEPLOYS = Object.freeze({ succeeded: { label: 'succeeded', tone: 'ok' }, ...OUTCOMES })
 
 /** The row of the app has the whole. */
 const MAX_WHY_CHARS = 120
@@ -60,7 +56,6 @@ export function appsModel ({ apps, can, params, now }) {
   const link = (/** @type {string} */ tab) => urlOf('/', { show: tab === 'all' ? undefined : tab, q })
   return {
     now: now(),
-    host: os.hostname(),
     rows,
     total: all.length,
     health: { ...healthOf(all), reasons: [] },
@@ -98,12 +93,12 @@ function toRow (app) {
     // What is well needs no second line.
     hint: words.tone === 'ok' || words.tone === 'idle' ? '' : words.hint,
     isShort: workers !== null && workers.ready < workers.desired,
-    deploy: lastDeploy && { ...lastDeploy, ...(OUTCOMES[lastDeploy.state] ?? { label: lastDeploy.state, tone: 'info' }) }
+    deploy: lastDeploy && { ...lastDeploy, ...(DEPLOYS[lastDeploy.state] ?? { label: lastDeploy.state, tone: 'info' }) }
   }
 }
 
 /** @param {Row} row */
-function isSick ({ tone }) {
+export function isSick ({ tone }) {
   return tone === 'bad' || tone === 'warn'
 }
 
@@ -117,9 +112,9 @@ function clip (text) {
   return text.length > MAX_WHY_CHARS ? `${text.slice(0, MAX_WHY_CHARS - 1)}…` : text
 }
 
-/** Few are told with what is wrong. @param {Row[]} sick */
+/** Says of up to two apps what is wrong with them, and names more than two. @param {Row[]} sick */
 function whyOf (sick) {
-  if (sick.length > 2) return listOf(sick.map(({ name }) => name))
+  if (sick.length > 2) return listText(sick.map(({ name }) => name))
   return sick.map(({ name, text, hint, state }) => `${name}: ${clip(state === 'failed' && hint ? hint : text)}`).join('. ')
 }
 
@@ -134,11 +129,11 @@ export function healthOf (rows) {
     return { tone: sick[0].tone, text, hint: [`${whyOf(sick)}.`, others].join(' ').trim() }
   }
   const changing = rows.filter(({ tone }) => tone === 'info' || tone === 'drain')
-  if (changing.length > 0) return { tone: 'info', text: `${count(changing.length, 'app')} ${changing.length === 1 ? 'is' : 'are'} changing`, hint: [`${listOf(changing.map(({ name }) => name))}.`, others].join(' ').trim() }
+  if (changing.length > 0) return { tone: 'info', text: `${count(changing.length, 'app')} ${changing.length === 1 ? 'is' : 'are'} changing`, hint: [`${listText(changing.map(({ name }) => name))}.`, others].join(' ').trim() }
   const running = rows.length - stopped.length
   if (running === 0) return { tone: 'idle', text: rows.length === 1 ? `${rows[0].name} is stopped` : `All ${rows.length} apps are stopped`, hint: '' }
   const crashed = rows.filter(hasCrashed).map(({ name }) => name)
-  const crashes = crashed.length > 0 ? `Open crashes: ${listOf(crashed)}.` : ''
+  const crashes = crashed.length > 0 ? `Open crashes: ${listText(crashed)}.` : ''
   return { tone: 'ok', text: running === 1 ? `${rows[0].name} is well` : `All ${running} apps are well`, hint: [crashes, others].join(' ').trim() }
 }
 
@@ -157,10 +152,4 @@ function totalsOf (rows) {
     memoryBytes: sumOf('memoryBytes'),
     openCrashes: sumOf('openCrashes')
   }
-}
-
-/** @param {string[]} names */
-function listOf (names) {
-  if (names.length === 1) return names[0]
-  return names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 }

@@ -2,7 +2,7 @@ import os from 'node:os'
 import { HOST_PLACES } from '../../public/places.js'
 import { manualPages } from '../manual.js'
 import { accessModel } from './access-page.js'
-import { appRows, APPS_FRAGMENTS, appsModel } from './apps-page.js'
+import { appRows, APPS_FRAGMENTS, appsModel, isSick } from './apps-page.js'
 import { docsModel } from './docs-page.js'
 import { followPage } from './follow-page.js'
 
@@ -28,9 +28,9 @@ export const HOST_PAGES = Object.freeze([
 
 /** @param {{ apps: Apps, can?: import('./powers.js').Powers }} sources */
 export function hostFrame ({ apps, can }) {
-  const tones = appRows({ apps, can }).map(({ tone }) => tone)
-  const count = tones.filter((tone) => tone === 'bad' || tone === 'warn').length
-  return { isHost: true, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: tones.includes('bad') ? 'bad' : count > 0 ? 'warn' : 'ok', count } } }
+  // The sickest is the first.
+  const sick = appRows({ apps, can }).filter(isSick)
+  return { isHost: true, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
 }
 
 /**

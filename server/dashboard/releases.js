@@ -8,7 +8,7 @@ import { changesOf } from './comparison.js'
  */
 
 /** @type {Readonly<Record<string, Mark>>} outcomes of releases that never served */
-const OUTCOMES = Object.freeze({ failed: { label: 'failed', tone: 'bad' }, 'rolled-back': { label: 'rolled back', tone: 'warn' } })
+export const OUTCOMES = Object.freeze({ failed: { label: 'failed', tone: 'bad' }, 'rolled-back': { label: 'rolled back', tone: 'warn' } })
 
 /** @param {ReleaseView[]} releases @param {Status} status @returns the last deployed come first */
 export function releaseRows (releases, status) {
