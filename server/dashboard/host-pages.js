@@ -1,10 +1,10 @@
 import os from 'node:os'
 import { HOST_PLACES } from '../../public/places.js'
-import { manualPages } from '../manual.js'
 import { accessModel } from './access-page.js'
 import { appRows, APPS_FRAGMENTS, appsModel, isSick } from './apps-page.js'
 import { docsModel } from './docs-page.js'
 import { followPage } from './follow-page.js'
+import { manualItems, SHORTCUTS, toPage } from './palette.js'
 
 /**
  * The pages of a host: the list of its apps, and what all of them have together.
@@ -87,9 +87,9 @@ function palettePage ({ apps, can }) {
   return {
     items: [
       ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
-      ...HOST_PLACES.filter(({ needs }) => !needs || can.administer).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
-      { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
-      ...manualPages().map(({ name, title, about }) => ({ group: 'Manual', icon: 'info', label: title, hint: about, href: `/docs/${name}` }))
+      ...HOST_PLACES.filter(({ needs }) => !needs || can.administer).map(toPage),
+      SHORTCUTS,
+      ...manualItems()
     ]
   }
 }

@@ -1,4 +1,3 @@
-import { PLACES } from '../../public/places.js'
 import { ALARMS } from '../events/alarms.js'
 import { countOpen } from '../health.js'
 import { accessModel } from './access-page.js'
@@ -19,7 +18,7 @@ import { followHistory, historyPageModel } from './history-page.js'
 import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.js'
 import { logsModel } from './logs-page.js'
 import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
-import { paletteModel } from './palette.js'
+import { paletteModel, placesOf } from './palette.js'
 import { compareModel, releaseModel, rollbackModel } from './release-page.js'
 import { followRollout, rolloutPageModel } from './rollout-page.js'
 import { SETTINGS_FRAGMENTS, settingsModel } from './settings-page.js'
@@ -157,9 +156,9 @@ export function livePages (sources) {
 }
 
 /** @param {Asked} asked */
-function dialogsModel ({ deck }) {
+function dialogsModel ({ deck, can }) {
   return {
-    places: PLACES.filter(({ needs }) => (needs !== 'fleet' || deck.fleet) && (needs !== 'jobs' || deck.jobs.list().length > 0)),
+    places: placesOf({ deck, can }),
     alarms: ALARMS,
     onFailure: deck.settings.list().find(({ name }) => name === 'rollout.onFailure')?.value
   }

@@ -23,10 +23,9 @@ const MAX_LABEL_CHARS = 120
 /** @param {{ deck: Deck, can?: Powers, neighbours?: Neighbours }} parts @returns {{ items: Item[] }} */
 export function paletteModel ({ deck, can, neighbours }) {
   const snapshot = deck.snapshot()
-  const has = { administer: can?.administer, fleet: Boolean(deck.fleet), jobs: deck.jobs.list().length > 0 }
   return {
     items: [
-      ...PLACES.filter(({ needs }) => !needs || has[needs]).map(({ icon, label, hint, href }) => ({ group: 'Page', icon, label, hint, href })),
+      ...placesOf({ deck, can }).map(toPage),
       ...(snapshot.rollout
         ? [{
             group: 'Rollout',
@@ -37,7 +36,7 @@ export function paletteModel ({ deck, can, neighbours }) {
           }]
         : []),
       ...(can?.operate ? actionsOn(snapshot) : []),
-      { group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
+      SHORTCUTS,
       { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'alerts for crashes', opens: { dialog: 'dialog-notifications' } },
       ...(neighbours ? [{ name: 'All apps', text: 'list, health', homeHref: '/' }, ...neighbours(can)] : []).map(toNeighbour),
       ...(can?.switchDecks && !neighbours ? deck.others.list() : []).map(({ id, name, cwd }) => ({
@@ -50,9 +49,31 @@ export function paletteModel ({ deck, can, neighbours }) {
       ...snapshot.workers.map(toWorker),
       ...readOr(() => deck.crashes.page({ state: 'open', limit: LISTED }).items, []).map(toCrash),
       ...readOr(() => deck.releases.list({ limit: LISTED }).items, []).map(toRelease),
-      ...manualPages().map(({ name, title, about }) => ({ group: 'Manual', icon: 'info', label: title, hint: about, href: `/docs/${name}` }))
+      ...manualItems()
     ]
   }
+}
+
+/**
+ * The pages that the viewer may open.
+ * @param {{ deck: Pick<Deck, 'fleet' | 'jobs'>, can?: Powers }} parts
+ */
+export function placesOf ({ deck, can }) {
+  const has = { administer: can?.administer, fleet: Boolean(deck.fleet), jobs: !deck.jobs.isEmpty() }
+  return PLACES.filter(({ needs }) => !needs || has[needs])
+}
+
+/** @type {Item} */
+export const SHORTCUTS = Object.freeze({ group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } })
+
+/** @param {import('../../public/places.js').Place} place @returns {Item} */
+export function toPage ({ icon, label, hint, href }) {
+  return { group: 'Page', icon, label, hint, href }
+}
+
+/** @returns {Item[]} */
+export function manualItems () {
+  return manualPages().map(({ name, title, about }) => ({ group: 'Manual', icon: 'info', label: title, hint: about, href: `/docs/${name}` }))
 }
 
 /** @param {{ name: string, text: string, homeHref?: string }} app @returns {Item} */

@@ -52,6 +52,6 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, neigh
 
   function frameParts (/** @type {import('./powers.js').Powers} */ { switchDecks }) {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck, openCrashes }), hasFleet: deck.fleet !== null, hasJobs: deck.jobs.list().length > 0, otherDecks: switchDecks ? deck.others.list().length : 0 }
+    return { openCrashes, frame: frameModel({ deck, openCrashes }), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 }

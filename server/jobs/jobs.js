@@ -104,6 +104,9 @@ export function createJobs ({
       timetable.plan(jobs, due)
     },
 
+    /** Asks no history, as a list does: every page has a link to the jobs where there are some. */
+    isEmpty: () => Object.keys(jobs).length === 0,
+
     /** By name. */
     list: () => Object.keys(jobs).sort().map(toView),
 

@@ -46,7 +46,7 @@ function deckOf ({ snapshot, crashes = { page: () => ({ items: [{ id: 7, kind: '
     snapshot: () => ({ state: 'running', desiredWorkers: 2, rollout: null, upgrade: null, workers: [worker({}), worker({ id: null, slot: 2, pid: null, state: 'backoff' })], ...snapshot }),
     crashes,
     others: { list: () => [{ id: '0123456789abcdef', name: 'mail', cwd: '/srv/mail' }] },
-    jobs: { list: () => [] },
+    jobs: { isEmpty: () => true },
     releases: { list: () => ({ items: [{ id: 'r2', note: 'faster', git: null, package: null }] }) }
   })
 }
@@ -67,7 +67,7 @@ test('a viewer finds places alone, an operator what can be done, and says why no
 
 test('every page has a place in the palette', () => {
   const everything = /** @type {any} */ ({ operate: true, administer: true, switchDecks: true, role: 'admin', name: null })
-  const { items } = paletteModel({ deck: { ...deckOf(), fleet: {}, jobs: { list: () => [{ name: 'nightly' }] } }, can: everything })
+  const { items } = paletteModel({ deck: { ...deckOf(), fleet: {}, jobs: { isEmpty: () => false } }, can: everything })
   const hrefs = items.map(({ href }) => href)
   // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for people.
   const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) => !path.includes(':') && !['/compare', '/palette', '/decks', '/dialogs'].includes(path))
