@@ -40,13 +40,13 @@ const ROOMS = {
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
-  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'system/connection-owner.js'], never: OF_THE_CLUSTER },
+  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'system/connection-owner.js'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'events/', 'health.js', 'manual.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/member-name.js', 'health.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js', 'systemd/unit-quoting.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'import/', 'launch/', 'manual.js', 'systemd/', 'system/archive.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'health.js', 'import/', 'launch/', 'manual.js', 'systemd/', 'system/archive.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */

@@ -39,6 +39,14 @@ export function createHealth ({ history, crashes, notices }) {
   })
 }
 
+/**
+ * Tells whether every wanted worker is ready or has done its work.
+ * @param {Pick<Snapshot, 'state' | 'readyWorkers' | 'finishedWorkers' | 'desiredWorkers'>} snapshot
+ */
+export function isReady ({ state, readyWorkers, finishedWorkers, desiredWorkers }) {
+  return state === 'running' && readyWorkers + finishedWorkers >= desiredWorkers
+}
+
 /** @param {Pick<import('./crashes/crashes.js').CrashService, 'counts'>} crashes @returns {number | null} null: the database cannot tell */
 export function countOpen (crashes) {
   try {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { APP_NAME } from '../api/apps.js'
 import { operation } from '../api/endpoint.js'
+import { isReady } from '../health.js'
 import { RETRY_AFTER_S } from '../problem.js'
 
 const TEXT = 'text/plain'
@@ -13,7 +14,7 @@ const TEXT = 'text/plain'
 export function probeResources ({ deck }) {
   return {
     '/healthz': { GET: aliveProbe({ name: 'isAlive', summary: 'Tells whether the master is running' }) },
-    '/readyz': { GET: readyProbe({ name: 'isReady', summary: 'Tells whether every wanted worker is ready or has finished', isReady: () => isReady(deck) }) }
+    '/readyz': { GET: readyProbe({ name: 'isReady', summary: 'Tells whether every wanted worker is ready or has finished', isReady: () => isReady(deck.snapshot()) }) }
   }
 }
 
@@ -47,18 +48,12 @@ export function hostProbeResources ({ apps }) {
   /** @param {string} name */
   function isAppReady (name) {
     const opened = apps.opened(name)
-    return opened !== null && isReady(opened.deck)
+    return opened !== null && isReady(opened.deck.snapshot())
   }
 }
 
 /** The states of an app that somebody has stopped: nobody waits until it is ready. */
 const STOPPED = new Set(['stopping', 'stopped'])
-
-/** @param {Pick<import('../deck.js').Deck, 'snapshot'>} deck */
-function isReady (deck) {
-  const { state, readyWorkers, finishedWorkers, desiredWorkers } = deck.snapshot()
-  return state === 'running' && readyWorkers + finishedWorkers >= desiredWorkers
-}
 
 /** @param {Pick<import('../api/endpoint.js').Operation, 'name' | 'summary' | 'path'>} asked */
 function aliveProbe (asked) {

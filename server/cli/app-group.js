@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { inStopOrder } from '../config/app-order.js'
+import { isReady } from '../health.js'
 import { endText } from './app-process.js'
-import { isReady } from './deck-status.js'
 
 /**
  * @typedef {'waiting' | 'starting' | 'ready' | 'stopped' | 'failed' | 'not started'} State

@@ -39,11 +39,6 @@ export async function readDeckStatus (dataDir, place) {
   }
 }
 
-/** Tells whether every wanted worker is ready or finished. @param {Pick<Status, 'state' | 'readyWorkers' | 'finishedWorkers' | 'desiredWorkers'>} status */
-export function isReady ({ state, readyWorkers, finishedWorkers, desiredWorkers }) {
-  return state === 'running' && readyWorkers + finishedWorkers >= desiredWorkers
-}
-
 /** @param {string} dataDir absolute @param {Place} place @returns {Promise<boolean>} also true while its master is being replaced */
 export async function isRunning (dataDir, place) {
   if (runningDeckAt(dataDir, place.env)) return true

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
-import { isReady } from './deck-status.js'
+import { isReady } from '../health.js'
 import { isOpen } from './host.js'
 
 /** @typedef {import('./api-client.js').ApiClient} ApiClient */

@@ -19,22 +19,7 @@ import { registerDeck, withdrawDeck } from '../system/running-decks.js'
 export function createAnnouncement ({ config, dataDir, deck, startedAt }, { keeper, log, software }, address) {
   return {
     /** Writes into its data folder. */
-    announce () {
-      const { adminUrl, fingerprint, host } = address()
-      try {
-        dataDir.announce({
-          ...identifyProcess(process.pid),
-          keeper: identifyKeeper(keeper),
-          pidNamespace: pidNamespace(),
-          adminUrl,
-          ...(fingerprint && { fingerprint }),
-          ...(host && { host }),
-          startedAt
-        })
-      } catch (error) {
-        log.error({ err: error }, 'this master could not be announced in its data folder')
-      }
-    },
+    announce () { announceMaster({ dataDir, startedAt }, { keeper, log }, address()) },
 
     /** Writes into the list. */
     register () {
@@ -62,6 +47,28 @@ export function createAnnouncement ({ config, dataDir, deck, startedAt }, { keep
 
     /** Takes it off the list, where the next master is not on it. */
     withdraw () { withdrawDeck({ dataDir: config.dataDir, master: identifyProcess(process.pid) }) }
+  }
+}
+
+/**
+ * Tells whoever looks into a data folder where its master is.
+ * @param {Pick<import('../app/app.js').App, 'dataDir' | 'startedAt'>} master
+ * @param {Pick<import('../app/app.js').HostServices, 'keeper' | 'log'>} services
+ * @param {Omit<Address, 'publicUrl'>} address
+ */
+export function announceMaster ({ dataDir, startedAt }, { keeper, log }, { adminUrl, fingerprint, host }) {
+  try {
+    dataDir.announce({
+      ...identifyProcess(process.pid),
+      keeper: identifyKeeper(keeper),
+      pidNamespace: pidNamespace(),
+      adminUrl,
+      ...(fingerprint && { fingerprint }),
+      ...(host && { host }),
+      startedAt
+    })
+  } catch (error) {
+    log.error({ err: error }, 'this master could not be announced in its data folder')
   }
 }
 

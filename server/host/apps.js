@@ -4,6 +4,7 @@ import { loadConfig } from '../config/config.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError, errorText } from '../errors.js'
 import { openTogether } from '../handover/joint-upgrade.js'
+import { isReady } from '../health.js'
 import { createHostedApp } from './hosted-app.js'
 import { viewOf } from './app-view.js'
 
@@ -32,7 +33,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   const watchers = new Set()
   /** Those that are being removed. @type {Set<HostedApp>} */
   const leaving = new Set()
-  /** The list is the next master's. */
+  /** From then on the list is the next master's. */
   let isHandedOver = false
   for (const entry of list.read()) put(entry)
 
@@ -218,7 +219,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       look()
 
       function look () {
-        const missing = names.find((name) => !isReady(apps.get(name)))
+        const missing = names.find((name) => !isUp(apps.get(name)))
         const app = missing === undefined ? undefined : apps.get(missing)
         if (missing !== undefined && app && app.state !== 'failed' && app.state !== 'stopped') return
         watchers.delete(look)
@@ -271,8 +272,7 @@ function stateText (app) {
   return app.state === 'failed' ? `failed (${app.reason})` : 'is stopped'
 }
 
-/** @param {HostedApp | undefined} app @returns {boolean} whether all of its workers are ready or have done their work */
-function isReady (app) {
-  const view = app && viewOf(app)
-  return view?.state === 'running' && view.workers !== null && view.workers.ready >= view.workers.desired
+/** @param {HostedApp | undefined} app */
+function isUp (app) {
+  return Boolean(app?.opened && app.state === 'running' && isReady(app.opened.app.supervisor.snapshot()))
 }

@@ -8,20 +8,18 @@ import { createEventStream } from '../events/stream.js'
 import { createJointUpgrade } from '../handover/joint-upgrade.js'
 import { failWhenToldToStop } from '../handover/next-master.js'
 import { createAppLinks } from '../keeper/app-links.js'
-import { startBeat } from '../keeper/beat.js'
 import { createClosers } from '../system/closers.js'
 import { createDeferred } from '../system/deferred.js'
 import { createOtherDecks } from '../system/other-decks.js'
-import { identifyProcess, pidNamespace } from '../system/process-identity.js'
 import { listenForSignals } from '../system/signals.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { tellHostService } from '../systemd/host-service.js'
 import { LOAD_SITE_WITHIN_MS, openAdminPort } from './admin-page.js'
-import { identifyKeeper } from './announcement.js'
+import { announceMaster, identifyKeeper } from './announcement.js'
 import { createAppList } from './app-list.js'
 import { createApps } from './apps.js'
 import { openHost } from './host.js'
-import { keepHeapSmall, reapOrphans } from './process-setup.js'
+import { keepHeapSmall, reapOrphans, reportToKeeper } from './process-setup.js'
 import { createShutdown } from './shutdown.js'
 import { createTurns } from './turns.js'
 
@@ -56,7 +54,7 @@ export async function startHost (config, surroundings = {}) {
     // After a death the workers serve by themselves: whoever wants to know how they are comes first.
     /** @type {ReturnType<typeof createDeferred<void>>} */
     const siteLoaded = createDeferred()
-    const turns = createTurns({ atOnce: cpuCount(), ...(keeper.predecessor && !isNext && { after: waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) }) })
+    const turns = createTurns({ atOnce: cpuCount(), after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) : Promise.resolve() })
     const lent = { ...host, others, links, upgrade, turns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
     const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log, isBeside: isNext })
     const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
@@ -67,14 +65,13 @@ export async function startHost (config, surroundings = {}) {
     const startedAt = new Date().toISOString()
     const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
     const deck = createHostDeck({ apps, host, startedAt, stop: stopHost })
-    const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: () => announceHost(host, port, startedAt), site: { apps: deck, history: record.history, events } }, host)
+    const announce = () => announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
+    const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: announce, site: { apps: deck, history: record.history, events } }, host)
     port.loaded.then(siteLoaded.reach)
-    announceHost(host, port, startedAt)
+    announce()
     links.dropUnknown(apps.all().map(({ name }) => name))
     keeper.on('hand-over', shutdown.handOver)
-    keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
-    startBeat(keeper)
-    keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: { afterMs: config.keeper.hungAfterMs, stack: config.watchdog.stack } })
+    reportToKeeper(config, { keeper, events })
     terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
     terminal.line(`  admin  ${port.publicUrl}`)
     events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
@@ -175,23 +172,6 @@ function endOf ({ apps, closers, tellStopped }) {
 function addressOf (name, port, folder, { admin }) {
   const below = `/apps/${name}`
   return { adminUrl: port.url + below, publicUrl: admin.publicUrl ? port.publicUrl + below : null, fingerprint: port.fingerprint(), host: folder }
-}
-
-/** Tells whoever looks for the host in its folder where it is. @param {import('./host.js').Host} host @param {AdminPort} port @param {string} startedAt */
-function announceHost ({ dataDir, keeper, log }, port, startedAt) {
-  const fingerprint = port.fingerprint()
-  try {
-    dataDir.announce({
-      ...identifyProcess(process.pid),
-      keeper: identifyKeeper(keeper),
-      pidNamespace: pidNamespace(),
-      adminUrl: port.url,
-      ...(fingerprint && { fingerprint }),
-      startedAt
-    })
-  } catch (error) {
-    log.error({ err: error }, 'this host could not be announced in its folder')
-  }
 }
 
 /**

@@ -14,12 +14,12 @@ import { createAnnouncement } from './announcement.js'
 
 /** @typedef {ReturnType<typeof createHostedApp>} HostedApp */
 /** @typedef {import('./app-list.js').AppOrder} AppOrder */
-/** An app whose part here has failed is made anew after this time, then after twice that, and so on. */
+/** Where something is thrown in an app's part of this host, that part is made anew after this time, then after twice that, and so on. */
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 30_000
 /** After this time without a fault the next one is the first again. */
 const FORGOTTEN_AFTER_MS = 60_000
-/** What has failed may not be able to close either. */
+/** A part that has failed may not be able to close either. */
 const CLOSED_WITHIN_MS = 3000
 
 /** @typedef {'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed'} AppState */
@@ -55,27 +55,27 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   let config = null
   /** @type {Opened | null} */
   let opened = null
-  /** Until it is closed. @type {import('../app/app.js').App | null} */
+  /** What is here of it, also while it closes. @type {import('../app/app.js').App | null} */
   let present = null
   /** Resolves once nothing of it is left in this process. @type {ReturnType<typeof createDeferred<void>>} */
   let closed = createDeferred()
   closed.reach()
   let isKept = !isStopped
-  /** By whom it is to stop, where it has just begun to open. @type {string | null} */
+  /** Who wants it to stop. @type {string | null} */
   let stopper = null
   let isLeaving = false
-  /** Nothing begins any more. */
+  /** The next master has it, so nothing begins here any more. */
   let isHandedOver = false
   /** Resolves once it is open, or cannot be. @type {Promise<unknown>} */
   let opening = Promise.resolve()
   let isClosing = false
   /** @type {import('./app-scopes.js').AppScope | null} */
   let scope = null
-  /** What its part here has failed by, until it is made anew. @type {import('../keeper/app-links.js').Fault | null} */
+  /** What has been thrown in its part of this host, until that part is made anew. @type {import('../keeper/app-links.js').Fault | null} */
   let fault = null
-  /** What its part has failed by already while it is being opened. @type {{ error: unknown } | null} */
+  /** What has been thrown there while it was still being opened. @type {{ error: unknown } | null} */
   let early = null
-  /** How its workers end that it has left then. @type {import('../keeper/link.js').Exit[]} */
+  /** How workers have ended that such a part has left. @type {import('../keeper/link.js').Exit[]} */
   const exits = []
   let pauseMs = FIRST_PAUSE_MS
   let openedAt = -Infinity
@@ -90,7 +90,6 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     get reason () { return reason },
     get config () { return config },
     get opened () { return opened },
-    /** What is here of it, also while it closes. */
     get present () { return present },
     /** Whether it is to run when the host starts. */
     get isKept () { return isKept },

@@ -1,17 +1,15 @@
 import { openApp } from '../app/app.js'
-import { hangOptions } from '../app/cluster.js'
 import { createEnd } from '../app/end.js'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { loadSite } from '../admin/listener.js'
 import { takePolicy } from '../cluster/policy.js'
 import { failWhenToldToStop } from '../handover/next-master.js'
 import { followNext } from '../handover/old-master.js'
-import { startBeat } from '../keeper/beat.js'
 import { createClosers } from '../system/closers.js'
 import { openAdminPage } from './admin-page.js'
 import { createShutdown } from './shutdown.js'
 import { openHost } from './host.js'
-import { setUpProcess } from './process-setup.js'
+import { reportToKeeper, setUpProcess } from './process-setup.js'
 
 /** @typedef {Awaited<ReturnType<typeof startMaster>>} Master */
 
@@ -73,11 +71,9 @@ function startApp (app, { host, admin, shutdown }) {
 }
 
 /** @param {import('../app/app.js').App} app @param {Pick<Parts, 'host' | 'shutdown'>} parts */
-function talkToKeeper ({ config, settings, events, supervisor }, { host: { keeper }, shutdown }) {
+function talkToKeeper ({ settings, events, supervisor }, { host: { keeper }, shutdown }) {
   followNext({ keeper, supervisor, events })
   keeper.on('hand-over', shutdown.handOver)
   keeper.on('reaped', supervisor.reaped)
-  keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
-  startBeat(keeper)
-  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: config.keeper.giveUpAfter, hang: hangOptions(settings.current) })
+  reportToKeeper(settings.current, { keeper, events })
 }

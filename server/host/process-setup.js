@@ -1,5 +1,7 @@
 import v8 from 'node:v8'
+import { hangOptions } from '../app/cluster.js'
 import { isConfigLoader } from '../config/file.js'
+import { startBeat } from '../keeper/beat.js'
 import { createReaper } from '../keeper/reaper.js'
 import { listenForSignals } from '../system/signals.js'
 import { tellServiceManager } from '../systemd/service-manager.js'
@@ -20,6 +22,17 @@ export function setUpProcess (app, host, shutdown) {
   tellServiceManager({ events, supervisor, settings, keeper }, { sources: [process, keeper.signals], untilDeploying })
   reapOrphans(() => [app], host)
   shutdown.stopped.then(leave)
+}
+
+/**
+ * Tells the keeper that this master has started and answers, and the history where the keeper is lost.
+ * @param {Pick<import('../config/config.js').Config, 'keeper' | 'watchdog'>} options
+ * @param {{ keeper: import('../keeper/link.js').KeeperLink, events: import('../events/stream.js').EventStream }} parts
+ */
+export function reportToKeeper (options, { keeper, events }) {
+  keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
+  startBeat(keeper)
+  keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: options.keeper.giveUpAfter, hang: hangOptions(options) })
 }
 
 /** By itself V8 lets the garbage of a flood fill four times of what is in use. */

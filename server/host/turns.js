@@ -8,12 +8,12 @@ const TURN_MS = 3000
  *   `after`: what comes before the first of them
  * @returns {import('../app/turn.js').Turns}
  */
-export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalThis }) {
+export function createTurns ({ atOnce, after = Promise.resolve(), turnMs = TURN_MS, timers = globalThis }) {
   /** @type {(() => void)[]} */
   const waiting = []
   let running = 0
-  let isOpen = after === undefined
-  after?.then(() => {
+  let isOpen = false
+  after.then(() => {
     isOpen = true
     next()
   })

@@ -7,8 +7,8 @@ const READY_WITHIN_MS = 20_000
 const LONGEST_STOP_MS = 90_000
 
 /**
- * Tells the service manager that has started a host how it is, as sd_notify(3) and sd_watchdog_enabled(3) have it. Nothing at all
- * where nobody wants to know.
+ * Tells the service manager that has started a host how the host is, as sd_notify(3) and sd_watchdog_enabled(3) have it. It says
+ * nothing where nobody wants to know.
  * @param {object} parts
  * @param {{ all: () => { name: string, state: string, isKept: boolean }[], onChange: (handler: () => void) => () => void }} parts.apps
  * @param {{ isKept: boolean, onLost: (handler: () => void) => void }} parts.keeper
