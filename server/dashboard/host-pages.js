@@ -39,7 +39,7 @@ export function hostFrame ({ apps, can }) {
  * @returns {import('./follow-page.js').LivePages}
  */
 export function liveHostPages (sources) {
-  const apps = withOneList(sources.apps)
+  const apps = withOneList(sources.apps, BEAT_MS / 2)
   return {
     alarms: null,
     chart: null,
@@ -58,15 +58,18 @@ export function liveHostPages (sources) {
 /** Workers report each second. */
 const BEAT_MS = 1000
 
-/** All that is rendered in one beat is made of one list, as each is read from the histories of all apps. @param {Apps} apps */
-function withOneList (apps) {
+/**
+ * What is rendered together is made of one list, as each is read from the histories of all apps.
+ * @param {Apps} apps @param {number} [keptMs]  how long the list counts; by default as long as what this returns is used
+ */
+export function withOneList (apps, keptMs = Infinity) {
   /** @type {{ items: ReturnType<Apps['list']>, at: number } | null} */
   let last = null
   return {
     ...apps,
     forget () { last = null },
     list () {
-      if (!last || performance.now() - last.at > BEAT_MS / 2) last = { items: apps.list(), at: performance.now() }
+      if (!last || performance.now() - last.at > keptMs) last = { items: apps.list(), at: performance.now() }
       return last.items
     }
   }

@@ -1,6 +1,6 @@
 import { Router } from 'express'
 import { appActionsRouter } from './app-actions.js'
-import { hostFrame, HOST_PAGES } from './host-pages.js'
+import { hostFrame, HOST_PAGES, withOneList } from './host-pages.js'
 import { createErrorPage, pagesRouter } from './page-router.js'
 
 /**
@@ -16,7 +16,7 @@ import { createErrorPage, pagesRouter } from './page-router.js'
 export function hostRouter ({ apps, views, tokens, describe, now, log }) {
   const router = Router()
   const errors = createErrorPage({ views, log })
-  router.use(pagesRouter(HOST_PAGES, { sources: { apps, tokens, describe }, frame: (can) => hostFrame({ apps, can }), views, now }))
+  router.use(pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), tokens, describe }), frame: hostFrame, views, now }))
   router.use(appActionsRouter({ apps }))
   router.use(errors.refuseUnknown)
   router.use(errors.onError)

@@ -16,8 +16,8 @@ import { powersOf } from './powers.js'
 /**
  * @param {readonly Page[]} pages
  * @param {object} parts
- * @param {object} parts.sources  what their models are made of
- * @param {(can: import('./powers.js').Powers) => object} parts.frame  what stands around each
+ * @param {() => object} parts.sources  what the models of one request are made of
+ * @param {(asked: any) => object} parts.frame  what stands around each, made of the same
  * @param {Views} parts.views
  * @param {() => number} parts.now
  */
@@ -26,20 +26,21 @@ export function pagesRouter (pages, { sources, frame, views, now }) {
   for (const { path, view, model, hasFilters } of pages) {
     router.get(path, async (req, res) => {
       const can = powersOf(req.auth)
-      const shown = await model({
-        ...sources,
+      const asked = {
+        ...sources(),
         now,
         can,
         isAtLoopback: isAtLoopback(req),
         render: views.render,
         params: queryOf(req),
         id: String(req.params.id ?? req.params.name ?? '')
-      })
+      }
+      const shown = await model(asked)
       if (hasFilters && req.get('HX-Request')) res.set('HX-Push-Url', shown.problem ? req.originalUrl : shown.canonicalUrl)
       res
         .status(shown.status ?? shown.problem?.status ?? 200)
         .type('html')
-        .send(views.render(`pages/${view}`, { now: now(), ...frame(can), can, ...shown }))
+        .send(views.render(`pages/${view}`, { now: now(), ...frame(asked), can, ...shown }))
     })
   }
   return router

@@ -31,7 +31,7 @@ const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson
 export function dashboardRouter ({ deck, history, views, tokens, describe, neighbours, now = Date.now, log = SILENT_LOG }) {
   const router = Router()
   const errors = createErrorPage({ views, log })
-  router.use(pagesRouter(PAGES, { sources: { deck, history, describe, tokens, neighbours }, frame: frameParts, views, now }))
+  router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, neighbours }), frame: frameParts, views, now }))
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
   router.get('/history.csv', (req, res) => {
@@ -50,7 +50,8 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, neigh
   router.use(errors.onError)
   return router
 
-  function frameParts (/** @type {import('./powers.js').Powers} */ { switchDecks }) {
+  /** @param {{ can: import('./powers.js').Powers }} asked */
+  function frameParts ({ can: { switchDecks } }) {
     const openCrashes = countOpen(deck.crashes)
     return { openCrashes, frame: frameModel({ deck, openCrashes }), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }

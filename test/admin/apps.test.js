@@ -134,6 +134,19 @@ test('who asks for one app, or whether all are ready, has the history of no othe
   assert.deepEqual(viewed, ['shop', 'shop'])
 })
 
+test('a visit of the list has the apps listed once', async (t) => {
+  const host = await startHostAdmin(t)
+  const { list } = host.apps
+  let count = 0
+  host.apps.list = () => {
+    count++
+    return list()
+  }
+  const { text } = await rawRequest(host, { path: '/', headers: { accept: 'text/html', authorization: `Bearer ${TOKEN}` } })
+  assert.match(text, /All 2 apps are well/)
+  assert.equal(count, 1)
+})
+
 test('who starts, stops or adds an app is in the history of the host', async (t) => {
   const host = await startHostAdmin(t)
   await host.api('post', '/apps/shop/api/v1/stop').expect(202)
