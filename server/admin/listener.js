@@ -76,7 +76,7 @@ export async function loadSite () {
  * @param {number} [parts.sessionTtlMs]
  * @param {() => number} [parts.now]
  * @param {import('../system/log.js').Log} [parts.log]
- * @param {import('./app.js').AppParts['timers']} [parts.timers]
+ * @param {import('./site.js').Timers} [parts.timers]
  * @param {(size: number) => Buffer} [parts.randomBytes]
  * @param {Partial<import('./access.js').Limits>} [parts.limits]
  * @param {http.ServerOptions} [parts.serverOptions]

@@ -6,6 +6,7 @@ import { attachLive } from './live.js'
  * What answers below one path of the admin port, behind its guard. Its inner server never listens; express and engine.io attach
  * to it. So whatever attaches, and in whatever order, comes after the guard.
  * @typedef {ReturnType<typeof createSite>} Site
+ * @typedef {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} Timers
  */
 
 /**
@@ -17,7 +18,7 @@ import { attachLive } from './live.js'
  * @param {Pick<import('./access.js').Access, 'sessions'>} parts.access
  * @param {string} parts.software
  * @param {() => number} parts.now
- * @param {import('./app.js').AppParts['timers']} parts.timers
+ * @param {Timers} parts.timers
  * @param {import('../system/log.js').Log} parts.log
  */
 export function createSite ({ basePath, app, pages, events, access: { sessions: { authenticate } }, software, now, timers, log }) {

@@ -42,7 +42,7 @@ import { createInProcessTransport } from './in-process-transport.js'
  * @property {AbortSignal} closing
  * @property {() => number} now
  * @property {import('../system/log.js').Log} log
- * @property {import('./app.js').AppParts['timers']} timers
+ * @property {import('./site.js').Timers} timers
  * @property {(size: number) => Buffer} [randomBytes]
  * @property {Partial<import('./access.js').Limits>} limits  others than usual
  */

@@ -1,4 +1,4 @@
-import { operationsOf } from '../../server/admin/app.js'
+import { operationsOf } from '../../server/admin/deck-site.js'
 import { hostOperations } from '../../server/admin/host-site.js'
 
 /** @returns {string} the operations of the API as a table of the manual */

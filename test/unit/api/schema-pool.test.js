@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { operationsOf } from '../../../server/admin/app.js'
+import { operationsOf } from '../../../server/admin/deck-site.js'
 import { createSchemaPool } from '../../../server/api/schema-pool.js'
 
 /** @returns {import('../../../server/api/openapi.js').Mount[]} those of one more site */
