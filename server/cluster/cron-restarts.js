@@ -1,7 +1,8 @@
 import { errorText } from '../errors.js'
+import { createTimetable } from '../system/timetable.js'
 
-/** A changed clock or a machine that slept is noticed within this time. */
-const MAX_WAIT_MS = 60_000
+/** The one thing that the timetable has. */
+const RESTART = 'restart'
 
 /**
  * Restarts all workers at the times of a cron expression. A restart that is not possible then is skipped.
@@ -13,39 +14,22 @@ const MAX_WAIT_MS = 60_000
  * @param {() => number} [parts.now]  wall clock, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
-export function createCronRestarts ({ expression, nextRun, restart, events, now = Date.now, timers = globalThis }) {
-  /** @type {Date | null} */
-  let next = null
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer
-  planNext()
+export function createCronRestarts ({ expression, nextRun, restart, events, now, timers }) {
+  const timetable = createTimetable({ nextRun, onDue: tryRestart, now, timers })
+  plan()
 
   return {
     /** @returns {string | null} ISO 8601; null: there is none */
-    nextAt: () => next?.toISOString() ?? null,
+    nextAt: () => timetable.nextAt(RESTART),
 
     /** The expression may have changed. */
-    plan: planNext,
+    plan,
 
-    close () { timers.clearTimeout(timer) }
+    close: timetable.close
   }
 
-  function planNext () {
-    next = expression() === '' ? null : nextRun(expression(), new Date(now()))
-    waitForNext()
-  }
-
-  function waitForNext () {
-    timers.clearTimeout(timer)
-    if (next) timer = timers.setTimeout(restartIfDue, Math.min(MAX_WAIT_MS, Math.max(0, next.getTime() - now())))
-    timer?.unref?.()
-  }
-
-  function restartIfDue () {
-    // A timer may fire a moment early; the same time would then be planned again.
-    if (!next || now() < next.getTime()) return waitForNext()
-    tryRestart()
-    planNext()
+  function plan () {
+    timetable.plan({ [RESTART]: { cron: expression() || undefined } })
   }
 
   function tryRestart () {

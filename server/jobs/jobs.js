@@ -7,7 +7,7 @@ import { DeckError } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { createJobLogs } from './job-log.js'
 import { createRunOutput } from './run-output.js'
-import { createTimetable } from './timetable.js'
+import { createTimetable } from '../system/timetable.js'
 
 /**
  * @typedef {ReturnType<typeof createJobs>} Jobs
@@ -27,7 +27,7 @@ import { createTimetable } from './timetable.js'
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
  * @typedef {{ id: number, order: Order, process: CommandRun, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
  * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string }} LeftRun  of a master that has died
- * @typedef {{ runs: LeftRun[], due: Record<string, import('./timetable.js').Due> }} JobsMemory
+ * @typedef {{ runs: LeftRun[], due: Record<string, import('../system/timetable.js').Due> }} JobsMemory
  */
 
 /** So much of the output of a run is kept in the history, and goes to those who follow it. */

@@ -3,14 +3,14 @@ const MAX_WAIT_MS = 60_000
 
 /**
  * @typedef {ReturnType<typeof createTimetable>} Timetable
- * @typedef {{ cron?: string, timeZone?: string }} Times  when a job runs; without `cron` only when somebody asks
+ * @typedef {{ cron?: string, timeZone?: string }} Times  when something is due; without `cron` never
  * @typedef {{ cron: string, at: string }} Due  `at`: ISO 8601
  * @typedef {{ cron: string, timeZone: string | undefined, next: Date | null }} Entry
  */
 
 /**
- * Knows when each job runs next, and says when that time has come. However late that is noticed, a job is due once: nothing
- * is made up for times in between.
+ * Knows when each thing of a list is due next by its cron expression, and says when that time has come. However late that is
+ * noticed, it is due once: nothing is made up for times in between.
  * @param {object} parts
  * @param {(cron: string, after: Date, timeZone: string | undefined) => Date | null} parts.nextRun
  * @param {(name: string, at: Date) => void} parts.onDue
@@ -28,14 +28,14 @@ export function createTimetable ({ nextRun, onDue, now = Date.now, timers = glob
     nextAt: (name) => entries.get(name)?.next?.toISOString() ?? null,
 
     /**
-     * Plans these jobs and no others. One whose times have not changed keeps its place.
-     * @param {Readonly<Record<string, Times>>} jobs
-     * @param {Readonly<Record<string, Due>>} [missed]  when the master before would have run them next
+     * Plans these and no others, by name. One whose times have not changed keeps its place.
+     * @param {Readonly<Record<string, Times>>} list
+     * @param {Readonly<Record<string, Due>>} [missed]  when they were due next by the timetable of the master before
      */
-    plan (jobs, missed = {}) {
+    plan (list, missed = {}) {
       const before = entries
       entries = new Map()
-      for (const [name, { cron, timeZone }] of Object.entries(jobs)) {
+      for (const [name, { cron, timeZone }] of Object.entries(list)) {
         if (cron !== undefined) entries.set(name, { cron, timeZone, next: nextOf({ cron, timeZone }, before.get(name), missed[name]) })
       }
       waitForNext()

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { nextRun } from '../../../server/config/cron.js'
-import { createTimetable } from '../../../server/jobs/timetable.js'
+import { createTimetable } from '../../../server/system/timetable.js'
 
 const NIGHTLY = '30 2 * * *'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** A clock whose one timer fires as time goes on. @param {string} at @param {Record<string, import('../../../server/jobs/timetable.js').Times>} jobs @param {any} [missed] */
+/** A clock whose one timer fires as time goes on. @param {string} at @param {Record<string, import('../../../server/system/timetable.js').Times>} jobs @param {any} [missed] */
 function setUp (at, jobs, missed) {
   /** @type {{ run: () => void, at: number } | null} */
   let timer = null
