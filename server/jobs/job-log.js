@@ -8,11 +8,12 @@ const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | cons
 /** @typedef {ReturnType<JobLogs['open']>} JobLog */
 
 /**
- * The files with all that the runs of a job have written, one after the other: `jobs/nightly.log`, and older ones `nightly.1.log`, …
+ * Keeps all that the runs of a job write, one after the other: in `nightly.log`, and what is older in `nightly.log.1`, `nightly.log.2`, …
+ * The number comes last, as another job may be called `nightly.1`.
  * @param {object} parts
  * @param {string} parts.folder
  * @param {() => { maxBytes: number, maxFiles: number }} parts.limits
- * @param {(reason: string) => void} [parts.onError]  what a full disk does not take is lost
+ * @param {(reason: string) => void} [parts.onError]  something could not be written, as on a full disk, and is lost
  */
 export function createJobLogs ({ folder, limits, onError = () => {} }) {
   return {
@@ -30,7 +31,7 @@ export function createJobLogs ({ folder, limits, onError = () => {} }) {
         write: writeText,
 
         close () {
-          if (!endsLine) writeText('\n')
+          if (!endsLine) append('\n')
           if (fd !== null) closeSync(fd)
           fd = null
         }
@@ -39,6 +40,11 @@ export function createJobLogs ({ folder, limits, onError = () => {} }) {
       /** @param {string} text */
       function writeText (text) {
         if (bytes >= limits().maxBytes) attempt(rotate)
+        append(text)
+      }
+
+      /** @param {string} text */
+      function append (text) {
         if (fd === null || text === '') return
         const open = fd
         bytes += attempt(() => writeSync(open, text)) ?? 0
@@ -46,7 +52,7 @@ export function createJobLogs ({ folder, limits, onError = () => {} }) {
       }
 
       function rotate () {
-        const older = (/** @type {number} */ n) => n === 0 ? file : path.join(folder, `${name}.${n}.log`)
+        const older = (/** @type {number} */ n) => n === 0 ? file : `${file}.${n}`
         for (let n = limits().maxFiles - 2; n >= 0; n--) rename(older(n), older(n + 1))
         if (fd !== null) closeSync(fd)
         fd = null
