@@ -99,7 +99,7 @@ export function createJobs ({
      * @param {JobsMemory} left  of the master before: its runs are ended, and what it has missed is run once
      */
     start ({ runs, due }) {
-      for (const { job, at, actor } of pausedBefore()) paused.set(job, { at, actor })
+      for (const { job, at, actor } of listOrNone(store.paused)) paused.set(job, { at, actor })
       endLeft(runs)
       timetable.plan(jobs, due)
     },
@@ -384,7 +384,7 @@ export function createJobs ({
       tellLost({ run: run.run, job: run.job, name: run.name, isAlive: ending.has(run) })
     }
     const known = new Set(left.map(({ run }) => run))
-    for (const { id, job, command } of unfinishedBefore()) {
+    for (const { id, job, command } of listOrNone(store.unfinished)) {
       if (!known.has(id)) tellLost({ run: id, job, name: job ?? String(command), isAlive: false })
     }
   }
@@ -404,28 +404,20 @@ export function createJobs ({
     events.publish({ type: 'job.interrupted', cause: 'master-lost', actor: 'system', message, detail: { run, job } })
   }
 
-  function unfinishedBefore () {
-    try {
-      return store.unfinished()
-    } catch {
-      // No start depends on the history.
-      return []
-    }
-  }
-
-  function pausedBefore () {
-    try {
-      return store.paused()
-    } catch {
-      return []
-    }
-  }
-
   /** @param {import('../events/stream.js').DeckEvent} event */
   function readAgain ({ type, detail }) {
     if (isClosed || type !== 'rollout.succeeded' || detail?.kind !== 'deploy') return
     jobs = configured()
     for (const name of waiting.keys()) if (!Object.hasOwn(jobs, name)) waiting.delete(name)
     timetable.plan(jobs)
+  }
+}
+
+/** @template T @param {() => T[]} read from the history, on which no start depends @returns {T[]} none where it cannot be read */
+function listOrNone (read) {
+  try {
+    return read()
+  } catch {
+    return []
   }
 }

@@ -7,7 +7,7 @@
 /** @param {{ maxChars: number }} limits */
 export function createRunOutput ({ maxChars }) {
   /** @type {Part[]} */
-  let parts = []
+  const parts = []
   let kept = 0
   let written = 0
 
@@ -46,8 +46,8 @@ export function createRunOutput ({ maxChars }) {
   /** @param {number} surplus */
   function forgetSome (surplus) {
     const [oldest] = parts
-    if (oldest.text.length <= surplus) parts = parts.slice(1)
-    else parts = [{ ...oldest, text: oldest.text.slice(surplus) }, ...parts.slice(1)]
     kept -= Math.min(surplus, oldest.text.length)
+    oldest.text = oldest.text.slice(surplus)
+    if (oldest.text === '') parts.shift()
   }
 }
