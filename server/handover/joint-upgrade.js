@@ -4,9 +4,6 @@ import { createDeferred } from '../system/deferred.js'
 /** @typedef {ReturnType<typeof createJointUpgrade>} JointUpgrade */
 /** @typedef {Extract<import('../lifecycle/state.js').OperatorInput, { type: 'upgrade' }>} Order */
 
-/** The workers of an app may have to wait this long for each of the others. */
-const TURN_MS = 3000
-
 /**
  * An app, as an upgrade of its host sees it.
  * @typedef {object} Upgradable
@@ -19,8 +16,9 @@ const TURN_MS = 3000
  * An upgrade of a host: whoever asks for it, all apps change masters or none does. An app that does not serve at the moment
  * is in nobody's way: the next master starts it once it is the only one, as it would after a death.
  * @param {Pick<import('../keeper/link.js').KeeperLink, 'isKept' | 'send'>} keeper
+ * @param {{ turnMs: number }} options  the workers of an app may have to wait this long for each of the others
  */
-export function createJointUpgrade (keeper) {
+export function createJointUpgrade (keeper, { turnMs }) {
   /** @type {Map<string, Upgradable>} by name */
   const apps = new Map()
 
@@ -53,7 +51,7 @@ export function createJointUpgrade (keeper) {
       order = checked ?? order
       return checked !== null && (name === asker || app.look().isServing)
     })
-    const readyWithinMs = Math.max(0, ...taking.map(([, app]) => app.look().readyTimeoutMs)) + taking.length * TURN_MS
+    const readyWithinMs = Math.max(0, ...taking.map(([, app]) => app.look().readyTimeoutMs)) + taking.length * turnMs
     for (const [, app] of taking) app.begin({ ...order, readyWithinMs })
     keeper.send({ type: 'upgrade', execPath: order.execPath, apps: taking.map(([name]) => name) })
   }

@@ -21,7 +21,7 @@ import { createApps } from './apps.js'
 import { openHost } from './host.js'
 import { keepHeapSmall, reapOrphans, reportToKeeper } from './process-setup.js'
 import { createShutdown } from './shutdown.js'
-import { createTurns } from './turns.js'
+import { createTurns, TURN_MS } from './turns.js'
 
 /** @typedef {import('../config/config.js').HostConfig} HostConfig */
 /** @typedef {import('./admin-page.js').AdminPort} AdminPort */
@@ -49,7 +49,7 @@ export async function startHost (config, surroundings = {}) {
     const record = openRecord(config, host)
     const { events } = record
     const links = createAppLinks(keeper)
-    const upgrade = createJointUpgrade(keeper)
+    const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS })
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
     // After a death the workers serve by themselves: whoever wants to know how they are comes first.
     /** @type {ReturnType<typeof createDeferred<void>>} */

@@ -1,5 +1,5 @@
 /** An app that takes longer to get ready than this keeps no other one from starting. */
-const TURN_MS = 3000
+export const TURN_MS = 3000
 
 /**
  * Many apps that start at once on few CPUs would make all of them slow, and the first answer as late as the last. So some of

@@ -97,7 +97,7 @@ function setUp () {
   /** @type {[string, any][]} */
   const begun = []
   const keeper = { isKept: true, sent: /** @type {any[]} */ ([]), send (/** @type {any} */ message) { keeper.sent.push(message) } }
-  const upgrade = createJointUpgrade(keeper)
+  const upgrade = createJointUpgrade(keeper, { turnMs: 3000 })
   return { keeper, upgrade, begun, join }
 
   /** @param {string} name @param {{ refusal?: DeckError, isServing?: boolean, readyTimeoutMs?: number }} [how] */
