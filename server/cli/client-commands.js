@@ -1,5 +1,6 @@
 import { appsOf } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
+import { DeckError } from '../errors.js'
 import { TAKES_APPS } from './app-arguments.js'
 import { runForApps } from './app-command.js'
 import * as commands from './commands.js'
@@ -274,13 +275,13 @@ export function addClientCommands (program, terminal, outcome, behind) {
       // Commander adds the options and the command itself to the arguments.
       const args = given.slice(0, -2)
       const member = memberOf(command, onlyHere)
-      await explainUnreadableAnswer(member, takesApps ? () => runAppCommand(args[0]) : async () => run(await createContext({ ...command.opts(), member }, terminal), ...args))
-
-      /** @param {string[]} words */
-      async function runAppCommand (words) {
-        const options = words.length === 0 && !command.opts().all ? await prepare(command.opts()) : command.opts()
-        if (options) outcome.exitCode = await runForApps({ name: command.name(), run, ...how }, { words, options: { ...options, member }, terminal })
-      }
+      await explainUnreadableAnswer(member, async () => {
+        const areNamed = takesApps && (args[0].length > 0 || command.opts().all)
+        const options = areNamed ? command.opts() : await prepare(command.opts())
+        if (options === null) return
+        if (takesApps) outcome.exitCode = await runForApps({ name: command.name(), run, ...how }, { words: args[0], options, terminal })
+        else await run(await createContext(options, terminal), ...args)
+      })
     })
   }
 }
@@ -311,8 +312,11 @@ function isNamed (options, env) {
     ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
 }
 
+/** What findMaster() says of a folder that is of no app, of several, or of one of the host that does not run. */
+const WITHOUT_MASTER = ['usage', 'app-not-running']
+
 /**
- * An upgrade of a host is one of all its apps, so outside of their folders any of them stands for it.
+ * An upgrade of a host is one of all its apps, so where no app that runs is meant, any of them stands for it.
  * @param {Options} options @param {Terminal} terminal @returns {Promise<Options>}
  */
 async function ofAnyApp (options, { env, cwd }) {
@@ -320,7 +324,8 @@ async function ofAnyApp (options, { env, cwd }) {
   try {
     await findMaster(options, { env, cwd })
   } catch (error) {
-    const app = (await appsOfHost(env).catch(() => [])).find(({ state, dataDir }) => state === 'running' && dataDir !== null)
+    if (!(error instanceof DeckError && WITHOUT_MASTER.includes(error.code))) throw error
+    const app = (await appsOfHost(env)).find(({ state, dataDir }) => state === 'running' && dataDir !== null)
     if (app?.dataDir) return { ...options, dataDir: app.dataDir }
     throw error
   }

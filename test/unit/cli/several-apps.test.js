@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { TAKES_APPS } from '../../../server/cli/app-arguments.js'
@@ -100,6 +100,20 @@ for (const [command, row] of Object.entries(ROWS)) {
     else assert.deepEqual(stdout.trimEnd().split('\n').map((text, index) => text.startsWith(`${names[index]}: ${row.says.trim()}`)), names.map(() => true), stdout)
   }
 }
+
+test('upgrade is of the host, by any of its apps that run, where no deck that runs is meant', async (t) => {
+  const host = await startFakeHost(t, { bad: APPS.bad, db: APPS.db, shop: {} })
+  const upgrades = () => host.deck('shop').dispatched.filter(({ type }) => type === 'upgrade').length
+  const cwds = [NOWHERE, host.view('db')?.cwd, host.view('shop')?.cwd]
+  for (const [index, cwd] of cwds.entries()) {
+    assert.deepEqual(await host.cli('upgrade', { cwd }), { code: 0, stdout: 'upgrade started\n', stderr: '' })
+    assert.equal(upgrades(), index + 1)
+  }
+  const own = tempFolder()
+  mkdirSync(path.join(own, '.clusterdeck'), { mode: 0o700 })
+  for (const [line, cwd] of [['upgrade -n db', NOWHERE], ['upgrade', own]]) assert.equal((await host.cli(line, { cwd })).code, 5, 'another deck is meant, which does not run')
+  assert.equal(upgrades(), cwds.length)
+})
 
 /** Runs a command on a host that is as at first. @param {FakeHost} host @param {Row} row */
 function openRun (host, { before }) {
