@@ -77,13 +77,14 @@ export async function createProgram (argv, terminal, outcome) {
     .example('for development: deploy each change that you save', 'clusterdeck start app.js --workers 2 --watch')
     .action(async (words, { detach, wait, timeout, all, json, ...flags }) => {
       const given = { ...(detach && { detach }), ...(!wait && { noWait: true }), ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(json && { json }) }
-      if (!detach && Object.keys(given).length === 0 && words.length <= 1 && !await startsApps(argv, terminal)) {
+      const isOfApps = await startsApps(argv, terminal)
+      if (!isOfApps && Object.keys(given).length === 0 && words.length <= 1) {
         const { keeper, ...own } = flags
         outcome.exitCode = await startMaster({ ...own, entry: words[0], ...appArguments(argv) }, terminal)
         return
       }
       const { startInHost } = await import('./start-in-host.js')
-      outcome.exitCode = await startInHost(words, { flags: { ...flags, ...appArguments(argv) }, given, isOfApps: await startsApps(argv, terminal) }, terminal)
+      outcome.exitCode = await startInHost(words, { flags: { ...flags, ...appArguments(argv) }, given, isOfApps }, terminal)
     })
   // The other commands start faster without the schema of the options.
   if (isWanted('start')) await addStartOptions(start)
