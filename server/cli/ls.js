@@ -22,9 +22,10 @@ export async function lsCommand ({ json }, { stdout, stderr, env, cwd }) {
     stderr.write(`clusterdeck: the host does not tell of its apps: ${oneLine(error.message)}\n`)
     return []
   })
+  const host = apps.length === 0 ? null : findHost(env)
   const inHost = new Set(apps.map(({ dataDir }) => dataDir))
   const rows = await Promise.all([
-    ...apps.map((app) => rowOfApp(app, decks.find(({ dataDir }) => dataDir === app.dataDir), place)),
+    ...apps.map((app) => rowOfApp(app, decks.find(({ dataDir }) => dataDir === app.dataDir), host, place)),
     ...decks.filter(({ dataDir }) => !inHost.has(dataDir)).map((deck) => rowOfDeck(deck, place))
   ])
   rows.sort((one, other) => one.name < other.name ? -1 : one.name > other.name ? 1 : 0)
@@ -39,11 +40,10 @@ async function rowOfDeck (deck, place) {
   return { name, dataDir, adminUrl, answer: await readDeckStatus(dataDir, place), facts }
 }
 
-/** @param {import('./host.js').AppView} app @param {import('../system/running-decks.js').RunningDeck | undefined} deck @param {Place} place */
-async function rowOfApp (app, deck, place) {
+/** @param {import('./host.js').AppView} app @param {import('../system/running-decks.js').RunningDeck | undefined} deck @param {{ url: string } | null} host @param {Place} place */
+async function rowOfApp (app, deck, host, place) {
   const { name, dataDir, entry, cwd, configFile, startedAt, state, reason } = app
   const facts = { entry, cwd, configFile, version: deck?.version ?? null, startedAt, pid: deck?.master.pid ?? null, keeperPid: deck?.keeper?.pid ?? null, state, reason, isInHost: true }
   const answer = isOpen(app) && dataDir !== null ? await readDeckStatus(dataDir, place) : null
-  const adminUrl = `${findHost(place.env)?.url}${app.path}`
-  return { name, dataDir, adminUrl, answer, state, reason, facts }
+  return { name, dataDir, adminUrl: host && `${host.url}${app.path}`, answer, state, reason, facts }
 }
