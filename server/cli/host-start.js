@@ -21,8 +21,8 @@ const POLL_MS = 50
 const SHOWN_LINES = 20
 /** Of the variables that belong to an app, these would change what the host itself does, or are of the shell's own npm. */
 const OF_APP = /^(NODE_OPTIONS|NODE_ENV|PORT|INIT_CWD|npm_.*)$/
-/** Of our own variables, those that say where things are. */
-const PLACES = ['CLUSTERDECK_HOST_DIR', 'CLUSTERDECK_RUNTIME_DIR', 'CLUSTERDECK_KEEPER']
+/** Of our own variables, those that the host reads: where things are, and the options that it has once for all apps. */
+const OF_HOST = /^CLUSTERDECK_(HOST_DIR|RUNTIME_DIR|(ADMIN|FLEET|KEEPER)(_.*)?)$/
 
 /**
  * Splits the flags of a start into those of the app and those of the host, as words of its command line.
@@ -121,6 +121,6 @@ function openOutput (folder) {
 
 /** @param {Env} env of the shell @returns {Env} without what is meant for the app */
 function environmentOf (env) {
-  const ours = Object.entries(env).filter(([name]) => PLACES.includes(name) || /^CLUSTERDECK_(ADMIN|FLEET|KEEPER)(_|$)/.test(name))
+  const ours = Object.entries(env).filter(([name]) => OF_HOST.test(name))
   return { ...Object.fromEntries(Object.entries(withoutOwnVariables(env)).filter(([name]) => !OF_APP.test(name))), ...Object.fromEntries(ours) }
 }
