@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { splitArguments } from './app-arguments.js'
 import { createContext, createTools } from './context.js'
+import { flagOfDeck } from './deck-options.js'
 import { withoutPlace } from './deck-status.js'
 import { timeoutOf } from './duration.js'
 import { runForEach } from './each-app.js'
@@ -27,9 +28,6 @@ import { allTargets, findTargets } from './targets.js'
  * @property {true} [needsName] the app of this folder is not meant by naming none
  * @property {import('./each-app.js').How['textOfAll']} [textOfAll]
  */
-
-/** Options that name one deck. @type {readonly ('app' | 'name' | 'dataDir' | 'url')[]} */
-const OF_ONE_DECK = ['app', 'name', 'dataDir', 'url']
 
 /** These print what has no place for the name of an app. @type {readonly ('watch' | 'csv')[]} */
 const ALONE = ['watch', 'csv']
@@ -62,9 +60,9 @@ export async function runForApps (command, { words, options, terminal }) {
 /** @param {string} command @param {string[]} names @param {Options} options @throws {DeckError} usage */
 function checkNamedOnce (command, names, options) {
   if (options.all && names.length > 0) throw new DeckError('usage', `${command}: expected either apps or --all, received both`)
-  const other = OF_ONE_DECK.find((name) => options[name] !== undefined)
-  if (other && (options.all || names.length > 0)) {
-    throw new DeckError('usage', `${command}: expected either ${options.all ? '--all' : 'an app'} or --${other === 'dataDir' ? 'data-dir' : other}, received both`)
+  const flag = flagOfDeck(options)
+  if (flag !== null && (options.all || names.length > 0)) {
+    throw new DeckError('usage', `${command}: expected either ${options.all ? '--all' : 'an app'} or ${flag}, received both`)
   }
 }
 

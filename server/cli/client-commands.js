@@ -7,6 +7,7 @@ import * as commands from './commands.js'
 import { configCommand } from './config.js'
 import { createContext } from './context.js'
 import { crashesCommand } from './crashes.js'
+import { addDeckOptions, namesDeck } from './deck-options.js'
 import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
 import { findMaster } from './find-master.js'
@@ -262,13 +263,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
       .option('--json', 'print the result as JSON')
     const takesApps = Object.hasOwn(TAKES_APPS, command.name())
     if (takesApps && !how.isForOne) command.option('--all', how.isMeant ? 'all apps of the host' : 'all apps of the host that are not stopped')
-    command.optionsGroup('Which master:')
-      .option('--data-dir <path>', 'its data folder (default: .clusterdeck; env: CLUSTERDECK_DATA_DIR)')
-      .option('--app <name>', 'the app of the config file that it runs (env: CLUSTERDECK_APP)')
-      .option('-n, --name <name>', 'its name in "clusterdeck ls", from any folder (env: CLUSTERDECK_NAME)')
-      .option('--url <url>', 'the address of its admin page (env: CLUSTERDECK_URL)')
-      .option('--token <token>', 'its admin token; the other users of this machine can see it, so prefer --token-file (env: CLUSTERDECK_TOKEN)')
-      .option('--token-file <file>', 'a file with its admin token (env: CLUSTERDECK_TOKEN_FILE)')
+    addDeckOptions(command, { dataDir: '.clusterdeck' })
       .option('--timeout <duration>', 'give up after this time (default: 5m; env: CLUSTERDECK_TIMEOUT)')
     addMemberOption(command, { isHidden: onlyHere !== undefined })
     return command.optionsGroup('Options:').action(async (...given) => {
@@ -289,9 +284,6 @@ export function addClientCommands (program, terminal, outcome, behind) {
 const FLEET_ABOUT = 'print the decks of the fleet; restart, deploy or rollback them host by host; pause, resume or abort that; ' +
   'print the history or the crashes of all, and resolve, mute or reopen a crash group'
 
-/** Options that name one deck. @type {readonly ('app' | 'name' | 'dataDir' | 'url')[]} */
-const OF_ONE_DECK = ['app', 'name', 'dataDir', 'url']
-
 /**
  * Prints one line per app where the config file has several and nobody has named one.
  * @param {Options} options @param {Terminal} terminal @returns {Promise<Options | null>} null: that is done
@@ -308,8 +300,7 @@ async function statusOfAll (options, terminal) {
 
 /** @param {Options} options @param {Terminal['env']} env @returns {boolean} whether somebody has said which deck is meant */
 function isNamed (options, env) {
-  return options.member !== undefined || OF_ONE_DECK.some((name) => options[name] !== undefined) ||
-    ['APP', 'NAME', 'DATA_DIR', 'URL'].some((name) => env[`CLUSTERDECK_${name}`])
+  return options.member !== undefined || namesDeck(options, env)
 }
 
 /** What findMaster() says of a folder that is of no app, of several, or of one of the host that does not run. */

@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { runningDecks } from '../system/running-decks.js'
 import { createApiClient } from './api-client.js'
+import { flagOfDeck, namesDeck } from './deck-options.js'
 import { findMasterAt, withoutPlace } from './deck-status.js'
 import { findMaster } from './find-master.js'
 import { findHost } from './host.js'
@@ -22,11 +23,6 @@ const HOST = 'host'
 /** The address of an app of a host. */
 const IN_HOST = /\/apps\/[^/]+$/
 
-/** Options that name one master, with the variables for them. @type {readonly [option: 'dataDir' | 'app' | 'name' | 'url', flag: string, variable: string][]} */
-const OF_ONE = [
-  ['dataDir', '--data-dir', 'CLUSTERDECK_DATA_DIR'], ['app', '--app', 'CLUSTERDECK_APP'], ['name', '--name', 'CLUSTERDECK_NAME'], ['url', '--url', 'CLUSTERDECK_URL']
-]
-
 /**
  * Finds who is to be asked: for the named apps, for that of the named master, else for all apps of this user.
  * @param {readonly string[]} names @param {import('./commands.js').Options} options @param {Place} place
@@ -34,10 +30,10 @@ const OF_ONE = [
  * @throws {DeckError} as findMaster() and findTargets() do
  */
 export async function findSources (names, options, place) {
-  const other = OF_ONE.find(([option]) => options[option] !== undefined)
-  if (names.length > 0 && other) throw new DeckError('usage', `top: expected either an app or ${other[1]}, received both`)
+  const flag = flagOfDeck(options)
+  if (names.length > 0 && flag !== null) throw new DeckError('usage', `top: expected either an app or ${flag}, received both`)
   if (names.length > 0) return { first: await sourcesOf(names, place), chosen: null, findMore: null }
-  if (other || OF_ONE.some(([,, variable]) => place.env[variable])) return { first: [await sourceOfOne(options, place)], chosen: null, findMore: null }
+  if (namesDeck(options, place.env)) return { first: [await sourceOfOne(options, place)], chosen: null, findMore: null }
   const findMore = (/** @type {ReadonlySet<string>} */ known) => findAll(place, known)
   const first = await findMore(new Set())
   if (first.length === 0) throw new DeckError('no-master', 'top: no app of this user runs on this machine, nor does a host')
