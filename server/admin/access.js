@@ -26,24 +26,26 @@ import { createTokens } from './tokens.js'
 export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requests: 6000, switches: 30, strangerRequests: 600 })
 
 /**
- * @param {object} parts
- * @param {import('../api/apps.js').Apps | null} [parts.apps]  of a host, for some of which alone a role may be
- * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events  hears of sign-ins and tokens
- * @param {Pick<import('../../db/history.js').History, 'sessions' | 'tokens'>} parts.history
- * @param {string} parts.token
- * @param {string} parts.host
- * @param {number} parts.port  the real one: it names the cookie, since cookies ignore ports
- * @param {readonly string[]} parts.allowedHosts
- * @param {string} parts.basePath
- * @param {string | null} parts.publicUrl
- * @param {boolean} parts.hasTls
- * @param {number} parts.sessionTtlMs
- * @param {import('./sign-in-links.js').Links} parts.links
- * @param {() => number} parts.now
- * @param {import('../system/log.js').Log} parts.log
- * @param {(size: number) => Buffer} [parts.randomBytes]
- * @param {Partial<Limits>} parts.limits  others than usual
+ * @typedef {object} AccessParts
+ * @property {import('../api/apps.js').Apps | null} [apps]  of a host, for some of which alone a role may be
+ * @property {import('../events/stream.js').EventStream} events  hears of sign-ins and tokens
+ * @property {import('../../db/history.js').History} history  keeps sessions and tokens
+ * @property {string} token  of the owner
+ * @property {string} host
+ * @property {number} port  the real one: it names the cookie, since cookies ignore ports
+ * @property {readonly string[]} allowedHosts
+ * @property {string} basePath
+ * @property {string | null} publicUrl
+ * @property {boolean} hasTls
+ * @property {number} sessionTtlMs
+ * @property {import('./sign-in-links.js').Links} links
+ * @property {() => number} now
+ * @property {import('../system/log.js').Log} log
+ * @property {(size: number) => Buffer} [randomBytes]
+ * @property {Partial<Limits>} limits  others than usual
  */
+
+/** @param {AccessParts} parts */
 export function createAccess ({
   apps = null,
   events,

@@ -18,13 +18,7 @@ import { locate, shortPlace } from './places.js'
  * @typedef {{ site: import('./site.js').Site, deck: import('../deck.js').Deck, ending: AbortController }} Opened  `ending`: of its streams and waiting calls
  */
 
-/**
- * @param {Omit<import('./sites.js').Parts, 'apps' | 'events'> & {
- *   apps: import('../api/apps.js').Apps,
- *   events: import('../events/stream.js').EventStream,
- *   access: import('./access.js').Access
- * }} parts
- */
+/** @param {import('./access.js').AccessParts & { apps: import('../api/apps.js').Apps, access: import('./access.js').Access, closing: AbortSignal, timers: import('./site.js').Timers }} parts */
 export function createHostSites (parts) {
   const { apps, access, basePath, closing } = parts
   const { site: own, showError } = createHostSite(parts)

@@ -25,26 +25,12 @@ import { createInProcessTransport } from './in-process-transport.js'
  */
 
 /**
- * @typedef {object} Parts
- * @property {import('../deck.js').Deck} [deck]  of the one app
- * @property {import('../api/apps.js').Apps} [apps]  of a host, in place of a deck
- * @property {import('../events/stream.js').EventStream} [events]  of a host
- * @property {import('../../db/history.js').History} history  of the deck, or of the host
- * @property {string} token
- * @property {string} host
- * @property {number} port  the real one
- * @property {readonly string[]} allowedHosts
- * @property {string} basePath
- * @property {string | null} publicUrl
- * @property {boolean} hasTls
- * @property {number} sessionTtlMs
- * @property {import('./sign-in-links.js').Links} links
- * @property {AbortSignal} closing
- * @property {() => number} now
- * @property {import('../system/log.js').Log} log
- * @property {import('./site.js').Timers} timers
- * @property {(size: number) => Buffer} [randomBytes]
- * @property {Partial<import('./access.js').Limits>} limits  others than usual
+ * @typedef {Omit<import('./access.js').AccessParts, 'events'> & {
+ *   deck?: import('../deck.js').Deck,
+ *   events?: import('../events/stream.js').EventStream,
+ *   closing: AbortSignal,
+ *   timers: import('./site.js').Timers
+ * }} Parts  either `deck`, of the only app, with its history; or of a host `apps` and `events`, with the history of the host
  */
 
 const SECURITY_HEADERS = new Map(Object.entries(securityHeaders()))
