@@ -192,11 +192,12 @@ export function whyNotRunning ({ name, state, reason }) {
 
 /**
  * For which apps a new token or a link is: for no others than those of who makes it.
- * @param {Pick<Apps, 'states'>} apps @param {import('./roles.js').Auth} auth @param {readonly string[] | undefined} wanted
+ * @param {Pick<Apps, 'states'>} apps @param {import('./roles.js').Auth} auth @param {object} body  which has APPS_FIELD as `apps`
  * @returns {readonly string[] | null} null: for all
  * @throws {DeckError} invalid-body, forbidden
  */
-export function appsWithin (apps, auth, wanted) {
+export function appsWithin (apps, auth, body) {
+  const { apps: wanted } = /** @type {{ apps?: readonly string[] }} */ (body)
   if (wanted === undefined) return auth.apps ?? null
   const names = visibleNames(apps, auth)
   for (const name of wanted) {

@@ -56,7 +56,7 @@ export function signInLinkResources ({ links, urlFor, now, apps = null }) {
             role,
             token: auth.token,
             until: earliestOf(auth.until, ttl === undefined ? null : now() + ttl),
-            ...(apps && { apps: appsWithin(apps, auth, 'apps' in body ? /** @type {string[] | undefined} */ (body.apps) : undefined) })
+            ...(apps && { apps: appsWithin(apps, auth, body) })
           }, from)
           return { body: { url: `${urlFor(req)}/sign-in?code=${code}`, expiresAt: new Date(expiresAt).toISOString() } }
         }

@@ -89,7 +89,7 @@ export function tokenResources ({ tokens, events, now, apps = null }) {
             ttlMs: ttlWithin(auth, ttl, now()),
             createdBy: auth.actor,
             createdWith: auth.token,
-            ...(apps && { apps: appsWithin(apps, auth, 'apps' in body ? /** @type {string[] | undefined} */ (body.apps) : undefined) })
+            ...(apps && { apps: appsWithin(apps, auth, body) })
           })
           publishTokenEvent('token.created', auth.actor, token)
           return { body: { ...shown(token), token: secret } }
