@@ -1,4 +1,4 @@
-import { BASE } from './base.js'
+import { BASE, IS_HOST } from './base.js'
 import { startCopying } from './copy.js'
 import { startDialogs } from './dialogs.js'
 import { byId, findElement } from './elements.js'
@@ -17,7 +17,6 @@ import { showTrouble } from './trouble.js'
 
 const { htmx, io } = window
 const offline = byId('offline')
-const isHost = document.documentElement.dataset.site === 'host'
 /** Elements that send a request to the master, on the page or in an open dialog. */
 const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], #decks-open, #decks form, dialog [hx-post] [type=submit]'
 /** If more rows are new at once, none flashes. */
@@ -177,7 +176,7 @@ function searchForEarlyWords () {
 
 /** Asks, as a refused WebSocket does not say why. */
 async function statusOfApi () {
-  const response = await fetch(`${BASE}/api/v1/${isHost ? 'host' : 'status'}`, { method: 'HEAD' }).catch(() => null)
+  const response = await fetch(`${BASE}/api/v1/${IS_HOST ? 'host' : 'status'}`, { method: 'HEAD' }).catch(() => null)
   return response?.status
 }
 

@@ -1,4 +1,4 @@
-import { BASE, HOME } from './base.js'
+import { BASE, HOME, IS_HOST } from './base.js'
 import { openDialog } from './dialogs.js'
 import { dialogOf } from './more-dialogs.js'
 import { HOST_PLACES, PLACES } from './places.js'
@@ -53,10 +53,9 @@ function isTyping ({ target }) {
 
 /** @param {string} key after `g` */
 function wayTo (key) {
-  const isHost = document.documentElement.dataset.site === 'host'
   // From the pages of an app to the list of all.
   if (key === 'a' && HOME !== BASE) return () => location.assign(`${HOME}/`)
-  const place = (isHost ? HOST_PLACES : PLACES).find((each) => each.key === key)
+  const place = (IS_HOST ? HOST_PLACES : PLACES).find((each) => each.key === key)
   return place && (() => location.assign(BASE + place.href))
 }
 
