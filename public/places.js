@@ -7,7 +7,7 @@
  *   hint: string,
  *   key?: string,
  *   needs?: 'administer' | 'fleet' | 'jobs'
- * }} Place  `hint`: is searched, too; `needs`: the place is shown only to viewers with this power
+ * }} Place  `hint`: is searched, too; `needs`: the place is shown only to viewers with this power, or where the deck has this
  */
 
 /** @type {readonly Place[]} */
@@ -26,7 +26,7 @@ export const PLACES = Object.freeze([
   { key: 'm', label: 'Manual', href: '/docs', icon: 'info', hint: 'docs, help' }
 ])
 
-/** Those of a host, whose apps have the others. @type {readonly Place[]} */
+/** The host itself has these pages; its apps have the others. @type {readonly Place[]} */
 export const HOST_PLACES = Object.freeze([
   { key: 'a', label: 'Apps', href: '/', icon: 'package', hint: 'list, health' },
   { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },

@@ -27,7 +27,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
 
 /**
  * @typedef {object} AccessParts
- * @property {import('../api/apps.js').Apps | null} [apps]  of a host, for some of which alone a role may be
+ * @property {import('../api/apps.js').Apps | null} [apps]  of a host, where a role may be for some of them
  * @property {import('../events/stream.js').EventStream} events  hears of sign-ins and tokens
  * @property {import('../../db/history.js').History} history  keeps sessions and tokens
  * @property {string} token  of the owner

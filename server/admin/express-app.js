@@ -6,7 +6,7 @@ import { sendProblem, toDeckError } from '../problem.js'
 import { isPublic } from './anonymous-limiter.js'
 import { compressResponse } from './compression.js'
 
-/** One for all, as assets are the same everywhere. */
+/** All sites share it, as assets are the same everywhere. */
 const assets = assetsRouter()
 
 /**

@@ -16,9 +16,9 @@ import { hostProbeResources } from './probes.js'
 import { signInRouter } from './sign-in.js'
 import { createSite } from './site.js'
 
-/** A probe of an app, which the host answers. */
+/** The host answers the probes of its apps at these paths. */
 const APP_PROBE = /^\/apps\/[^/]+\/(?:healthz|readyz)$/
-/** What an app does not have of its own in a host. */
+/** The host answers these groups for all of its apps. */
 const OF_HOST = ['Access', 'Description', 'Probes']
 
 /**

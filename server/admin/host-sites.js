@@ -15,7 +15,7 @@ import { locate, shortPlace } from './places.js'
  * The sites of a host: one of its own, and one for each app from its first visit until the app closes. An app that nobody looks
  * at costs nothing here.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
- * @typedef {{ site: import('./site.js').Site, deck: import('../deck.js').Deck, ending: AbortController }} Opened  `ending`: of its streams and waiting calls
+ * @typedef {{ site: import('./site.js').Site, deck: import('../deck.js').Deck, ending: AbortController }} Opened  `ending`: ends its streams and waiting calls
  */
 
 /** @param {import('./access.js').AccessParts & { apps: import('../api/apps.js').Apps, access: import('./access.js').Access, closing: AbortSignal, timers: import('./site.js').Timers }} parts */
@@ -123,7 +123,7 @@ export function createHostSites (parts) {
   }
 }
 
-/** What an app has to do with apps of other hosts. */
+/** At these paths an app tells of decks on other hosts, or sends them something. */
 const OF_FLEET = /^\/(?:api\/v1\/fleet|fleet|actions\/(?:fleet|member)-)/
 /** Seconds after which a page looks again for an app that changes. */
 const LOOK_AGAIN_S = 2

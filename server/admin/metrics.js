@@ -93,7 +93,7 @@ export function metricsResources ({ deck }) {
 }
 
 /**
- * Those of all apps, with the label `app`.
+ * Has the metrics of all apps, each with the label `app`.
  * @param {{ apps: import('../api/apps.js').Apps }} parts
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */

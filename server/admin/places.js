@@ -10,7 +10,7 @@ const BY_HOST = /^\/(?:start|stop)(?=$|\?)/
 const PROBE = /^\/(?:healthz|readyz)(?=$|\?)/
 /** The whole port has these once. */
 const OF_PORT = /^\/(?:sign-in|sign-out|assets\/[^?]*)(?=$|\?)/
-/** Calls of the host, beside which a short path may mean the only app. */
+/** The host answers these calls itself; every other short path of the API may mean the only app. */
 const HOST_CALL = /^\/api\/v1\/(?:host|apps|tokens|sign-in-links|openapi\.json)(?=$|[/?])/
 
 /** @param {string} url below the base path of the port @returns {Place} */

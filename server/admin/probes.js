@@ -19,7 +19,7 @@ export function probeResources ({ deck }) {
 }
 
 /**
- * The same of a host, and of each of its apps. Names of apps are told to nobody here: one that does not exist is as one that is not ready.
+ * A host answers them for itself and for each of its apps. They tell nobody which apps there are: one that does not exist is as one that is not ready.
  * @param {{ apps: Pick<import('../api/apps.js').Apps, 'states' | 'opened'> }} parts
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */

@@ -59,7 +59,7 @@ export const APP = z.strictObject({
   addresses: z.array(z.string())
 }).meta({ id: 'App' })
 
-/** An app with the environment of the shell that it comes from. */
+/** An order has the whole environment of the shell that it comes from. */
 const ORDER_LIMIT_BYTES = 1024 * 1024
 
 /**
@@ -185,7 +185,7 @@ export function notRunning ({ name, state, reason }) {
   return new DeckError('app-not-running', `${name} ${WORDS[state]}${reason ? ` (${reason})` : ''}${rest}`, { details: { app: name, state } })
 }
 
-/** The same for people. @param {AppView} app */
+/** Says the same to people. @param {AppView} app */
 export function whyNotRunning ({ name, state, reason }) {
   return { title: `${name} ${WORDS[state]}`, message: reason ?? '' }
 }
@@ -207,5 +207,5 @@ export function appsWithin (apps, auth, body) {
   return [...new Set(wanted)]
 }
 
-/** The field of a body. */
+/** The body of a new token or link has this as `apps`. */
 export const APPS_FIELD = z.array(APP_NAME).min(1).max(100).optional().describe('the apps of the host that it is for, 1 to 100 names; default: all that its maker may use')

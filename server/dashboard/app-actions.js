@@ -40,7 +40,7 @@ export function appActionsRouter ({ apps }) {
 }
 
 /**
- * Each on its own: what fails for one is done for the others all the same, and told.
+ * Does it for each app on its own. Where it fails for some, it is done for the others all the same, and the refusal says which failed and why.
  * @param {Apps} apps @param {string[]} names @param {{ action: string, actor: string }} order
  */
 async function actOnAll (apps, names, { action, actor }) {

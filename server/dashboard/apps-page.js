@@ -31,9 +31,9 @@ const WITHOUT_WORKERS = Object.freeze({
 /** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
 const DEPLOYS = Object.freeze({ succeeded: { label: 'succeeded', tone: 'ok' }, ...OUTCOMES })
 
-/** The row of the app has the whole. */
+/** The row of the app has the whole text. */
 const MAX_WHY_CHARS = 120
-/** Fewer are seen at a glance. */
+/** Fewer apps are seen at a glance, without a filter. */
 const FILTERED_FROM = 9
 
 /** @type {Readonly<Record<string, { label: string, isShown: (row: Row) => boolean }>>} by the value of `show` in the URL */

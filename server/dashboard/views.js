@@ -29,7 +29,7 @@ const FOLDER = fileURLToPath(new URL('../../views', import.meta.url))
 /** The parts of the page that is rendered now. @type {ReturnType<typeof createParts> | null} */
 let parts = null
 
-/** One for all, as compiled templates take room. */
+/** All sites share it, as compiled templates take room. */
 const eta = notingParts(new Eta({
   views: FOLDER,
   cache: true,
