@@ -5,7 +5,7 @@ import { flagOfDeck } from './deck-options.js'
 import { withoutPlace } from './deck-status.js'
 import { timeoutOf } from './duration.js'
 import { runForEach } from './each-app.js'
-import { callHost, findHost } from './host.js'
+import { callHost, expectHost, findHost } from './host.js'
 import { allTargets, findTargets } from './targets.js'
 
 /** @typedef {import('./commands.js').Options} Options */
@@ -86,7 +86,6 @@ async function runAt (target, { run, onHost }, argument, { options, terminal, to
 function createHostContext (options, terminal) {
   const { env } = terminal
   const { timeoutMs } = timeoutOf(options, env)
-  const host = findHost(env)
-  if (host === null) throw new DeckError('no-master', 'no host of this user runs')
+  const host = expectHost(env)
   return { ...createTools(options, terminal), host: callHost(host, { env, timeoutMs }), hostUrl: host.url, options, timeoutMs }
 }

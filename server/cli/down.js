@@ -8,7 +8,7 @@ import { checkedApps, findApps } from './apps.js'
 import { timeoutOf } from './duration.js'
 import { dataDirOfApp, findRunning } from './find-master.js'
 import { isRunning, findMasterAt } from './deck-status.js'
-import { appsOfHost, callHost, findHost, isOpen } from './host.js'
+import { appsOfHost, callHost, expectHost, findHost, isOpen } from './host.js'
 import { formatTable, jsonText } from './output.js'
 import { waitUntil } from './wait-until.js'
 
@@ -48,8 +48,7 @@ export async function downCommand (names, options, terminal) {
 async function endHost (names, { config, json }, { terminal: { stdout, env }, timeoutMs }) {
   const other = names.length > 0 ? 'apps' : config === undefined ? null : '--config'
   if (other) throw new DeckError('usage', `down: expected either ${other} or --all, received both`)
-  const master = findHost(env)
-  if (master === null) throw new DeckError('no-master', 'no host of this user runs')
+  const master = expectHost(env)
   const signal = AbortSignal.timeout(timeoutMs)
   const host = callHost(master, { env, timeoutMs, signal })
   const apps = (await host.get('/apps')).items.filter(isOpen).map((/** @type {import('./host.js').AppView} */ { name }) => name)

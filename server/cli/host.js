@@ -23,6 +23,17 @@ export function findHost (env) {
 }
 
 /**
+ * @param {Env} env
+ * @returns {import('./find-master.js').Master} the host of this user
+ * @throws {DeckError} no-master: none runs; else as findHost() does
+ */
+export function expectHost (env) {
+  const host = findHost(env)
+  if (host === null) throw new DeckError('no-master', 'no host of this user runs')
+  return host
+}
+
+/**
  * @param {import('./find-master.js').Master} host @param {{ env: Env, timeoutMs?: number, signal?: AbortSignal }} how
  * @returns {import('./api-client.js').ApiClient}
  */

@@ -4,7 +4,7 @@ import { createApiClient } from './api-client.js'
 import { flagOfDeck, namesDeck } from './deck-options.js'
 import { findMasterAt, withoutPlace } from './deck-status.js'
 import { findMaster } from './find-master.js'
-import { findHost } from './host.js'
+import { expectHost, findHost } from './host.js'
 import { ANSWER_WITHIN_MS } from './reachable.js'
 import { findTargets } from './targets.js'
 import { createSource } from './top-source.js'
@@ -90,12 +90,7 @@ function nullIfUnreadable (error) {
 
 /** @param {Place} place @param {(app: { name: string }) => boolean} [isMeant] */
 function hostSource ({ env }, isMeant) {
-  const find = () => {
-    const host = findHost(env)
-    if (host === null) throw new DeckError('no-master', 'no host of this user runs')
-    return host
-  }
-  return createSource({ name: HOST, master: find(), findAgain: async () => find(), isHost: true, isMeant })
+  return createSource({ name: HOST, master: expectHost(env), findAgain: async () => expectHost(env), isHost: true, isMeant })
 }
 
 /** @param {import('./targets.js').Target['place']} target @param {Place} place */
