@@ -56,7 +56,7 @@ export async function appsOfHost (env) {
   return host === null ? [] : (await callHost(host, { env }).get('/apps')).items
 }
 
-/** @param {Pick<AppView, 'state'>} app @returns {boolean} whether it has pages, and calls of its own */
+/** @param {Pick<AppView, 'state'>} app @returns {boolean} whether it has workers, pages, and calls of its own */
 export function isOpen ({ state }) {
   return ['starting', 'running', 'stopping'].includes(state)
 }

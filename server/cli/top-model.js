@@ -1,3 +1,5 @@
+import { isOpen } from './host.js'
+
 /**
  * What `clusterdeck top` shows, and what its keys do. It is pure: what has come is handed to it, and what is to be done it hands back.
  *
@@ -179,11 +181,6 @@ export function healthOf ({ state, reason, health }) {
   if (state === 'failed') return { tone: 'bad', text }
   if (state === 'stopped') return { tone: 'idle', text }
   return health && state !== 'stopping' ? health : { tone: 'info', text }
-}
-
-/** @param {Pick<App, 'state'>} app @returns {boolean} whether it has workers and logs that its master tells of */
-export function isOpen ({ state }) {
-  return ['starting', 'running', 'stopping'].includes(state)
 }
 
 /** How many lines of the log a key for a page moves; the view has about as many. @param {State} state */

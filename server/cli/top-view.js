@@ -1,7 +1,8 @@
 import { formatBytes, formatDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 import { cellsOf, clipText, fitText, isPlain, widthOf } from './cells.js'
+import { isOpen } from './host.js'
 import { rolloutText } from './output.js'
-import { chosenApp, healthOf, isOpen, visibleApps, visibleLines } from './top-model.js'
+import { chosenApp, healthOf, visibleApps, visibleLines } from './top-model.js'
 
 /**
  * Draws what `clusterdeck top` shows: apps above, the workers and the output of the chosen one below.

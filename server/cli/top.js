@@ -1,10 +1,11 @@
 import { constants } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
+import { isOpen } from './host.js'
 import { createKeyboard } from './keyboard.js'
 import { rolloutText } from './output.js'
 import { createScreen } from './screen.js'
-import { chosenApp, createState, isOpen, update } from './top-model.js'
+import { chosenApp, createState, update } from './top-model.js'
 import { findSources } from './top-sources.js'
 import { drawTop } from './top-view.js'
 
