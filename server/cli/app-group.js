@@ -2,9 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { inStopOrder } from '../config/app-order.js'
 import { isReady } from '../health.js'
 import { endText } from './app-process.js'
+import { whyMissing, whyNotReady } from './why-not-ready.js'
 
 /**
- * @typedef {'waiting' | 'starting' | 'ready' | 'stopped' | 'failed' | 'not started'} State
+ * @typedef {import('./why-not-ready.js').Needed['state']} State
  *
  * @typedef {object} Progress
  * @property {State} state
@@ -83,7 +84,7 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
     } else {
       const missing = await firstNotReady(member, needs)
       if (isStopping) return leaveOut(member, null)
-      if (missing) return leaveOut(member, whyMissing(missing))
+      if (missing) return leaveOut(member, whyMissing({ ...missing, status: missing.answer?.status ?? null }))
       member.process = start(member.name)
     }
     member.state = 'starting'
@@ -157,20 +158,7 @@ export function createAppGroup (apps, { start, readStatus, isRunning, stop, tell
   }
 }
 
-/** @param {Member} member that another one depends on */
-function whyMissing ({ name, state, reason }) {
-  const because = reason === null ? '' : ` (${reason})`
-  if (state === 'failed') return `it depends on ${name}, which failed${because}`
-  if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`
-  return `it depends on ${name}, which was not started`
-}
-
 /** @param {Member} member */
 function howItIs ({ state, answer }) {
-  return state === 'starting' ? textOf(answer) : state
-}
-
-/** @param {import('./deck-status.js').DeckStatus | null} answer */
-function textOf (answer) {
-  return answer?.status?.health ? `${answer.status.health.text}. ${answer.status.health.hint}`.replace(/[.\s]+$/, '') : 'its master does not answer yet'
+  return state === 'starting' ? whyNotReady(answer?.status ?? null, 'its master does not answer yet') : state
 }

@@ -5,7 +5,8 @@ import { callHost, isOpen } from './host.js'
 import { ensureHost } from './host-start.js'
 import { jsonText } from './output.js'
 import { createPrefixed } from './prefixed.js'
-import { followApps, lastLines, toFollowed, whyMissing } from './ready-apps.js'
+import { followApps, lastLines, toFollowed } from './ready-apps.js'
+import { whyMissing } from './why-not-ready.js'
 
 /** @typedef {import('./app-orders.js').AppOrder} AppOrder */
 /** @typedef {import('./host.js').AppView} AppView */

@@ -2,20 +2,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { isReady } from '../health.js'
 import { isOpen } from './host.js'
+import { whyMissing, whyNotReady } from './why-not-ready.js'
 
 /** @typedef {import('./api-client.js').ApiClient} ApiClient */
 /** @typedef {import('./host.js').AppView} AppView */
-/** @typedef {import('./deck-status.js').Status} Status */
 
-/**
- * An app of the host whose start is followed.
- * @typedef {object} Followed
- * @property {string} name as the host has it
- * @property {readonly string[]} dependsOn names of the others
- * @property {'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started'} state
- * @property {string | null} reason why it is not ready
- * @property {Status | null} status when it was last asked
- */
+/** @typedef {import('./why-not-ready.js').Needed & { dependsOn: readonly string[] }} Followed an app of the host whose start is followed; `dependsOn`: names of the others */
 
 const POLL_MS = 100
 /** After this time, the user is told what an app waits for. */
@@ -102,7 +94,7 @@ function waitOrGiveUp (app, apps, { tell }) {
   else if (needs.length > 0) tell(app, `waits for ${needs.map(({ name }) => name).join(', ')}`)
 }
 
-/** The time is up. @param {Followed} app @param {readonly Followed[]} apps @param {{ tell: Tell }} how */
+/** Gives an app that is not ready once the time is up a reason. @param {Followed} app @param {readonly Followed[]} apps @param {{ tell: Tell }} how */
 function leaveOut (app, apps, { tell }) {
   if (app.state !== 'waiting') {
     app.reason = textOf(app)
@@ -118,23 +110,14 @@ function needsOf ({ dependsOn }, apps) {
   return dependsOn.flatMap((name) => apps.find((each) => each.name === name) ?? [])
 }
 
-/** @param {Followed} app that another one depends on @returns {string} */
-export function whyMissing ({ name, state, reason, status }) {
-  const because = reason === null ? '' : ` (${reason})`
-  if (state === 'failed') return `it depends on ${name}, which failed${because}`
-  if (state === 'stopped') return `it depends on ${name}, which was stopped${because}`
-  if (state === 'not started' || state === 'waiting') return `it depends on ${name}, which was not started`
-  return `it depends on ${name}, which is not ready (${textOf({ status, reason: null })})`
-}
-
 /** @param {Followed} app */
 function howItIs (app) {
   return app.state === 'starting' ? textOf(app) : app.state
 }
 
-/** @param {Pick<Followed, 'status' | 'reason'>} app @returns {string} why it is not ready */
+/** @param {Followed} app @returns {string} why it is not ready */
 function textOf ({ status, reason }) {
-  return status?.health ? `${status.health.text}. ${status.health.hint}`.replace(/[.\s]+$/, '') : reason ?? 'its workers are not started yet'
+  return whyNotReady(status, reason ?? undefined)
 }
 
 /** @param {ApiClient} host @param {string} name @returns {Promise<string[]>} the last lines that its workers have written */
