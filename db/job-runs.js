@@ -2,8 +2,9 @@ import { checkKept, decodeCursor, encodeCursor } from './cursor.js'
 
 const CURSOR_KIND = 'j'
 const MAX_LIMIT = 100
-/** Of each job. An output may have 64 Ki characters. */
+/** So many outputs of each job are kept, as each may have 64 Ki characters. */
 const KEPT_OUTPUTS = 20
+/** So many runs of each job are kept. */
 const KEPT_RUNS = 1000
 
 /** @typedef {import('../server/events/stream.js').DeckEvent} DeckEvent */

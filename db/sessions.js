@@ -11,7 +11,7 @@ import { withAppNames, withAppsText } from './app-names.js'
  * @property {'viewer' | 'operator' | 'admin'} role
  * @property {number | null} token  the session ends with it
  * @property {number | null} owner  the user id of a browser of this machine
- * @property {readonly string[] | null} [apps]  of a host, for which alone the role is; null: for all
+ * @property {readonly string[] | null} [apps]  the only apps of a host for which the role counts; null: it counts for all
  * @typedef {ReturnType<typeof createSessions>} Sessions
  */
 

@@ -11,7 +11,7 @@ import { withAppNames, withAppsText } from './app-names.js'
  * @property {number | null} createdWith  the token that made it, null: the admin token
  * @property {string} root  a mark of the admin token
  * @property {number} expiresAt
- * @property {readonly string[] | null} [apps]  of a host, for which alone its role is; null: for all
+ * @property {readonly string[] | null} [apps]  the only apps of a host for which the role counts; null: it counts for all
  * @typedef {ReturnType<typeof createTokens>} Tokens
  */
 

@@ -175,8 +175,8 @@ CREATE INDEX sessions_by_expiry ON sessions (expires_ms);
 
 -- Tokens with a name. Of a token only the hash is kept. A number is never given out twice, as events name tokens by it.
 -- `made_with`: the token that has made it, with which it ends; null: the admin token. `root`: a hash made of the admin token;
--- where that is replaced, all tokens end. `apps`, as of a session: the apps of a host for which alone the role is, as a JSON
--- array of names; null: it is for all.
+-- where that is replaced, all tokens end. `apps`, as of a session: the only apps of a host for which the role counts, as a
+-- JSON array of names; null: it counts for all.
 CREATE TABLE tokens (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   hash TEXT NOT NULL UNIQUE,

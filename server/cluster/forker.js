@@ -14,7 +14,7 @@ import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
 
-/** By crash file: ports are those of the machine, and several apps may be in one process. */
+/** The ports are the machine's, and several apps may be in this process: what tells a worker from all others is its crash file. */
 const inspectPorts = createInspectPorts()
 const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 

@@ -13,7 +13,7 @@ export function createInspectPorts () {
   const workers = new Map()
 
   return {
-    /** @param {unknown} worker  whatever it is told from all others by @param {string[]} options of node @returns {number} 0: any that is free */
+    /** @param {unknown} worker  what tells it from all others @param {string[]} options of node @returns {number} 0: any that is free */
     take (worker, options) {
       const text = options.join(' ')
       const first = namedPort(text) ?? FIRST

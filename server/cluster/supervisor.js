@@ -214,7 +214,7 @@ export function createSupervisor (initialState, {
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {import('../lifecycle/rollout/guard.js').Guard | null} [how.guard] of that master
      * @param {boolean} [how.hasHook] hooks.beforeStart has to pass first
-     * @param {boolean} [how.awaitsTurn] so has takeTurn()
+     * @param {boolean} [how.awaitsTurn] takeTurn() has to be called first
      */
     start ({ workers, left = [], finished = {}, sockets: before = [], guard = null, hasHook = false, awaitsTurn = false }) {
       socketsBefore = new Set(before)

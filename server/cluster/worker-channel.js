@@ -18,7 +18,7 @@ const CLUSTER_ACTS = Object.freeze({
 /**
  * The app can send anything to its master. No worker has anything to hand over: what it sends along is closed.
  * @param {import('node:child_process').ChildProcess} child  a worker's process
- * @param {{ dispatch: Dispatch, group?: string, onInvalidMessage: (reason: string) => void }} options `group`: of those who share a socket
+ * @param {{ dispatch: Dispatch, group?: string, onInvalidMessage: (reason: string) => void }} options `group`: the name of those workers that share a socket
  */
 export function guardWorkerChannel (child, { dispatch, group = 'one', onInvalidMessage }) {
   const acts = CLUSTER_ACTS[dispatch]
@@ -30,7 +30,7 @@ export function guardWorkerChannel (child, { dispatch, group = 'one', onInvalidM
 
   /**
    * The primary knows a socket by what its workers ask for: two apps that ask for the same, such as any free port, would be handed each
-   * other's clients. The descriptor is part of that, and none is what a name is.
+   * other's clients. It also compares the descriptor that they ask for, so the name of the group goes there: no descriptor is a text.
    * @param {{ act?: unknown, fd?: unknown }} message
    */
   function partGroups (message) {

@@ -128,7 +128,7 @@ async function loadInProcess (file, { env, cwd }, patienceMs) {
   })
   loaders.add(child.pid)
   child.once('exit', () => loaders.delete(child.pid))
-  // EPERM: it could not be ended, and has said all that is asked of it.
+  // EPERM: it could not be killed. What it exports is known by then.
   child.on('error', () => {})
   try {
     return await loadedBy(child, patienceMs)

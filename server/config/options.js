@@ -25,7 +25,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
 const MAX_TIMER_MS = 2 ** 31 - 1
 export const MAX_WORKERS = 256
-/** A path of the API has this word where others have the name of a job, and the log of commands this one. */
+/** `/jobs/runs` is a path of the API, and `command.log` has the commands of `clusterdeck run`. */
 const TAKEN_JOB_NAMES = Object.freeze(['runs', 'command'])
 /** A path and perhaps a query, as the first line of a request has them. */
 const URL_PATH = /^\/[!-"$-~]{0,2000}$/

@@ -20,7 +20,7 @@ const OUR_LINES = 20
 const LAST_LINES = 6
 const MAX_LAST_LINE_CHARS = 300
 const OF_NODE = /^(\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnostics_channel)/
-/** The kernel counts for all workers of this process: what one app has lost is no other's. @type {ReturnType<typeof createOutOfMemory> | undefined} */
+/** There is one in a process: the kernel counts the workers of all apps together, and a death that is counted is of one app alone. @type {ReturnType<typeof createOutOfMemory> | undefined} */
 let lackedMemoryHere
 
 /** If the database fails, so many records wait. Later crashes have no record. */

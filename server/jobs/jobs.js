@@ -21,7 +21,7 @@ import { createTimetable } from '../system/timetable.js'
  * @property {number} timeoutMs
  * @property {string} [timeZone]
  *
- * What somebody has asked for, or a time; `job`: null for a command of somebody; `dueAt`: ISO 8601.
+ * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it.
  * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null }} Order
  * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
@@ -32,20 +32,20 @@ import { createTimetable } from '../system/timetable.js'
 
 /** So much of the output of a run is kept in the history, and goes to those who follow it. */
 const MAX_OUTPUT_CHARS = 64 * 1024
-/** An event has less of it: webhooks get it, too. */
+/** An event has less of it, since webhooks send it on. */
 const MAX_TOLD_CHARS = 2000
 const MAX_COMMAND_CHARS = 1000
 const MAX_NAME_CHARS = 80
 /** The longest that a Node timer can wait. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1
-/** A run gets this long after SIGTERM. */
+/** A run has this long to end after SIGTERM, until it is killed. */
 const GRACE_MS = 5000
-/** What a dead master has left is killed after the grace, and gone then, unless the kernel does not let it go. */
+/** What a dead master has left running is killed after the grace. It is waited for this long: a process that the kernel does not let go would never end. */
 const LEFT_PATIENCE_MS = GRACE_MS + 1000
 const LOOK_EVERY_MS = 50
 /** Whoever has started a run may still be about to ask for its output. */
 const KEPT_AFTER_MS = 10_000
-/** Of runs that no job has. */
+/** Commands of `clusterdeck run` share the log of this name. */
 const COMMAND_LOG = 'command'
 
 /**
@@ -63,7 +63,7 @@ const COMMAND_LOG = 'command'
  * @param {() => { maxBytes: number, maxFiles: number }} parts.logLimits
  * @param {(reason: string) => void} [parts.onLogError]
  * @param {(cron: string, after: Date, timeZone: string | undefined) => Date | null} parts.nextRun
- * @param {() => JobConfigs} [parts.configured]  as the configuration was read last; counts once a deploy has succeeded
+ * @param {() => JobConfigs} [parts.configured]  by the configuration that was read last, which counts once a deploy has succeeded
  * @param {(order: Parameters<typeof runCommand>[0]) => CommandRun} [parts.run]
  * @param {() => number} [parts.now]  wall clock, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]

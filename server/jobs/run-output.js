@@ -9,6 +9,7 @@ export function createRunOutput ({ maxChars }) {
   /** @type {Part[]} */
   const parts = []
   let kept = 0
+  /** How many characters have been written in all. */
   let written = 0
 
   return {
@@ -20,9 +21,6 @@ export function createRunOutput ({ maxChars }) {
       written += text.length
       while (kept > maxChars) forgetSome(kept - maxChars)
     },
-
-    /** How many characters have been written in all. */
-    get written () { return written },
 
     text: () => parts.map(({ text }) => text).join(''),
 

@@ -1,6 +1,7 @@
 /** @typedef {ReturnType<typeof createClosers>} Closers */
 /**
- * `handsOver`: somebody else goes on with what there is one of; `hasFailed`: without a word, as after a death.
+ * `handsOver`: another master, or the same one anew, goes on with what there is only one of, such as the data folder; `hasFailed`: it
+ * ends by an error, and leaves what a death would leave.
  * @typedef {{ handsOver: boolean, hasFailed: boolean }} How
  */
 

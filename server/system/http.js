@@ -34,7 +34,7 @@ export function sendRequest (url, { method = 'GET', headers, body, signal, finge
 }
 
 /**
- * Keeps connections for further requests: who has the other end is asked once for each, which takes the kernel milliseconds.
+ * Keeps connections for further requests. The kernel takes milliseconds to say who has the other end, and is asked once for each connection.
  * @param {string} url @param {{ fingerprint: string | null, recipient: import('./recipient.js').Recipient | null }} expected
  * @returns {http.Agent} to be destroyed
  */
