@@ -8,7 +8,7 @@
  *   until: number | null,
  *   apps?: readonly string[] | null
  * }} Person `name`: null for the holder of the admin token; `token`: the id of their token; `until`: when their sign-in ends, ms since the epoch;
- *   `apps`: those of a host that the role is for; null: all
+ *   `apps`: the only apps of a host for which the role counts; null: it counts for all
  * @typedef {Person & {
  *   actor: string,
  *   via: 'session' | 'token' | 'fleet',

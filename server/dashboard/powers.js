@@ -10,7 +10,7 @@ import { roleAllows } from '../api/roles.js'
  *   role: import('../api/roles.js').Role,
  *   apps?: readonly string[] | null
  * }} Powers `switchDecks`: for sessions of the token
- *   of the data folder alone, as only this user can read it, like the tokens of the other decks; `apps`: those of a host that they may do this with; null: all
+ *   of the data folder alone, as only this user can read it, like the tokens of the other decks; `apps`: the only apps of a host for which that holds; null: it holds for all
  */
 
 /** @param {import('../api/roles.js').Auth | null | undefined} auth @returns {Powers} */
