@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openSqlite } from '../../db/sqlite.js'
-import { CLI, FIXTURES } from '../support/deck.js'
+import { FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { startHost } from '../support/host.js'
 import { openFreshConnections } from '../support/load.js'
-import { until } from '../support/until.js'
+import { untilFound } from '../support/until.js'
 
 describe('the upgrade of a host in place', () => {
   test('changes the master of all apps that serve, and starts those that do not once it is the only one: no request fails', async (t) => {
-    const host = await startHost(t)
+    const host = await openHost(t)
     for (const name of ['shop', 'blog']) await host.add(name, 'answers-with-pid.js')
     await host.add('loops', 'throws-at-load.js')
     const before = await host.untilApps((apps) => apps.shop.state === 'running' && apps.blog.state === 'running' && apps.loops.health?.tone === 'bad')
@@ -34,12 +33,12 @@ describe('the upgrade of a host in place', () => {
 
   test('an app that is added while the next master waits for another one is kept: its worker serves on, and the next one has its socket', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
-    const host = await startHost(t)
+    const host = await openHost(t)
     await host.add('slow', 'waits-at-the-gate.js', { GATE: gate }, { workers: '2' })
     await host.untilApps(({ slow }) => slow.state === 'running')
     await writeFile(gate, '')
     assert.equal((await host.api('/apps/slow/upgrade', { method: 'POST' })).status, 202)
-    await found(async () => (await host.history('slow')).filter(({ type }) => type === 'worker.ready').length === 3, 'the first worker of the next master')
+    await untilFound(async () => (await host.history('slow')).filter(({ type }) => type === 'worker.ready').length === 3, 'the first worker of the next master')
     await host.add('late', 'answers-with-pid.js')
     const { late } = await host.untilApps(({ late }) => late.state === 'running')
     const load = openFreshConnections(t, late.addresses[0], { perSecond: 20 })
@@ -56,7 +55,7 @@ describe('the upgrade of a host in place', () => {
 
   test('goes on where the old master is killed meanwhile: the next one takes over all apps, whether they serve already or not', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
-    const host = await startHost(t)
+    const host = await openHost(t)
     await host.add('shop', 'answers-with-pid.js')
     await host.add('slow', 'waits-at-the-gate.js', { GATE: gate }, { workers: '2' })
     const { shop } = await host.untilApps(({ shop, slow }) => shop?.state === 'running' && slow?.state === 'running')
@@ -64,9 +63,9 @@ describe('the upgrade of a host in place', () => {
     await writeFile(gate, '')
     assert.equal((await host.api('/apps/shop/upgrade', { method: 'POST' })).status, 202)
     for (const [name, ready] of /** @type {const} */ ([['shop', 2], ['slow', 3]])) {
-      await found(async () => (await host.history(name)).filter(({ type }) => type === 'worker.ready').length === ready, `a worker of the next master for ${name}`)
+      await untilFound(async () => (await host.history(name)).filter(({ type }) => type === 'worker.ready').length === ready, `a worker of the next master for ${name}`)
     }
-    process.kill(host.masterPid, 'SIGKILL')
+    process.kill(host.about.pid, 'SIGKILL')
     await host.meetNext()
     await rm(gate)
     await host.untilApps(({ shop, slow }) => shop?.state === 'running' && slow?.state === 'running')
@@ -80,7 +79,7 @@ describe('the upgrade of a host in place', () => {
 
   test('comes to nothing where one app cannot be served by the next master: all go on as they were, and each knows why', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
-    const host = await startHost(t)
+    const host = await openHost(t)
     await host.add('shop', 'answers-with-pid.js')
     await host.add('once', 'serves-at-its-first-start.js', { GATE: gate })
     const isUp = (/** @type {Record<string, any>} */ apps) => apps.shop?.state === 'running' && apps.once?.state === 'running'
@@ -89,7 +88,7 @@ describe('the upgrade of a host in place', () => {
     const pids = await host.workersOf(['shop', 'once'])
     assert.equal((await host.api('/apps/shop/upgrade', { method: 'POST' })).status, 202)
     for (const name of ['shop', 'once']) {
-      const failed = await found(async () => (await host.history(name)).find(({ type }) => type === 'master.upgrade-failed'), `the failure to be told by ${name}`)
+      const failed = await untilFound(async () => (await host.history(name)).find(({ type }) => type === 'master.upgrade-failed'), `the failure to be told by ${name}`)
       assert.match(failed.message, /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
     }
     await host.untilApps(isUp)
@@ -106,35 +105,18 @@ describe('the upgrade of a host in place', () => {
   })
 })
 
-/** A host in processes of its own, as `clusterdeck host` runs it. @param {import('../support/deck.js').TestOwner} t */
-async function startHost (t) {
-  const folder = tempFolder()
-  const env = { ...process.env, CLUSTERDECK_HOST_DIR: folder, CLUSTERDECK_RUNTIME_DIR: tempFolder(), PORT: undefined }
-  const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0'], { env, stdio: 'ignore' })
-  const exited = once(child, 'exit')
-  t.after(async () => {
-    child.kill('SIGTERM')
-    await exited
-  })
-  const access = { pid: 0, url: '', token: '' }
-  const host = {
-    /** Waits for a master that is not known yet. */
-    async meetNext () {
-      const announced = await found(async () => {
-        const told = JSON.parse(await readFile(path.join(folder, 'master.json'), 'utf8').catch(() => 'null'))
-        return told?.pid !== access.pid && told
-      }, 'the host to announce itself')
-      Object.assign(access, { pid: announced.pid, url: announced.adminUrl, token: (await readFile(path.join(folder, 'admin.token'), 'utf8')).trim() })
-    },
+/** A host, and what an upgrade may change of it. @param {import('../support/deck.js').TestOwner} t */
+async function openHost (t) {
+  const host = await startHost(t)
+  /** @param {string} name @returns {Promise<any[]>} its events, oldest first */
+  const history = async (name) => (await host.request(`/apps/${name}/events?limit=200`)).items.reverse()
 
-    get masterPid () { return access.pid },
+  return {
+    ...host,
+    history,
 
-    /** @param {string} where @param {{ method?: string, body?: object }} [how] */
-    async api (where, { method = 'GET', body } = {}) {
-      const headers = { authorization: `Bearer ${access.token}`, connection: 'close', 'content-type': 'application/json' }
-      const response = await fetch(`${access.url}/api/v1${where}`, { method, headers, body: body && JSON.stringify(body) })
-      return { status: response.status, body: /** @type {any} */ (await response.json()) }
-    },
+    /** Waits until the first master has been followed by another one. */
+    meetNext: () => host.untilNext(host.about.pid),
 
     /** @param {string} name @param {string} fixture @param {Record<string, string>} [variables] @param {Record<string, string>} [flags] */
     async add (name, fixture, variables = {}, flags = {}) {
@@ -143,31 +125,21 @@ async function startHost (t) {
       assert.equal(status, 201, JSON.stringify(body))
     },
 
-    /** @param {(apps: Record<string, any>) => boolean} isIt */
-    untilApps: (isIt) => found(async () => {
-      const { body } = await host.api('/apps')
-      const apps = Object.fromEntries(body.items.map((/** @type {any} */ app) => [app.name, app]))
-      return isIt(apps) && apps
-    }, 'the apps to get there'),
-
     /** @param {string[]} names @returns {Promise<number[]>} */
     async workersOf (names) {
-      const all = await Promise.all(names.map(async (name) => (await host.api(`/apps/${name}/status`)).body.workers))
+      const all = await Promise.all(names.map(async (name) => (await host.request(`/apps/${name}/status`)).workers))
       return all.flat().filter(({ state }) => state === 'ready').map(({ pid }) => pid)
     },
 
-    /** @param {string} name @returns {Promise<any[]>} its events, oldest first */
-    history: async (name) => (await host.api(`/apps/${name}/events?limit=200`)).body.items.reverse(),
-
     /** @param {string} name @returns {Promise<[string, string | null][]>} what its history tells of its masters, but for a start that takes long */
     async mastersOf (name) {
-      const told = (await host.history(name)).filter(({ type }) => type.startsWith('master.') && type !== 'master.waiting')
+      const told = (await history(name)).filter(({ type }) => type.startsWith('master.') && type !== 'master.waiting')
       return told.map(({ type, cause }) => [type, cause])
     },
 
     /** What the host itself has on record of its masters. */
     ownEvents () {
-      const db = openSqlite(path.join(folder, 'history.db'), { readonly: true })
+      const db = openSqlite(path.join(host.folder, 'history.db'), { readonly: true })
       try {
         return db.prepare("SELECT type, cause FROM events WHERE type LIKE 'master.%' ORDER BY id").raw().all()
       } finally {
@@ -175,14 +147,4 @@ async function startHost (t) {
       }
     }
   }
-  await host.meetNext()
-  return host
-}
-
-/** @template T @param {() => Promise<T | null | undefined | false>} look @param {string} what @returns {Promise<T>} */
-async function found (look, what) {
-  /** @type {T | null | undefined | false} */
-  let seen
-  await until(async () => Boolean(seen = await look()), what)
-  return /** @type {T} */ (seen)
 }

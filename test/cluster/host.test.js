@@ -26,7 +26,7 @@ async function startApps (t) {
     ports.push(port)
     await host.add(await orderOf(name, port))
   }
-  await host.untilAllRun()
+  await host.untilApps(doRun)
   return { host, urls: ports.map((port) => `http://127.0.0.1:${port}/`) }
 }
 
@@ -37,12 +37,12 @@ describe('a host', { concurrency: 2 }, () => {
     const before = await pidsOf(host)
     process.kill(host.about.pid, 'SIGKILL')
     const next = await host.untilNext(host.about.pid)
-    await host.untilAllRun()
+    await host.untilApps(doRun)
     assert.notDeepEqual(await pidsOf(host), before)
     await assert.rejects(host.request('/apps/none/upgrade', { method: 'POST', body: {} }), { code: 'not-found' })
     await host.request('/apps/mail/upgrade', { method: 'POST', body: {} })
     await host.untilNext(next.pid)
-    await host.untilAllRun()
+    await host.untilApps(doRun)
     for (const name of NAMES) {
       const { items } = await host.request(`/apps/${name}/events?type=master.upgraded`)
       assert.equal(items.length, 1, name)
@@ -62,8 +62,8 @@ describe('a host', { concurrency: 2 }, () => {
     for (const pid of [Number(host.child.pid), host.about.pid]) process.kill(pid, 'SIGKILL')
     await host.exited
     const next = await startHost(t, { folder: host.folder })
-    const apps = await next.untilAllRun()
-    assert.deepEqual(apps.map((/** @type {any} */ { name, state }) => `${name} ${state}`), ['jobs running', 'mail stopped', 'shop running'])
+    const apps = await next.untilApps(doRun)
+    assert.deepEqual(Object.values(apps).map(({ name, state }) => `${name} ${state}`), ['jobs running', 'mail stopped', 'shop running'])
     assert.equal(await get(url), 'shop')
     await assert.rejects(next.request('/apps/mail/status'), { code: 'app-not-running' })
     await next.request('/apps/mail/start', { method: 'POST' })
@@ -71,7 +71,12 @@ describe('a host', { concurrency: 2 }, () => {
   })
 })
 
-/** @param {Awaited<ReturnType<typeof startHost>>} host @returns {Promise<Record<string, number[]>>} of the workers, by app */
+/** @param {Record<string, any>} apps @returns {boolean} whether each that is to run has all of its workers */
+function doRun (apps) {
+  return Object.values(apps).every(({ state, workers }) => state === 'stopped' || (state === 'running' && workers.ready === workers.desired))
+}
+
+/** @param {import('../support/host.js').Host} host @returns {Promise<Record<string, number[]>>} of the workers, by app */
 async function pidsOf (host) {
   const found = await Promise.all(NAMES.map(async (name) => [name, (await host.request(`/apps/${name}/workers`)).items.map((/** @type {any} */ { pid }) => pid)]))
   return Object.fromEntries(found)

@@ -6,8 +6,8 @@ import { createAppScopes } from '../../server/host/app-scopes.js'
 import { createAppLinks } from '../../server/keeper/app-links.js'
 import { createTurns } from '../../server/host/turns.js'
 import { tempFolder } from './folder.js'
+import { untilFound } from './until.js'
 
-const PATIENCE_MS = 40_000
 /** Of all hosts of a process. */
 const scopes = createAppScopes({ onLateFault: (error, app) => console.error(`late, of ${app}`, error) })
 
@@ -57,14 +57,13 @@ export function hostAppsHere (t, { folder = tempFolder() } = {}) {
     forgotten,
 
     /** @param {string} name @param {(view: import('../../server/host/apps.js').AppView) => unknown} isIt */
-    async until (name, isIt) {
-      const end = Date.now() + PATIENCE_MS
-      for (;;) {
+    until (name, isIt) {
+      const look = () => {
         const view = apps.view(name)
-        if (isIt(view)) return view
-        if (Date.now() > end) throw new Error(`${name} did not get there: ${JSON.stringify(view)}; ${said.join('\n')}`)
-        await new Promise((resolve) => setTimeout(resolve, 20))
+        return isIt(view) ? view : null
       }
+      // Often enough for what does not last.
+      return untilFound(look, () => `${name} to get there: ${JSON.stringify(apps.view(name))}; ${said.join('\n')}`, { everyMs: 20 })
     }
   }
 }

@@ -49,7 +49,7 @@ export function openApps (t, apps, shared = {}, variables = {}) {
         /** As a terminal does it: all processes of the group get the signal. */
         interrupt: () => process.kill(-Number(child.pid), 'SIGINT'),
         /** @param {RegExp[]} lines of either stream */
-        says: (...lines) => until(() => lines.every((line) => line.test(output.stdout + output.stderr)), `${lines.join(', ')} in ${output.stdout}${output.stderr}`)
+        says: (...lines) => until(() => lines.every((line) => line.test(output.stdout + output.stderr)), () => `${lines.join(', ')} in ${output.stdout}${output.stderr}`)
       }
     },
 

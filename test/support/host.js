@@ -2,95 +2,94 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { CLI } from './deck.js'
 import { tempFolder } from './folder.js'
+import { untilFound } from './until.js'
 
 const PATIENCE_MS = 60_000
+
+/** @typedef {Awaited<ReturnType<typeof startHost>>} Host */
 
 /**
  * Runs `clusterdeck host` as a service manager would, in processes of its own. It ends with the test, and all of its apps.
  * @param {import('./deck.js').TestOwner} t
- * @param {{ folder?: string, flags?: string[], env?: Record<string, string | undefined> }} [options]  `folder`: of a host before
+ * @param {{ folder?: string }} [options]  `folder`: of a host before
  */
-export async function startHost (t, { folder = tempFolder(), flags = ['--admin-port', '0'], env = {} } = {}) {
-  const child = spawn(process.execPath, [CLI, 'host', ...flags], {
-    env: { ...process.env, CLUSTERDECK_HOST_DIR: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe']
+export async function startHost (t, { folder = tempFolder() } = {}) {
+  const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0'], {
+    env: { ...process.env, CLUSTERDECK_HOST_DIR: folder }, stdio: ['ignore', 'pipe', 'pipe']
   })
-  const output = { text: '' }
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output.text += text })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output += text })
   const exited = once(child, 'exit')
   /** @type {Promise<unknown> | undefined} */
   let stopping
   t.after(() => (stopping ??= stop()))
-  const about = await until(async () => await readOrNull('/host'))
+  const about = await seen(() => orNull(request('/host')), 'the host')
 
   return {
     folder,
     child,
     exited,
+    /** Of the first master. */
     about,
-    output,
+    api,
     request,
-    apps,
     stop: () => (stopping ??= stop()),
 
     /** @param {object} order */
     add: (order) => request('/apps', { method: 'POST', body: order }),
 
     /** @param {string} name @param {(app: any) => unknown} isIt */
-    untilApp: (name, isIt) => until(async () => {
-      const app = await readOrNull(`/apps/${name}`)
+    untilApp: (name, isIt) => seen(async () => {
+      const app = await orNull(request(`/apps/${name}`))
       return app !== null && isIt(app) ? app : null
-    }),
+    }, name),
 
-    /** Waits until each app that is to run has all of its workers. */
-    untilAllRun: () => until(async () => {
-      const items = await apps().catch(() => null)
-      return items?.every((/** @type {any} */ { state, workers }) => state === 'stopped' || (state === 'running' && workers.ready === workers.desired)) ? items : null
-    }),
+    /** @param {(apps: Record<string, any>) => unknown} areThey */
+    untilApps: (areThey) => seen(async () => {
+      const apps = await orNull(appsByName())
+      return apps !== null && areThey(apps) ? apps : null
+    }, 'its apps'),
 
     /** @param {number} pid of the master before @returns {Promise<any>} the next one */
-    untilNext: (pid) => until(async () => {
-      const next = await readOrNull('/host')
-      return next !== null && next.pid !== pid ? next : null
-    })
+    untilNext: (pid) => seen(async () => {
+      const next = await orNull(request('/host'))
+      return next?.pid === pid ? null : next
+    }, 'the next master')
   }
 
-  async function apps () {
-    return (await request('/apps')).items
+  /** @returns {Promise<Record<string, any>>} */
+  async function appsByName () {
+    const { items } = await request('/apps')
+    return Object.fromEntries(items.map((/** @type {any} */ app) => [app.name, app]))
   }
 
-  /** @param {string} route below /api/v1 @param {{ method?: string, body?: object }} [what] @returns {Promise<any>} */
-  async function request (route, { method = 'GET', body } = {}) {
+  /** @param {string} route below /api/v1 @param {{ method?: string, body?: object }} [what] */
+  async function api (route, { method = 'GET', body } = {}) {
     const { adminUrl } = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
     const token = readFileSync(path.join(folder, 'admin.token'), 'utf8').trim()
-    const response = await fetch(`${adminUrl}/api/v1${route}`, {
-      method, headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) }, body: body && JSON.stringify(body)
-    })
-    const answer = /** @type {any} */ (await response.json())
-    if (!response.ok) throw Object.assign(new Error(`${response.status}: ${answer.detail}`), { code: answer.code })
-    return answer
+    // A kept connection may be one that a master which was killed has left.
+    const headers = { authorization: `Bearer ${token}`, connection: 'close', ...(body && { 'content-type': 'application/json' }) }
+    const response = await fetch(`${adminUrl}/api/v1${route}`, { method, headers, body: body && JSON.stringify(body) })
+    return { status: response.status, body: /** @type {any} */ (await response.json()) }
   }
 
-  /** Between two masters nobody answers. @param {string} route */
-  async function readOrNull (route) {
-    try {
-      return await request(route)
-    } catch {
-      return null
-    }
+  /** @param {string} route @param {Parameters<typeof api>[1]} [what] @returns {Promise<any>} what it is answered @throws where that is a refusal */
+  async function request (route, what) {
+    const { status, body } = await api(route, what)
+    if (status >= 400) throw Object.assign(new Error(`${status}: ${body.detail}`), { code: body.code })
+    return body
   }
 
-  /** @template T @param {() => Promise<T | null>} look @returns {Promise<T>} */
-  async function until (look) {
-    const end = performance.now() + PATIENCE_MS
-    for (;;) {
+  /** @template T @param {() => Promise<T | null>} look @param {string} what @returns {Promise<T>} */
+  function seen (look, what) {
+    const lookWhileItRuns = async () => {
       const found = await look()
-      if (found !== null) return found
-      if (child.exitCode !== null || performance.now() > end) throw new Error(`it did not happen (exit code ${child.exitCode}): ${output.text}`)
-      await wait(30)
+      if (!found && child.exitCode !== null) throw new Error(`the host has ended with ${child.exitCode}: ${output}`)
+      return found
     }
+    return untilFound(lookWhileItRuns, () => `${what}: ${output}`, { patienceMs: PATIENCE_MS })
   }
 
   async function stop () {
@@ -99,5 +98,14 @@ export async function startHost (t, { folder = tempFolder(), flags = ['--admin-p
     const [code, signal] = await exited
     clearTimeout(timer)
     return { code, signal }
+  }
+}
+
+/** Between two masters nobody answers. @template T @param {Promise<T>} answer @returns {Promise<T | null>} */
+async function orNull (answer) {
+  try {
+    return await answer
+  } catch {
+    return null
   }
 }

@@ -5,13 +5,27 @@ const PATIENCE_MS = 40_000
 
 /**
  * Looks until it is so: a process that is no child of ours tells nobody of its end.
- * @param {() => boolean | Promise<boolean>} isSo @param {string} what
+ * @param {() => boolean | Promise<boolean>} isSo @param {string | (() => string)} what  a function is asked once the patience is at its end
  * @param {{ patienceMs?: number, everyMs?: number }} [options] `everyMs`: where it is measured how long it takes
  */
 export async function until (isSo, what, { patienceMs = PATIENCE_MS, everyMs } = {}) {
   const deadline = performance.now() + patienceMs
   for (let ms = everyMs ?? LOOK_AGAIN_MS; !await isSo(); ms = everyMs ?? Math.min(ms * 1.2, LOOK_AGAIN_AT_MOST_MS)) {
-    if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms for ${what}`)
+    if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms for ${typeof what === 'function' ? what() : what}`)
     await new Promise((resolve) => setTimeout(resolve, ms))
   }
+}
+
+/**
+ * Looks until there is something.
+ * @template T
+ * @param {() => T | null | undefined | false | Promise<T | null | undefined | false>} look @param {string | (() => string)} what
+ * @param {Parameters<typeof until>[2]} [options]
+ * @returns {Promise<T>} what it has seen
+ */
+export async function untilFound (look, what, options) {
+  /** @type {T | null | undefined | false} */
+  let seen
+  await until(async () => Boolean(seen = await look()), what, options)
+  return /** @type {T} */ (seen)
 }
