@@ -1,4 +1,6 @@
 import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import Database from 'better-sqlite3'
 import { DeckError, errorCode, errorText } from '../server/errors.js'
 
@@ -12,8 +14,13 @@ import { DeckError, errorCode, errorText } from '../server/errors.js'
 const MAY_ABORT = /^v24\.(19|[2-9]\d)\./
 const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url))
 const MAX_STATEMENTS = 300
-/** @type {Set<object>} */
+/** Their collection stops this process for a moment, so it waits until there are many of them. */
+const MAX_CLOSED = 5000
+/** Objects of open databases, by database. @type {Set<Set<object>>} */
 const kept = new Set()
+/** Objects of databases that are closed. @type {Map<WeakRef<object>, object>} */
+const closed = new Map()
+let collectsAbove = MAX_CLOSED
 
 /**
  * Opens a database. The first call loads the native part of SQLite.
@@ -36,14 +43,16 @@ export function openSqlite (file, options = {}) {
 }
 
 /**
- * Keeps the database and its statements as long as the process lives, and makes no iterators.
+ * Keeps the database and its statements until it is closed and they can be collected safely, and makes no iterators.
  * @param {Db} db
  */
 export function keepObjectsOf (db) {
-  const prepareOf = db.prepare
+  const { prepare: prepareOf, close: closeOf } = db
+  /** @type {Set<object>} */
+  const own = new Set([db])
   const prepare = (/** @type {string} */ sql) => {
     const statement = prepareOf.call(db, sql)
-    kept.add(statement)
+    own.add(statement)
     return Object.assign(statement, { iterate: (/** @type {unknown[]} */ ...values) => statement.all(...values)[Symbol.iterator]() })
   }
   const pragma = (/** @type {string} */ sql, { simple = false } = {}) => {
@@ -51,8 +60,38 @@ export function keepObjectsOf (db) {
     if (!statement.reader) return statement.run() && []
     return simple ? statement.pluck().get() : statement.all()
   }
-  kept.add(db)
-  return /** @type {Db} */ (Object.assign(db, { prepare, pragma }))
+  const close = () => {
+    closeOf.call(db)
+    if (kept.delete(own)) letGo(own)
+    return db
+  }
+  kept.add(own)
+  return /** @type {Db} */ (Object.assign(db, { prepare, pragma, close }))
+}
+
+/** @param {Set<object>} objects */
+function letGo (objects) {
+  for (const object of objects) closed.set(new WeakRef(object), object)
+  // A WeakRef keeps what it is made of until the end of this turn.
+  if (closed.size > collectsAbove) setImmediate(collectClosed)
+}
+
+/** Collects them here and now, while JavaScript runs, and goes on keeping what somebody still has. */
+function collectClosed () {
+  if (closed.size <= collectsAbove) return
+  const refs = [...closed.keys()]
+  closed.clear()
+  collectGarbage()
+  for (const ref of refs) {
+    const object = ref.deref()
+    if (object) closed.set(ref, object)
+  }
+  collectsAbove = closed.size + MAX_CLOSED
+}
+
+function collectGarbage () {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
 }
 
 /**

@@ -66,9 +66,6 @@ export function selectedLogs (logs, { slot, stream }) {
   return logsOf(slot === undefined ? logs.slots() : [slot], stream)
 }
 
-/** @type {Promise<unknown>} */
-let reading = Promise.resolve()
-
 /**
  * Reads the last lines of each log, for one caller at a time: many at once would hold all their lines in memory.
  * @param {Deck} deck
@@ -76,10 +73,8 @@ let reading = Promise.resolve()
  * @returns {Promise<Page[]>} those of slots that are gone are empty, unless they are asked for
  * @throws {DeckError} `not-found`
  */
-export function lastLines (deck, query) {
-  const pages = reading.then(() => readPages(deck, query))
-  reading = pages.catch(() => {})
-  return pages
+export async function lastLines (deck, query) {
+  return await deck.logs.inTurn(() => readPages(deck, query))
 }
 
 /** @param {Deck} deck @param {Selection & { lines?: number }} query @returns {Promise<Page[]>} */

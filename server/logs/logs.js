@@ -1,5 +1,6 @@
 import { closeSync, constants, existsSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
 import { liveFile, listLogs, sizeOf, STREAMS } from './log-files.js'
+import { createSemaphore } from '../system/semaphore.js'
 import { createGrowth } from './growth.js'
 import { createMirror } from './mirror.js'
 import { createCursor, readTail, tailSync } from './reader.js'
@@ -14,6 +15,8 @@ import { createStamps } from './stamps.js'
 const MAX_TAIL_BYTES = 64 * 1024
 const MAX_MARKS = 1000
 const LINE_END = 10
+/** Readers of all apps in this process. */
+const READERS = createSemaphore(4)
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 
 /**
@@ -33,6 +36,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   const rotation = createRotation({ folder, options, onError, logs: growth.awake })
   const stamps = createStamps({ folder, logs: growth.awake })
   const search = createSearch({ folder })
+  const readers = createSemaphore(1)
   const isMirrored = options.mirror === 'on' || (options.mirror === 'auto' && Boolean(streams.stdout.isTTY))
   const mirror = isMirrored ? createMirror({ folder, streams, cursor: cursorOf, slots: () => slots }) : null
 
@@ -111,6 +115,12 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
         return []
       }
     },
+
+    /**
+     * Does what needs many lines in memory for one caller at a time.
+     * @template T @param {() => Promise<T>} work @returns {Promise<T>}
+     */
+    inTurn: (work) => readers.run(() => READERS.run(work)),
 
     /**
      * The last lines, without waiting for the disk.

@@ -1,9 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { DeckError } from '../errors.js'
+import { createSemaphore } from '../system/semaphore.js'
 
 /**
- * Looks for lines in all the files of the logs, which may be larger than memory: in a thread of its own, one at a time.
+ * Looks for lines in all the files of the logs, which may be larger than memory: in a thread of its own, one at a time for an app.
  * @typedef {import('./log-files.js').Log} Log
  * @typedef {Log & { text: string, arrivedAt: number | null }} Line
  * @typedef {object} Wanted
@@ -25,6 +26,8 @@ const BUDGET_MS = 4000
 const PATIENCE_MS = 10_000
 const MAX_WAITING = 8
 const MAX_HEAP_MB = 256
+/** Of all apps in this process: two, so that a slow search of one app holds up no other one. */
+const THREADS = createSemaphore(2)
 
 /** @param {{ folder: string }} parts */
 export function createSearch ({ folder }) {
@@ -40,7 +43,7 @@ export function createSearch ({ folder }) {
     async find (wanted) {
       if (waiting === MAX_WAITING) throw new DeckError('rate-limited', `The logs are searched already, and ${MAX_WAITING - 1} more wait for their turn; try again in some seconds`)
       waiting++
-      const found = last.then(() => runSearch(wanted))
+      const found = last.then(() => THREADS.run(() => runSearch(wanted)))
       last = found.catch(() => {})
       try {
         return await found

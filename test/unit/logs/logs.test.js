@@ -9,6 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { listParts, liveFile } from '../../../server/logs/log-files.js'
 import { createLogs } from '../../../server/logs/logs.js'
+import { createDeferred } from '../../../server/system/deferred.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
 
@@ -319,6 +320,27 @@ test('does not write through a link that somebody has put there', (t) => {
   symlinkSync(target, liveFile(folder, { slot: 5, stream: 'stderr' }))
   assert.throws(() => logs.open({ worker: 5, slot: 5 }), { code: 'ELOOP' })
   assert.equal(readFileSync(target, 'utf8'), 'not to be touched')
+})
+
+test('a slow reader of one app holds up no other app; of an app one reads at a time, and of all a few', async (t) => {
+  const slow = Array.from({ length: 4 }, () => ({ logs: setUp(t).logs, disk: createDeferred() }))
+  const quick = setUp(t).logs
+  /** @type {number[]} */
+  const begun = []
+  const read = (/** @type {number} */ index) => slow[index].logs.inTurn(async () => {
+    begun.push(index)
+    await slow[index].disk.reached
+  })
+  const reading = [read(0), read(1), read(2), read(0)]
+  assert.equal(await quick.inTurn(async () => 'at once'), 'at once')
+  assert.deepEqual(begun, [0, 1, 2], 'the second reader of the first app waits')
+  reading.push(read(3))
+  const last = quick.inTurn(async () => { begun.push(4) })
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(begun, [0, 1, 2, 3])
+  for (const { disk } of slow) disk.reach()
+  await Promise.all([...reading, last])
+  assert.deepEqual(begun.toSorted(), [0, 0, 1, 2, 3, 4])
 })
 
 /**

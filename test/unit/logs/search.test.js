@@ -93,6 +93,21 @@ test('refuses a search where many wait already, and ends those that run when it 
   assert.ok((await Promise.all(all)).every((outcome) => ['found', 'rate-limited', 'stopping'].includes(outcome)))
 })
 
+test('of all apps in a process no more than two search at a time', async (t) => {
+  let alive = 0
+  let most = 0
+  const noteThread = (/** @type {import('node:worker_threads').Worker} */ thread) => {
+    most = Math.max(most, ++alive)
+    thread.once('exit', () => { alive-- })
+  }
+  process.on('worker', noteThread)
+  t.after(() => process.off('worker', noteThread))
+  const apps = Array.from({ length: 5 }, setUp)
+  await Promise.all(apps.map(({ logs }) => logs.find({ logs: LOGS, lines: 1, budgetMs })))
+  assert.equal(most, 2)
+  await Promise.all(apps.map(({ logs }) => logs.close()))
+})
+
 function setUp () {
   const folder = tempFolder()
   const options = /** @type {const} */ ({ maxBytes: 8 * 1024, maxFiles: 1000, mirror: 'off' })
