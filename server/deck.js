@@ -11,7 +11,7 @@ import { whyProgramDistrusted } from './system/trust.js'
  * @typedef {ReturnType<Deck['snapshot']>} Status
  * @typedef {Status['workers'][number]} WorkerRow
  * @typedef {import('./lifecycle/rollout/record.js').RolloutView} RolloutView
- * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/catalogue.js').Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null, setback: import('./releases/catalogue.js').Setback | null, isLastGood: boolean, inUse: boolean }} ReleaseView
+ * @typedef {ReturnType<typeof import('./lifecycle/state.js').shownRelease> & { outcome: import('./releases/catalogue.js').Outcome | null, rollout: number | null, deployedAt: string | null, servedAt: string | null, setback: import('./releases/catalogue.js').Setback | null, isLastGood: boolean, inUse: boolean, changedInPlace: import('./lifecycle/state.js').Drift & { message: string } | null }} ReleaseView
  * @typedef {import('./config/steering.js').Steering} Steering
  * @typedef {import('./lifecycle/state.js').Client} Client
  * @typedef {import('./lifecycle/rollout/strategy.js').StrategyWish} StrategyWish
@@ -42,7 +42,7 @@ const MAX_RELEASES = 100
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
- * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
+ * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
@@ -161,7 +161,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 
   /** @param {{ release?: string }} command */
   function toRollback ({ release = releases.before(supervisor.snapshot().release.id), ...command }) {
-    releases.get(release)
+    releases.checkReturn(release)
     return { ...command, source: { release } }
   }
 }

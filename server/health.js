@@ -194,8 +194,8 @@ function ofStarting ({ state, desiredWorkers, readyWorkers, finishedWorkers = 0 
 function ofDrift ({ workers, desiredWorkers }) {
   const drifted = workers.filter((worker) => worker.drifted).length
   if (drifted === 0) return null
-  const who = desiredWorkers === 1 ? 'The worker has' : `${drifted} of ${desiredWorkers} workers ${drifted === 1 ? 'has' : 'have'}`
-  return { tone: 'warn', text: `${who} drifted`, hint: 'Files of the release changed after its deploy. Deploy to give all workers the same files.' }
+  const who = desiredWorkers === 1 ? 'The worker runs' : `${drifted} of ${desiredWorkers} workers ${drifted === 1 ? 'runs' : 'run'}`
+  return { tone: 'warn', text: `${who} changed files`, hint: 'They started after files of their release had been changed in place. Deploy to give all workers the same files.' }
 }
 
 /** @param {Pick<import('./lifecycle/rollout/record.js').RolloutView, 'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */

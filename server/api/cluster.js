@@ -20,6 +20,7 @@ export const WORKER = z.strictObject({
   readyAt: TIME.nullable(),
   orphan: z.boolean().describe('an earlier master started it'),
   drifted: z.boolean().describe('files of its release changed between the deploy and its start'),
+  driftedSince: TIME.nullable().describe('when the first of these files was written; null: none was, or nobody knows'),
   logSlot: COUNT.describe('the slot whose log has its output; 0: the log of standby workers'),
   port: z.int().nullable().describe('the port that only this slot uses; null: none'),
   restarts: COUNT.describe('how often its slot was restarted after a worker died'),

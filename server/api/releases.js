@@ -64,7 +64,14 @@ const KEPT_RELEASE = RELEASE.extend({
     reason: z.string().nullable()
   }).nullable().describe('what went wrong with it after it served; null: nothing'),
   isLastGood: z.boolean().describe('the release that a rollback goes to by default'),
-  inUse: z.boolean().describe('a worker runs it, or would restart with it')
+  inUse: z.boolean().describe('a worker runs it, or would restart with it'),
+  changedInPlace: z.strictObject({
+    count: z.int().describe('how many of the files that its workers had loaded have changed'),
+    files: z.array(z.string()).describe('at most 5 of them'),
+    since: TIME.nullable().describe('when the first of them was written; null: unknown'),
+    by: RELEASE_NAME.nullable().describe('the release that was deployed from the same folder later, if only that is known'),
+    message: z.string().describe('the same for people')
+  }).nullable().describe('its folder has other files now: a new worker would run other code, and a rollback to it is refused; null: as far as is known it has not')
 }).meta({ id: 'KeptRelease' })
 
 const RELEASE_PARAMETER = { release: RELEASE_NAME.describe('a release such as r12') }

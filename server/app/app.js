@@ -91,7 +91,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     lastNumber: restored.lastRelease,
     cluster: () => cluster,
     events,
-    isDrifted: drift.isDrifted,
+    drift,
     inherited: environment,
     onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
   })

@@ -60,7 +60,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     judge: createJudge(),
     prepare: releases.forRollout,
     hooks,
-    drift
+    drift: { ...drift, look: releases.changedInPlace }
   })
 }
 

@@ -36,7 +36,7 @@ const COLUMNS = Object.freeze({
   PID: [true, ({ pid }) => pid],
   PORT: [true, ({ port }) => port],
   STATE: [false, stateText],
-  RELEASE: [false, ({ release }) => release],
+  RELEASE: [false, ({ release, drifted }) => drifted ? `${release} + changes` : release],
   UPTIME: [false, ({ pid, startedAt }, now) => pid === null ? null : ageOf(startedAt, now)],
   RESTARTS: [true, ({ restarts }) => restarts],
   MEMORY: [true, ({ vitals }) => vitals && formatBytes(vitals.rssBytes)],
@@ -114,8 +114,8 @@ function optionalFact (name, value) {
 }
 
 /** @param {Worker} worker */
-function stateText ({ state, finished, crashLooping, drifted }) {
-  return [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)', drifted && '(drifted)'].filter(Boolean).join(' ')
+function stateText ({ state, finished, crashLooping }) {
+  return [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)'].filter(Boolean).join(' ')
 }
 
 /** @param {NonNullable<Worker['finished']>} finished */

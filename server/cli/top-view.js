@@ -215,7 +215,7 @@ function workerColumns (now, isWide) {
     ...(isWide
       ? /** @type {Column<Worker>[]} */ ([
           { head: 'UPTIME', width: 10, isRight: true, cellOf: ({ pid, startedAt }) => pid === null || startedAt === null ? null : formatDuration(now - Date.parse(startedAt)) },
-          { head: 'RELEASE', width: 8, cellOf: ({ release }) => release }
+          { head: 'RELEASE', width: 8, cellOf: ({ release, drifted }) => drifted ? `${release} +` : release }
         ])
       : [])
   ]

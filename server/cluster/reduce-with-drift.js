@@ -24,9 +24,11 @@ export function reduceWithDrift (state, input, look) {
   }
 }
 
-/** @param {ReturnType<typeof reduce>} result @returns {string[]} the releases of its new workers, and of those of a next master */
-function releasesToFork ({ commands, state }) {
+/** @param {ReturnType<typeof reduce>} result @returns {string[]} the releases that are started on, by new workers or by a next master, and those that are gone back to */
+function releasesToFork ({ commands, state: { slots, rollout, guard } }) {
   const isUpgrade = commands.some(({ type }) => type === 'start-next')
-  const ids = [...commands.map((command) => command.type === 'fork' ? command.release.id : null), ...isUpgrade ? state.slots.map(({ release }) => release) : []]
+  const forked = commands.map((command) => command.type === 'fork' ? command.release.id : null)
+  const returned = rollout?.steps.map(({ state, from }) => state === 'reverting' ? from : null) ?? []
+  const ids = [...forked, ...returned, guard?.isTripped ? guard.from : null, ...isUpgrade ? slots.map(({ release }) => release) : []]
   return [...new Set(ids)].filter((id) => id !== null)
 }

@@ -49,7 +49,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<Release>} [shell.prepare]  makes the release of a deploy
  * @param {Pick<import('./hooks.js').Hooks, 'has' | 'beforeStart' | 'beforeDeploy' | 'endOf'>} [shell.hooks]
  * @param {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} [shell.judge]
- * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'look' | 'renew'>} [shell.drift]
+ * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'renew'> & { look: (ids: string[]) => Record<string, import('../lifecycle/state.js').Drift> }} [shell.drift]
  */
 export function createSupervisor (initialState, {
   fork, events, keeper, sticky = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,

@@ -10,6 +10,9 @@ import { changesOf } from './comparison.js'
 /** @type {Readonly<Record<string, Mark>>} outcomes of releases that never served */
 export const OUTCOMES = Object.freeze({ failed: { label: 'failed', tone: 'bad' }, 'rolled-back': { label: 'rolled back', tone: 'warn' } })
 
+/** @type {Mark} */
+const CHANGED = { label: 'changed in place', tone: 'warn' }
+
 /** @param {ReleaseView[]} releases @param {Status} status @returns the last deployed come first */
 export function releaseRows (releases, status) {
   return releases.toSorted((a, b) => touchedAt(b) - touchedAt(a)).map((release) => toReleaseRow(release, status))
@@ -19,7 +22,7 @@ export function releaseRows (releases, status) {
 export function toReleaseRow (release, status) {
   const isCurrent = release.id === status.release.id
   const isRolledBack = release.setback?.outcome === 'rolled-back'
-  const canReturn = release.servedAt !== null && !isCurrent
+  const canReturn = release.servedAt !== null && !isCurrent && release.changedInPlace === null
   return {
     ...release,
     isCurrent,
@@ -30,8 +33,9 @@ export function toReleaseRow (release, status) {
       running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
       all: status.workers.filter(({ pid }) => pid !== null).length
     },
-    marks: [...currentMarks(release, status), ...pastMarks(release)],
+    marks: [...currentMarks(release, status), ...pastMarks(release), ...release.changedInPlace ? [CHANGED] : []],
     warning: release.setback && warningOf(release.setback),
+    changedText: release.changedInPlace && `${isCurrent ? 'New workers run other code' : 'It cannot come back'}: ${release.changedInPlace.message}.`,
     changes: changesOf(release)
   }
 }

@@ -95,6 +95,7 @@ const KINDS = Object.freeze({
   'rollout.rolled-back': { icon: 'triangle-alert', tone: 'bad', label: 'Rolled back', weight: 'alert', inTerminal: true },
   'rollout.succeeded': { icon: 'circle-check', tone: 'ok', label: 'Rollout succeeded', inTerminal: true },
   'rollout.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Rollout failed', weight: 'alert', inTerminal: true },
+  'rollback.refused': { icon: 'triangle-alert', tone: 'bad', label: 'Not rolled back', weight: 'alert', inTerminal: true },
   'hook.started': { icon: 'terminal', tone: 'info', label: 'Hook started', weight: 'routine' },
   'hook.succeeded': { icon: 'terminal', tone: 'ok', label: 'Hook succeeded' },
   'hook.failed': { icon: 'terminal', tone: 'bad', label: 'Hook failed', weight: 'problem', inTerminal: true },

@@ -30,6 +30,7 @@ const KINDS = {
   'master.stopped': ({ cause }) => cause === 'master-lost' ? 'master-lost' : null,
   'keeper.lost': () => 'keeper-lost',
   'rollout.failed': (event) => isAborted(event) ? null : 'rollout-failed',
+  'rollback.refused': () => 'rollout-failed',
   'rollout.rolled-back': (event) => isAborted(event) ? null : 'rolled-back',
   // The guard has rolled back a deploy that had succeeded.
   'rollout.succeeded': ({ actor }) => actor === 'guard' ? 'rolled-back' : null,

@@ -16,7 +16,15 @@ export function isBlocked (transition, release) {
 
 /** @param {Transition} transition @param {string} release is blocked */
 export function whyBlocked (transition, release) {
-  return `files of ${release} changed after its deploy (option releases.onDrift: hold): ${namesOf(transition.drift[release])}`
+  return `${changeText(release, transition.drift[release])} (option releases.onDrift: hold)`
+}
+
+/**
+ * @param {Transition} transition @param {string} release
+ * @returns {string | null} why a rollback to it would start other code than it has served with, whatever `releases.onDrift` says
+ */
+export function whyNoReturn (transition, release) {
+  return release in transition.drift ? `${release} cannot come back: ${changeText(release, transition.drift[release])}` : null
 }
 
 /** @param {Transition} transition @param {Slot} slot waits until its files are restored, or another release is deployed to it */
@@ -50,11 +58,11 @@ export function resumeSlot (transition, slot) {
 
 /** @param {Transition} transition @param {import('./state.js').Worker} worker that has just been forked */
 export function tellDrift (transition, worker) {
-  if (!worker.isDrifted) return
-  const drift = transition.drift[worker.release]
+  const { drift } = worker
+  if (!drift) return
   transition.emitForWorker('worker.drifted', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) runs ${worker.release} with files that changed after its deploy: ${namesOf(drift)}`,
+    message: `worker ${worker.id} (slot ${worker.slot}) does not run what ${worker.release} was: ${changeText(worker.release, drift)}`,
     detail: drift
   })
 }
@@ -70,13 +78,14 @@ export function driftRefusal (state, { drift = {}, ...input }) {
   if (!drifted) return null
   return {
     code: 'drifted',
-    message: `files of ${drifted} changed after its deploy (option releases.onDrift: hold): ${namesOf(drift[drifted])}; deploy, or restore them`,
+    message: `${changeText(drifted, drift[drifted])} (option releases.onDrift: hold); deploy, or restore them`,
     details: { release: drifted, ...drift[drifted] }
   }
 }
 
-/** @param {Drift} drift */
-export function namesOf ({ count, files }) {
+/** @param {string} release @param {Drift} drift */
+export function changeText (release, { count, files, by }) {
+  if (by !== null) return `${by} was deployed from the same folder later`
   const more = count - files.length
-  return `${files.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `files of ${release} changed after its deploy: ${files.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -1,7 +1,7 @@
 import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, releaseAddresses, removeAddress } from './addresses.js'
 import { extendBoot, noteBoot } from './boot-room.js'
 import { beginCrash } from './crashing.js'
-import { driftRefusal } from './drift.js'
+import { driftRefusal, whyNoReturn } from './drift.js'
 import { endsSlot, finishSlot, isFinished } from './finished.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
@@ -521,6 +521,11 @@ function rollBackGuarded (transition) {
   const { guard, rollout, upgrade, phase } = transition.state
   if (!guard?.isTripped || rollout || upgrade || !['starting', 'running'].includes(phase)) return
   const note = `${guard.release} kept crashing after rollout ${guard.rollout}`
+  const whyNot = whyNoReturn(transition, guard.from)
+  if (whyNot !== null) {
+    liftGuard(transition)
+    return transition.emit('rollback.refused', { release: guard.release, actor: 'guard', rollout: guard.rollout, message: `${note}, but ${whyNot}`, detail: transition.drift[guard.from] })
+  }
   callOff(transition, { cause: 'rollback', actor: 'guard' })
   startRollout(transition, { kind: 'rollback', source: { release: guard.from }, note, actor: 'guard' })
 }

@@ -55,7 +55,7 @@ function standbyOf ({ options, standby, release, workers }) {
 }
 
 /** @param {import('./state.js').Worker} worker @param {number} number @param {import('./state.js').Slot} [slot] */
-function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, isDrifted = false }, number, slot) {
+function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, drift = null }, number, slot) {
   return {
     /** @type {number | null} */ id,
     slot: number,
@@ -65,7 +65,8 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
     /** @type {string | null} */ startedAt,
     readyAt,
     orphan: orphan !== null,
-    drifted: isDrifted,
+    drifted: drift !== null,
+    driftedSince: drift?.since ?? null,
     logSlot: hasStoodBy ? STANDBY_LOG : number,
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
@@ -87,6 +88,7 @@ function waitingRow (slot) {
     readyAt: null,
     orphan: false,
     drifted: blocked !== null,
+    driftedSince: blocked?.since ?? null,
     logSlot: number,
     restarts,
     crashLooping: record.crashLooping,

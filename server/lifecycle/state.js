@@ -62,7 +62,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {boolean} [servesNobody]  it drains, and has never had a connection
  * @property {{ cause: string, message: string, isBlocked?: boolean, soon?: { servedMs: number, rssBytes: number } } | null} [due]  why it is to be recycled as soon as nothing else goes on; `isBlocked`: it has been told that it is not, see drift.js; `soon`: it had hardly served, and may have to wait
  * @property {boolean} [hasStoodBy]  it was on standby before it got its slot
- * @property {boolean} [isDrifted]  it was forked when the files of its release were not those any more that had been deployed
+ * @property {Drift | null} [drift]  how the files of its release differed from those of the deploy when it was forked
  * @property {import('./addresses.js').Address[]} addresses  where it listens
  * @property {{ probe?: string, warmupFailed?: string | null }} [report]  it is ready, but does not listen yet where it has to
  * @property {string[]} [resources]  what keeps it running while it does not listen, as Node names it
@@ -74,8 +74,10 @@ import { blankRecord } from './restart-policy.js'
  */
 
 /**
- * Files of a release that have changed since its workers loaded them. `files`: some of them, absolute paths.
- * @typedef {{ count: number, files: string[] }} Drift
+ * Files of a release were changed in place, so that a new worker of it runs other code than the deploy. `files`: some of those that its
+ * workers had loaded, absolute paths; `since`: when the first of them was written, ISO 8601, null: unknown; `by`: the release that was
+ * deployed from the same folder later, if it is known from that alone.
+ * @typedef {{ count: number, files: string[], since: string | null, by: string | null }} Drift
  */
 
 /** @typedef {'master-lost' | 'upgrade'} OrphanCause why it has another master now */

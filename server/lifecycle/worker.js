@@ -42,7 +42,7 @@ function forkFor (transition, slot, release, { readyTimeoutMs = transition.state
     readyAt: null,
     intent: null,
     readyTimeoutMs,
-    isDrifted: release in transition.drift,
+    drift: transition.drift[release] ?? null,
     orphan: null,
     addresses: []
   }

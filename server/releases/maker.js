@@ -15,12 +15,12 @@ import { resolveConfigured, resolvePath } from './resolve.js'
  * @param {string} parts.key  of digests
  * @param {ReturnType<typeof import('./catalogue.js').createCatalogue>} parts.catalogue  gets the releases
  * @param {ReturnType<typeof import('./snapshots.js').createSnapshots>} parts.snapshots
- * @param {(id: string) => boolean} parts.isDrifted
+ * @param {Pick<import('./drift.js').Drift, 'of'>} parts.drift
  * @param {Record<string, string | undefined>} parts.inherited  by git
  * @param {() => string | null} parts.current  the id of the last release that was deployed successfully
  * @param {() => number} parts.now  wall clock, ms
  */
-export function createMaker ({ config, key, catalogue, snapshots, isDrifted, inherited, current, now }) {
+export function createMaker ({ config, key, catalogue, snapshots, drift, inherited, current, now }) {
   return { make: makeRelease, locate: locatePlace }
 
   /**
@@ -77,7 +77,7 @@ export function createMaker ({ config, key, catalogue, snapshots, isDrifted, inh
    * @returns {Promise<Item | undefined>}
    */
   async function findSame (found, stamp) {
-    const same = catalogue.newestFirst().find((item) => isTheSame(item.release, found) && item.stamp === stamp && !isDrifted(item.release.id))
+    const same = catalogue.newestFirst().find((item) => isTheSame(item.release, found) && item.stamp === stamp && drift.of(item.release.id) === null)
     return same && await access(same.release.entry).then(() => same, () => undefined)
   }
 

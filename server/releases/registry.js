@@ -1,10 +1,13 @@
 import { access } from 'node:fs/promises'
 import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
+import { changeText } from '../lifecycle/drift.js'
 import { shownRelease } from '../lifecycle/state.js'
 import { createCatalogue } from './catalogue.js'
 import { changesBetween } from './changes.js'
+import { createDrift } from './drift.js'
 import { isGit, readCommits } from './git.js'
+import { createInPlace } from './in-place.js'
 import { readLaunchSpec, reloadConfig } from './launch-spec.js'
 import { createMaker } from './maker.js'
 import { folderBelow } from './resolve.js'
@@ -28,7 +31,7 @@ const SHOWN_COMMITS = 20
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
- * @param {(id: string) => boolean} [parts.isDrifted]  whether files of it have changed since its workers loaded them
+ * @param {Pick<import('./drift.js').Drift, 'knows' | 'of'>} [parts.drift]  knows which files the workers have loaded
  * @param {Record<string, string | undefined>} [parts.inherited]  by workers and git: the variables of the shell that the app is from
  * @param {(error: unknown) => void} [parts.onError]  for errors that harm no deploy
  * @param {() => number} [parts.now]  wall clock, ms
@@ -42,7 +45,7 @@ export async function openReleases ({
   events,
   reload = async () => config,
   dataDir,
-  isDrifted = () => false,
+  drift = createDrift(),
   inherited = process.env,
   onError = () => {},
   now = Date.now
@@ -50,7 +53,8 @@ export async function openReleases ({
   const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
-  const maker = createMaker({ config, key, catalogue, snapshots, isDrifted, inherited, current: currentRelease, now })
+  const maker = createMaker({ config, key, catalogue, snapshots, drift, inherited, current: currentRelease, now })
+  const inPlace = createInPlace({ catalogue, drift })
   let latest = await readLaunchSpec(config, key, inherited)
   /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
@@ -122,6 +126,23 @@ export async function openReleases ({
       return spec
     },
 
+    /** Which of these releases a new worker would not find as they were. @type {typeof inPlace.look} */
+    changedInPlace: inPlace.look,
+
+    /**
+     * Refuses a rollback that would start other code than the release has served with.
+     * @param {string} id @throws {DeckError} not-found, drifted
+     */
+    checkReturn (id) {
+      const { release } = catalogue.mustFind(id)
+      const change = inPlace.whyNoReturn(id)
+      if (!change) return
+      const restore = release.git ? `check out ${release.git.commit.slice(0, 9)}` : 'put the files back'
+      throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: snapshot every release keeps its files`, {
+        details: { release: id, ...change }
+      })
+    },
+
     /** @param {string} id @returns {string} the one to roll back to @throws {DeckError} not-found */
     before (id) {
       const last = catalogue.lastGood(id)
@@ -133,8 +154,8 @@ export async function openReleases ({
 
     load: loadRelease,
 
-    /** @param {string} id @returns {ReturnType<typeof catalogue.show>} as in list @throws {DeckError} not-found */
-    get: (id) => catalogue.show(catalogue.mustFind(id), clusterUse()),
+    /** @param {string} id @returns {ReturnType<typeof withChange>} as in list @throws {DeckError} not-found */
+    get: (id) => withChange(catalogue.show(catalogue.mustFind(id), clusterUse())),
 
     /**
      * Tells how one release differs from another. Of variables it tells only the names.
@@ -150,10 +171,13 @@ export async function openReleases ({
     /**
      * Newest first, without arguments, which are never shown.
      * @param {{ limit?: number, cursor?: string | null }} [query] `limit` 1…100
-     * @returns {ReturnType<typeof catalogue.page>}
+     * @returns {{ items: ReturnType<typeof withChange>[], next: string | null }}
      * @throws {DeckError} invalid-query
      */
-    list: (query = {}) => catalogue.page(query, clusterUse()),
+    list (query = {}) {
+      const { items, next } = catalogue.page(query, clusterUse())
+      return { items: items.map(withChange), next }
+    },
 
     /** @param {string} id @returns {import('./environment.js').Variables} the variables of its workers, which override those that they inherit */
     environment: (id) => catalogue.find(id)?.values ?? latest.values,
@@ -260,6 +284,12 @@ export async function openReleases ({
     const needed = usedReleases().add(givenOut).add(catalogue.lastGood(currentRelease() ?? '')?.release.id ?? '')
     const forgotten = catalogue.prune(config.releases.keep, (id) => needed.has(id))
     await Promise.all(forgotten.filter(({ mode }) => mode === 'snapshot').map(({ id }) => snapshots.remove(id)))
+  }
+
+  /** @param {ReturnType<typeof catalogue.show>} shown */
+  function withChange (shown) {
+    const change = inPlace.whyNoReturn(shown.id)
+    return { ...shown, changedInPlace: change && { ...change, message: changeText(shown.id, change) } }
   }
 
   function clusterUse () {

@@ -219,7 +219,8 @@ function fakeReleases (/** @type {any} */ release) {
     servedAt: release.createdAt,
     setback: null,
     isLastGood: false,
-    inUse: true
+    inUse: true,
+    changedInPlace: null
   }
   /** @type {any[]} newest first; a test may put others in front */
   const items = [known]

@@ -1,5 +1,5 @@
 import { bootRoom } from '../boot-room.js'
-import { isBlocked, whyBlocked } from '../drift.js'
+import { isBlocked, whyBlocked, whyNoReturn } from '../drift.js'
 import { isVacant } from '../vacancy.js'
 import { endHook, isHookRunning } from './hook.js'
 import { clearClocks, countReplaced, finishRollout, noteProgress, runningRollout, tellRollout } from './record.js'
@@ -22,10 +22,10 @@ export function giveUp (transition, reason, { hasReplaced } = {}) {
 }
 
 /** @param {Transition} transition @param {Rollout} rollout @returns {boolean} whether its files have changed since it began, so that nothing may start on its release */
-export function giveUpIfBlocked (transition, { to }) {
-  if (to === null || !isBlocked(transition, to)) return false
-  giveUp(transition, whyBlocked(transition, to))
-  return true
+export function giveUpIfBlocked (transition, { kind, to }) {
+  const why = to === null ? null : kind === 'rollback' ? whyNoReturn(transition, to) : isBlocked(transition, to) ? whyBlocked(transition, to) : null
+  if (why !== null) giveUp(transition, why)
+  return why !== null
 }
 
 /** @param {Transition} transition @param {Rollout} rollout @param {string} reason */
@@ -39,7 +39,8 @@ function holdRollout (transition, rollout, reason) {
 }
 
 /**
- * Every slot that was replaced gets its old release back; its worker is ready before the new one drains.
+ * Every slot that was replaced gets its old release back; its worker is ready before the new one drains. Where the files of that were
+ * changed in place, it stays: workers of the old release that still serve are the only ones that run its code.
  * @param {Transition} transition
  * @param {{ reason: string, actor?: string, hasReplaced?: boolean }} why `actor`: an operator has aborted it;
  *   `hasReplaced`: it has replaced something, even if its steps no longer show that
@@ -48,15 +49,21 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
   const rollout = runningRollout(transition)
   clearClocks(transition)
   endHook(transition, rollout)
-  makeMove(rollout, actor ? 'abort' : hasReplaced || rollout.steps.some(isReplaced) ? 'roll-back' : 'withdraw')
-  rollout.reason = reason
+  const replaced = rollout.steps.filter(isReplaced)
+  const staying = replaced.filter(({ from }) => from !== rollout.to && whyNoReturn(transition, from) !== null)
+  const isReturning = replaced.length > staying.length || (hasReplaced && staying.length === 0)
+  makeMove(rollout, actor ? 'abort' : isReturning ? 'roll-back' : 'withdraw')
+  rollout.reason = staying.length === 0 ? reason : `${reason}; ${whyNoReturn(transition, staying[0].from)}`
   rollout.abortedBy = actor ?? null
   rollout.pausedAt = null
-  for (const step of rollout.steps) undoStep(transition, rollout, step)
+  for (const step of rollout.steps) {
+    if (staying.includes(step)) leaveStep(transition, rollout, step)
+    else undoStep(transition, rollout, step)
+  }
   // A worker of the old release may have to wait before it can start.
   noteProgress(transition)
   countReplaced(rollout)
-  tellRollout(transition, 'rollout.rolling-back', { actor, message: reason })
+  if (isReturning || staying.length === 0) tellRollout(transition, 'rollout.rolling-back', { actor, message: rollout.reason })
 }
 
 /** @param {Transition} transition @param {Rollout} rollout ends once the last of its steps is back */
@@ -65,7 +72,7 @@ export function rollBackSteps (transition, rollout) {
   if (isHookRunning(rollout)) return
   const isUnderWay = (/** @type {RolloutStep} */ step) => isGoing(transition, rollout, step)
   for (const step of rollout.steps) {
-    if (step.state === 'reverting' && !isUnderWay(step) && isBlocked(transition, step.from)) leaveStep(transition, rollout, step)
+    if (step.state === 'reverting' && !isUnderWay(step) && whyNoReturn(transition, step.from)) leaveStep(transition, rollout, step)
   }
   const steps = rollout.steps.filter(({ state }) => state === 'reverting')
   const room = rollout.strategy.surge - steps.filter(isUnderWay).length

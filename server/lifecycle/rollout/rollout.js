@@ -1,6 +1,6 @@
 import { BLAMED_CAUSES, isOneOf } from '../../causes.js'
 import { bootRoom } from '../boot-room.js'
-import { isBlocked } from '../drift.js'
+import { isBlocked, whyNoReturn } from '../drift.js'
 import { giveUp, giveUpIfBlocked, rollBackSteps } from './rolling-back.js'
 import { beginHook, closeHook, dueHook, isHookRunning } from './hook.js'
 import { countReplaced, findStepOf, finishRollout, mustFind, noteProgress, tellRollout, addWarning } from './record.js'
@@ -142,7 +142,7 @@ function startAfterStop (transition) {
       giveUpIfBlocked(transition, rollout)
       return
     }
-    if (step.state === 'reverting' && isBlocked(transition, step.from)) leaveStep(transition, rollout, step)
+    if (step.state === 'reverting' && whyNoReturn(transition, step.from)) leaveStep(transition, rollout, step)
     else startCandidate(transition, rollout, step, step.state === 'reverting' ? step.from : mustFind(rollout.to))
   }
 }
@@ -211,7 +211,7 @@ export function servingLost (transition, worker, cause, reason) {
   if (!rollout || rollout.kind !== 'deploy' || phaseOf(rollout) === 'rolling-back' || worker.release !== rollout.to) return
   const step = rollout.steps.find((each) => each.slot === worker.slot && isReplaced(each))
   if (!step || isHeld(rollout) || !exceedsCrashLimit(rollout, cause)) return
-  if (rollout.strategy.onFailure === 'rollback') {
+  if (rollout.strategy.onFailure === 'rollback' && !whyNoReturn(transition, step.from)) {
     const slot = transition.slot(step.slot)
     if (slot) slot.release = step.from
     markFinished(transition, step, 'failed')

@@ -10,7 +10,7 @@ const at = (/** @type {number} */ hour) => new Date(Date.parse('2026-01-01T00:00
 
 /** @param {string} id @param {number | null} servedHour @param {any} [fields] @returns {any} */
 const aRelease = (id, servedHour, fields) => ({
-  id, path: `/srv/${id}`, createdAt: at(Number(id.slice(1))), outcome: 'succeeded', deployedAt: servedHour === null ? null : at(servedHour), servedAt: servedHour === null ? null : at(servedHour), setback: null, isLastGood: false, inUse: false, ...fields
+  id, path: `/srv/${id}`, createdAt: at(Number(id.slice(1))), outcome: 'succeeded', deployedAt: servedHour === null ? null : at(servedHour), servedAt: servedHour === null ? null : at(servedHour), setback: null, isLastGood: false, inUse: false, changedInPlace: null, ...fields
 })
 
 /** @param {Partial<Record<'current' | 'rollout' | 'workers', any>>} [state] @returns {any} */

@@ -92,7 +92,7 @@ test('the health sentence says the most urgent thing', () => {
   assert.equal(say({ readyWorkers: 1, workers: [ready, { ...other, state: 'unresponsive' }] }), 'bad: 1 of 2 workers serves; slot 2 is unresponsive')
   assert.equal(say({ readyWorkers: 1, workers: [ready, { ...backoff, state: 'held', drifted: true, crashLooping: true }] }), 'bad: 1 of 2 workers serves; slot 2 is held')
   assert.equal(say({ readyWorkers: 0, workers: [1, 2].map((slot) => ({ ...backoff, slot, state: 'held' })) }), 'bad: No worker serves; all 2 slots are held')
-  assert.equal(say({ workers: [ready, { ...other, drifted: true }] }), 'warn: 1 of 2 workers has drifted')
+  assert.equal(say({ workers: [ready, { ...other, drifted: true }] }), 'warn: 1 of 2 workers runs changed files')
   assert.equal(say({ rollout: aRollout() }), 'info: Deploying r2')
   assert.equal(say({ rollout: aRollout({ state: 'rolling-back' }) }), 'info: Rolling back to r1')
   assert.equal(say({ rollout: aRollout({ state: 'paused' }) }), 'warn: Deploy of r2 paused')
@@ -112,9 +112,9 @@ test('a row says that its worker runs changed files, or that its slot waits for 
     const snapshot = aSnapshot({ workers: [aWorker(fields)] })
     return views.render('partials/workers', overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW }))
   })
-  assert.match(drifted, /Ready.*Drifted/s)
-  assert.match(held, /tone-bad.*Held.*2 s.*Drifted/s)
-  assert.doesNotMatch(plain, /Drifted|Held/)
+  assert.match(drifted, /Ready.*\+ changes/s)
+  assert.match(held, /tone-bad.*Held.*2 s.*\+ changes/s)
+  assert.doesNotMatch(plain, /\+ changes|Held/)
 })
 
 test('what a worker has reported some seconds ago says nothing of now', () => {

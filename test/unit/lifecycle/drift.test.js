@@ -4,7 +4,7 @@ import fc from '../../support/fast-check.js'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.js'
 
-const DRIFT = { r1: { count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'] } }
+const DRIFT = { r1: { count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'], since: null, by: null } }
 const HOLD = /** @type {any} */ ({ ...OPTIONS, releases: { onDrift: 'hold' } })
 const due = (/** @type {number} */ worker) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` })
 
@@ -34,7 +34,7 @@ describe('a release that has drifted', () => {
       act(pool)
       const event = pool.last('worker.drifted')
       assert.deepEqual([event.worker, event.release, event.detail], [3, 'r1', DRIFT.r1])
-      assert.match(event.message, /^worker 3 \(slot [13]\) runs r1 with files that changed after its deploy: \/srv\/r1\/a\.js, \/srv\/r1\/b\.js and 5 more$/)
+      assert.match(event.message, /^worker 3 \(slot [13]\) does not run what r1 was: files of r1 changed after its deploy: \/srv\/r1\/a\.js, \/srv\/r1\/b\.js and 5 more$/)
       pool.settle()
       assert.deepEqual(rows(pool).filter(([, , isDrifted]) => isDrifted), [[3, 'ready', true]])
     })
@@ -135,7 +135,7 @@ describe('releases.onDrift: hold', () => {
       const pool = drifted({ options: HOLD })
       const { code, message, details } = pool.feed({ ...command, actor: 'api' })
       assert.deepEqual([code, details], ['drifted', { release: 'r1', ...DRIFT.r1 }])
-      assert.match(message, /files of r1 changed .*\(option releases\.onDrift: hold\): \/srv\/r1\/a\.js.* and 5 more; deploy, or restore them/)
+      assert.match(message, /files of r1 changed after its deploy: \/srv\/r1\/a\.js.* and 5 more \(option releases\.onDrift: hold\); deploy, or restore them/)
       assert.equal(pool.processes.size, 2)
     })
   }

@@ -5,7 +5,7 @@ import { NEW_RELEASE, OPTIONS, simulate, verdict } from '../../support/simulatio
 
 const GUARDED = /** @type {any} */ ({ ...OPTIONS, rollout: { guardMs: 300_000 } })
 const HOLD_DRIFT = /** @type {any} */ ({ ...OPTIONS, releases: { onDrift: 'hold' } })
-const DRIFT = { r1: { count: 1, files: ['/srv/r1/app.js'] } }
+const DRIFT = { r1: { count: 1, files: ['/srv/r1/app.js'], since: null, by: null } }
 const CANARY = { canary: { workers: 1, durationMs: 60_000 } }
 
 /** Slots that serve, and a rollout of r2 among them. */
@@ -146,14 +146,14 @@ describe('files of the old release that have changed, where that is to hold', ()
     for (const [rollout, release] of /** @type {[number, any][]} */ ([[2, undefined], [3, { ...NEW_RELEASE, id: 'r1' }]])) {
       pool.feed({ type: 'rollout', kind: 'rollback', release, source: { release: 'r1' }, actor: 'api' })
       pool.feed({ type: 'release-prepared', rollout, release: { ...NEW_RELEASE, id: 'r1' } })
-      assert.match(pool.last('rollout.failed').message, /^files of r1 changed after its deploy \(option releases\.onDrift: hold\): \/srv\/r1\/app\.js$/)
+      assert.match(pool.last('rollout.failed').message, /^r1 cannot come back: files of r1 changed after its deploy: \/srv\/r1\/app\.js$/)
       assert.deepEqual([pool.last('rollout.failed').rollout, pool.state.rollout, slots(pool), pool.processes.size], [rollout, null, ['r2', 'r2', 'r2'], 3])
     }
   })
 
   test('stop a deploy on the way, if they are its own', () => {
     const pool = deploying({ options: HOLD_DRIFT, strategy: { onFailure: 'hold' } })
-    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'] } }
+    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'], since: null, by: null } }
     pool.feed({ type: 'worker-ready', worker: 4 })
     assert.deepEqual([pool.rollout?.state, steps(pool)], ['held', ['draining', 'pending', 'pending']])
     pool.drift = {}
@@ -170,7 +170,7 @@ describe('files of the new release that change during its trial, where that is t
     steer(pool, 'pause')
     pool.exit(4, { signal: 'SIGKILL' })
     assert.equal(steps(pool)?.[0], 'pending')
-    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'] } }
+    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'], since: null, by: null } }
     steer(pool, 'resume')
     assert.deepEqual([pool.state.rollout, pool.processes.size], [null, 3])
     assert.match(pool.last('rollout.failed').message, /^files of r2 changed/)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, linkSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, linkSync, mkdirSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { createDrift } from '../../../server/releases/drift.js'
@@ -16,7 +16,7 @@ async function loaded (options = {}) {
   const drift = createDrift(options)
   drift.noteLoaded('r1', [main, lib], { id: 1, forkedAt: LATER })
   await drift.settled()
-  assert.equal(drift.isDrifted('r1'), false)
+  assert.equal(drift.of('r1'), null)
   return { folder, main, lib, drift }
 }
 
@@ -40,8 +40,10 @@ describe('drift', () => {
     test(`a file that is ${what} is a change`, async () => {
       const { drift, lib } = await loaded()
       change(lib)
-      assert.deepEqual(drift.changed('r1'), [lib])
-      assert.deepEqual(drift.look(['r1', 'r2']), { r1: { count: 1, files: [lib] } })
+      assert.deepEqual(drift.of('r1')?.files, [lib])
+      const since = existsSync(lib) && statSync(lib).isFile() ? new Date(Math.min(statSync(lib).mtimeMs, statSync(lib).ctimeMs)).toISOString() : null
+      assert.deepEqual([drift.of('r1'), drift.of('r2')], [{ count: 1, files: [lib], since, by: null }, null])
+      assert.deepEqual([drift.knows('r1'), drift.knows('r2')], [true, false])
     })
   }
 
@@ -61,8 +63,8 @@ describe('drift', () => {
     test(`a file that is ${what} is none`, async () => {
       const { drift, lib } = await loaded()
       change(lib)
-      assert.equal(drift.isDrifted('r1'), false)
-      assert.equal(drift.isDrifted('r1'), false, 'nor on a second look')
+      assert.equal(drift.of('r1'), null)
+      assert.equal(drift.of('r1'), null, 'nor on a second look')
     })
   }
 
@@ -71,7 +73,7 @@ describe('drift', () => {
     writeFileSync(file, '1')
     const drift = createDrift()
     drift.noteLoaded('r1', [file], { id: 1, forkedAt: Date.now() - 5000 })
-    assert.deepEqual(drift.changed('r1'), [file])
+    assert.deepEqual(drift.of('r1')?.files, [file])
   })
 
   test('a clock that was set back behind the times of the files makes no late ones', () => {
@@ -80,9 +82,9 @@ describe('drift', () => {
     const hourAgo = Date.now() - 3_600_000
     const drift = createDrift({ time: () => hourAgo })
     drift.noteLoaded('r1', [file], { id: 1, forkedAt: hourAgo - 500 })
-    assert.deepEqual(drift.changed('r1'), [])
+    assert.equal(drift.of('r1'), null)
     writeFileSync(file, '2')
-    assert.deepEqual(drift.changed('r1'), [file])
+    assert.deepEqual(drift.of('r1')?.files, [file])
   })
 
   test('a time in the future does not make a file a late one', () => {
@@ -91,7 +93,7 @@ describe('drift', () => {
     utimesSync(file, LATER / 1000 + 900, LATER / 1000 + 900)
     const drift = createDrift()
     drift.noteLoaded('r1', [file], { id: 1, forkedAt: Date.now() + 100 })
-    assert.equal(drift.isDrifted('r1'), false)
+    assert.equal(drift.of('r1'), null)
   })
 
   test('before its content could be read, another stamp is a change', () => {
@@ -100,7 +102,7 @@ describe('drift', () => {
     const drift = createDrift()
     drift.noteLoaded('r1', [file], { id: 1, forkedAt: LATER })
     utimesSync(file, 1, 1)
-    assert.equal(drift.isDrifted('r1'), true)
+    assert.equal(drift.of('r1')?.count, 1)
   })
 
   test('one that is too large to be read is known by its stamp alone', async () => {
@@ -110,9 +112,9 @@ describe('drift', () => {
     const drift = createDrift()
     drift.noteLoaded('r1', [file], { id: 1, forkedAt: LATER })
     await drift.settled()
-    assert.equal(drift.isDrifted('r1'), false)
+    assert.equal(drift.of('r1'), null)
     utimesSync(file, 1, 1)
-    assert.equal(drift.isDrifted('r1'), true)
+    assert.equal(drift.of('r1')?.count, 1)
   })
 
   test('what cannot be compared within the time that there is counts as changed, and is compared the next time', async () => {
@@ -120,8 +122,8 @@ describe('drift', () => {
     // Each question for the time takes 1 ms.
     const { drift, main, lib } = await loaded({ now: () => time++, readBudgetMs: 1 })
     for (const file of [main, lib]) utimesSync(file, 1, 1)
-    assert.equal(drift.changed('r1').length, 1)
-    assert.equal(drift.changed('r1').length, 0)
+    assert.equal(drift.of('r1')?.count, 1)
+    assert.equal(drift.of('r1'), null)
   })
 
   test('a deploy of the same release takes fingerprints anew, and hears no worker of before', async () => {
@@ -129,24 +131,24 @@ describe('drift', () => {
     writeFileSync(lib, 'export const one = 2')
     drift.renew('r1', 2)
     drift.noteLoaded('r1', [main, lib], { id: 1, forkedAt: LATER })
-    assert.equal(drift.isDrifted('r1'), false)
+    assert.equal(drift.of('r1'), null)
     drift.noteLoaded('r1', [main, lib], { id: 2, forkedAt: LATER })
     await drift.settled()
-    assert.equal(drift.isDrifted('r1'), false)
+    assert.equal(drift.of('r1'), null)
     writeFileSync(lib, 'export const one = 3')
-    assert.equal(drift.isDrifted('r1'), true)
+    assert.equal(drift.of('r1')?.count, 1)
   })
 
   test('knows the files of each release by themselves, and forgets', async () => {
     const { drift, lib } = await loaded()
     writeFileSync(lib, 'export const one = 2')
     drift.noteLoaded('r2', [lib], { id: 1, forkedAt: LATER })
-    assert.deepEqual([drift.isDrifted('r1'), drift.isDrifted('r2')], [true, false])
+    assert.deepEqual([drift.of('r1')?.count, drift.of('r2')], [1, null])
     drift.forget('r1')
-    assert.equal(drift.isDrifted('r1'), false)
+    assert.equal(drift.of('r1'), null)
     for (let n = 3; n < 20; n++) drift.noteLoaded(`r${n}`, [lib], { id: 1, forkedAt: LATER })
     writeFileSync(lib, 'export const one = 3')
-    assert.deepEqual([drift.isDrifted('r2'), drift.isDrifted('r19')], [false, true], 'those of long ago')
+    assert.deepEqual([drift.of('r2'), drift.of('r19')?.count], [null, 1], 'those of long ago')
   })
 
   test('takes anything for the names of files, and reads nothing but files', async () => {
@@ -158,7 +160,7 @@ describe('drift', () => {
       drift.noteLoaded('r1', files, { id: 1, forkedAt: LATER })
     }
     await drift.settled()
-    assert.equal(drift.isDrifted('r1'), false)
+    assert.equal(drift.of('r1'), null)
   })
 
   test('names five files and counts the others', async () => {
@@ -168,6 +170,6 @@ describe('drift', () => {
     const drift = createDrift()
     drift.noteLoaded('r1', files, { id: 1, forkedAt: LATER })
     for (const file of files) writeFileSync(file, 'other')
-    assert.deepEqual(drift.look(['r1']), { r1: { count: 9, files: files.slice(0, 5) } })
+    assert.deepEqual([drift.of('r1')?.count, drift.of('r1')?.files], [9, files.slice(0, 5)])
   })
 })

@@ -52,7 +52,10 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
       return answer.config
     },
     dataDir,
-    isDrifted: (id) => drifted.includes(id),
+    drift: {
+      knows: (id) => drifted.includes(id),
+      of: (id) => drifted.includes(id) ? { count: 1, files: ['/srv/app.js'], since: null, by: null } : null
+    },
     onError: (error) => errors.push(error),
     now: () => clock.time++
   })

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { app, deploy, releasesOf, roll } from '../support/deploys.js'
+import { tempFolder } from '../support/folder.js'
+
+const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2']
+
+/** @param {import('../support/deck.js').TestOwner} t @param {{ workers?: number, start?: typeof startDeckHere | typeof startDeck }} [how] an app in one folder, whose files each deploy replaces */
+async function deployedInPlace (t, { workers = 2, start = startDeckHere } = {}) {
+  const entry = path.join(tempFolder(), 'app.mjs')
+  const put = (/** @type {string} */ source) => writeFileSync(entry, source)
+  put(app("response.end('one')"))
+  const deck = await start(t, entry, { workers, flags: QUICK })
+  await deck.until({ ready: workers })
+  return { deck, entry, put, cli: (/** @type {string[]} */ ...args) => runCliHere([...args, '--data-dir', deck.folder]) }
+}
+
+/** @param {import('../support/deck-client.js').DeckClient} deck @returns {Promise<string[]>} what is answered, each answer once */
+async function answers (deck) {
+  const url = await deck.appUrl()
+  const texts = await Promise.all(Array.from({ length: 16 }, async () => await (await fetch(url, { headers: { connection: 'close' } })).text()))
+  return [...new Set(texts)].sort()
+}
+
+/** Nothing may claim that a release has come back whose files are others now. @param {import('../support/deck-client.js').DeckClient} deck */
+async function claims (deck) {
+  const events = await deck.history('limit=500')
+  return events.filter((/** @type {any} */ { type, detail }) => type === 'rollout.rolled-back' || (type === 'rollout.succeeded' && detail.kind === 'rollback'))
+}
+
+describe('an app that is deployed in place', { concurrency: true }, () => {
+  test('a rollback is refused with what to do instead, by command line, API and page, and changes nothing', async (t) => {
+    const { deck, entry, put, cli } = await deployedInPlace(t)
+    put(app("response.end('two')"))
+    assert.equal((await deploy(deck)).state, 'succeeded')
+    const { code, stderr } = await cli('rollback', '--wait')
+    assert.equal(code, 4)
+    assert.ok(stderr.includes(`r1 cannot come back: files of r1 changed after its deploy: ${entry}. To run its code again, put the files back and deploy.`), stderr)
+    const { status, body } = await deck.api('/rollouts', { method: 'POST', body: '{"kind":"rollback","release":"r1"}' })
+    assert.deepEqual([status, body.code, body.release], [409, 'drifted', 'r1'])
+    const { body: { items: [second, first] } } = await deck.api('/releases')
+    assert.deepEqual([second.changedInPlace, first.changedInPlace.files, first.changedInPlace.count], [null, [entry], 1])
+    assert.ok(Math.abs(Date.parse(first.changedInPlace.since) - Date.parse(second.createdAt)) < 60_000)
+    assert.deepEqual([await answers(deck), await claims(deck)], [['two'], []])
+
+    put(app("response.end('one')"))
+    assert.equal((await roll(deck, { kind: 'rollback', release: 'r1' })).state, 'succeeded', 'the files are back')
+    assert.deepEqual(await answers(deck), ['one'])
+  })
+
+  test('a new master, which has seen no file of it, refuses as well', async (t) => {
+    const { deck, put, cli } = await deployedInPlace(t, { start: startDeck })
+    put(app("response.end('two')"))
+    assert.equal((await deploy(deck)).state, 'succeeded')
+    assert.equal((await cli('upgrade', '--wait')).code, 0)
+    const { code, stderr } = await cli('rollback', 'r1')
+    assert.equal(code, 4)
+    assert.match(stderr, /r1 cannot come back: r2 was deployed from the same folder later/)
+  })
+
+  test('a deploy that fails midway leaves the workers of the old code alone, and says why it cannot go back', async (t) => {
+    const { deck, put } = await deployedInPlace(t, { workers: 2 })
+    put(app("response.end('two')", "if (process.env.CLUSTERDECK_SLOT !== '1') throw new Error('no second one')"))
+    const { state, reason } = await deploy(deck)
+    assert.equal(state, 'failed')
+    assert.match(reason, /r1 cannot come back: files of r1 changed after its deploy/)
+    assert.deepEqual(await answers(deck), ['one', 'two'])
+    assert.deepEqual((await releasesOf(deck)).sort(), ['r1', 'r2'])
+    assert.deepEqual([await claims(deck), await deck.history('type=rollout.rolling-back')], [[], []])
+  })
+
+  test('the guard does not put the same files into a crash loop once more, and says so', async (t) => {
+    const { deck, put } = await deployedInPlace(t, { workers: 1 })
+    const fault = path.join(tempFolder(), 'fault')
+    put(app("response.end('two')", `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)`))
+    assert.equal((await deploy(deck)).state, 'succeeded')
+    writeFileSync(fault, '')
+    const refused = await deck.untilEvent(({ type }) => type === 'rollback.refused', 'the guard')
+    assert.deepEqual([refused.actor, refused.release], ['guard', 'r2'])
+    assert.match(refused.message, /^r2 kept crashing after rollout 1, but r1 cannot come back: files of r1 changed after its deploy/)
+    const { notices } = await deck.status()
+    assert.deepEqual(notices.map((/** @type {any} */ { kind }) => kind), ['rollout-failed'])
+    assert.deepEqual(await claims(deck), [])
+  })
+
+  test('a worker that replaces a dead one is not called what it is not, and the judge does not take it for the old code', async (t) => {
+    const { deck, put, cli } = await deployedInPlace(t)
+    put(app("response.end('two')"))
+    const { workers: [first], lastEventId } = await deck.status()
+    process.kill(first.pid, 'SIGKILL')
+    await deck.untilEvent(({ id, type, slot }) => id > lastEventId && type === 'worker.ready' && slot === first.slot, 'the next worker')
+    const { workers } = await deck.status()
+    assert.deepEqual(workers.map((/** @type {any} */ { release, drifted, driftedSince }) => [release, drifted, driftedSince !== null]), [['r1', true, true], ['r1', false, false]])
+    assert.match((await cli('status')).stdout, /r1 \+ changes/)
+    assert.deepEqual(await answers(deck), ['one', 'two'])
+  })
+})

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createInPlace } from '../../../server/releases/in-place.js'
+
+const AT = '2026-01-02T03:04:05.000Z'
+const CHANGE = { count: 1, files: ['/srv/app.js'], since: AT, by: null }
+const BY_R2 = { count: 0, files: [], since: AT, by: 'r2' }
+const clean = (/** @type {string} */ commit) => ({ git: { commit: commit.repeat(40), isDirty: false } })
+
+/**
+ * @param {Record<string, any>} releases  oldest first, by id: how they differ from a plain folder without git
+ * @param {{ changed?: string[], known?: string[] }} [seen]  of which the files are known to have changed; of which files are known
+ */
+function inPlace (releases, { changed = [], known = [] } = {}) {
+  const items = Object.entries(releases).map(([id, fields]) => ({ release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } }))
+  return createInPlace({
+    catalogue: { find: (id) => /** @type {any} */ (items.find(({ release }) => release.id === id)), newestFirst: () => /** @type {any} */ (items.toReversed()) },
+    drift: { of: (id) => changed.includes(id) ? CHANGE : null, knows: (id) => known.includes(id) || changed.includes(id) }
+  })
+}
+
+describe('a release whose folder was changed in place', () => {
+  test('is known by the files that its workers have loaded', () => {
+    const { look, whyNoReturn } = inPlace({ r1: {}, r2: {} }, { changed: ['r1'], known: ['r2'] })
+    assert.deepEqual(look(['r1', 'r2', 'r3']), { r1: CHANGE })
+    assert.deepEqual([whyNoReturn('r1'), whyNoReturn('r2')], [CHANGE, null])
+  })
+
+  for (const [what, before, after, isChanged] of /** @type {[string, any, any, boolean][]} */ ([
+    ['a later deploy from the same folder', {}, {}, true],
+    ['a later deploy of another commit', clean('a'), clean('b'), true],
+    ['a later deploy of the same commit', clean('a'), clean('a'), false],
+    ['a later deploy of the same commit with changed files', clean('a'), { git: { ...clean('a').git, isDirty: true } }, true],
+    ['a later deploy of the same commit with other packages', { ...clean('a'), lockFile: 'sha256:1' }, { ...clean('a'), lockFile: 'sha256:2' }, true],
+    ['a later deploy from another folder', {}, { path: '/srv2' }, false],
+    ['a later snapshot', {}, { mode: 'snapshot', path: '/data/r2' }, false]
+  ])) {
+    test(`where no master has seen its files, by ${what}: ${isChanged}`, () => {
+      const { look, whyNoReturn } = inPlace({ r1: before, r2: after })
+      assert.deepEqual(look(['r1', 'r2']), isChanged ? { r1: BY_R2 } : {})
+      assert.deepEqual([whyNoReturn('r1'), whyNoReturn('r2')], [isChanged ? BY_R2 : null, null])
+    })
+  }
+
+  test('names the first of the later deploys', () => {
+    assert.equal(inPlace({ r1: {}, r2: {}, r3: {} }).whyNoReturn('r1')?.by, 'r2')
+  })
+
+  test('does not come back after a deploy of another commit, even if the files that its workers have loaded are the same', () => {
+    const { look, whyNoReturn } = inPlace({ r1: clean('a'), r2: clean('b') }, { known: ['r1'] })
+    assert.deepEqual([look(['r1']), whyNoReturn('r1')], [{}, BY_R2])
+  })
+
+  test('comes back where only variables were changed', () => {
+    assert.equal(inPlace({ r1: {}, r2: {} }, { known: ['r1'] }).whyNoReturn('r1'), null)
+  })
+
+  test('is never a snapshot, nor an unknown one', () => {
+    const { whyNoReturn } = inPlace({ r1: { mode: 'snapshot' }, r2: { mode: 'snapshot' } })
+    assert.deepEqual([whyNoReturn('r1'), whyNoReturn('r9')], [null, null])
+  })
+})
