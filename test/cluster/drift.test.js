@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { renameSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { renameSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
@@ -12,6 +12,12 @@ async function killWorker (deck, slot, isOutcome) {
   const { workers, lastEventId } = await deck.status()
   process.kill(workers.find((/** @type {any} */ row) => row.slot === slot).pid, 'SIGKILL')
   return await deck.untilEvent((event) => event.id > lastEventId && event.slot === slot && isOutcome(event), `what comes of slot ${slot}`)
+}
+
+/** @param {string} file that was written once, after the deploy */
+function changeOf (file) {
+  const { mtimeMs, ctimeMs } = statSync(file)
+  return { count: 1, files: [file], since: new Date(Math.min(mtimeMs, ctimeMs)).toISOString(), by: null }
 }
 
 const isReady = (/** @type {any} */ { type }) => type === 'worker.ready'
@@ -27,8 +33,8 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     const status = await deck.status()
     assert.deepEqual(status.workers.map((/** @type {any} */ row) => [row.slot, row.drifted, row.release]), [[1, true, 'r1'], [2, false, 'r1']])
     const [event, ...others] = await deck.history('type=worker.drifted')
-    assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', { count: 1, files: [file] }, []])
-    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /ready \(drifted\)/)
+    assert.deepEqual([event.worker, event.slot, event.release, event.detail, others], [worker, 1, 'r1', changeOf(file), []])
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /r1 \+ changes/)
 
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const after = await deck.status()
@@ -52,7 +58,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     const file = one.write('nested', 3)
     const { worker } = await killWorker(deck, 2, isReady)
     const [event] = await deck.history('type=worker.drifted')
-    assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', { count: 1, files: [file] }])
+    assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', changeOf(file)])
   })
 
   test('a touch is no drift', async (t) => {
@@ -70,7 +76,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     await deck.until({ ready: 2 })
     const file = write('required', 2)
     const held = await killWorker(deck, 1, isHeld)
-    assert.deepEqual([held.release, held.detail], ['r1', { count: 1, files: [file] }])
+    assert.deepEqual([held.release, held.detail], ['r1', changeOf(file)])
     const { workers: [row], readyWorkers } = await deck.status()
     assert.deepEqual([row.state, row.drifted, row.pid, readyWorkers], ['held', true, null, 1])
     const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'restart' }) })
