@@ -1,9 +1,8 @@
-import { accessSync, constants, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 import { createHealth } from './health.js'
-import { whyProgramDistrusted } from './system/trust.js'
+import { checkedProgram } from './system/program.js'
 
 /**
  * All that the admin side knows.
@@ -215,18 +214,4 @@ export function checkedUpgrade (command, { config, isKept }) {
     throw new DeckError('not-possible', 'an upgrade in place needs sockets that two masters can share: dispatch is "round-robin", expected "shared"')
   }
   return command.execPath === null ? command : { ...command, execPath: checkedProgram(command.execPath) }
-}
-
-/** @param {string} program @returns {string} its real path @throws {DeckError} invalid-body */
-function checkedProgram (program) {
-  const refused = (/** @type {string} */ reason) => new DeckError('invalid-body', `execPath: expected a program of this user that can be executed, received ${JSON.stringify(program)} (${reason})`)
-  try {
-    const real = realpathSync(program)
-    accessSync(real, constants.X_OK)
-    const reason = whyProgramDistrusted(real)
-    if (reason) throw refused(reason)
-    return real
-  } catch (/** @type {any} */ error) {
-    throw error instanceof DeckError ? error : refused(error.code)
-  }
 }

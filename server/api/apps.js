@@ -13,7 +13,8 @@ import { mayUse } from './roles.js'
  * @typedef {z.infer<typeof APP>} AppView
  * @typedef {z.infer<typeof APP_ORDER>} AppOrder
  * @typedef {{ actor: string }} By
- * @typedef {{ pid: number, keeperPid: number | null, version: string, nodeVersion: string, startedAt: string, folder: string, apps: number }} About
+ * @typedef {{ pid: number, keeperPid: number | null, version: string, nodeVersion: string, startedAt: string, folder: string, apps: number, upgrade: UpgradeView | null, upgradeFailure: { at: string, message: string } | null }} About
+ * @typedef {{ startedAt: string, actor: string, note: string | null }} UpgradeView
  * @typedef {{ deck: import('../deck.js').Deck, history: import('../../db/history.js').History, run: <T>(work: () => T) => T }} OpenedApp  `run`: does work as a part of the app
  * @typedef {object} Apps  see host/apps.js
  * @property {() => AppView[]} list  by name; it asks the histories of all of them
@@ -25,6 +26,7 @@ import { mayUse } from './roles.js'
  * @property {(name: string, by: By) => Promise<AppView>} stop
  * @property {(name: string, how: By & { purge: boolean }) => Promise<AppView>} remove
  * @property {(handler: () => void) => () => void} onChange  an app was added, opened, closed or removed
+ * @property {(order: By & { execPath: string | null, note: string | null }) => UpgradeView} upgradeHost
  * @property {(by: By) => void} stopHost
  * @property {() => About} about
  */

@@ -77,7 +77,7 @@ export const HEALTH = z.strictObject({
 }).meta({ id: 'Health' })
 
 const SCALE = z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' })
-const UPGRADE = z.strictObject({ startedAt: TIME, actor: ACTOR, note: z.string().nullable() })
+export const UPGRADE = z.strictObject({ startedAt: TIME, actor: ACTOR, note: z.string().nullable() })
 
 /** @typedef {z.infer<typeof STATUS>} Status */
 export const STATUS = z.strictObject({
@@ -103,7 +103,7 @@ export const STATUS = z.strictObject({
   notices: z.array(NOTICE).describe('problems that nobody has acknowledged, newest first')
 }).meta({ id: 'Status' })
 
-const UPGRADE_BODY = z.strictObject({
+export const UPGRADE_BODY = z.strictObject({
   execPath: z.string().startsWith('/').max(4096).optional().describe('the absolute path of a node binary'),
   note: z.string().max(500).optional().describe('a text of at most 500 characters')
 }).meta({ examples: [{ note: 'clusterdeck 1.4' }] })

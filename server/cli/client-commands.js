@@ -1,6 +1,5 @@
 import { appsOf } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
-import { DeckError } from '../errors.js'
 import { TAKES_APPS } from './app-arguments.js'
 import { runForApps } from './app-command.js'
 import * as commands from './commands.js'
@@ -10,9 +9,7 @@ import { crashesCommand } from './crashes.js'
 import { addDeckOptions, namesDeck } from './deck-options.js'
 import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
-import { findMaster } from './find-master.js'
 import { fleetCommand } from './fleet.js'
-import { appsOfHost } from './host.js'
 import { historyCommand } from './history.js'
 import { jobsCommand } from './jobs.js'
 import { runCommand } from './run.js'
@@ -24,6 +21,7 @@ import { releasesCommand } from './releases.js'
 import { rolloutCommand, steerCommand } from './rollouts.js'
 import { sendCommand } from './send.js'
 import { tokensCommand } from './tokens.js'
+import { upgradeCommand, upgradeHost } from './upgrade.js'
 import { webhooksCommand } from './webhooks.js'
 
 /** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
@@ -140,9 +138,9 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--output <file>', 'output file (default: a generated name in the working folder)')
     .example('what a worker is busy with', 'clusterdeck diagnose 7 --kind cpu-profile --duration 10s --output slow.cpuprofile')
     .example('what its memory consists of', 'clusterdeck diagnose 7 --kind heap-statistics')
-  addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', commands.upgradeCommand, {
+  addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', upgradeCommand, {
     onlyHere: 'a master is upgraded on its own machine',
-    prepare: (options) => ofAnyApp(options, terminal)
+    prepare: (options) => upgradeHost(options, terminal)
   })
     .option('--node <path>', 'node binary of the next master and its workers (default: the current one)')
     .option('--wait', 'wait for the end; fail if the upgrade fails')
@@ -301,26 +299,6 @@ async function statusOfAll (options, terminal) {
 /** @param {Options} options @param {Terminal['env']} env @returns {boolean} whether somebody has said which deck is meant */
 function isNamed (options, env) {
   return options.member !== undefined || namesDeck(options, env)
-}
-
-/** What findMaster() says of a folder that is of no app, of several, or of one of the host that does not run. */
-const WITHOUT_MASTER = ['usage', 'app-not-running']
-
-/**
- * An upgrade of a host is one of all its apps, so where no app that runs is meant, any of them stands for it.
- * @param {Options} options @param {Terminal} terminal @returns {Promise<Options>}
- */
-async function ofAnyApp (options, { env, cwd }) {
-  if (isNamed(options, env)) return options
-  try {
-    await findMaster(options, { env, cwd })
-  } catch (error) {
-    if (!(error instanceof DeckError && WITHOUT_MASTER.includes(error.code))) throw error
-    const app = (await appsOfHost(env)).find(({ state, dataDir }) => state === 'running' && dataDir !== null)
-    if (app?.dataDir) return { ...options, dataDir: app.dataDir }
-    throw error
-  }
-  return options
 }
 
 /** @param {import('./each-app.js').Outcome[]} outcomes @param {{ env: Terminal['env'] }} tools */

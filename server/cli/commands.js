@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process'
-import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
@@ -58,38 +57,6 @@ export async function statusCommand (context) {
 export async function acknowledgeCommand ({ api, options, print }, notice) {
   const body = await api.post(`/notices/${checkedId('acknowledge', notice, 'a notice')}/acknowledge`)
   print(options.json ? jsonText(body) : `notice ${body.id} acknowledged: ${oneLine(body.message)}`)
-}
-
-/** @param {Context} context */
-export async function upgradeCommand ({ api, options, print, tell, timeoutMs }) {
-  const { master: before, lastEventId } = await api.get('/status')
-  const started = await api.post('/upgrade', { execPath: options.node === undefined ? undefined : path.resolve(options.node), note: options.note })
-  if (!options.wait) {
-    print(options.json ? jsonText(started) : 'upgrade started')
-    return
-  }
-  tell('upgrade started: the next master starts its workers')
-  let master = before
-  /** @type {import('../api/events.js').Event | undefined} */
-  let failure
-  await waitUntil(async () => {
-    const now = await api.get('/status').catch(nullIfNoMaster)
-    if (!now || now.upgrade !== null) return false
-    master = now.master
-    if (master.pid !== before.pid) return true
-    // The old master may answer for a moment after it has handed over.
-    const { items: [newest] = [] } = await api.get('/events?type=master.upgrade-failed&limit=1').catch(nullIfNoMaster) ?? {}
-    failure = newest?.id > lastEventId ? newest : undefined
-    return failure !== undefined
-  }, api.signal, timeoutMs)
-  if (failure) throw new DeckError('upgrade-failed', `the upgrade failed: ${failure.message}`)
-  print(options.json ? jsonText(master) : `upgraded to clusterdeck ${master.version} on Node ${master.nodeVersion} (pid ${master.pid})`)
-}
-
-/** Between two masters a connection may end without an answer. @param {unknown} error */
-function nullIfNoMaster (error) {
-  if (error instanceof DeckError && error.code === 'no-master') return null
-  throw error
 }
 
 /** @param {Context} context @param {string} count */

@@ -3,6 +3,10 @@ import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {ReturnType<typeof createJointUpgrade>} JointUpgrade */
 /** @typedef {Extract<import('../lifecycle/state.js').OperatorInput, { type: 'upgrade' }>} Order */
+/** @typedef {{ startedAt: string, actor: string, note: string | null }} Running */
+
+/** A next master that has no app to wait for may take this long. */
+const EMPTY_WITHIN_MS = 30_000
 
 /**
  * An app, as an upgrade of its host sees it.
@@ -15,14 +19,34 @@ import { createDeferred } from '../system/deferred.js'
 /**
  * An upgrade of a host: whoever asks for it, all apps change masters or none does. An app that does not serve at the moment
  * is in nobody's way: the next master starts it once it is the only one, as it would after a death.
- * @param {Pick<import('../keeper/link.js').KeeperLink, 'isKept' | 'send'>} keeper
- * @param {{ turnMs: number }} options  the workers of an app may have to wait this long for each of the others
+ * @param {Pick<import('../keeper/link.js').KeeperLink, 'isKept' | 'send' | 'on' | 'onLost' | 'failNext'>} keeper
+ * @param {object} parts
+ * @param {number} parts.turnMs  the workers of an app may have to wait this long for each of the others
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events  of the host
+ * @param {() => number} [parts.now]  wall clock, ms
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
-export function createJointUpgrade (keeper, { turnMs }) {
+export function createJointUpgrade (keeper, { turnMs, events, now = Date.now, timers = globalThis }) {
   /** @type {Map<string, Upgradable>} by name */
   const apps = new Map()
+  /** @type {Running | null} */
+  let running = null
+  /** What has been told of it before the next master was gone. @type {string | null} */
+  let reason = null
+  /** @type {{ at: string, message: string } | null} */
+  let failure = null
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  keeper.on('relay', ({ failing }) => { reason ??= failing ?? null })
+  keeper.on('upgrade-failed', (message) => endUpgrade(message.reason))
+  keeper.onLost(() => endUpgrade('the keeper is gone'))
 
   return {
+    get running () { return running },
+
+    /** Why the last one of this master has failed. */
+    get failure () { return failure },
+
     /**
      * What an app has of it.
      * @param {string} name
@@ -38,13 +62,14 @@ export function createJointUpgrade (keeper, { turnMs }) {
       begin: (order) => beginUpgrade(order, name)
     }),
 
-    /** @param {Order} order @throws {DeckError} what one of the apps has against it, with its name; then nothing has begun */
+    /** @param {Order} order @returns {Running} @throws {DeckError} what one of the apps has against it, with its name; then nothing has begun */
     begin: (order) => beginUpgrade(order, null)
   }
 
   /** @param {Order} wanted @param {string | null} asker  the app that it is asked of */
   function beginUpgrade (wanted, asker) {
     if (!keeper.isKept) throw new DeckError('not-possible', 'an upgrade in place needs the keeper, and this host runs without one: restart it instead')
+    if (running) throw new DeckError('upgrade-running', 'an upgrade is running')
     let order = wanted
     const taking = [...apps].filter(([name, app]) => {
       const checked = checkFor(name, app, { wanted, mayStandAside: name !== asker })
@@ -52,8 +77,30 @@ export function createJointUpgrade (keeper, { turnMs }) {
       return checked !== null && (name === asker || app.look().isServing)
     })
     const readyWithinMs = Math.max(0, ...taking.map(([, app]) => app.look().readyTimeoutMs)) + taking.length * turnMs
+    const { execPath, note = null, actor } = order
+    running = { startedAt: new Date(now()).toISOString(), actor, note }
+    reason = null
+    events.publish({ type: 'master.upgrading', actor, message: `the next master starts${note ? `: ${note}` : ''}`, detail: { execPath } })
     for (const [, app] of taking) app.begin({ ...order, readyWithinMs })
-    keeper.send({ type: 'upgrade', execPath: order.execPath, apps: taking.map(([name]) => name) })
+    // Else each app sees to it that it does not take too long.
+    if (taking.length === 0) timer = timers.setTimeout(cancelEmpty, EMPTY_WITHIN_MS)
+    keeper.send({ type: 'upgrade', execPath, apps: taking.map(([name]) => name) })
+    return running
+  }
+
+  function cancelEmpty () {
+    keeper.failNext(`the next master was not ready within ${EMPTY_WITHIN_MS} ms`)
+    keeper.send({ type: 'cancel' })
+  }
+
+  /** @param {string} why the next master has ended */
+  function endUpgrade (why) {
+    if (!running) return
+    const { actor } = running
+    timers.clearTimeout(timer)
+    failure = { at: new Date(now()).toISOString(), message: reason ?? `the next master ended before it was ready (${why})` }
+    running = null
+    events.publish({ type: 'master.upgrade-failed', actor, message: failure.message })
   }
 }
 

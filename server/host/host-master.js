@@ -12,6 +12,7 @@ import { createClosers } from '../system/closers.js'
 import { createDeferred } from '../system/deferred.js'
 import { createOtherDecks } from '../system/other-decks.js'
 import { listenForSignals } from '../system/signals.js'
+import { checkedProgram } from '../system/program.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { tellHostService } from '../systemd/host-service.js'
 import { LOAD_SITE_WITHIN_MS, openAdminPort } from './admin-page.js'
@@ -49,7 +50,7 @@ export async function startHost (config, surroundings = {}) {
     const record = openRecord(config, host)
     const { events } = record
     const links = createAppLinks(keeper)
-    const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS })
+    const upgrade = createJointUpgrade(keeper, { turnMs: TURN_MS, events })
     const others = createOtherDecks({ isOwn: ({ master }) => master.pid === process.pid })
     // After a death the workers serve by themselves: whoever wants to know how they are comes first.
     /** @type {ReturnType<typeof createDeferred<void>>} */
@@ -64,7 +65,7 @@ export async function startHost (config, surroundings = {}) {
     if (isNext) apps.takeOver()
     const startedAt = new Date().toISOString()
     const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
-    const deck = createHostDeck({ apps, host, startedAt, stop: stopHost })
+    const deck = createHostDeck({ apps, host, startedAt, upgrade, stop: stopHost })
     const announce = () => announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
     const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: announce, site: { apps: deck, history: record.history, events } }, host)
     port.loaded.then(siteLoaded.reach)
@@ -75,6 +76,7 @@ export async function startHost (config, surroundings = {}) {
     terminal.line(`clusterdeck ${software.version}  host of ${apps.all().length} apps  ${dataDir.folder}`)
     terminal.line(`  admin  ${port.publicUrl}`)
     events.publish({ type: 'master.started', pid: process.pid, actor: 'system', detail: software })
+    if (isNext) events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: `clusterdeck ${software.version} on Node ${software.nodeVersion}`, detail: { to: software } })
     keepHeapSmall()
     reapOrphans(() => apps.all().flatMap(({ present }) => present ?? []), host)
     beginOpened()
@@ -137,14 +139,31 @@ function openRecord (config, { dataDir, keeper, log, terminal, closers }) {
  * @param {import('./apps.js').Apps} parts.apps
  * @param {import('./host.js').Host} parts.host
  * @param {string} parts.startedAt
+ * @param {import('../handover/joint-upgrade.js').JointUpgrade} parts.upgrade
  * @param {(actor: string) => Promise<void>} parts.stop
  */
-function createHostDeck ({ apps, host: { dataDir, keeper, software }, startedAt, stop }) {
+function createHostDeck ({ apps, host: { dataDir, keeper, software }, startedAt, upgrade, stop }) {
   return {
     ...apps,
 
     /** Of the process. */
-    about: () => ({ pid: process.pid, keeperPid: identifyKeeper(keeper)?.pid ?? null, ...software, startedAt, folder: dataDir.folder, apps: apps.all().length }),
+    about: () => ({
+      pid: process.pid,
+      keeperPid: identifyKeeper(keeper)?.pid ?? null,
+      ...software,
+      startedAt,
+      folder: dataDir.folder,
+      apps: apps.all().length,
+      upgrade: upgrade.running,
+      upgradeFailure: upgrade.failure
+    }),
+
+    /**
+     * Changes masters: all apps do, or none.
+     * @param {{ execPath: string | null, note: string | null, actor: string }} order
+     * @throws {import('../errors.js').DeckError} invalid-body, not-possible, and what one of the apps has against it
+     */
+    upgradeHost: (order) => upgrade.begin({ ...order, type: 'upgrade', execPath: order.execPath && checkedProgram(order.execPath) }),
 
     /** Ends it, once all apps have finished. @param {{ actor: string }} by */
     stopHost ({ actor }) { stop(actor) }

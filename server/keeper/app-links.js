@@ -27,7 +27,7 @@ function namedKey (name, key) {
 /**
  * Divides the one line to the keeper among the apps of a host: each has its own sockets, its own checkpoint and its own
  * events there, and sees those of no other.
- * @param {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure'>} keeper
+ * @param {Pick<KeeperLink, 'isKept' | 'role' | 'predecessor' | 'exits' | 'reaps' | 'held' | 'hold' | 'drop' | 'memoryOf' | 'spareOf' | 'rememberedApps' | 'send' | 'on' | 'onLost' | 'failUpgrade' | 'failure' | 'failNext'>} keeper
  * @param {{ onFault?: (error: unknown, name: string) => void }} [hooks]  what an app throws at what it is told
  */
 export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
@@ -170,7 +170,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
       watch () {},
       upgrade () {},
       cancel ({ reason }) {
-        if (reason !== undefined) tellApps(undefined, ({ hear }) => hear('relay', { type: 'relay', failing: `${name}: ${reason}` }))
+        if (reason !== undefined) keeper.failNext(`${name}: ${reason}`)
         keeper.send({ type: 'cancel' })
       },
       relay: (message) => keeper.send(message.failing === undefined ? { ...message, app: name } : message),

@@ -224,6 +224,9 @@ export async function connectKeeper (env = process.env) {
       passToHandlers('upgrade-failed', { type: 'upgrade-failed', reason })
     },
 
+    /** Why this master ends the next one, in an upgrade: all its parts hear that. @param {string} reason */
+    failNext (reason) { passToHandlers('relay', { type: 'relay', failing: reason }) },
+
     /** The checkpoint for the next master, if the disk is full. */
     memory: memoryOf(),
     memoryOf,

@@ -36,10 +36,12 @@ test('every operation of the host answers as its document says, when all goes we
   await ask('post', '/api/v1/sign-in-links', 201, {})
   for (const path of ['/healthz', '/readyz', '/metrics', '/apps/shop/healthz', '/apps/shop/readyz']) await ask('get', path, 200)
   await ask('get', '/apps/nothing/readyz', 503)
+  assert.deepEqual(await ask('post', '/api/v1/host/upgrade', 202, { note: 'autumn' }), { startedAt: '2026-01-01T00:00:00.000Z', actor: 'api', note: 'autumn' })
+  await ask('post', '/api/v1/host/upgrade', 422, { execPath: 'node' })
   assert.equal((await ask('post', '/api/v1/host/stop', 202)).state, 'stopping')
 
   assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [
-    ['stop', 'shop', 'api'], ['start', 'shop', 'api'], ['add', 'queue', 'api'], ['add', 'queue', 'api'], ['remove', 'queue', 'api'], ['remove', 'mail', 'api'], ['stop-host', '', 'api']
+    ['stop', 'shop', 'api'], ['start', 'shop', 'api'], ['add', 'queue', 'api'], ['add', 'queue', 'api'], ['remove', 'queue', 'api'], ['remove', 'mail', 'api'], ['upgrade-host', '', 'api'], ['stop-host', '', 'api']
   ])
   assert.deepEqual(host.apps.orders.filter(({ type }) => type === 'remove').map(({ more }) => more), [{ purge: false }, { purge: true }])
   const own = Object.entries(document.paths).filter(([path]) => !path.startsWith('/api/v1/apps/{app}/')).flatMap(([, item]) => Object.values(item).map(({ operationId }) => operationId))
@@ -57,13 +59,13 @@ test('the document of the host has what an app answers, below the path of the ap
   assert.match(JSON.stringify(responses), /app-not-running/)
 })
 
-test('who may what: a viewer looks, an operator starts and stops, an admin adds by a token, removes and ends the host', async (t) => {
+test('who may what: a viewer looks, an operator starts and stops, an admin adds by a token, removes, upgrades and ends the host', async (t) => {
   const host = await startHostAdmin(t)
   const calls = /** @type {[string, string, string, object?][]} */ ([
     ['viewer', 'GET', '/api/v1/host'], ['viewer', 'GET', '/api/v1/apps'], ['viewer', 'GET', '/api/v1/apps/shop'],
     ['operator', 'POST', '/api/v1/apps/shop/stop'], ['operator', 'POST', '/api/v1/apps/shop/start'],
     ['operator', 'POST', '/apps/shop/api/v1/stop'], ['operator', 'POST', '/apps/shop/api/v1/start'],
-    ['admin', 'POST', '/api/v1/apps', { name: 'x', cwd: '/srv/x' }], ['admin', 'DELETE', '/api/v1/apps/mail'], ['admin', 'POST', '/api/v1/host/stop']
+    ['admin', 'POST', '/api/v1/apps', { name: 'x', cwd: '/srv/x' }], ['admin', 'DELETE', '/api/v1/apps/mail'], ['admin', 'POST', '/api/v1/host/upgrade', {}], ['admin', 'POST', '/api/v1/host/stop']
   ])
   const roles = ['viewer', 'operator', 'admin']
   for (const role of roles) {
@@ -74,8 +76,10 @@ test('who may what: a viewer looks, an operator starts and stops, an admin adds 
     }
   }
   const cookie = await host.signIn()
-  const { status, text } = await rawRequest(host, { method: 'POST', path: '/api/v1/apps', headers: { cookie, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }, body: '{"cwd":"/srv/y"}' })
-  assert.deepEqual([status, JSON.parse(text).detail], [403, 'A new app requires a token, not a session'])
+  for (const [path, body, detail] of [['/api/v1/apps', '{"cwd":"/srv/y"}', 'A new app requires a token, not a session'], ['/api/v1/host/upgrade', '{}', 'An upgrade requires a token, not a session']]) {
+    const { status, text } = await rawRequest(host, { method: 'POST', path, headers: { cookie, 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' }, body })
+    assert.deepEqual([status, JSON.parse(text).detail], [403, detail])
+  }
 })
 
 test('a repeated order is done once, and an environment of many variables fits in', async (t) => {

@@ -17,7 +17,7 @@ describe('the upgrade of a host in place', () => {
     const before = await host.untilApps((apps) => apps.shop.state === 'running' && apps.blog.state === 'running' && apps.loops.health?.tone === 'bad')
     const loads = ['shop', 'blog'].map((name) => openFreshConnections(t, before[name].addresses[0], { perSecond: 20 }))
     const pids = await host.workersOf(['shop', 'blog'])
-    assert.equal((await host.api('/apps/shop/upgrade', { method: 'POST', body: { note: 'the autumn release' } })).status, 202)
+    assert.equal((await host.api('/host/upgrade', { method: 'POST', body: { note: 'the autumn release' } })).status, 202)
     await host.meetNext()
     const after = await host.untilApps((apps) => apps.shop.state === 'running' && apps.blog.state === 'running' && apps.loops.health?.tone === 'bad')
     for (const load of loads) await load.untilAnswered(20)
@@ -28,7 +28,7 @@ describe('the upgrade of a host in place', () => {
       const told = await host.mastersOf(name)
       assert.deepEqual(told, [['master.started', null], ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]], name)
     }
-    assert.deepEqual(host.ownEvents(), [['master.started', null], ['master.stopped', 'upgrade'], ['master.started', null]])
+    assert.deepEqual(host.ownEvents(), [['master.started', null], ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]])
   })
 
   test('an app that is added while the next master waits for another one is kept: its worker serves on, and the next one has its socket', async (t) => {
@@ -37,7 +37,7 @@ describe('the upgrade of a host in place', () => {
     await host.add('slow', 'waits-at-the-gate.js', { GATE: gate }, { workers: '2' })
     await host.untilApps(({ slow }) => slow.state === 'running')
     await writeFile(gate, '')
-    assert.equal((await host.api('/apps/slow/upgrade', { method: 'POST' })).status, 202)
+    assert.equal((await host.api('/host/upgrade', { method: 'POST', body: {} })).status, 202)
     await untilFound(async () => (await host.history('slow')).filter(({ type }) => type === 'worker.ready').length === 3, 'the first worker of the next master')
     await host.add('late', 'answers-with-pid.js')
     const { late } = await host.untilApps(({ late }) => late.state === 'running')
@@ -91,6 +91,9 @@ describe('the upgrade of a host in place', () => {
       const failed = await untilFound(async () => (await host.history(name)).find(({ type }) => type === 'master.upgrade-failed'), `the failure to be told by ${name}`)
       assert.match(failed.message, /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
     }
+    const { upgrade, upgradeFailure, pid } = await host.request('/host')
+    assert.deepEqual([upgrade, pid], [null, host.about.pid])
+    assert.match(upgradeFailure.message, /^once: worker \d+ \(slot 1\) exited with code 1 before it was ready/)
     await host.untilApps(isUp)
     assert.deepEqual(await host.workersOf(['shop', 'once']), pids)
     await load.untilAnswered(10)
@@ -98,7 +101,7 @@ describe('the upgrade of a host in place', () => {
     await t.test('and one that has something against it is named, and nothing begins', async () => {
       await writeFile(`${gate}.waits`, '')
       const { body: { id } } = await host.api('/apps/once/rollouts', { method: 'POST', body: { kind: 'restart' } })
-      const { status, body } = await host.api('/apps/shop/upgrade', { method: 'POST' })
+      const { status, body } = await host.api('/host/upgrade', { method: 'POST', body: {} })
       assert.deepEqual([status, body.code, body.detail], [409, 'rollout-running', `once: rollout ${id} (restart) is running`])
       assert.equal((await host.history('shop')).filter(({ type }) => type === 'master.upgrading').length, 1)
     })

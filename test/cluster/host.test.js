@@ -40,7 +40,7 @@ describe('a host', { concurrency: 2 }, () => {
     await host.untilApps(doRun)
     assert.notDeepEqual(await pidsOf(host), before)
     await assert.rejects(host.request('/apps/none/upgrade', { method: 'POST', body: {} }), { code: 'not-found' })
-    await host.request('/apps/mail/upgrade', { method: 'POST', body: {} })
+    await host.request('/host/upgrade', { method: 'POST', body: {} })
     await host.untilNext(next.pid)
     await host.untilApps(doRun)
     for (const name of NAMES) {

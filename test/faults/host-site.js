@@ -131,7 +131,7 @@ export async function openHostSite (t) {
       await site.stop(ROUND_ROBIN)
       const before = user.decks()
       await install(`1.${++upgrades}.0`)
-      const { status, body } = await site.ask(VICTIM, '/upgrade', { method: 'POST', body: '{}' })
+      const { status, body } = await user.askHost('/host/upgrade', { method: 'POST', body: '{}' })
       if (status !== 202) throw new Error(`upgrade: expected 202, received ${status}: ${body.detail}`)
       await user.untilNextMaster(before)
       await site.start(ROUND_ROBIN)

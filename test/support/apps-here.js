@@ -37,7 +37,7 @@ export function hostAppsHere (t, { folder = tempFolder() } = {}) {
       log: /** @type {any} */ (log),
       terminalOf: () => /** @type {any} */ ({ show () {}, line: say, fail: say, quote: say, resolved () {} }),
       turns: createTurns({ atOnce: 2 }),
-      upgrade: createJointUpgrade(keeper, { turnMs: 3000 }),
+      upgrade: createJointUpgrade(keeper, { turnMs: 3000, events }),
       streams: process,
       software: { version: '0.0.0', nodeVersion: process.version },
       others: /** @type {any} */ ({ list: () => [] }),

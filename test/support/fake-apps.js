@@ -67,8 +67,12 @@ export function createFakeApps ({ names, now = Date.now }) {
       handlers.add(handler)
       return () => { handlers.delete(handler) }
     },
+    upgradeHost ({ actor, execPath, note }) {
+      orders.push({ type: 'upgrade-host', name: '', actor, more: { execPath, note } })
+      return { startedAt: '2026-01-01T00:00:00.000Z', actor, note }
+    },
     stopHost ({ actor }) { orders.push({ type: 'stop-host', name: '', actor }) },
-    about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size }),
+    about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size, upgrade: null, upgradeFailure: null }),
 
     deck: (name) => /** @type {any} */ (all.get(name)?.opened?.deck),
     open (name, changes = {}) {

@@ -32,6 +32,8 @@ export async function startFakeHost (t, apps = {}) {
   const calls = []
   /** @type {Map<string, Start>} by name */
   const starts = new Map()
+  /** What it says of itself, one after the other; the last one stays. @type {[object, ...object[]]} */
+  let abouts = [{}]
   /** @type {import('node:child_process').ChildProcess | null} */
   let played = null
   const server = http.createServer(answer)
@@ -64,6 +66,8 @@ export async function startFakeHost (t, apps = {}) {
     whenStarted: (name, start) => starts.set(name, start),
     /** @param {string} name @param {Partial<AppView>} fields */
     change,
+    /** @param {[object, ...object[]]} next what it says of itself from now on, one after the other */
+    changeAbout (...next) { abouts = next },
     /** @param {string} line words, separated by blanks @param {{ cwd?: string, env?: Record<string, string | undefined> }} [place] */
     cli: (line, place = {}) => runCliHere(line.split(' ').filter(Boolean), { cwd: place.cwd ?? tempFolder(), env: { ...env, ...place.env } })
   }
@@ -118,8 +122,12 @@ export async function startFakeHost (t, apps = {}) {
     const app = known.get(called)
     if (called !== undefined && !app) return refuse(res, 404, 'not-found', `no app is called ${JSON.stringify(called)}${didYouMean(called, known.keys())}`)
     if (req.method === 'GET' && pathname === '/api/v1/apps') return say(res, 200, { items: [...known.values()].map(({ view }) => view).sort((one, other) => one.name < other.name ? -1 : 1) })
-    if (req.method === 'GET' && pathname === '/api/v1/host') return say(res, 200, { pid: process.pid, keeperPid: null, version: '0.1.0', nodeVersion: process.version, startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size })
+    if (req.method === 'GET' && pathname === '/api/v1/host') return say(res, 200, { pid: process.pid, keeperPid: null, version: '0.1.0', nodeVersion: process.version, startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size, upgrade: null, upgradeFailure: null, ...nextAbout() })
     if (req.method === 'POST' && pathname === '/api/v1/apps') return await takeOrder(await json(req), res)
+    if (req.method === 'POST' && pathname === '/api/v1/host/upgrade') {
+      orders.push(Object.assign({ type: 'upgrade-host' }, await json(req)))
+      return say(res, 202, { startedAt: '2026-01-01T00:00:00.000Z', actor: 'api', note: null })
+    }
     if (req.method === 'POST' && pathname === '/api/v1/host/stop') {
       say(res, 202, {})
       played?.kill()
@@ -138,6 +146,13 @@ export async function startFakeHost (t, apps = {}) {
       return say(res, isNew ? 202 : 200, app.view)
     }
     say(res, 200, app.view)
+  }
+
+  /** @returns {object} */
+  function nextAbout () {
+    const [about, next, ...others] = abouts
+    if (next) abouts = [next, ...others]
+    return about
   }
 
   /** @param {any} order @param {http.ServerResponse} res */

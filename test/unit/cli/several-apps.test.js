@@ -101,18 +101,29 @@ for (const [command, row] of Object.entries(ROWS)) {
   }
 }
 
-test('upgrade is of the host, by any of its apps that run, where no deck that runs is meant', async (t) => {
+test('upgrade is of the host, with all of its apps, unless a deck of its own is meant', async (t) => {
   const host = await startFakeHost(t, { bad: APPS.bad, db: APPS.db, shop: {} })
-  const upgrades = () => host.deck('shop').dispatched.filter(({ type }) => type === 'upgrade').length
+  const upgrades = () => host.orders.filter(({ type }) => type === 'upgrade-host')
   const cwds = [NOWHERE, host.view('db')?.cwd, host.view('shop')?.cwd]
   for (const [index, cwd] of cwds.entries()) {
-    assert.deepEqual(await host.cli('upgrade', { cwd }), { code: 0, stdout: 'upgrade started\n', stderr: '' })
-    assert.equal(upgrades(), index + 1)
+    assert.deepEqual(await host.cli('upgrade --note autumn --node /opt/node', { cwd }), { code: 0, stdout: 'upgrade started\n', stderr: '' })
+    assert.deepEqual(upgrades()[index], { type: 'upgrade-host', execPath: '/opt/node', note: 'autumn' })
   }
   const own = tempFolder()
   mkdirSync(path.join(own, '.clusterdeck'), { mode: 0o700 })
   for (const [line, cwd] of [['upgrade -n db', NOWHERE], ['upgrade', own]]) assert.equal((await host.cli(line, { cwd })).code, 5, 'another deck is meant, which does not run')
-  assert.equal(upgrades(), cwds.length)
+  assert.equal(upgrades().length, cwds.length)
+  const wanted = [
+    { answers: [{ upgrade: {} }, { pid: 4001, version: '2.0.0' }], code: 0, stdout: /^upgraded to clusterdeck 2\.0\.0 on Node v\S+ \(pid 4001\)\n$/, stderr: /^upgrade started: the next master starts its workers\n$/ },
+    { answers: [{ upgradeFailure: { at: '2026-01-02T00:00:00.000Z', message: 'shop: worker 7 exited' } }], code: 1, stdout: /^$/, stderr: /the upgrade failed: shop: worker 7 exited/ }
+  ]
+  for (const { answers, code, ...output } of wanted) {
+    host.changeAbout({}, ...answers)
+    const ended = await host.cli('upgrade --wait', { cwd: NOWHERE })
+    assert.equal(ended.code, code)
+    assert.match(ended.stdout, output.stdout)
+    assert.match(ended.stderr, output.stderr)
+  }
 })
 
 /** Runs a command on a host that is as at first. @param {FakeHost} host @param {Row} row */

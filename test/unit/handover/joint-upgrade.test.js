@@ -11,6 +11,8 @@ test('whoever asks, all apps begin, each waits as long as the slowest may take, 
   join('blog', { readyTimeoutMs: 60_000 }).begin(ORDER)
   const order = { ...ORDER, execPath: '/real/node', readyWithinMs: 66_000 }
   assert.deepEqual(begun.splice(0), [['shop', order], ['blog', order]])
+  assert.throws(() => upgrade.begin(ORDER), { code: 'upgrade-running' })
+  keeper.say('upgrade-failed', { reason: 'SIGKILL' })
   upgrade.begin(ORDER)
   assert.deepEqual(begun.map(([name]) => name), ['shop', 'blog'])
   const sent = { type: 'upgrade', execPath: '/real/node', apps: ['shop', 'blog'] }
@@ -33,6 +35,7 @@ test('an app that does not serve stands aside, unless it is the one that is aske
   const boots = join('boots', { refusal: new DeckError('starting', 'the workers are still starting') })
   const loops = join('loops', { isServing: false })
   upgrade.begin(ORDER)
+  keeper.say('upgrade-failed', { reason: 'SIGKILL' })
   assert.throws(() => boots.begin(ORDER), { code: 'starting', message: 'boots: the workers are still starting' })
   loops.begin(ORDER)
   assert.deepEqual(begun.map(([name]) => name), ['shop', 'shop', 'loops'])
@@ -45,9 +48,46 @@ test('an app that has gone has no say, and one that is here again has its own', 
   join('shop')
   first.leave()
   upgrade.begin(ORDER)
+  keeper.say('upgrade-failed', { reason: 'SIGKILL' })
   join('blog').leave()
   upgrade.begin(ORDER)
   assert.deepEqual(keeper.sent.map(({ apps }) => apps), [['shop'], ['shop']])
+})
+
+test('the host tells that it runs, and why it has failed: by the first reason that was told, else by how the next master ended', () => {
+  const { upgrade, keeper, told, join } = setUp()
+  join('shop')
+  assert.deepEqual([upgrade.running, upgrade.failure], [null, null])
+  assert.deepEqual(upgrade.begin({ ...ORDER, note: 'autumn' }), { startedAt: '1970-01-01T00:00:00.000Z', actor: 'ada', note: 'autumn' })
+  assert.equal(upgrade.running?.note, 'autumn')
+  keeper.say('relay', { failing: 'shop: worker 3 exited' })
+  keeper.say('relay', { failing: 'blog: worker 5 exited' })
+  keeper.say('upgrade-failed', { reason: 'exit code 1' })
+  assert.deepEqual([upgrade.running, upgrade.failure], [null, { at: '1970-01-01T00:00:00.000Z', message: 'shop: worker 3 exited' }])
+  upgrade.begin(ORDER)
+  keeper.lose()
+  assert.equal(upgrade.failure?.message, 'the next master ended before it was ready (the keeper is gone)')
+  keeper.say('upgrade-failed', { reason: 'nobody asked for it' })
+  assert.deepEqual(told.map(({ type, actor, message }) => [type, actor, message]), [
+    ['master.upgrading', 'ada', 'the next master starts: autumn'],
+    ['master.upgrade-failed', 'ada', 'shop: worker 3 exited'],
+    ['master.upgrading', 'ada', 'the next master starts'],
+    ['master.upgrade-failed', 'ada', 'the next master ended before it was ready (the keeper is gone)']
+  ])
+})
+
+test('a next master for which no app waits is ended if it takes too long', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { upgrade, keeper } = setUp()
+  upgrade.begin(ORDER)
+  t.mock.timers.tick(30_000)
+  assert.deepEqual(keeper.sent.map(({ type }) => type), ['upgrade', 'cancel'])
+  keeper.say('upgrade-failed', { reason: 'SIGKILL' })
+  assert.equal(upgrade.failure?.message, 'the next master was not ready within 30000 ms')
+  upgrade.begin(ORDER)
+  keeper.say('upgrade-failed', { reason: 'SIGKILL' })
+  t.mock.timers.tick(30_000)
+  assert.equal(keeper.sent.length, 3)
 })
 
 test('without a keeper there is none', () => {
@@ -96,9 +136,23 @@ test('a keeper that is gone ends it where no app is waited for, too', async () =
 function setUp () {
   /** @type {[string, any][]} */
   const begun = []
-  const keeper = { isKept: true, sent: /** @type {any[]} */ ([]), send (/** @type {any} */ message) { keeper.sent.push(message) } }
-  const upgrade = createJointUpgrade(keeper, { turnMs: 3000 })
-  return { keeper, upgrade, begun, join }
+  /** @type {Record<string, (message: any) => void>} */
+  const handlers = {}
+  const keeper = {
+    isKept: true,
+    sent: /** @type {any[]} */ ([]),
+    send (/** @type {any} */ message) { keeper.sent.push(message) },
+    on (/** @type {string} */ type, /** @type {(message: any) => void} */ handler) { handlers[type] = handler },
+    onLost (/** @type {() => void} */ handler) { keeper.lose = handler },
+    lose () {},
+    say: (/** @type {string} */ type, /** @type {object} */ message) => handlers[type](message),
+    failNext: (/** @type {string} */ failing) => handlers.relay({ failing })
+  }
+  /** @type {any[]} */
+  const told = []
+  const events = { publish: (/** @type {any} */ event) => { told.push(event); return event } }
+  const upgrade = createJointUpgrade(keeper, { turnMs: 3000, events, now: () => 0 })
+  return { keeper, upgrade, begun, told, join }
 
   /** @param {string} name @param {{ refusal?: DeckError, isServing?: boolean, readyTimeoutMs?: number }} [how] */
   function join (name, { refusal, isServing = true, readyTimeoutMs = 30_000 } = {}) {

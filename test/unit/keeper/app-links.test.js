@@ -306,6 +306,7 @@ function setUp (keys = [], contents = {}, data = {}, more = {}, hooks = {}) {
     rememberedApps: () => Object.keys(contents),
     on: (/** @type {string} */ type, /** @type {(message: any) => void} */ handler) => listeners.push([type, handler]),
     onLost: (/** @type {() => void} */ handler) => onLost.push(handler),
+    failNext: (/** @type {string} */ failing) => keeper.say({ type: 'relay', failing }),
     say (/** @type {any} */ message) { for (const [type, handler] of listeners) if (type === message.type) handler(message) },
     lose () { for (const handler of onLost) handler() },
     listeners: () => listeners.length + onLost.length
