@@ -29,10 +29,7 @@ export function createTerminal ({ stdout, stderr }) {
 function linesTo ({ stdout, stderr, prefix = '' }) {
   let lastShown = ''
 
-  /** @param {Style} style @param {string} text */
-  function colourText (style, text) {
-    return stdout.isTTY ? styleText(style, text) : text
-  }
+  const colourText = (/** @type {Style} */ style, /** @type {string} */ text) => stdout.isTTY ? styleText(style, text) : text
 
   /** @param {string} text */
   function writeLine (text) {
@@ -76,8 +73,13 @@ function linesTo ({ stdout, stderr, prefix = '' }) {
     /** @param {import('./events/stream.js').DeckEvent} event */
     show (event) {
       if (!isInTerminal(event)) return
-      writeLine(`${colourText('gray', event.at.slice(11, 19))} ${colourText(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`)
+      writeLine(eventLine(event, colourText))
       showLastLines(event.detail?.lastLines)
     }
   }
+}
+
+/** @param {import('./events/stream.js').DeckEvent} event @param {(style: Style, text: string) => string} [colourText] */
+export function eventLine (event, colourText = (_, text) => text) {
+  return `${colourText('gray', event.at.slice(11, 19))} ${colourText(COLOURS[kindOf(event).tone], event.type)} ${oneLine(sentenceOf(event))}`
 }

@@ -94,8 +94,6 @@ export function createAccess ({
       switches: limitRequests({ windowMs, limit: switches }),
       signIn: limitAttempts({ windowMs, limit: signInAttempts })
     },
-    /** Open streams by holder. @type {Map<string, number>} */
-    streams: new Map(),
 
     /** The name that a caller used is one that the caller can reach, and the guard has checked it. @param {import('node:http').IncomingMessage} req */
     urlFor: (req) => publicUrl ?? `${schemeOf(req)}://${req.headers.host}${basePath}`

@@ -86,7 +86,7 @@ export function createDeckSite (parts) {
  */
 export function operationsOf (parts, describe) {
   const { access } = parts
-  const stream = { ...parts, authenticate: access.sessions.authenticate, streams: access.streams }
+  const stream = { ...parts, authenticate: access.sessions.authenticate, streams: new Map() }
   return [
     {
       base: '/api/v1',

@@ -23,7 +23,7 @@ import { mayUse } from './roles.js'
  * @property {(name: string) => OpenedApp | null} opened  null: it is stopped or has failed
  * @property {(order: AppOrder, by: By) => Promise<AppView>} add
  * @property {(name: string, by: By) => Promise<AppView>} start
- * @property {(name: string, by: By) => Promise<AppView>} stop
+ * @property {(name: string, how: By & { atOnce?: boolean }) => Promise<AppView>} stop  `atOnce`: its workers finish nothing
  * @property {(name: string, how: By & { purge: boolean }) => Promise<AppView>} remove
  * @property {(handler: () => void) => () => void} onChange  an app was added, opened, closed or removed
  * @property {(order: By & { execPath: string | null, note: string | null }) => UpgradeView} upgradeHost
@@ -42,6 +42,7 @@ export const APP = z.strictObject({
   state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'failed'])
     .describe('waiting: for the apps that it depends on; failed: the host cannot run it, and `reason` says why'),
   reason: z.string().nullable().describe('why it waits or has failed'),
+  isRetried: z.boolean().describe('it has failed, and the host starts it again by itself'),
   entry: z.string().nullable(),
   cwd: z.string(),
   configFile: z.string().nullable(),
@@ -60,6 +61,16 @@ export const APP = z.strictObject({
   lastDeploy: OUTCOME.nullable(),
   addresses: z.array(z.string())
 }).meta({ id: 'App' })
+
+/** What the calls that start and stop an app have in common. */
+const CHANGE = /** @type {const} */ ({
+  role: 'operator',
+  path: { app: APP_NAME },
+  status: 202,
+  others: { 200: { 'application/json': APP } },
+  problems: ['not-found', 'stopping'],
+  answer: APP
+})
 
 /** An order has the whole environment of the shell that it comes from. */
 const ORDER_LIMIT_BYTES = 1024 * 1024
@@ -132,27 +143,37 @@ export function appResources ({ apps }) {
       })
     },
 
-    '/apps/:app/start': { POST: changeState('start', 'Starts an app that is stopped, and does not wait until it is ready', ['waiting', 'starting', 'running']) },
-    '/apps/:app/stop': { POST: changeState('stop', 'Drains the workers of an app and stops it; it stays stopped until it is started', ['stopped']) }
+    '/apps/:app/start': {
+      POST: operation({
+        name: 'startApp',
+        summary: 'Starts an app that is stopped, and does not wait until it is ready',
+        ...CHANGE,
+        handle: (call) => change(call, ['waiting', 'starting', 'running'], (name, by) => apps.start(name, by))
+      })
+    },
+
+    '/apps/:app/stop': {
+      POST: operation({
+        name: 'stopApp',
+        summary: 'Drains the workers of an app and stops it; it stays stopped until it is started',
+        ...CHANGE,
+        query: z.strictObject({
+          now: z.enum(['true', 'false']).transform((text) => text === 'true').optional()
+            .meta({ description: '"true": its workers finish nothing', as: { type: 'boolean' } })
+        }),
+        handle: (call) => change(call, ['stopped'], (name, by) => apps.stop(name, { ...by, atOnce: call.query.now }))
+      })
+    }
   }
 
-  /** @param {'start' | 'stop'} order @param {string} summary @param {AppView['state'][]} done  states in which there is nothing to do */
-  function changeState (order, summary, done) {
-    return operation({
-      name: `${order}App`,
-      summary,
-      role: 'operator',
-      path,
-      status: 202,
-      others: { 200: { 'application/json': APP } },
-      problems: ['not-found', 'stopping'],
-      answer: APP,
-      async handle ({ req, auth }) {
-        const app = findApp(apps, req.params.app, auth)
-        if (done.includes(app.state)) return { status: 200, body: app }
-        return { body: await apps[order](app.name, { actor: auth.actor }) }
-      }
-    })
+  /**
+   * @param {Pick<import('./endpoint.js').Call, 'req' | 'auth'>} call @param {AppView['state'][]} done  states in which there is nothing to do
+   * @param {(name: string, by: By) => Promise<AppView>} work
+   */
+  async function change ({ req, auth }, done, work) {
+    const app = findApp(apps, req.params.app, auth)
+    if (done.includes(app.state)) return { status: 200, body: app }
+    return { body: await work(app.name, { actor: auth.actor }) }
   }
 }
 

@@ -13,7 +13,7 @@ import { holderOf } from './roles.js'
  */
 
 const HEARTBEAT_MS = 15_000
-/** Streams of one holder, as each costs work for every line and event and nobody should use up those of others. */
+/** Streams of one holder for each app, as each costs work for every line and event and nobody should use up those of others. */
 const MAX_STREAMS = 32
 
 export const EVENT_STREAM = 'text/event-stream'

@@ -1,10 +1,10 @@
 /** @typedef {import('./program.js').Terminal} Terminal */
 
-/** Adds the commands for several decks. @param {import('./deck-command.js').DeckCommand} program @param {Terminal} terminal */
+/** Adds the commands for several apps. @param {import('./deck-command.js').DeckCommand} program @param {Terminal} terminal */
 export function addAppsCommands (program, terminal) {
-  addCommand('up [name...]', 'start the apps of the config file, or some and what they depend on, until Ctrl-C or in the host',
+  addCommand('up [name...]', 'run the apps of the config file, or some and what they depend on, in the host of this user, until Ctrl-C',
     'with --detach: how long they may take to get ready')
-    .option('-d, --detach', 'let the host of this user run them, which is started if there is none; return once they are ready')
+    .option('-d, --detach', 'return once they are ready; they go on in the host')
     .option('--no-wait', 'with --detach: return at once')
     .example('all apps of the config file, until Ctrl-C', 'clusterdeck up')
     .example('in the background: returns once they are ready', 'clusterdeck up --detach')

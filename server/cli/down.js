@@ -82,7 +82,7 @@ async function stopInHost ({ name, state }, env, { signal, timeoutMs }) {
  * @param {string} dataDir absolute @param {Place} place @param {AbortSignal} signal
  * @returns {Promise<{ state: 'stopped' | 'not running' | 'running', reason: string | null }>}
  */
-export async function stopDeck (dataDir, place, signal) {
+async function stopDeck (dataDir, place, signal) {
   if (!await isRunning(dataDir, place)) return { state: 'not running', reason: null }
   const processes = processesAt(dataDir, place)
   const isGone = () => !processes.some(isAlive) && runningDeckAt(dataDir, place.env) === null && findRunning(dataDir, place.env) === null

@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { timeoutOf } from './duration.js'
 import { decksTable } from './decks-table.js'
-import { callHost, isOpen } from './host.js'
+import { callHost, isWanted } from './host.js'
 import { ensureHost } from './host-start.js'
 import { jsonText } from './output.js'
 import { createPrefixed } from './prefixed.js'
@@ -18,8 +18,16 @@ const TEXTS = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed
 const ANSWERS_WITHIN_MS = 30_000
 
 /**
+ * An app that the host is to run. `label`: what the user calls it; null: as the host does.
+ * @typedef {{ label: string | null, order: AppOrder }} Wanted
+ *
+ * What has become of the order. `isInHost`: the host has taken it; `ranBefore`: the app ran already.
+ * @typedef {Followed & { isInHost: boolean, ranBefore: boolean }} Ordered
+ */
+
+/**
  * Lets the host run apps, and starts the host where there is none.
- * @param {{ label: string | null, order: AppOrder }[]} wanted each after those that it depends on; `label`: what the user calls it; null: as the host does
+ * @param {readonly Wanted[]} wanted each after those that it depends on
  * @param {{ command: string, waits: boolean, json?: boolean, timeout?: string, ofHost?: readonly string[] }} how `waits`: until they are ready
  * @param {import('./program.js').Terminal} terminal
  * @throws {DeckError} usage, start-failed: some are not ready
@@ -27,51 +35,14 @@ const ANSWERS_WITHIN_MS = 30_000
 export async function fillHost (wanted, { command, waits, json = false, timeout, ofHost = [] }, terminal) {
   const { stdout, env } = terminal
   const { timeoutMs } = timeoutOf({ timeout }, env)
-  const master = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  const { master } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
   // How long they may take says nothing of how long the host may take to answer.
   const host = callHost(master, { env, timeoutMs: timeoutMs + ANSWERS_WITHIN_MS })
   const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
-  const before = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
-  /** @type {Map<string, Followed>} by label */
-  const apps = new Map()
-  for (const { label, order } of wanted) {
-    const app = await giveOrder(label, order)
-    apps.set(label ?? app.name, app)
-  }
-  const labels = new Map([...apps].map(([label, { name }]) => [name, label]))
-  if (waits) await followApps([...apps.values()], { host, signal: AbortSignal.timeout(timeoutMs), tell: (name, text) => prefixed.say(labels.get(name) ?? name, text) })
+  const apps = await orderApps(wanted, { host, prefixed })
+  const labels = labelsOf(apps)
+  if (waits) await followApps([...apps.values()], { host, signal: AbortSignal.timeout(timeoutMs), tell: ({ name }, text) => prefixed.say(labels.get(name) ?? name, text) })
   await showOutcome()
-
-  /** @param {string | null} label @param {AppOrder} order @returns {Promise<Followed>} */
-  async function giveOrder (label, { dependsOn = [], ...order }) {
-    const others = dependsOn.flatMap((each) => apps.get(each) ?? [])
-    const needs = others.map(({ name }) => name)
-    const missing = others.find(({ state }) => state === 'failed' || state === 'not started')
-    if (missing && label !== null) return leftOut(label, missing)
-    try {
-      const view = await host.post('/apps', { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
-      const known = before.get(view.name)
-      if (known && isOpen(known)) prefixed.say(label ?? view.name, 'already runs')
-      if (view.state === 'failed') return refused(label ?? view.name, toFollowed(view, needs), view.reason)
-      return toFollowed(view, needs)
-    } catch (error) {
-      if (label === null || !(error instanceof DeckError) || ['no-master', 'timed-out', 'unauthenticated', 'forbidden'].includes(error.code)) throw error
-      return refused(label, toFollowed({ name: label }, needs), error.message)
-    }
-  }
-
-  /** @param {string} label @param {Followed} app @param {string | null} reason @returns {Followed} */
-  function refused (label, app, reason) {
-    prefixed.say(label, reason === null ? 'failed' : `failed: ${reason}`)
-    return { ...app, state: 'failed', reason }
-  }
-
-  /** @param {string} label @param {Followed} missing that it depends on @returns {Followed} */
-  function leftOut (label, missing) {
-    const reason = whyMissing(missing)
-    prefixed.say(label, `is not started: ${reason}`)
-    return { ...toFollowed({ name: label }), state: 'not started', reason }
-  }
 
   async function showOutcome () {
     const missing = [...apps].filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed' || state === 'not started')
@@ -93,4 +64,64 @@ export async function fillHost (wanted, { command, waits, json = false, timeout,
       reason: state === 'starting' ? null : reason
     }
   }
+}
+
+/**
+ * Gives the orders. One that is refused keeps none of the others back.
+ * @param {readonly Wanted[]} wanted each after those that it depends on
+ * @param {{ host: Pick<import('./api-client.js').ApiClient, 'get' | 'post'>, prefixed: import('./prefixed.js').Prefixed, stop?: AbortSignal }} how `stop`: no more orders
+ * @returns {Promise<Map<string, Ordered>>} by label
+ * @throws {DeckError} where the host does not answer, or refuses an app without a label
+ */
+export async function orderApps (wanted, { host, prefixed, stop }) {
+  const before = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
+  /** @type {Map<string, Ordered>} */
+  const apps = new Map()
+  for (const { label, order } of wanted) {
+    if (stop?.aborted) break
+    const app = await giveOrder(label, order)
+    apps.set(label ?? app.name, app)
+  }
+  return apps
+
+  /** @param {string | null} label @param {AppOrder} order @returns {Promise<Ordered>} */
+  async function giveOrder (label, { dependsOn = [], ...order }) {
+    const others = dependsOn.flatMap((each) => apps.get(each) ?? [])
+    const needs = others.map(({ name }) => name)
+    const missing = others.find(({ state }) => state === 'failed' || state === 'not started')
+    if (missing && label !== null) return leftOut(label, missing)
+    try {
+      const view = await host.post('/apps', { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
+      const known = before.get(view.name)
+      const app = { ...toFollowed(view, needs), isInHost: true, ranBefore: known !== undefined && isWanted(known) }
+      if (app.ranBefore) prefixed.say(label ?? view.name, 'already runs')
+      return view.state === 'failed' && !view.isRetried ? refused(label ?? view.name, app, view.reason) : app
+    } catch (error) {
+      if (label === null || !(error instanceof DeckError) || ['no-master', 'timed-out', 'unauthenticated', 'forbidden'].includes(error.code)) throw error
+      return refused(label, notInHost(label, needs), error.message)
+    }
+  }
+
+  /** @param {string} label @param {Ordered} app @param {string | null} reason @returns {Ordered} */
+  function refused (label, app, reason) {
+    prefixed.say(label, reason === null ? 'failed' : `failed: ${reason}`)
+    return { ...app, state: 'failed', reason }
+  }
+
+  /** @param {string} label @param {Followed} missing that it depends on @returns {Ordered} */
+  function leftOut (label, missing) {
+    const reason = whyMissing(missing)
+    prefixed.say(label, `is not started: ${reason}`)
+    return { ...notInHost(label), state: 'not started', reason }
+  }
+}
+
+/** @param {string} label @param {string[]} [dependsOn] @returns {Ordered} */
+function notInHost (label, dependsOn) {
+  return { ...toFollowed({ name: label }, dependsOn), isInHost: false, ranBefore: false }
+}
+
+/** @param {ReadonlyMap<string, Pick<Followed, 'name'>>} apps by label @returns {Map<string, string>} the labels by name */
+export function labelsOf (apps) {
+  return new Map([...apps].map(([label, { name }]) => [name, label]))
 }

@@ -15,6 +15,7 @@ import { checkAnswers } from './reachable.js'
 /** @typedef {import('./find-master.js').Master} Master */
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {Record<string, string | undefined>} Env */
+/** @typedef {{ ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal, killed?: AbortSignal }} How `ofHost`: words of its command line, for a new one; `killed`: ends a new one while it starts */
 
 const POLL_MS = 50
 /** How many of its last lines are shown where a host does not start. */
@@ -41,24 +42,24 @@ export async function splitFlags ({ keeper, ...flags }, cwd) {
 
 /**
  * Finds the host of this user, or starts it: in a session of its own, so that neither Ctrl-C nor the end of the terminal reaches it.
- * @param {{ ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal }} how `ofHost`: words of its command line, for a new one
- * @returns {Promise<Master>}
+ * @param {How} how
+ * @returns {Promise<{ master: Master, child: import('node:child_process').ChildProcess | null }>} `child`: the host, or null where it ran before
  * @throws {DeckError} usage: it runs already, and `ofHost` says how it should; start-failed, timed-out
  */
-export async function ensureHost ({ ofHost, signal, timeoutMs, terminal }) {
-  const { env, stderr } = terminal
+export async function ensureHost (how) {
+  const { ofHost, terminal: { env, stderr } } = how
   const running = findHost(env)
   if (running !== null) {
     if (ofHost.length > 0) throw new DeckError('usage', `${ofHost[0]}: expected only where this starts the host, which runs already: its page is at ${running.url}`)
-    return running
+    return { master: running, child: null }
   }
-  const host = await startHost({ ofHost, signal, timeoutMs, terminal })
-  stderr.write(`clusterdeck: the host is started: ${host.url}\n`)
-  return host
+  const started = await startHost(how)
+  if (started.child) stderr.write(`clusterdeck: the host is started: ${started.master.url}\n`)
+  return started
 }
 
-/** @param {{ ofHost: readonly string[], signal: AbortSignal, timeoutMs: number, terminal: Terminal }} how @returns {Promise<Master>} */
-async function startHost ({ ofHost, signal, timeoutMs, terminal: { env, script } }) {
+/** @param {How} how @returns {ReturnType<typeof ensureHost>} */
+async function startHost ({ ofHost, signal, timeoutMs, terminal: { env, script }, killed }) {
   const folder = hostFolder(env)
   const output = openOutput(folder)
   const child = spawn(process.execPath, [...process.execArgv, script, 'host', ...ofHost], {
@@ -70,17 +71,26 @@ async function startHost ({ ofHost, signal, timeoutMs, terminal: { env, script }
   closeSync(output.descriptor)
   /** @type {string | null} */
   let end = null
+  let isThere = false
   once(child, 'exit').then(([code, killedBy]) => { end = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}` }, (error) => { end = errorReason(error) })
   child.unref()
+  killed?.addEventListener('abort', () => { if (!isThere) killHost(child) })
   for (;;) {
-    const host = await answeringHost(env)
-    if (host !== null) return host
+    const master = await answeringHost(env)
+    isThere = master !== null
+    if (master !== null) return { master, child: end === null ? child : null }
     // Another command has started one at the same time: that one is to come.
     const isLate = output.lastLines().includes('already runs on this data folder')
     if (end !== null && !isLate) throw new DeckError('start-failed', `the host has ended before its page was there (${end})${output.lastLines()}`)
     if (signal.aborted) throw new DeckError('timed-out', `the page of the host was not there within ${formatExactDuration(timeoutMs)} (--timeout); it goes on${output.lastLines()}`)
     await wait(POLL_MS)
   }
+}
+
+/** Ends a host at once, as two signals of an operator do. @param {import('node:child_process').ChildProcess} child */
+export function killHost (child) {
+  child.kill('SIGTERM')
+  child.kill('SIGINT')
 }
 
 /** @param {Env} env @returns {Promise<Master | null>} null: not yet */

@@ -8,6 +8,8 @@ import { ANSWER_WITHIN_MS } from './reachable.js'
 /** @typedef {import('../api/apps.js').AppView} AppView */
 /** @typedef {Record<string, string | undefined>} Env */
 
+const ORDER_WITHIN_MS = 30_000
+
 /**
  * Finds the host of this user, and its token.
  * @param {Env} env
@@ -47,6 +49,23 @@ export function callHost (host, { env, timeoutMs = ANSWER_WITHIN_MS, signal }) {
 }
 
 /**
+ * Calls a host for as long as it runs, whatever master it has, and however long that is.
+ * @typedef {ReturnType<typeof lastingHost>} LastingHost
+ *
+ * @param {import('./find-master.js').Master} first @param {Env} env
+ * @returns {Pick<import('./api-client.js').ApiClient, 'get' | 'post' | 'stream'>}
+ */
+export function lastingHost (first, env) {
+  const call = (timeoutMs = ANSWER_WITHIN_MS) => callHost(findHost(env) ?? first, { env, timeoutMs })
+  return {
+    get: async (path) => await call().get(path),
+    // An order may have a config file run.
+    post: async (path, body) => await call(ORDER_WITHIN_MS).post(path, body),
+    async * stream (path, from) { yield * call().stream(path, from) }
+  }
+}
+
+/**
  * @param {Env} env
  * @returns {Promise<AppView[]>} by name; none where no host runs
  * @throws {DeckError} data-dir-unusable, unauthenticated, no-master, timed-out: it does not answer
@@ -54,6 +73,11 @@ export function callHost (host, { env, timeoutMs = ANSWER_WITHIN_MS, signal }) {
 export async function appsOfHost (env) {
   const host = findHost(env)
   return host === null ? [] : (await callHost(host, { env }).get('/apps')).items
+}
+
+/** @param {Pick<AppView, 'state'>} app @returns {boolean} whether somebody wants it to run */
+export function isWanted ({ state }) {
+  return ['waiting', 'starting', 'running'].includes(state)
 }
 
 /** @param {Pick<AppView, 'state'>} app @returns {boolean} whether it has workers, pages, and calls of its own */

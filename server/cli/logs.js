@@ -51,17 +51,12 @@ async function followLogs ({ api, tell }, query, show) {
   let lostAt = -Infinity
   for (;;) {
     try {
-      let lines = []
-      for await (const message of api.stream(`/logs/stream?${query}`, { lastEventId: place })) {
+      for await (const { messages, id } of batchesOf(api.stream(`/logs/stream?${query}`, { lastEventId: place }))) {
         lostAt = null
-        if (message.data !== undefined) lines.push(message)
-        // Lines come before the id that they belong to. Where the stream ends in between, the next one sends them again.
-        if (message.id === undefined) continue
         // The first lines of all were written before this command began.
         const seenAt = place === undefined ? null : new Date().toISOString()
-        place = message.id
-        for (const line of lines) tellLine(line, seenAt)
-        lines = []
+        place = id
+        for (const message of messages) tellLine(message, seenAt)
       }
     } catch (error) {
       const isLate = lostAt !== null && performance.now() - lostAt > RECONNECT_WITHIN_MS
@@ -74,10 +69,30 @@ async function followLogs ({ api, tell }, query, show) {
   /** @param {{ event: string, data: any }} message @param {string | null} seenAt */
   function tellLine ({ event, data }, seenAt) {
     if (event === 'message') show(data, seenAt)
-    if (event !== 'dropped') return
-    const { bytes, slot, stream } = data
-    tell(`${Number(bytes)} bytes of slot ${Number(slot)}, ${oneLine(String(stream))}, skipped: output is faster than the reader`)
+    if (event === 'dropped') tell(skippedText(data))
   }
+}
+
+/** @typedef {{ event: string, data: any, id: string | undefined }} Message of a stream */
+
+/**
+ * Collects messages up to the id that they belong to. Where the stream ends in between, the next master sends them again.
+ * @param {AsyncIterable<Message>} stream @returns {AsyncGenerator<{ messages: Message[], id: string }>}
+ */
+export async function * batchesOf (stream) {
+  /** @type {Message[]} */
+  let messages = []
+  for await (const message of stream) {
+    if (message.data !== undefined) messages.push(message)
+    if (message.id === undefined) continue
+    yield { messages, id: message.id }
+    messages = []
+  }
+}
+
+/** @param {{ bytes: number, slot: number, stream: string }} dropped */
+export function skippedText ({ bytes, slot, stream }) {
+  return `${Number(bytes)} bytes of slot ${Number(slot)}, ${oneLine(String(stream))}, skipped: output is faster than the reader`
 }
 
 /**

@@ -6,8 +6,6 @@ import { oneLine } from '../system/one-line.js'
 
 /** @type {readonly ('cyan' | 'green' | 'yellow' | 'magenta' | 'blue')[]} */
 const COLOURS = ['cyan', 'green', 'yellow', 'magenta', 'blue']
-/** A longer line is shown in parts, as it may have no end. */
-const MAX_LINE_CHARS = 64 * 1024
 
 /**
  * Prints the output of several programs, with the name of the program before each line.
@@ -27,13 +25,10 @@ export function createPrefixed (names, { env, ...streams }) {
     print (name, text) { streams.stdout.write(prefixLine(name, 'stdout', text)) },
 
     /**
-     * Shows all that comes, no faster than it is read.
-     * @param {string} name @param {NodeJS.ReadableStream} source @param {Stream} stream
-     * @returns {Promise<void>} resolves at the end of the source
+     * Shows lines that it has written, and is slow where they are taken slowly.
+     * @param {string} name @param {Stream} stream @param {readonly string[]} lines
      */
-    async pass (name, source, stream) {
-      for await (const lines of linesOf(source)) await writeText(stream, lines.map((text) => prefixLine(name, stream, text)).join(''))
-    }
+    async show (name, stream, lines) { await writeText(stream, lines.map((text) => prefixLine(name, stream, text)).join('')) }
   }
 
   /** @param {string} name @param {Stream} stream @param {string} text */
@@ -49,21 +44,4 @@ export function createPrefixed (names, { env, ...streams }) {
     // An error means that nobody reads any more; the lines are dropped then.
     return new Promise((resolve) => { streams[stream].write(text, () => resolve()) })
   }
-}
-
-/** @param {NodeJS.ReadableStream} source @returns {AsyncGenerator<string[]>} whole lines, some at a time */
-async function * linesOf (source) {
-  let rest = ''
-  try {
-    for await (const chunk of source.setEncoding('utf8')) {
-      const lines = (rest + chunk).split(/\r?\n/)
-      rest = lines.pop() ?? ''
-      if (rest.length > MAX_LINE_CHARS) lines.push(rest.slice(0, MAX_LINE_CHARS))
-      rest = rest.length > MAX_LINE_CHARS ? rest.slice(MAX_LINE_CHARS) : rest
-      if (lines.length > 0) yield lines
-    }
-  } catch {
-    // The stream has broken off.
-  }
-  if (rest !== '') yield [rest]
 }

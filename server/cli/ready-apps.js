@@ -10,12 +10,14 @@ import { whyMissing, whyNotReady } from './why-not-ready.js'
 /** @typedef {import('./why-not-ready.js').Needed & { dependsOn: readonly string[] }} Followed an app of the host whose start is followed; `dependsOn`: names of the others */
 
 const POLL_MS = 100
+/** How often apps that are ready are looked at. */
+const LOOK_EVERY_MS = 250
 /** After this time, the user is told what an app waits for. */
 const EXPLAIN_AFTER_MS = 5000
 /** How many lines are shown of an app that does not get ready. */
 const SHOWN_LINES = 20
 /** @type {readonly Followed['state'][]} */
-const OVER = ['ready', 'failed', 'stopped', 'not started']
+const OVER = ['failed', 'stopped', 'not started', 'left']
 
 /**
  * @param {Pick<AppView, 'name'>} app @param {readonly string[]} [dependsOn]
@@ -25,58 +27,79 @@ export function toFollowed ({ name }, dependsOn = []) {
   return { name, dependsOn, state: 'starting', reason: null, status: null }
 }
 
+/** @param {Pick<Followed, 'state'>} app @returns {boolean} whether there is nothing more to follow */
+export function isOver ({ state }) {
+  return OVER.includes(state)
+}
+
 /**
  * Follows apps of the host until each is ready, or it is clear that it will not be, or the time is up. They go on in any case.
  * @param {readonly Followed[]} apps are changed
- * @param {{ host: ApiClient, signal: AbortSignal, tell: (name: string, text: string) => void, explainAfterMs?: number }} how `signal`: the time is up
+ * @param {object} how
+ * @param {Pick<ApiClient, 'get'>} how.host
+ * @param {AbortSignal} [how.signal]  the time is up
+ * @param {(app: Followed, text: string) => void} how.tell
+ * @param {() => Pick<Followed, 'state' | 'reason'> | null} [how.howHostEnded]  null: it runs
+ * @param {boolean} [how.toTheEnd]  also those that are ready, until they have ended
+ * @param {number} [how.explainAfterMs]
  */
-export async function followApps (apps, { host, signal, tell, explainAfterMs = EXPLAIN_AFTER_MS }) {
+export async function followApps (apps, { host, signal, tell, howHostEnded = () => null, toTheEnd = false, explainAfterMs = EXPLAIN_AFTER_MS }) {
+  const isSettled = (/** @type {Followed} */ app) => isOver(app) || (!toTheEnd && app.state === 'ready')
   let explainAt = performance.now() + explainAfterMs
   /** @type {Map<string, string>} */
   const told = new Map()
   for (;;) {
-    await lookAtApps(apps, { host, tell: tellOnce })
-    if (apps.every(({ state }) => OVER.includes(state)) || signal.aborted) break
+    await lookAtApps(apps.filter((app) => !isSettled(app)), apps, { host, tell: tellOnce, howHostEnded })
+    if (apps.every(isSettled) || signal?.aborted) break
     if (performance.now() >= explainAt) {
       explainAt += explainAfterMs
       for (const app of apps) if (app.state === 'waiting') tellOnce(app, `still waits for ${needsOf(app, apps).filter(({ state }) => state !== 'ready').map((need) => `${need.name} (${howItIs(need)})`).join(', ')}`)
     }
-    await wait(POLL_MS, undefined, { signal }).catch(() => {})
+    await wait(apps.some(({ state }) => state === 'starting') ? POLL_MS : LOOK_EVERY_MS, undefined, { signal }).catch(() => {})
   }
-  for (const app of apps) if (!OVER.includes(app.state)) leaveOut(app, apps, { tell: tellOnce })
+  for (const app of apps) if (!isSettled(app)) leaveOut(app, apps, { tell: tellOnce })
 
   /** @param {Followed} app @param {string} text */
-  function tellOnce ({ name }, text) {
-    if (told.get(name) !== text) tell(name, text)
-    told.set(name, text)
+  function tellOnce (app, text) {
+    if (told.get(app.name) !== text) tell(app, text)
+    told.set(app.name, text)
   }
 }
 
 /** @typedef {(app: Followed, text: string) => void} Tell */
 
-/** @param {readonly Followed[]} apps @param {{ host: ApiClient, tell: Tell }} how */
-async function lookAtApps (apps, { host, tell }) {
+/**
+ * @param {readonly Followed[]} apps that are looked at @param {readonly Followed[]} all
+ * @param {{ host: Pick<ApiClient, 'get'>, tell: Tell, howHostEnded: () => Pick<Followed, 'state' | 'reason'> | null }} how
+ */
+async function lookAtApps (apps, all, { host, tell, howHostEnded }) {
   const views = await answerOf(host, '/apps')
+  const end = views === null ? howHostEnded() : null
+  if (end) for (const app of apps) endWith(app, end.state, end.reason, { tell })
   if (views === null) return
   /** @type {Map<string, AppView>} */
   const byName = new Map(views.items.map((/** @type {AppView} */ view) => [view.name, view]))
-  await Promise.all(apps.filter(({ state }) => !OVER.includes(state)).map((app) => lookAt(app, byName, { host, tell })))
+  await Promise.all(apps.map((app) => lookAt(app, byName, { host, tell })))
   // Only now is it known what has become of those that they wait for.
-  for (const app of apps) if (app.state === 'waiting') waitOrGiveUp(app, apps, { tell })
+  for (const app of apps) if (app.state === 'waiting') waitOrGiveUp(app, all, { tell })
 }
 
-/** @param {Followed} app @param {Map<string, AppView>} views by name @param {{ host: ApiClient, tell: Tell }} how */
+/** @param {Followed} app @param {Map<string, AppView>} views by name @param {{ host: Pick<ApiClient, 'get'>, tell: Tell }} how */
 async function lookAt (app, views, { host, tell }) {
+  if (isOver(app)) return
   const view = views.get(app.name)
   if (view === undefined || view.state === 'stopped') return endWith(app, 'stopped', view?.reason ?? null, { tell })
+  if (view.isRetried) return
   // The host lets it fail where one that it waits for does not get ready.
-  const hasWaited = app.dependsOn.some((name) => ['failed', 'stopped'].includes(String(views.get(name)?.state)))
+  const hasWaited = app.state !== 'ready' && app.dependsOn.some((name) => ['failed', 'stopped'].includes(String(views.get(name)?.state)))
   if (view.state === 'failed' && !hasWaited) return endWith(app, 'failed', view.reason, { tell })
+  if (app.state === 'ready') return
   app.state = view.state === 'waiting' || view.state === 'failed' ? 'waiting' : 'starting'
   app.reason = view.reason
-  if (!isOpen(view)) return
+  if (!isOpen(view) || view.state === 'stopping') return
   app.status = await answerOf(host, `/apps/${app.name}/status`) ?? app.status
-  if (app.status !== null && isReady(app.status)) endWith(app, 'ready', null, { tell })
+  // Meanwhile somebody may want to follow it no more.
+  if (!isOver(app) && app.status !== null && isReady(app.status)) endWith(app, 'ready', null, { tell })
 }
 
 /** @param {Followed} app @param {Followed['state']} state @param {string | null} reason @param {{ tell: Tell }} how */
@@ -120,13 +143,13 @@ function textOf ({ status, reason }) {
   return whyNotReady(status, reason ?? undefined)
 }
 
-/** @param {ApiClient} host @param {string} name @returns {Promise<string[]>} the last lines that its workers have written */
+/** @param {Pick<ApiClient, 'get'>} host @param {string} name @returns {Promise<string[]>} the last lines that its workers have written */
 export async function lastLines (host, name) {
   const answer = await answerOf(host, `/apps/${name}/logs?lines=${SHOWN_LINES}`)
   return (answer?.items ?? []).slice(-SHOWN_LINES).map((/** @type {{ text: string }} */ { text }) => text)
 }
 
-/** @param {ApiClient} host @param {string} path @returns {Promise<any>} null: it cannot say that at the moment */
+/** @param {Pick<ApiClient, 'get'>} host @param {string} path @returns {Promise<any>} null: it cannot say that at the moment */
 async function answerOf (host, path) {
   try {
     return await host.get(path)

@@ -4,7 +4,7 @@
  * An app that another one depends on, and that is not ready.
  * @typedef {object} Needed
  * @property {string} name
- * @property {'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started'} state
+ * @property {'starting' | 'waiting' | 'ready' | 'failed' | 'stopped' | 'not started' | 'left'} state `left`: it goes on, and nobody follows it
  * @property {string | null} reason
  * @property {Status | null} status when it was last asked
  */

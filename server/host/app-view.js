@@ -7,11 +7,12 @@ import { countOpen } from '../health.js'
  * How an app of a host is, in short.
  * @param {import('./hosted-app.js').HostedApp} app @returns {AppView}
  */
-export function viewOf ({ name, state, reason, order, dataDir, config, opened }) {
+export function viewOf ({ name, state, reason, isRetried, order, dataDir, config, opened }) {
   return {
     name,
     state,
     reason,
+    isRetried,
     entry: config?.entry ?? null,
     cwd: config?.cwd ?? order.cwd,
     configFile: (config && configFileOf(config)) ?? order.config ?? null,

@@ -118,10 +118,14 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       return viewOf(app)
     },
 
-    /** @param {string} name @param {{ actor: string }} by @returns {Promise<AppView>} @throws {DeckError} not-found */
-    async stop (name, { actor }) {
+    /**
+     * @param {string} name @param {{ actor: string, atOnce?: boolean }} how  `atOnce`: its workers finish nothing
+     * @returns {Promise<AppView>} @throws {DeckError} not-found
+     */
+    async stop (name, { actor, atOnce = false }) {
       const app = find(name)
-      app.stop(actor)
+      if (atOnce) app.kill(actor)
+      else app.stop(actor)
       return viewOf(app)
     },
 

@@ -93,6 +93,8 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     get present () { return present },
     /** Whether it is to run when the host starts. */
     get isKept () { return isKept },
+    /** Whether it has failed for a while only: its part of this host is made anew. */
+    get isRetried () { return state === 'failed' && fault !== null && isKept },
     get closed () { return closed.reached },
 
     /**
@@ -131,7 +133,13 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
       drain(actor)
     },
 
-    /** The same, because the host ends: it is started again with the host. @param {string} actor */
+    /** Ends it at once, where it is open. @param {string} actor */
+    async kill (actor) {
+      this.stop(actor)
+      await endWith(1, 'stopped', null)
+    },
+
+    /** Lets its workers finish because the host ends: it is started again with the host. @param {string} actor */
     leave (actor) {
       isLeaving = true
       if (pause) return openToStop(actor)

@@ -6,7 +6,6 @@ import { isAlive } from '../../server/system/process-identity.js'
 import { openApps } from '../support/apps.js'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
-import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const NEVER_READY = { entry: 'never-listens.js', ready: { signal: 'listening' } }
@@ -14,40 +13,52 @@ const CRASH_LOOPS = { entry: 'exits-before-listening.js', restart: { minDelayMs:
 const SERVES = { entry: 'answers-with-pid.js' }
 
 describe('several apps', { concurrency: 3 }, () => {
-  test('run side by side, whatever becomes of the others, and are stopped in reverse order', async (t) => {
+  test('run in a host of this command, whatever becomes of the others, and are stopped in reverse order', async (t) => {
     const apps = openApps(t, { mail: { ...SERVES, dependsOn: ['shop'] }, shop: SERVES, after: { ...SERVES, dependsOn: ['stuck'] }, stuck: NEVER_READY, loop: CRASH_LOOPS })
     const up = apps.spawn('up')
-    await up.says(/^mail {2}\| is ready$/m, /^loop {2}\| .*crash-looping/m, /^after \| waits for stuck$/m, /^shop {2}\| clusterdeck .* 1 worker ready/m)
-    await until(() => apps.deck('stuck') !== undefined, 'the deck that never gets ready')
+    await up.says(/^mail {2}\| is ready$/m, /^loop {2}\| .*crash-looping/m, /^after \| waits for stuck$/m, /^shop {2}\| listens on http:/m, /^clusterdeck: the host is started: http:/m)
+    await until(() => apps.deck('stuck') !== undefined, 'the app that never gets ready')
     assert.deepEqual(apps.decks().map(({ name }) => name), ['loop', 'mail', 'shop', 'stuck'])
     assert.ok(up.output.stderr.indexOf('shop  | is ready') < up.output.stderr.indexOf('mail  | is ready'))
 
     const { code, stdout } = await apps.run('status')
     assert.equal(code, 0)
-    assert.match(stdout, /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN\nmail +The worker is ready +1\/1 .*\nshop +The worker is ready +1\/1 .*\nafter +not running +- .*\nstuck +Starting 1 worker +0\/1 .*\nloop .*slot 1 keeps crashing +0\/1 /)
-    const list = JSON.parse((await apps.run('ls --json', tempFolder())).stdout)
-    assert.deepEqual(list.map((/** @type {any} */ { name, isRunning, status }) => [name, isRunning, status.readyWorkers]), [['loop', true, 0], ['mail', true, 1], ['shop', true, 1], ['stuck', true, 0]])
+    assert.match(stdout, /^NAME +HEALTH +WORKERS +UPTIME +APP +ADMIN\nmail +The worker is ready +1\/1 .*\nshop +The worker is ready +1\/1 .*\nafter +waiting +- .*\nstuck +Starting 1 worker +0\/1 .*\nloop .*slot 1 keeps crashing +0\/1 /)
 
-    // None of them depends on what another one does.
-    const before = apps.decks()
+    // The next master shows what the one before has shown.
+    const [{ master, keeper }] = apps.decks()
     const { app: { addresses: [address] } } = await apps.ask('shop', '/status')
-    process.kill(before[2].master.pid, 'SIGKILL')
+    process.kill(master.pid, 'SIGKILL')
     assert.equal((await fetch(address)).status, 200)
-    await until(async () => apps.deck('shop')?.master.pid !== before[2].master.pid, 'the next master of shop')
-    assert.deepEqual([apps.decks()[0], apps.decks()[1], apps.decks()[3]], [before[0], before[1], before[3]])
-
-    // Its port is open before there is anybody who answers.
-    await until(async () => (await apps.run('status -n shop', tempFolder())).code === 0, 'an answer of the next master of shop')
-    assert.equal(JSON.parse((await apps.run('status -n shop --json', tempFolder())).stdout).app.name, 'shop')
+    await until(() => apps.deck('shop')?.master.pid !== master.pid, 'the next master')
+    await until(async () => (await apps.run('status -n shop', tempFolder())).code === 0, 'an answer of the next master')
     assert.match((await apps.run('restart mail --wait')).stdout, /^rollout 1 \(restart\) succeeded/)
+    await up.says(/^mail {2}\| .*rollout\.succeeded/m)
     assert.equal((await apps.run('stop -n loop', tempFolder())).code, 0)
     await up.says(/^loop {2}\| stopped$/m)
 
     up.interrupt()
     assert.deepEqual(await up.exited, { code: 0, signal: null })
     assert.ok(up.output.stderr.indexOf('mail  | stopped') < up.output.stderr.indexOf('shop  | stopped'), up.output.stderr)
+    assert.match(up.output.stderr, /^after \| stopped$/m)
     assert.deepEqual(apps.decks(), [])
-    assert.equal(before.flatMap(({ keeper }) => keeper ?? []).some(isAlive), false)
+    assert.equal(keeper !== null && isAlive(keeper), false)
+    assert.equal((await apps.run('down --all')).stderr, 'clusterdeck: no host of this user runs\n')
+  })
+
+  test('are shown with all that they write, from the first line to the last, and end the command by their own end', async (t) => {
+    const apps = openApps(t, { chatty: { entry: 'writes-with-every-request.js' }, broken: { entry: 'there-is-none.js' }, after: { ...SERVES, dependsOn: ['broken'] } })
+    const up = apps.spawn('up')
+    await up.says(/^chatty \| is ready$/m, /^broken \| failed: entry in .*there-is-none\.js, which does not exist$/m, /^after {2}\| is not started: it depends on broken, which failed /m)
+    const { app: { addresses: [address] } } = await apps.ask('chatty', '/status')
+    await Promise.all(Array.from({ length: 20 }, async (_, n) => (await fetch(`${address}/order-${n}`)).text()))
+    const stopped = apps.run('stop chatty', tempFolder())
+    assert.deepEqual(await up.exited, { code: 1, signal: null })
+    assert.equal((await stopped).code, 0)
+    assert.deepEqual(up.output.stdout.match(/(?<=^chatty \| \/order-)\d+$/gm)?.map(Number).sort((one, other) => one - other), Array.from({ length: 20 }, (_, n) => n))
+    assert.match(up.output.stderr, /^chatty \| stopped$/m)
+    assert.match(up.output.stderr, /\nclusterdeck: up: broken failed, after was not started\n$/)
+    assert.deepEqual(apps.decks(), [])
   })
 
   test('run in the host, which goes on without the terminal, and those that do not get ready are told', async (t) => {
@@ -93,6 +104,20 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.match((await apps.run('ls', tempFolder())).stdout, /^after +stopped /m)
     assert.equal((await apps.run('delete after mail --yes', tempFolder())).code, 0)
     assert.deepEqual(JSON.parse((await apps.run('ls --json', tempFolder())).stdout).map((/** @type {any} */ { name }) => name), ['shop', 'stuck'])
+
+    // So it does for whoever asks for an app of it, or for the host alone.
+    assert.equal((await apps.run('stop shop', tempFolder())).code, 0)
+    assert.equal((await apps.run('down --all', tempFolder())).code, 0)
+    assert.match((await apps.run('ls', tempFolder())).stdout, /^shop +stopped .*\nstuck +not running /m)
+    const started = await apps.run('start shop', tempFolder())
+    assert.deepEqual([started.code, started.stdout], [0, 'is ready\n'])
+    assert.match(started.stderr, /^clusterdeck: the host is started: http:.*\n$/)
+    assert.equal((await apps.run('down --all', tempFolder())).code, 0)
+    assert.match((await apps.run('host --detach', tempFolder())).stderr, /^clusterdeck: the host is started: http:.*\n$/)
+    await until(() => apps.decks().map(({ name }) => name).join() === 'shop,stuck', 'those that ran')
+    const there = await apps.run('host -d', tempFolder())
+    assert.deepEqual([there.code, there.stderr], [0, 'clusterdeck: the host runs already\n'])
+    assert.match(there.stdout, /^http:\/\/\S+\n$/)
   })
 
   test('are not listed where others could write the list, and run all the same', async (t) => {
@@ -104,22 +129,41 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.match(readFileSync(path.join(dataDir, 'logs', 'master.log'), 'utf8'), /"level":40,.*which is open to others \(mode 0777, expected 0700\).*"msg":"this deck is not in the list of running decks"/)
   })
 
-  rareTest('go on where what has started them is killed, however much they write', async (t) => {
-    const apps = openApps(t, { chatty: { entry: 'writes-with-every-request.js' }, shop: SERVES })
-    const up = apps.spawn('up')
-    await up.says(/^chatty \| is ready$/m, /^shop {3}\| is ready$/m)
+  test('go on in the host where what has started them is killed, and the next one shows them and leaves them', async (t) => {
+    const apps = openApps(t, { shop: SERVES, mail: SERVES })
+    const first = apps.spawn('up shop')
+    await first.says(/^shop \| is ready$/m)
     const before = apps.decks()
-    up.child.kill('SIGKILL')
-    await up.exited
-    const [address] = (await apps.ask('chatty', '/status')).app.addresses
-    await Promise.all(Array.from({ length: 50 }, async () => (await fetch(address)).text()))
-    // The next master has no more of a reader than the one before.
-    process.kill(before[0].master.pid, 'SIGKILL')
-    await until(() => apps.deck('chatty')?.master.pid !== before[0].master.pid, 'the next master of chatty')
-    assert.equal((await fetch(address)).status, 200)
-    assert.deepEqual(apps.deck('shop'), before[1])
-    assert.equal((await apps.run('down')).code, 0)
-    assert.deepEqual(apps.decks(), [])
+    first.child.kill('SIGKILL')
+    await first.exited
+    const next = apps.spawn('up')
+    await next.says(/^shop \| already runs$/m, /^shop \| is ready$/m, /^mail \| is ready$/m, /^clusterdeck: the page of the host: http:/m)
+    assert.deepEqual(apps.deck('shop'), before[0])
+    assert.match((await apps.run('restart shop --wait')).stdout, /succeeded/)
+    await next.says(/^shop \| .*rollout\.succeeded/m)
+    next.child.kill('SIGTERM')
+    assert.deepEqual(await next.exited, { code: 0, signal: null })
+    assert.match(next.output.stderr, /^shop \| goes on in the host$/m)
+    assert.match(next.output.stderr, /^mail \| stopped$/m)
+    assert.deepEqual(apps.decks(), before)
+    assert.equal((await apps.run('down')).stdout, 'NAME  STATE\nshop  stopped\nmail  not running\n')
+  })
+
+  test('that a host brings back run as this command orders them, and the host goes on for what others have started', async (t) => {
+    const apps = openApps(t, { shop: SERVES })
+    assert.equal((await apps.run('up -d')).code, 0)
+    assert.equal((await apps.run('down --all')).code, 0)
+    apps.env.CLUSTERDECK_WORKERS = '2'
+    const up = apps.spawn('up')
+    await up.says(/^shop \| is ready$/m)
+    assert.equal((await apps.ask('shop', '/status')).desiredWorkers, 2)
+    assert.equal((await apps.run('start answers-with-pid.js --detach --name other', FIXTURES)).code, 0)
+    // As one who closes the terminal does.
+    up.child.kill('SIGHUP')
+    assert.deepEqual(await up.exited, { code: 0, signal: null })
+    assert.match(up.output.stderr, /^clusterdeck: the host goes on with other \(clusterdeck down --all ends it\)$/m)
+    assert.deepEqual(apps.decks().map(({ name }) => name), ['other'])
+    assert.match((await apps.run('ls')).stdout, /^shop +stopped /m)
   })
 
   test('are ended at once by a second Ctrl-C, though nobody reads the output any more', async (t) => {

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { constants } from 'node:os'
+import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { rareOnly, rareTest } from '../support/rare.js'
+import { until } from '../support/until.js'
 import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
 
 const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
+const SAYS = fileURLToPath(new URL('../fixtures/writes-lines.js', import.meta.url))
 /** A process namespace of its own, as a container has it; its first process is process 1 there. */
 const NAMESPACE = ['unshare', '--user', '--map-root-user', '--fork', '--pid', '--mount-proc']
 /** @type {import('../support/deck.js').Launch} */
@@ -82,6 +85,21 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     await deck.meetNext()
     await deck.until({ ready: 1 })
     await endAtOnce(deck)
+  })
+
+  test('"up" shows its apps on stdout, ends them and their host at a SIGTERM, and leaves no process', async () => {
+    const cwd = tempFolder()
+    writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ workers: 1, apps: { shop: { entry: APP }, log: { entry: SAYS } } }))
+    const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'up'], {
+      cwd, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CLUSTERDECK_HOST_DIR: tempFolder(), CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), CLUSTERDECK_ADMIN_PORT: '0' }
+    })
+    const exited = once(child, 'exit')
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output += text })
+    await until(() => [/^shop \| is ready$/m, /^log {2}\| is ready$/m, /^log {2}\| \S/m].every((line) => line.test(output)), () => output)
+    process.kill(Number(childOf(child.pid)), 'SIGTERM')
+    assert.deepEqual(await exited, [0, null], output)
+    assert.match(output, /^shop \| stopped$/m)
   })
 
   rareTest('a second SIGTERM ends a master without a keeper at once with 1 as well', async (t) => {

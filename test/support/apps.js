@@ -21,6 +21,7 @@ import { until } from './until.js'
  */
 export function openApps (t, apps, shared = {}, variables = {}) {
   const cwd = tempFolder()
+  /** @type {Record<string, string | undefined>} */
   const env = { ...process.env, PORT: undefined, CLUSTERDECK_RUNTIME_DIR: path.join(tempFolder(), 'running'), CLUSTERDECK_HOST_DIR: path.join(tempFolder(), 'host'), CLUSTERDECK_ADMIN_PORT: '0', ...variables }
   const own = Object.fromEntries(Object.entries(apps).map(([name, options]) => [name, { ...options, entry: path.resolve(FIXTURES, options.entry) }]))
   writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ workers: 1, admin: { port: 0 }, ...shared, apps: own }))
@@ -55,8 +56,8 @@ export function openApps (t, apps, shared = {}, variables = {}) {
 
     /** @param {string} name @param {string} where below /api/v1 @returns {Promise<any>} */
     async ask (name, where) {
-      const { adminUrl, dataDir } = /** @type {import('../../server/system/running-decks.js').RunningDeck} */ (runningDecks(env).find((deck) => deck.name === name))
-      const token = readFileSync(path.join(dataDir, 'admin.token'), 'utf8').trim()
+      const { adminUrl } = /** @type {import('../../server/system/running-decks.js').RunningDeck} */ (runningDecks(env).find((deck) => deck.name === name))
+      const token = readFileSync(path.join(String(env.CLUSTERDECK_HOST_DIR), 'admin.token'), 'utf8').trim()
       return (await fetch(`${adminUrl}/api/v1${where}`, { headers: { authorization: `Bearer ${token}`, connection: 'close' } })).json()
     },
 

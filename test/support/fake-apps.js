@@ -50,8 +50,8 @@ export function createFakeApps ({ names, now = Date.now }) {
       apps.open(name)
       return viewOf(name)
     },
-    async stop (name, { actor }) {
-      orders.push({ type: 'stop', name: known(name), actor })
+    async stop (name, { actor, atOnce }) {
+      orders.push({ type: 'stop', name: known(name), actor, ...(atOnce && { more: { atOnce } }) })
       apps.closeApp(name, { state: 'stopped' })
       return viewOf(name)
     },
@@ -123,6 +123,7 @@ export function createFakeApps ({ names, now = Date.now }) {
       name,
       state: opened ? 'running' : 'stopped',
       reason: null,
+      isRetried: false,
       entry: '/srv/app/app.js',
       cwd: path.join(folder, name),
       configFile: null,

@@ -33,14 +33,14 @@ function openFolder (t) {
       mkdirSync(path.dirname(path.join(folder, name)), { recursive: true, mode: 0o700 })
       writeFileSync(path.join(folder, name), content, { mode: 0o600 })
     },
-    /** @param {{ ofHost?: string[], signal?: AbortSignal }} [how] */
-    ensure: ({ ofHost = [], signal = AbortSignal.timeout(60_000) } = {}) => ensureHost({ ofHost, timeoutMs: 60_000, signal, terminal: /** @type {any} */ ({ env, script: SCRIPT, stderr: { write: (/** @type {string} */ text) => { told += text } } }) })
+    /** @param {{ ofHost?: string[], signal?: AbortSignal, killed?: AbortSignal }} [how] */
+    ensure: ({ ofHost = [], signal = AbortSignal.timeout(60_000), killed } = {}) => ensureHost({ ofHost, timeoutMs: 60_000, signal, killed, terminal: /** @type {any} */ ({ env, script: SCRIPT, stderr: { write: (/** @type {string} */ text) => { told += text } } }) })
   }
 }
 
 test('a host that does not run is started in its own folder and session, without what is meant for the app, and is found the next time', async (t) => {
   const { folder, env, seen, ensure, told } = openFolder(t)
-  const host = await ensure({ ofHost: ['--admin-port', '9801'] })
+  const { master: host, child } = await ensure({ ofHost: ['--admin-port', '9801'] })
   assert.deepEqual([host.token, host.dataDir, told()], ['token', folder, `clusterdeck: the host is started: ${host.url}\n`])
   const { command, flags, cwd, env: own } = seen()
   assert.deepEqual([command, flags, cwd], ['host', ['--admin-port', '9801'], folder])
@@ -48,7 +48,8 @@ test('a host that does not run is started in its own folder and session, without
   assert.deepEqual([own.CLUSTERDECK_ADMIN_PORT, own.CLUSTERDECK_HOST_DIR, own.CLUSTERDECK_RUNTIME_DIR, own.PWD, own.SECRET_OF_SHELL], ['9800', folder, env.CLUSTERDECK_RUNTIME_DIR, folder, 'kept'])
   const { pid } = /** @type {any} */ (host.recipient?.processes[0])
   assert.equal(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[3], String(pid), 'it leads a session')
-  assert.deepEqual(await ensure(), host)
+  assert.equal(child?.pid, pid)
+  assert.deepEqual(await ensure(), { master: host, child: null })
   await assert.rejects(ensure({ ofHost: ['--fleet', 'nats://x'] }), { code: 'usage', message: `--fleet: expected only where this starts the host, which runs already: its page is at ${host.url}` })
 })
 
@@ -70,6 +71,17 @@ test('a host whose page does not come is told once the time is up, and goes on',
   assert.ok(isAlive({ pid: seen().pid, startTime: null }))
 })
 
+test('a host that starts is ended at once where that is wanted', async (t) => {
+  const { folder, write, ensure, seen } = openFolder(t)
+  write('hangs')
+  const killed = new AbortController()
+  const failed = assert.rejects(ensure({ killed: killed.signal }), { code: 'start-failed', message: /^the host has ended before its page was there \(killed by SIG(TERM|INT)\)/ })
+  await until(() => existsSync(path.join(folder, 'seen.json')), 'its start')
+  killed.abort()
+  await failed
+  assert.equal(isAlive({ pid: seen().pid, startTime: null }), false)
+})
+
 test('of two that are started at the same time, the other one is waited for', async (t) => {
   const { folder, env, write, ensure, seen } = openFolder(t)
   write('loses')
@@ -77,7 +89,7 @@ test('of two that are started at the same time, the other one is waited for', as
   await until(() => existsSync(path.join(folder, 'seen.json')) && !isAlive({ pid: seen().pid, startTime: null }), 'its end')
   const other = await startFakeHost(t)
   for (const name of ['admin.token', 'master.json']) write(name, readFileSync(path.join(other.folder, name), 'utf8'))
-  assert.equal((await found).url, other.url)
+  assert.deepEqual([(await found).master.url, (await found).child], [other.url, null])
   assert.equal(findHost(env)?.url, other.url)
 })
 

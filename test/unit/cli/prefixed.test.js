@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { PassThrough, Readable, Writable } from 'node:stream'
+import { Writable } from 'node:stream'
 import { test } from 'node:test'
 import { createPrefixed } from '../../../server/cli/prefixed.js'
 
@@ -16,10 +16,11 @@ function open ({ isTTY = false, env = {} } = {}) {
 }
 
 test('each line has the name of its program in front, and moves no cursor', async () => {
-  const { output, pass, say } = open()
-  await pass('db', Readable.from(['one\ntw', 'o\r\n', '\u001b[31mred\u001b[0m \u001b]0;title\u0007\tend\n', 'é']), 'stdout')
+  const { output, show, say } = open()
+  await show('db', 'stdout', ['one', '\u001b[31mred\u001b[0m \u001b]0;title\u0007\tend', 'é'])
+  await show('db', 'stderr', ['two'])
   say('shop', 'is ready\nnow')
-  assert.deepEqual(output, { stdout: 'db   | one\ndb   | two\ndb   | red   end\ndb   | é\n', stderr: 'shop | is ready now\n' })
+  assert.deepEqual(output, { stdout: 'db   | one\ndb   | red   end\ndb   | é\n', stderr: 'db   | two\nshop | is ready now\n' })
 })
 
 test('names have a colour each on a terminal, unless somebody wants none', async () => {
@@ -36,25 +37,15 @@ test('names have a colour each on a terminal, unless somebody wants none', async
   }
 })
 
-test('a line without an end is shown in parts', async () => {
-  const { output, pass } = open()
-  await pass('db', Readable.from(['x'.repeat(100_000), '\n']), 'stdout')
-  assert.deepEqual(output.stdout.split('\n').map((line) => line.length), [65_536 + 7, 100_000 - 65_536 + 7, 0])
-})
-
-test('a program is read no faster than its lines are taken, and to its end where nobody takes them', async () => {
-  const source = new PassThrough()
+test('lines are shown no faster than they are taken, and are dropped where nobody takes them', async () => {
   /** @type {((error?: Error) => void)[]} */
   const taken = []
-  const stdout = new Writable({ highWaterMark: 1, write: (_chunk, _encoding, done) => { taken.push(done) } })
-  const passing = createPrefixed(['db'], { stdout, stderr: stdout, env: {} }).pass('db', source, 'stdout')
-  source.write('one\n')
-  await new Promise((resolve) => setImmediate(resolve))
-  source.write('two\n')
-  await new Promise((resolve) => setImmediate(resolve))
-  assert.equal(taken.length, 1)
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => { taken.push(done) } })
   stdout.on('error', () => {})
+  let isShown = false
+  const showing = createPrefixed(['db'], { stdout, stderr: stdout, env: {} }).show('db', 'stdout', ['one']).then(() => { isShown = true })
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual([taken.length, isShown], [1, false])
   taken[0](new Error('EPIPE'))
-  source.end('three\n')
-  await passing
+  await showing
 })

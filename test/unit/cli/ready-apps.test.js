@@ -9,15 +9,19 @@ const STARTING = { ...READY, state: 'starting', readyWorkers: 0, health: { text:
 
 /**
  * A host whose apps do what the test says.
- * @param {Record<string, string[]>} dependencies by name
+ * @param {Record<string, string[]>} dependencies by name @param {Partial<Parameters<typeof followApps>[1]>} [how]
  */
-function open (dependencies) {
+function open (dependencies, how) {
   const story = /** @type {string[]} */ ([])
   const time = new AbortController()
   const views = /** @type {Map<string, any>} */ (new Map(Object.keys(dependencies).map((name) => [name, { name, state: dependencies[name].length > 0 ? 'waiting' : 'starting', reason: null }])))
   const statuses = /** @type {Map<string, any>} */ (new Map())
+  let isGone = false
+  let asked = 0
   const host = /** @type {any} */ ({
     async get (/** @type {string} */ path) {
+      if (isGone) asked++
+      if (isGone) throw new DeckError('no-master', 'nobody answers')
       if (path === '/apps') return { items: [...views.values()] }
       const status = statuses.get(path.split('/')[2])
       if (!status) throw new DeckError('app-not-running', 'it is starting')
@@ -29,11 +33,16 @@ function open (dependencies) {
     story,
     apps,
     time,
-    over: followApps(apps, { host, signal: time.signal, tell: (name, text) => story.push(`${name} ${text}`), explainAfterMs: 50 }),
-    /** @param {string} name @param {string} state @param {any} [status] @param {string | null} [reason] */
-    set (name, state, status = null, reason = null) {
-      views.set(name, { name, state, reason })
+    over: followApps(apps, { host, signal: time.signal, tell: ({ name }, text) => { story.push(`${name} ${text}`) }, explainAfterMs: 50, ...how }),
+    /** @param {string} name @param {string} state @param {any} [status] @param {string | null} [reason] @param {boolean} [isRetried] */
+    set (name, state, status = null, reason = null, isRetried = false) {
+      views.set(name, { name, state, reason, isRetried })
       statuses.set(name, status)
+    },
+    /** It answers no more. @returns {() => number} how often it was asked since */
+    leave () {
+      isGone = true
+      return () => asked
     },
     states: () => Object.fromEntries(apps.map(({ name, state }) => [name, state])),
     says: (/** @type {string} */ line) => until(() => story.includes(line), `${line} in ${story.join('; ')}`)
@@ -88,4 +97,39 @@ test('once the time is up, each that is not ready has a reason', async () => {
   assert.deepEqual(apps.map(({ state, reason }) => [state, reason]), [
     ['starting', 'Starting 1 worker. 0 ready'], ['waiting', 'it depends on stuck, which is not ready (Starting 1 worker. 0 ready)'], ['starting', 'its workers are not started yet']
   ])
+})
+
+test('those that are to be followed to their end are: what stops, fails or comes back by itself', async () => {
+  const { story, says, set, over, states } = open({ db: [], api: ['db'], cron: [], job: [] }, { toTheEnd: true })
+  for (const name of ['db', 'cron', 'job']) set(name, 'running', READY)
+  await says('db is ready')
+  set('api', 'running', READY)
+  await says('api is ready')
+  set('cron', 'failed', null, 'its part of this host failed', true)
+  set('job', 'stopped')
+  await says('job stopped')
+  set('db', 'failed', null, 'port 80 is in use')
+  // It is ready, so it fails by itself and not for want of the other.
+  set('api', 'failed', null, 'its entry is gone')
+  await says('api failed: its entry is gone')
+  assert.equal(states().cron, 'ready')
+  set('cron', 'stopping', READY)
+  set('cron', 'stopped')
+  await over
+  assert.deepEqual(states(), { db: 'failed', api: 'failed', cron: 'stopped', job: 'stopped' })
+  assert.equal(story.filter((line) => line.startsWith('cron')).join(), 'cron is ready,cron stopped')
+})
+
+test('where the host is gone, all that were followed have ended, and where nobody answers for a while, none has', async () => {
+  /** @type {{ state: 'failed', reason: string } | null} */
+  let end = null
+  const { says, set, over, states, leave } = open({ db: [], api: ['db'] }, { toTheEnd: true, howHostEnded: () => end })
+  set('db', 'running', READY)
+  await says('db is ready')
+  const asked = leave()
+  await until(() => asked() > 2, 'some looks')
+  assert.equal(states().db, 'ready')
+  end = { state: 'failed', reason: 'the host has ended without stopping it' }
+  await over
+  assert.deepEqual(states(), { db: 'failed', api: 'failed' })
 })

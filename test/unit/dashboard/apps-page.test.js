@@ -9,6 +9,7 @@ const anApp = (name, changes) => ({
   name,
   state: 'running',
   reason: null,
+  isRetried: false,
   entry: '/srv/app.js',
   cwd: '/srv',
   configFile: null,
