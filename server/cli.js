@@ -48,10 +48,10 @@ function wantsKeeper (argv, env) {
  */
 async function isMaster (argv, env) {
   const command = commandOf(argv)
-  if (command !== 'start') return command === 'host'
+  if (command !== 'start' && command !== 'host') return false
   if (env[KEPT_VARIABLE]) return true
   if (beforeSeparator(argv).some((word) => word === '--detach' || /^-d/.test(word))) return false
-  return !await startsApps(argv, { env, cwd: workingFolder().named })
+  return command === 'host' || !await startsApps(argv, { env, cwd: workingFolder().named })
 }
 
 /** Keeps the link by which this file was called: it may lead to a newer version some day. */

@@ -6,6 +6,7 @@ import { withoutPlace } from './deck-status.js'
 import { timeoutOf } from './duration.js'
 import { runForEach } from './each-app.js'
 import { callHost, expectHost, findHost } from './host.js'
+import { BRING_BACK } from './remembered.js'
 import { allTargets, findTargets } from './targets.js'
 
 /** @typedef {import('./commands.js').Options} Options */
@@ -47,7 +48,7 @@ export async function runForApps (command, { words, options, terminal }) {
     return await runHere(command, argument, options, terminal) ?? 0
   }
   const targets = options.all ? await allTargets(env, command.isMeant ?? (({ state }) => state !== 'stopped')) : await findTargets(command.name, names, { env, cwd })
-  if (targets.length === 0) throw new DeckError('no-master', `${command.name}: no app of the host ${findHost(env) === null ? 'runs, nor does a host' : 'is meant'}`)
+  if (targets.length === 0) throw new DeckError('no-master', `${command.name}: ${findHost(env) === null ? BRING_BACK : 'no app of the host is meant'}`)
   await command.confirm?.(targets, options, terminal)
   const work = (/** @type {Target} */ target, tools = {}) => runAt(target, command, argument, { options, terminal, tools })
   if (targets.length === 1 && !options.all) return await work(targets[0]) ?? 0

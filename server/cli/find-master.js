@@ -9,6 +9,7 @@ import { runningDecks } from '../system/running-decks.js'
 import { asNamed, pinPath } from '../system/working-folder.js'
 import { readAnnounced, readToken } from './announced.js'
 import { appsOfHost, isOpen, notRunning } from './host.js'
+import { rememberedApps, withoutHost } from './remembered.js'
 import { givenToken } from './token.js'
 
 /**
@@ -56,6 +57,8 @@ async function whyNone ({ folder, isNamed }, env) {
   const apps = await appsOfHost(env).catch(() => [])
   const app = apps.find((each) => each.dataDir === folder)
   if (app && !isOpen(app)) return notRunning(app)
+  const remembered = rememberedApps(env).find((each) => each.dataDir === folder)
+  if (remembered) return withoutHost(remembered)
   if (!isNamed && apps.length > 0 && !existsSync(folder)) {
     return new DeckError('usage', `app: expected one of ${apps.map(({ name }) => name).join(', ')}, as this is the folder of none, received none`)
   }
@@ -101,6 +104,8 @@ async function findByName (options, env) {
   // One that runs is not in the list where others could write that.
   if (app && isOpen(app) && app.dataDir !== null) return app.dataDir
   if (app) throw notRunning(app)
+  const remembered = rememberedApps(env).find((each) => each.name === name)
+  if (remembered) throw withoutHost(remembered)
   const running = new Set(decks.map((each) => each.name))
   const others = apps.map((each) => each.name).filter((each) => !running.has(each))
   const known = [running.size === 0 ? 'none runs' : `running: ${[...running].join(', ')}`, ...(others.length === 0 ? [] : [`not running: ${others.join(', ')}`])]

@@ -5,11 +5,13 @@ import { decksTable, deckView } from './decks-table.js'
 import { readDeckStatus } from './deck-status.js'
 import { appsOfHost, findHost, isOpen } from './host.js'
 import { jsonText } from './output.js'
+import { BRING_BACK, rememberedApps } from './remembered.js'
 
 /** @typedef {import('./deck-status.js').Place} Place */
 
 /**
- * Lists the apps of the host of this user, also those that do not run, and the decks that run without a host.
+ * Lists the apps of the host of this user, also those that do not run, or that it remembers while it does not run itself; and the
+ * decks that run without a host.
  * @param {{ json?: true }} options @param {import('./program.js').Terminal} terminal
  * @throws {DeckError} runtime-dir-unusable, data-dir-unusable
  */
@@ -24,13 +26,16 @@ export async function lsCommand ({ json }, { stdout, stderr, env, cwd }) {
   })
   const host = apps.length === 0 ? null : findHost(env)
   const inHost = new Set(apps.map(({ dataDir }) => dataDir))
+  const remembered = rememberedApps(env).filter(({ dataDir }) => !decks.some((deck) => deck.dataDir === dataDir))
   const rows = await Promise.all([
     ...apps.map((app) => rowOfApp(app, decks.find(({ dataDir }) => dataDir === app.dataDir), host, place)),
+    ...remembered.map(rowOfRemembered),
     ...decks.filter(({ dataDir }) => !inHost.has(dataDir)).map((deck) => rowOfDeck(deck, place))
   ])
   rows.sort((one, other) => one.name < other.name ? -1 : one.name > other.name ? 1 : 0)
   if (json) stdout.write(`${jsonText(rows.map(({ facts, ...row }) => ({ ...deckView(row), ...facts })))}\n`)
   else stdout.write(`${rows.length === 0 ? 'no deck of this user runs on this machine' : decksTable(rows, { now: Date.now(), hasFolders: true })}\n`)
+  if (remembered.length > 0) stderr.write(`clusterdeck: ${BRING_BACK}\n`)
 }
 
 /** @param {import('../system/running-decks.js').RunningDeck} deck @param {Place} place */
@@ -38,6 +43,12 @@ async function rowOfDeck (deck, place) {
   const { name, dataDir, adminUrl, entry, cwd, configFile, version, startedAt, master, keeper } = deck
   const facts = { entry, cwd, configFile, version, startedAt, pid: master.pid, keeperPid: keeper?.pid ?? null, state: 'running', reason: null, isInHost: false }
   return { name, dataDir, adminUrl, answer: await readDeckStatus(dataDir, place), facts }
+}
+
+/** @param {import('./remembered.js').RememberedApp} app */
+function rowOfRemembered ({ name, dataDir, state, cwd, configFile }) {
+  const facts = { entry: null, cwd, configFile, version: null, startedAt: null, pid: null, keeperPid: null, state, reason: null, isInHost: true }
+  return { name, dataDir, adminUrl: null, answer: null, state, facts }
 }
 
 /** @param {import('./host.js').AppView} app @param {import('../system/running-decks.js').RunningDeck | undefined} deck @param {{ url: string } | null} host @param {Place} place */

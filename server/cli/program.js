@@ -90,10 +90,19 @@ export async function createProgram (argv, terminal, outcome) {
   if (isWanted('start')) await addStartOptions(start)
 
   const host = program.command('host')
-    .description('run the host of this user in the foreground: the apps of "clusterdeck ls", with one admin page')
-    .example('as "clusterdeck start -d" does in the background', 'clusterdeck host')
+    .description('run the host of this user: the apps of "clusterdeck ls" that are not stopped, with one admin page')
+    .option('-d, --detach', 'in the background; return once its page is there')
+    .example('in the foreground, as a unit of systemd does', 'clusterdeck host')
+    .example('bring back its apps in the background', 'clusterdeck host --detach')
     .example('with the admin page on another port', 'clusterdeck host --admin-port 9800')
-    .action(async ({ keeper, ...flags }) => { outcome.exitCode = await startHost(flags, terminal) })
+    .action(async ({ detach, keeper, ...flags }) => {
+      if (!detach) {
+        outcome.exitCode = await startHost(flags, terminal)
+        return
+      }
+      const { detachHost } = await import('./start-in-host.js')
+      await detachHost({ keeper, ...flags }, terminal)
+    })
   if (isWanted('host')) await addHostOptions(host)
 
   const systemd = program.command('systemd')

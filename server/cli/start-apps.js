@@ -10,7 +10,7 @@ const OF_APPS = /^--(all|json|no-wait|timeout=.*)$/
 
 /**
  * Tells whether `start` is for apps of the host, and not for an entry: all words are names, the first one is no file or
- * program here, and the host has an app of that name.
+ * program here, and the host has an app of that name, or remembers it.
  * @param {readonly string[]} argv @param {{ env: Record<string, string | undefined>, cwd: string }} place
  * @returns {Promise<boolean>}
  */
@@ -34,9 +34,9 @@ function isEntry (word, cwd) {
 /** @param {Record<string, string | undefined>} env @returns {Promise<string[]>} */
 async function namesOfHost (env) {
   // A keeper goes through here too, and is to load as little as it can.
-  const { appsOfHost } = await import('./host.js')
+  const [{ appsOfHost }, { rememberedApps }] = await Promise.all([import('./host.js'), import('./remembered.js')])
   try {
-    return (await appsOfHost(env)).map(({ name }) => name)
+    return [...await appsOfHost(env), ...rememberedApps(env)].map(({ name }) => name)
   } catch (error) {
     // A start in the foreground needs no host.
     if (error instanceof DeckError) return []

@@ -1,9 +1,11 @@
 import { DeckError } from '../errors.js'
 import { runForApps } from './app-command.js'
 import { orderOfStart } from './app-orders.js'
+import { timeoutOf } from './duration.js'
 import { fillHost } from './fill-host.js'
 import { refuseOutside, startApp } from './host-apps.js'
-import { splitFlags } from './host-start.js'
+import { ensureHost, splitFlags } from './host-start.js'
+import { rememberedApps } from './remembered.js'
 
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {Pick<import('./commands.js').Options, 'all' | 'json' | 'noWait' | 'timeout'>} HostOptions */
@@ -20,7 +22,10 @@ const START = { name: 'start', run: refuseOutside, onHost: startApp, isMeant: ()
  */
 export async function startInHost (words, { flags, given, isOfApps }, terminal) {
   const { detach, ...options } = given
-  if (isOfApps) return await runForApps(START, { words, options, terminal })
+  if (isOfApps) {
+    await bringBackHost(options, terminal)
+    return await runForApps(START, { words, options, terminal })
+  }
   const [entry, second] = words
   if (second !== undefined) throw new DeckError('usage', `too many arguments for "start": expected one entry, received ${JSON.stringify(second)} too. Arguments for the app go after --.`)
   if (!detach) throw new DeckError('usage', `--${Object.keys(options)[0].replace('noWait', 'no-wait')}: expected with --detach or the name of an app of the host, received neither`)
@@ -29,4 +34,24 @@ export async function startInHost (words, { flags, given, isOfApps }, terminal) 
   const order = orderOfStart({ ...ofApp, ...(entry !== undefined && { entry }) }, terminal)
   await fillHost([{ label: null, order }], { command: 'start', waits: !options.noWait, json: options.json, timeout: options.timeout, ofHost }, terminal)
   return 0
+}
+
+/** Starts a host that does not run and remembers apps. @param {HostOptions} options @param {Terminal} terminal */
+async function bringBackHost ({ timeout }, terminal) {
+  if (rememberedApps(terminal.env).length === 0) return
+  const { timeoutMs } = timeoutOf({ timeout }, terminal.env)
+  await ensureHost({ ofHost: [], signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+}
+
+/**
+ * Starts the host in the background, with the apps that it remembers, and prints where its page is.
+ * @param {Record<string, any>} flags of the host @param {Terminal} terminal
+ * @throws {DeckError} usage: it runs already, and the flags say how it should; start-failed, timed-out
+ */
+export async function detachHost (flags, terminal) {
+  const { timeoutMs } = timeoutOf({}, terminal.env)
+  const { ofHost } = await splitFlags(flags, terminal.cwd)
+  const { master, child } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
+  if (child === null) terminal.stderr.write('clusterdeck: the host runs already\n')
+  terminal.stdout.write(`${master.url}\n`)
 }

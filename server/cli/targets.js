@@ -5,6 +5,7 @@ import { DeckError } from '../errors.js'
 import { runningDecks } from '../system/running-decks.js'
 import { dataDirOfApp } from './find-master.js'
 import { appsOfHost } from './host.js'
+import { rememberedApps, withoutHost } from './remembered.js'
 
 /** @typedef {import('./host.js').AppView} AppView */
 /** @typedef {import('./deck-status.js').Place} Place */
@@ -36,7 +37,8 @@ export async function findTargets (command, names, { env, cwd }) {
   return names.map((name) => {
     const app = apps.find((each) => each.name === name)
     const [deck, ...same] = decks.filter((each) => each.name === name)
-    if (!app && !deck) throw failure ?? unknownApp(command, name, [...apps, ...decks])
+    const remembered = app || deck ? undefined : rememberedApps(env).find((each) => each.name === name)
+    if (!app && !deck) throw failure ?? (remembered ? withoutHost(remembered) : unknownApp(command, name, [...apps, ...decks]))
     if (!app && same.length > 0) throw ambiguousName(command, [deck, ...same])
     return app ?? deck
   })

@@ -20,6 +20,7 @@ const NOT_EXECUTED = Object.freeze({
   'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.js starts with a certificate',
   'clusterdeck host': 'test/cluster/host.test.js runs it',
   'clusterdeck host --admin-port 9800': 'test/cluster/host.test.js runs it on another port',
+  'clusterdeck host --detach': 'test/cluster/apps.test.js starts it so',
   'clusterdeck start app.js --detach': 'test/unit/cli/start-in-host.test.js starts it so',
   'clusterdeck import --pm2': 'no PM2 runs here; test/unit/cli/import.test.js asks what answers as one does',
   'npm ci --omit=dev && npm install --global . && clusterdeck upgrade --wait': 'test/cluster/install.test.js installs by it; the command is an example of its own'

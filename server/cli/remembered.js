@@ -1,0 +1,43 @@
+import path from 'node:path'
+import { isObject } from '../config/is-object.js'
+import { DeckError } from '../errors.js'
+import { hostFolder } from '../system/host-folder.js'
+import { readJson } from '../system/json-file.js'
+import { findHost } from './host.js'
+
+/** @typedef {{ name: string, dataDir: string, cwd: string | null, configFile: string | null, state: 'not running' | 'stopped' }} RememberedApp `stopped`: by somebody, so a host does not bring it back */
+
+/**
+ * The apps that the host of this user remembers while it does not run.
+ * @param {Record<string, string | undefined>} env
+ * @returns {RememberedApp[]} by name; none where a host runs, which tells of its apps itself
+ * @throws {DeckError} data-dir-unusable, unauthenticated
+ */
+export function rememberedApps (env) {
+  if (findHost(env) !== null) return []
+  const list = readJson(path.join(hostFolder(env), 'apps.json'))
+  const apps = isObject(list) && Array.isArray(list.apps) ? list.apps : []
+  return apps.flatMap(toRemembered).sort((one, other) => one.name < other.name ? -1 : 1)
+}
+
+/** @param {unknown} entry @returns {RememberedApp[]} none: what a newer version has written */
+function toRemembered (entry) {
+  if (!isObject(entry)) return []
+  const { name, dataDir, order, isStopped } = entry
+  if (typeof name !== 'string' || typeof dataDir !== 'string' || !isObject(order)) return []
+  return [{ name, dataDir, cwd: textOrNull(order.cwd), configFile: textOrNull(order.config), state: isStopped === true ? 'stopped' : 'not running' }]
+}
+
+/** @param {unknown} value */
+function textOrNull (value) {
+  return typeof value === 'string' ? value : null
+}
+
+/** @param {Pick<RememberedApp, 'name' | 'state'>} app */
+export function withoutHost ({ name, state }) {
+  const text = state === 'stopped' ? 'is stopped, and the host of this user does not run' : 'does not run, nor does the host of this user'
+  return new DeckError('no-master', `${name} ${text} (clusterdeck start ${name})`)
+}
+
+/** How what is remembered comes back. */
+export const BRING_BACK = 'no host of this user runs: "clusterdeck host --detach" starts it, with the apps that are not stopped'
