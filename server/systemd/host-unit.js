@@ -1,5 +1,8 @@
+import { WATCHDOG_SECONDS } from './unit.js'
 import { quotedProgram, quotedWord } from './unit-quoting.js'
 
+/** The host is ready after 20 s at the latest, but histories are opened before that. This is systemd's own default. */
+const START_SECONDS = 90
 /** Each app drains for as long as its own options say. */
 const STOP_SECONDS = 300
 
@@ -22,12 +25,18 @@ export function hostUnitFiles ({ scope, name, node, script, options, user, folde
 Description=${name}, the host of all apps that "clusterdeck ls" lists
 ${scope === 'system' ? 'After=network.target\n' : ''}
 [Service]
-Type=exec
+# A reload is a rolling deploy of each app.
+Type=notify
+ExecReload=/bin/kill -HUP $MAINPID
+# The main process is the keeper; the master, which is its child, knows how things are.
+NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=~
-${folder === null ? '' : `Environment=${quotedProgram(`CLUSTERDECK_HOST_DIR=${folder}`)}\n`}${user === null ? '' : `User=${user}\n`}# Only the keeper hears of a stop first: it lets the workers answer what they have.
-KillMode=mixed
+${folder === null ? '' : `Environment=${quotedProgram(`CLUSTERDECK_HOST_DIR=${folder}`)}\n`}${user === null ? '' : `User=${user}\n`}WatchdogSec=${WATCHDOG_SECONDS}
+TimeoutStartSec=${START_SECONDS}
 TimeoutStopSec=${STOP_SECONDS}
+# Only the main process hears of a stop first: it lets the workers answer what they have.
+KillMode=mixed
 Restart=on-failure
 RestartSec=1
 # 2: the command line is wrong, which another start does not mend.

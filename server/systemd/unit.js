@@ -11,7 +11,8 @@ const STOP_SLACK_S = 15
 const START_SLACK_S = 30
 /** systemd's own default; who configures more patience than that gets more. */
 const LEAST_START_S = 90
-const WATCHDOG_S = 30
+/** A master that has died is followed by the next one sooner than this. */
+export const WATCHDOG_SECONDS = 30
 const HOMES = ['/home', '/root', '/run/user']
 
 /**
@@ -72,7 +73,7 @@ ${notifyReload
 NotifyAccess=all
 ExecStart=${words.join(' ')}
 WorkingDirectory=${wholeLine('the working folder', cwd)}
-${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownershipLines({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_S}
+${asNamed(cwd).real === cwd ? '' : `# By a link, which each deploy follows anew.\nEnvironment=${quotedProgram(`PWD=${cwd}`)}\n`}${scope === 'system' ? ownershipLines({ name, user, dataDir }) : ''}WatchdogSec=${WATCHDOG_SECONDS}
 TimeoutStartSec=${startSeconds}
 # drain.deadlineMs and stop.termGraceMs, and what is left to do then.
 TimeoutStopSec=${stopSeconds}

@@ -3,8 +3,9 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
-import { startDeck } from '../support/deck.js'
+import { FIXTURES, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { startHost } from '../support/host.js'
 import { rareOnly, rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 import { openNotifySocket, WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
@@ -128,6 +129,30 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     await deck.stop()
     await receiver.until('STOPPING=1')
     assert.deepEqual(receiver.told(...STATES), ['STOPPING=1'])
+  })
+})
+
+describe('what the service manager is told of a host', { skip: withoutNativeCalls }, () => {
+  test('is ready once its apps are, feeds the watchdog over masters, and stops', async (t) => {
+    const folder = tempFolder()
+    const first = await startHost(t, { folder })
+    await first.add({ name: 'shop', cwd: FIXTURES, flags: { entry: 'answers-with-pid.js', workers: '1', dataDir: tempFolder() }, env: { PATH: process.env.PATH } })
+    await first.untilApp('shop', ({ state }) => state === 'running')
+    await first.stop()
+
+    const receiver = openNotifySocket(t)
+    const host = await startHost(t, { folder, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '2000000' } })
+    await receiver.until('READY=1')
+    assert.equal((await host.request('/apps/shop')).state, 'running')
+    assert.deepEqual(receiver.told('STATUS'), ['STATUS=0 of 1 apps run', 'STATUS=1 of 1 apps run'])
+    await receiver.until('WATCHDOG=1', 2)
+    process.kill(host.about.pid, 'SIGKILL')
+    await host.untilNext(host.about.pid)
+    const fed = receiver.times('WATCHDOG=1').length
+    await receiver.until('WATCHDOG=1', fed + 2)
+    assert.deepEqual(await host.stop(), { code: 0, signal: null })
+    await receiver.until('STOPPING=1')
+    assert.deepEqual(receiver.messages.find(({ lines }) => lines.includes('STOPPING=1'))?.lines, ['STOPPING=1', 'EXTEND_TIMEOUT_USEC=90000000'])
   })
 })
 

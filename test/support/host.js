@@ -13,11 +13,11 @@ const PATIENCE_MS = 60_000
 /**
  * Runs `clusterdeck host` as a service manager would, in processes of its own. It ends with the test, and all of its apps.
  * @param {import('./deck.js').TestOwner} t
- * @param {{ folder?: string }} [options]  `folder`: of a host before
+ * @param {{ folder?: string, env?: Record<string, string> }} [options]  `folder`: of a host before
  */
-export async function startHost (t, { folder = tempFolder() } = {}) {
+export async function startHost (t, { folder = tempFolder(), env = {} } = {}) {
   const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0'], {
-    env: { ...process.env, CLUSTERDECK_HOST_DIR: folder }, stdio: ['ignore', 'pipe', 'pipe']
+    env: { ...process.env, CLUSTERDECK_HOST_DIR: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe']
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output += text })

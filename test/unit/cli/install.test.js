@@ -209,6 +209,8 @@ describe('clusterdeck install', { concurrency: true }, () => {
     assert.match(unit, new RegExp(`\nExecStart=${process.execPath} \\S+/cli\\.js host --admin-port 9800 --no-keeper\n`))
     assert.match(unit, new RegExp(`\nEnvironment="?CLUSTERDECK_HOST_DIR=${process.env.CLUSTERDECK_HOST_DIR}"?\n`))
     assert.match(unit, /\nWantedBy=default\.target\n/)
+    assert.match(unit, /\nType=notify\nExecReload=\/bin\/kill -HUP \$MAINPID\n(#.*\n)*NotifyAccess=all\n/)
+    assert.deepEqual(['WatchdogSec', 'TimeoutStartSec', 'TimeoutStopSec', 'KillMode', 'Restart'].map((key) => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1]), ['30', '90', '300', 'mixed', 'on-failure'])
     assert.doesNotMatch(unit, /^User=/m)
     assert.equal((await run('uninstall', '--scope', 'user')).stdout, `clusterdeck.service is stopped and removed: ${file}\n`)
     assert.deepEqual(list(), [])
