@@ -13,10 +13,10 @@ export const RELEASE = z.strictObject({
   entry: z.string().describe('the absolute path of the main file'),
   path: z.string().describe('the folder of the code'),
   createdAt: TIME,
-  mode: z.enum(['live', 'symlink', 'path', 'snapshot']).describe('how the code is pinned').optional(),
+  mode: z.enum(['live', 'symlink', 'path', 'folder']).describe('how the code is pinned').optional(),
   cwd: z.string().optional(),
   calledAs: z.string().describe('the entry as its workers see it, if it is a symbolic link').optional(),
-  source: z.string().nullable().describe('the folder that a snapshot was copied from').optional(),
+  source: z.string().nullable().describe('the folder that was copied').optional(),
   package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
   git: z.strictObject({
     commit: z.string(),

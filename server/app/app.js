@@ -52,7 +52,7 @@ const UNKNOWN_EVENTS = 1000
  * Makes one app of its configuration, its data folder and what the process lends it. `startWorkers` starts its workers; in an
  * upgrade they run already, beside those of the master before, and this resolves once that one has gone.
  * @param {AppSource} source @param {HostServices} host
- * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, upgrade-failed
+ * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, copy-failed, data-dir-unusable, master-running, upgrade-failed
  */
 export async function openApp ({ config, reload, dataDir, environment = process.env }, host) {
   const { keeper, closers, log, terminal, streams } = host

@@ -176,8 +176,8 @@ function checkTogether ({ standby, dispatch, rollout, restart, watch, releases, 
   const isStopFirst = rollout.order === 'stop-first'
   const isRoundRobin = dispatch === 'round-robin'
   const { canary } = rollout
-  if (watch && releases.mode === 'snapshot') {
-    throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a snapshot never change', 'releases.mode "snapshot"')
+  if (watch && releases.mode === 'folder') {
+    throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a copy never change', 'releases.mode "folder"')
   }
   if (portPerSlot > 0 && isRoundRobin) throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
   const noStandby = [

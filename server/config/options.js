@@ -227,9 +227,11 @@ export const SCHEMA = z.strictObject({
   }),
   releases: groupOf({
     mode: choiceOption(
-      ['auto', 'snapshot', 'live'],
-      'what a deploy pins; auto: the target of the entry\'s symbolic link, or the folder as it is, snapshot: a copy of the app\'s package folder, live: nothing'
+      ['auto', 'folder', 'live'],
+      'what a deploy pins; auto: the target of the entry\'s symbolic link, or the folder as it is, folder: a copy of the app\'s folder, live: nothing'
     ),
+    shared: partsOption('with releases.mode "folder": what all releases have in common, such as .env, uploads/, data.sqlite'),
+    exclude: partsOption('with releases.mode "folder": what is not copied, and may be lost with a release, such as tmp/'),
     root: pathOption('the folder below which a deploy may name a path; without it, no deploy can').optional(),
     keep: integerOption(1, 100, 'how many releases are kept; one in use always is').default(10),
     onDrift: choiceOption(
@@ -485,6 +487,14 @@ function statusesOption (description) {
 /** @param {string} description */
 function pathOption (description) {
   return z.string().min(1).register(ABOUT, { kind: 'path', hint: 'path', expected: 'a path', description })
+}
+
+/** @param {string} description */
+function partsOption (description) {
+  const part = z.string().min(1).max(1000).refine((name) => !/^[/]|\0|\\/.test(name) && name.split('/').every((step, index, all) => step !== '.' && step !== '..' && (step !== '' || index === all.length - 1)))
+  return z.array(part).max(1000).default([]).register(ABOUT, {
+    kind: 'list', hint: 'list', separator: ' ', expected: 'a list of paths from the app\'s folder, such as "uploads/"', description: `${description} (separated by spaces)`
+  })
 }
 
 /** @param {string} description @param {string} separator */

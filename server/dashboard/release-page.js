@@ -11,7 +11,7 @@ const MODES = Object.freeze({
   live: 'runs in its folder, nothing is copied',
   symlink: 'the target of a symbolic link',
   path: 'a folder that the deploy named',
-  snapshot: 'a copy of the folder'
+  folder: 'a copy of the folder'
 })
 
 /** @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck */

@@ -17,7 +17,7 @@ import { reportToKeeper, setUpProcess } from './process-setup.js'
  * Makes and starts a whole master. It owns the signals of this process until `stopped`, unless it is a guest there.
  * @param {import('../config/config.js').Config} config
  * @param {import('./host.js').Surroundings} [surroundings]
- * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, snapshot-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
+ * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, copy-failed, data-dir-unusable, master-running, port-in-use, listen-failed,
  *   not-possible, upgrade-failed; then nothing was started, or it has gone again
  */
 export async function startMaster (config, surroundings = {}) {

@@ -122,8 +122,10 @@
  * @property {number} [recycle.maxAgeMs]  a worker is replaced after it has served this long, or up to a tenth less; 0: never; default: `0`
  * @property {number} [recycle.maxRequests]  a worker is replaced after this many requests, or up to a tenth fewer; 0: never; default: `0`
  * @property {object} [releases]
- * @property {'auto' | 'snapshot' | 'live'} [releases.mode]  what a deploy pins; auto: the target of the entry's symbolic link, or the folder as it is,
- *   snapshot: a copy of the app's package folder, live: nothing; default: `auto`
+ * @property {'auto' | 'folder' | 'live'} [releases.mode]  what a deploy pins; auto: the target of the entry's symbolic link, or the folder as it is,
+ *   folder: a copy of the app's folder, live: nothing; default: `auto`
+ * @property {string[]} [releases.shared]  with releases.mode "folder": what all releases have in common, such as .env, uploads/, data.sqlite
+ * @property {string[]} [releases.exclude]  with releases.mode "folder": what is not copied, and may be lost with a release, such as tmp/
  * @property {string} [releases.root]  the folder below which a deploy may name a path; without it, no deploy can
  * @property {number} [releases.keep]  how many releases are kept; one in use always is; default: `10`
  * @property {'mark' | 'hold'} [releases.onDrift]  when a worker is replaced whose files have changed; mark: the new one is marked as drifted, hold: its

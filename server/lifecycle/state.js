@@ -23,10 +23,10 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} entry
  * @property {string} path
  * @property {string} createdAt
- * @property {'live' | 'symlink' | 'path' | 'snapshot'} [mode]
+ * @property {'live' | 'symlink' | 'path' | 'folder'} [mode]
  * @property {string} [cwd]
  * @property {string} [calledAs]  what its workers see as their entry, where that is a link
- * @property {string | null} [source]  of a snapshot: the folder that was copied
+ * @property {string | null} [source]  of a copy: the folder that was copied
  * @property {string[]} [args]  not for the eyes of others, as `execArgv`
  * @property {string[]} [execArgv]
  * @property {{ name: string | null, version: string | null } | null} [package]

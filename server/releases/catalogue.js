@@ -12,7 +12,7 @@ import { DeckError } from '../errors.js'
 /**
  * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
  * time since which it has served, as far as is known; `values`: null where another master has started it;
- * `stamp`: of all its files, for a snapshot.
+ * `stamp`: of all its files, for a copy.
  * @typedef {object} Item
  * @property {Release} release
  * @property {Outcome | null} outcome

@@ -31,13 +31,18 @@ export function changesBetween ({ release: before, marks }, { release: after, ma
  * @param {Release} release @param {Omit<Release, 'id' | 'createdAt'>} found
  */
 export function isTheSame (release, found) {
-  if (found.mode === 'live' || (found.mode !== 'snapshot' && found.git && found.git.isDirty !== false)) return false
-  if (release.mode !== found.mode || release.cwd !== found.cwd || release.environment?.digest !== found.environment?.digest) return false
+  if (found.mode === 'live' || (found.mode !== 'folder' && found.git && found.git.isDirty !== false)) return false
+  if (release.mode !== found.mode || !isSameCwd(release, found) || release.environment?.digest !== found.environment?.digest) return false
   /** @type {(keyof Release)[]} a copy is known by the folder that it was made of */
-  const places = found.mode === 'snapshot' ? ['source'] : ['entry', 'path']
+  const places = found.mode === 'folder' ? ['source'] : ['entry', 'path']
   /** @type {(keyof Release)[]} */
   const names = ['package', 'lockFile', 'arguments', ...places]
   return isSameCheckout(release.git, found.git) && names.every((name) => isSame(release, found, name))
+}
+
+/** In a copy it is another folder at the same place. @param {Pick<Release, 'path' | 'cwd'>} one @param {Pick<Release, 'path' | 'cwd'>} other */
+function isSameCwd (one, other) {
+  return one.cwd === other.cwd || path.relative(one.path, one.cwd ?? '') === path.relative(other.path, other.cwd ?? '')
 }
 
 /** @param {Partial<Release>} one @param {Partial<Release>} other @param {keyof Release} name */

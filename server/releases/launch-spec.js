@@ -3,7 +3,7 @@ import { digestMarks, markVariables, readVariables } from './environment.js'
 
 /**
  * The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in memory.
- * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'cwd' | 'env' | 'envFile' | 'hooks' | 'jobs'>} WorkerConfig
+ * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'cwd' | 'env' | 'envFile' | 'hooks' | 'jobs' | 'releases'>} WorkerConfig
  * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} LaunchSpec
  */
 

@@ -14,28 +14,28 @@ import { resolveConfigured, resolvePath } from './resolve.js'
  * @param {Pick<import('../config/config.js').Config, 'releases'>} parts.config  as the master was started with
  * @param {string} parts.key  of digests
  * @param {ReturnType<typeof import('./catalogue.js').createCatalogue>} parts.catalogue  gets the releases
- * @param {ReturnType<typeof import('./snapshots.js').createSnapshots>} parts.snapshots
+ * @param {ReturnType<typeof import('./release-folders.js').createReleaseFolders>} parts.folders
  * @param {Pick<import('./drift.js').Drift, 'of'>} parts.drift
  * @param {Record<string, string | undefined>} parts.inherited  by git
  * @param {() => string | null} parts.current  the id of the last release that was deployed successfully
  * @param {() => number} parts.now  wall clock, ms
  */
-export function createMaker ({ config, key, catalogue, snapshots, drift, inherited, current, now }) {
+export function createMaker ({ config, key, catalogue, folders, drift, inherited, current, now }) {
   return { make: makeRelease, locate: locatePlace }
 
   /**
    * @param {LaunchSpec} spec
    * @param {{ path?: string, actor: string, note: string | null }} wanted
    * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew: false`: the code on the disk is still that of a known one
-   * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, snapshot-failed; then nothing has changed
+   * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, copy-failed, unshared-files; then nothing has changed
    */
   async function makeRelease (spec, { path, actor, note }) {
     const place = await locatePlace(spec, path)
-    const tree = config.releases.mode === 'snapshot' ? await snapshots.look(place) : null
-    const stamp = tree?.digest ?? null
-    /** @type {Pick<Release, 'mode' | 'entry' | 'path'>} */
-    const found = { mode: tree ? 'snapshot' : place.mode, entry: place.entry, path: place.folder }
-    const about = await describeRelease(spec, place, tree)
+    const draft = config.releases.mode === 'folder' ? await draftFolder(spec, place, path) : null
+    const stamp = draft?.digest ?? null
+    /** @type {Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'calledAs'>} */
+    const found = { mode: draft ? 'folder' : place.mode, entry: place.entry, path: place.folder, cwd: place.cwd, ...('calledAs' in place && { calledAs: place.calledAs }) }
+    const about = await describeRelease(spec, place, draft)
     const same = await findSame({ ...found, ...about }, stamp)
     if (same) {
       same.values = spec.values
@@ -43,12 +43,24 @@ export function createMaker ({ config, key, catalogue, snapshots, drift, inherit
     }
     const number = catalogue.takeNumber()
     const id = `r${number}`
-    const kept = tree ? await snapshots.keep(id, place, tree) : found
+    const kept = draft ? await folders.keep(id, draft) : found
     /** @type {Release} */
     const release = { id, ...kept, createdAt: new Date(now()).toISOString(), ...about, changed: changesTo({ ...kept, ...about }, spec), createdBy: actor, note }
     catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, values: spec.values, stamp })
     catalogue.save()
     return { release, isNew: true }
+  }
+
+  /**
+   * @param {LaunchSpec} spec @param {import('./resolve.js').Place} place @param {string} [path]  that was named
+   * @returns {Promise<import('./release-folders.js').Draft>}
+   */
+  async function draftFolder ({ config: { entry, cwd, releases: { shared, exclude } } }, place, path) {
+    const home = path === undefined ? place.folder : (await resolveConfigured({ entry, cwd, mode: 'live' })).folder
+    const draft = await folders.look(place, { shared, exclude, home })
+    const running = catalogue.find(current() ?? '')?.release
+    if (running?.mode === 'folder') await folders.checkWritten(running, draft)
+    return draft
   }
 
   /** @param {LaunchSpec} spec @param {string} [path] */
@@ -57,12 +69,10 @@ export function createMaker ({ config, key, catalogue, snapshots, drift, inherit
     return path === undefined ? resolveConfigured({ entry, cwd, mode }) : resolvePath(path, { root, entry, cwd })
   }
 
-  /** @param {LaunchSpec} spec @param {Awaited<ReturnType<typeof locatePlace>>} place @param {unknown} tree  of a snapshot */
-  async function describeRelease ({ config: { args, execArgv }, values, digest: environment }, place, tree) {
+  /** @param {LaunchSpec} spec @param {Awaited<ReturnType<typeof locatePlace>>} place @param {unknown} draft  of a copy */
+  async function describeRelease ({ config: { args, execArgv }, values, digest: environment }, place, draft) {
     return {
-      cwd: place.cwd,
-      ...('calledAs' in place && { calledAs: place.calledAs }),
-      source: tree ? place.folder : null,
+      source: draft ? place.folder : null,
       ...await describeFolder(place.folder, { env: inherited }),
       environment: { digest: environment, names: Object.keys(values).sort() },
       arguments: { digest: keyedDigest(key, [args, execArgv]) },
@@ -73,7 +83,7 @@ export function createMaker ({ config, key, catalogue, snapshots, drift, inherit
 
   /**
    * Finds the known release that still has the code on the disk.
-   * @param {Omit<Release, 'id' | 'createdAt'>} found @param {string | null} stamp of all files, for a snapshot
+   * @param {Omit<Release, 'id' | 'createdAt'>} found @param {string | null} stamp of all files, for a copy
    * @returns {Promise<Item | undefined>}
    */
   async function findSame (found, stamp) {

@@ -10,8 +10,8 @@ import { isGit, readCommits } from './git.js'
 import { createInPlace } from './in-place.js'
 import { readLaunchSpec, reloadConfig } from './launch-spec.js'
 import { createMaker } from './maker.js'
+import { createReleaseFolders } from './release-folders.js'
 import { folderBelow } from './resolve.js'
-import { createSnapshots } from './snapshots.js'
 
 const SHOWN_COMMITS = 20
 
@@ -50,10 +50,10 @@ export async function openReleases ({
   onError = () => {},
   now = Date.now
 }) {
-  const snapshots = createSnapshots({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
+  const folders = createReleaseFolders({ dataFolder: dataDir.folder, releaseFolder: dataDir.releaseFolder, onError })
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
-  const maker = createMaker({ config, key, catalogue, snapshots, drift, inherited, current: currentRelease, now })
+  const maker = createMaker({ config, key, catalogue, folders, drift, inherited, current: currentRelease, now })
   const inPlace = createInPlace({ catalogue, drift })
   let latest = await readLaunchSpec(config, key, inherited)
   /** The id of the release that a caller got last: its rollout may be about to begin. */
@@ -102,7 +102,7 @@ export async function openReleases ({
      * @param {{ path?: string, spec?: LaunchSpec, actor: string, note?: string | null }} wanted  `path`: a folder below
      *   `releases.root`; `spec`: as `check` has read it
      * @returns {Promise<Release>}
-     * @throws {DeckError} entry-not-found, path-refused, snapshot-failed, invalid-config; then nothing has changed
+     * @throws {DeckError} entry-not-found, path-refused, copy-failed, unshared-files, invalid-config; then nothing has changed
      */
     prepare: prepareRelease,
 
@@ -138,7 +138,7 @@ export async function openReleases ({
       const change = inPlace.whyNoReturn(id)
       if (!change) return
       const restore = release.git ? `check out ${release.git.commit.slice(0, 9)}` : 'put the files back'
-      throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: snapshot every release keeps its files`, {
+      throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
         details: { release: id, ...change }
       })
     },
@@ -195,13 +195,13 @@ export async function openReleases ({
     prune: pruneReleases,
 
     /**
-     * Removes unfinished copies of an earlier master, and snapshots of no known release. It must not be called before the cluster has
+     * Removes unfinished copies of an earlier master, and folders of no known release. It must not be called before the cluster has
      * its workers, as their releases are in use.
      * @returns {Promise<void>} never rejects
      */
     async clean () {
       const needed = usedReleases().add(givenOut)
-      await Promise.all(snapshots.names().filter((name) => !needed.has(name) && !catalogue.find(name)).map(snapshots.remove))
+      await Promise.all(folders.names().filter((name) => !needed.has(name) && !catalogue.find(name)).map(folders.remove))
     }
   }
 
@@ -276,14 +276,14 @@ export async function openReleases ({
   }
 
   /**
-   * Forgets the oldest releases, and removes their snapshots in the background.
+   * Forgets the oldest releases, and removes their folders in the background.
    * @returns {Promise<void>} when they are gone; never rejects
    */
   async function pruneReleases () {
     // The release to roll back to has to stay.
     const needed = usedReleases().add(givenOut).add(catalogue.lastGood(currentRelease() ?? '')?.release.id ?? '')
     const forgotten = catalogue.prune(config.releases.keep, (id) => needed.has(id))
-    await Promise.all(forgotten.filter(({ mode }) => mode === 'snapshot').map(({ id }) => snapshots.remove(id)))
+    await Promise.all(forgotten.filter(({ mode }) => mode === 'folder').map(({ id }) => folders.remove(id)))
   }
 
   /** @param {ReturnType<typeof catalogue.show>} shown */

@@ -4,10 +4,10 @@ import { DeckError } from '../errors.js'
 
 /**
  * @param {{ mode?: string }} release
- * @returns {boolean} whether its files may change under its workers: only a snapshot is a folder of our own
+ * @returns {boolean} whether its files may change under its workers: only a copy is a folder of our own
  */
 export function mayChange ({ mode }) {
-  return mode !== 'snapshot'
+  return mode !== 'folder'
 }
 
 /**
@@ -25,7 +25,7 @@ const MAX_PACKAGE_BYTES = 1024 * 1024
 
 /**
  * Finds the files that the configuration means now. If `entry` goes through a symbolic link (`current/app.js`), these are where it points.
- * @param {{ entry: string, cwd: string, mode: 'auto' | 'snapshot' | 'live' }} config  absolute paths
+ * @param {{ entry: string, cwd: string, mode: 'auto' | 'folder' | 'live' }} config  absolute paths
  * @returns {Promise<Place>}
  * @throws {DeckError} entry-not-found
  */

@@ -7,10 +7,11 @@ import { DeckError, errorCode } from '../errors.js'
  * @typedef {object} TreeEntry
  * @property {'folder' | 'file' | 'link'} kind
  * @property {string} name  from the top of the tree
- * @property {boolean} isDependency  inside of node_modules
+ * @property {boolean} isDependency  inside of node_modules, or of the cache that a project with Yarn Plug'n'Play has
  * @property {number} mode
  * @property {number} size
  * @property {number} mtimeMs
+ * @property {number} ctimeMs
  * @property {number} mark  differs after each write, even if a tool has set the mtime back
  * @property {string | null} target  of a link
  */
@@ -18,13 +19,16 @@ import { DeckError, errorCode } from '../errors.js'
 const MAX_ENTRIES = 500_000
 const STATS_AT_ONCE = 64
 
+/** Caches of build tools, which are no part of a release. By the folder that they are in. @type {Readonly<Record<string, string>>} */
+const CACHES = Object.freeze({ '.cache': 'node_modules', cache: '.next' })
+
 /**
- * Lists a package folder, each folder before its content. It leaves out `.git`, caches of build tools (`node_modules/.cache`), and
- * sockets, pipes and devices.
+ * Lists the folder of an app, each folder before its content. It leaves out `.git`, caches of build tools (`node_modules/.cache`,
+ * `.next/cache`), and sockets, pipes and devices.
  * @param {string} top real path
- * @param {{ except: string }} options  a folder that is left out, real path
+ * @param {{ except: readonly string[] }} options  files and folders that are left out, absolute paths without links
  * @returns {Promise<{ entries: TreeEntry[], digest: string }>} `digest`: differs if a name, a size or a time of change does
- * @throws {DeckError} snapshot-failed
+ * @throws {DeckError} copy-failed
  */
 export async function listTree (top, { except }) {
   /** @type {TreeEntry[]} */
@@ -42,14 +46,14 @@ export async function listTree (top, { except }) {
       }
     }
     if (entries.length > MAX_ENTRIES) {
-      throw new DeckError('snapshot-failed', `the snapshot of ${top} failed: expected at most ${MAX_ENTRIES} files, received more`)
+      throw new DeckError('copy-failed', `the copy of ${top} failed: expected at most ${MAX_ENTRIES} files, received more`)
     }
   }
   return { entries, digest: hash.digest('hex') }
 
   /** @param {string} folder @param {string} name */
   function isLeftOut (folder, name) {
-    return name === '.git' || (name === '.cache' && path.basename(folder) === 'node_modules') || path.join(top, folder, name) === except
+    return name === '.git' || (Object.hasOwn(CACHES, name) && path.basename(folder) === CACHES[name]) || except.includes(path.join(top, folder, name))
   }
 
   /** @param {string} name @returns {Promise<TreeEntry | null>} */
@@ -60,9 +64,9 @@ export async function listTree (top, { except }) {
       const kind = found.isDirectory() ? 'folder' : found.isFile() ? 'file' : found.isSymbolicLink() ? 'link' : null
       if (kind === null) return null
       const { mode, size, mtimeMs, ctimeMs, ino } = found
-      const isDependency = name.split(path.sep).includes('node_modules')
-      // Tools can set mtime, but not ctime. Snapshots link to files of packages, which changes their ctime: these have their inode instead.
-      return { kind, name, isDependency, mode, size, mtimeMs, mark: isDependency ? ino : ctimeMs, target: kind === 'link' ? await readlink(file) : null }
+      const isDependency = /(^|\/)(node_modules|\.yarn\/(cache|unplugged))(\/|$)/.test(name)
+      // Tools can set mtime, but not ctime. Copies link to files of packages, which changes their ctime: these have their inode instead.
+      return { kind, name, isDependency, mode, size, mtimeMs, ctimeMs, mark: isDependency ? ino : ctimeMs, target: kind === 'link' ? await readlink(file) : null }
     } catch (error) {
       // ENOENT: it has just been removed.
       if (errorCode(error) === 'ENOENT') return null

@@ -19,7 +19,7 @@ const DELAY_MS = Number(process.env.FLEET_DELAY_MS ?? 1000)
 test('who has stopped for good in its turn is given up by the abort of what was held, and keeps nobody from the next one', { skip }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port })
-  const options = { servers: nats.url, flags: ['--releases-mode', 'snapshot'] }
+  const options = { servers: nats.url, flags: ['--releases-mode', 'folder'] }
   const [[first, second], gone] = await Promise.all([startFleet(t, ['web-1', 'web-2'], options), startMember(t, { ...options, name: 'web-3', servers: link.url })])
   await first.untilFleet(({ members }) => members.length === 3, 'three members')
   gone.hold()

@@ -33,7 +33,7 @@ const SPOILED = {
 for (const [name, prepare] of Object.entries(SPOILED)) {
   test(`a NATS server that ${name}: whatever keeps the app alive goes on without it`, { skip }, async (t) => {
     const { url, spoil, isThere } = await prepare(t)
-    const member = await startMember(t, { name: 'web-1', servers: url, workers: 2, flags: ['--releases-mode', 'snapshot'] })
+    const member = await startMember(t, { name: 'web-1', servers: url, workers: 2, flags: ['--releases-mode', 'folder'] })
     if (isThere) await member.untilFleet(({ nats: connection }) => connection.isConnected, 'NATS')
     await spoil()
 

@@ -65,7 +65,7 @@ test('the disk of NATS is wiped in a turn: nobody goes on with what it forgot, a
 
 test('a NATS server that is back from a backup of before a rollout: nobody is sent on or back beside who is in its turn there', { skip }, async (t) => {
   const nats = await startNats(t)
-  const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: ['--releases-mode', 'snapshot'] })
+  const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: ['--releases-mode', 'folder'] })
   const connection = await connect({ servers: nats.url })
   t.after(() => connection.close())
   const state = await new Kvm(connection).open('clusterdeck_test_state')

@@ -13,7 +13,7 @@ import { rareOnly } from '../support/rare.js'
 
 const skip = withoutNats
 /** So that there is something to go back to, though the files are the same ones. */
-const PINNED = ['--releases-mode', 'snapshot']
+const PINNED = ['--releases-mode', 'folder']
 const NAMES = ['web-1', 'web-2', 'web-3']
 
 /** @param {Member} member @param {string} words @returns {Promise<{ code: number, stdout: string, stderr: string }>} */

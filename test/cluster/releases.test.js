@@ -79,18 +79,18 @@ test('a worker that is killed comes back on its own release: what a link led to,
   assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
 })
 
-test('a snapshot is what its workers run, whatever is done to the folder, until the next deploy; also under the next master', async (t) => {
+test('a release folder is what its workers run, whatever is done to the app\'s, until the next deploy; also under the next master', async (t) => {
   const app = tempFolder()
   writeApp(app, 'one')
   git(app, 'init')
   git(app, 'add', '.')
   git(app, 'commit', '-m', 'one')
   const commit = git(app, 'rev-parse', 'HEAD')
-  writeFileSync(path.join(app, 'settings.json'), JSON.stringify({ releases: { mode: 'snapshot' }, envFile: 'app.env', env: { GONE: null } }))
+  writeFileSync(path.join(app, 'settings.json'), JSON.stringify({ releases: { mode: 'folder' }, envFile: 'app.env', env: { GONE: null } }))
   writeFileSync(path.join(app, 'app.env'), 'LEVEL=low\n')
   const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'], env: { GONE: 'not' }, args: ['--told'], dataDir: path.join(app, '.data') })
   await deck.until({ ready: 1 })
-  const one = { version: 'one', dep: 'one', release: 'r1', cwd: app, args: ['--told'], level: 'low' }
+  const one = { version: 'one', dep: 'one', release: 'r1', cwd: path.join(app, '.data', 'releases', 'r1'), args: ['--told'], level: 'low' }
   assert.deepEqual(await ask(deck), one)
 
   writeApp(app, 'two')
@@ -100,11 +100,11 @@ test('a snapshot is what its workers run, whatever is done to the folder, until 
   await deck.loseMaster()
   const { release } = await deck.until({ ready: 1 })
   assert.deepEqual(await ask(deck), { ...one, level: 'high' }, 'no memory has the values of variables: they are read anew')
-  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'snapshot', true, { commit, branch: 'main', isDirty: false, author: 'Test', subject: 'one' }])
+  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'folder', true, { commit, branch: 'main', isDirty: false, author: 'Test', subject: 'one' }])
 
   await deploy(deck)
   await killWorker(deck)
-  assert.deepEqual(await ask(deck), { ...one, version: 'two', dep: 'two', release: 'r2', level: 'high' })
+  assert.deepEqual(await ask(deck), { ...one, version: 'two', dep: 'two', release: 'r2', cwd: path.join(app, '.data', 'releases', 'r2'), level: 'high' })
   const { body: second } = await deck.api('/releases/r2')
   assert.deepEqual([second.package.version, second.git.isDirty, second.changed.package, second.changed.environment], ['two', true, true, ['LEVEL']])
 })

@@ -15,7 +15,7 @@ import { until } from '../support/until.js'
  * @typedef {import('../support/deck.js').TestOwner} TestOwner
  */
 
-const FLAGS = ['--releases-mode', 'snapshot', '--rollout-min-ready-ms', '300']
+const FLAGS = ['--releases-mode', 'folder', '--rollout-min-ready-ms', '300']
 
 /** @param {TestOwner} t @param {{ names: string[] }} options */
 export async function openFleetSite (t, { names }) {

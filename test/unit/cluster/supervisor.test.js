@@ -50,7 +50,7 @@ test('what workers load goes to the fingerprints of their release; a message tha
 })
 
 test('no fingerprints are taken where nobody edits', (t) => {
-  const { calls, last } = supervised(t, { mode: 'snapshot' })
+  const { calls, last } = supervised(t, { mode: 'folder' })
   last().onMessage({ type: 'files', files: ['/srv/app.js'] })
   assert.deepEqual(calls, [['loaded', ['/srv/app.js']]])
 })

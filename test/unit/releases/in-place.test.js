@@ -33,7 +33,7 @@ describe('a release whose folder was changed in place', () => {
     ['a later deploy of the same commit with changed files', clean('a'), { git: { ...clean('a').git, isDirty: true } }, true],
     ['a later deploy of the same commit with other packages', { ...clean('a'), lockFile: 'sha256:1' }, { ...clean('a'), lockFile: 'sha256:2' }, true],
     ['a later deploy from another folder', {}, { path: '/srv2' }, false],
-    ['a later snapshot', {}, { mode: 'snapshot', path: '/data/r2' }, false]
+    ['a later copy', {}, { mode: 'folder', path: '/data/r2' }, false]
   ])) {
     test(`where no master has seen its files, by ${what}: ${isChanged}`, () => {
       const { look, whyNoReturn } = inPlace({ r1: before, r2: after })
@@ -55,8 +55,8 @@ describe('a release whose folder was changed in place', () => {
     assert.equal(inPlace({ r1: {}, r2: {} }, { known: ['r1'] }).whyNoReturn('r1'), null)
   })
 
-  test('is never a snapshot, nor an unknown one', () => {
-    const { whyNoReturn } = inPlace({ r1: { mode: 'snapshot' }, r2: { mode: 'snapshot' } })
+  test('is never a copy, nor an unknown one', () => {
+    const { whyNoReturn } = inPlace({ r1: { mode: 'folder' }, r2: { mode: 'folder' } })
     assert.deepEqual([whyNoReturn('r1'), whyNoReturn('r9')], [null, null])
   })
 })

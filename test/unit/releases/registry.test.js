@@ -9,7 +9,7 @@ import { readCommits, readGit } from '../../../server/releases/git.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { keepOutcomes } from '../../../server/releases/outcomes.js'
 import { openReleases } from '../../../server/releases/registry.js'
-import { copyTree } from '../../../server/releases/snapshot.js'
+import { copyTree } from '../../../server/releases/tree-copy.js'
 import { listTree } from '../../../server/releases/tree.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -31,21 +31,21 @@ function git (folder, ...words) {
 
 /**
  * Releases of an app in a folder of its own, kept in a real database.
- * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'snapshot' | 'live', root?: string, keep?: number, data?: string, lastNumber?: number, inUse?: string[], drifted?: string[] } & Partial<import('../../../server/releases/launch-spec.js').WorkerConfig>} [how]
+ * @param {{ folder?: string, entry?: string, cwd?: string, mode?: 'auto' | 'folder' | 'live', root?: string, keep?: number, shared?: string[], exclude?: string[], current?: string, data?: string, lastNumber?: number, inUse?: string[], drifted?: string[], time?: () => number } & Partial<import('../../../server/releases/launch-spec.js').WorkerConfig>} [how]
  */
-async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10, data = tempFolder(), lastNumber = 0, inUse = [], drifted = [], ...more } = {}) {
+async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(folder, 'app.js'), cwd = folder, mode = 'auto', root, keep = 10, shared = [], exclude = [], current = 'r0', data = tempFolder(), lastNumber = 0, inUse = [], drifted = [], time, ...more } = {}) {
   const dataDir = openDataDir(data)
   const history = openHistory({ file: dataDir.historyFile })
   const created = /** @type {string[]} */ ([])
   const errors = /** @type {unknown[]} */ ([])
-  const config = /** @type {any} */ ({ entry, cwd, args: [], execArgv: [], env: {}, ...more, releases: { mode, root, keep } })
+  const config = /** @type {any} */ ({ entry, cwd, args: [], execArgv: [], env: {}, ...more, releases: { mode, root, keep, shared, exclude } })
   const answer = { config }
   const clock = { time: Date.UTC(2026, 0, 1) }
   const releases = await openReleases({
     config,
     history,
     lastNumber,
-    cluster: () => ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: 'r0' } }) }),
+    cluster: () => ({ releasesInUse: () => inUse, snapshot: () => ({ release: { id: current } }) }),
     events: { publish: (event) => { created.push(String(event.release)); return /** @type {any} */ (event) } },
     reload: async () => {
       if (answer.config instanceof Error) throw answer.config
@@ -57,7 +57,7 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
       of: (id) => drifted.includes(id) ? { count: 1, files: ['/srv/app.js'], since: null, by: null } : null
     },
     onError: (error) => errors.push(error),
-    now: () => clock.time++
+    now: time ?? (() => clock.time++)
   })
   return { releases, folder, data, dataDir, history, created, errors, inUse, configure (/** @type {any} */ changes) { answer.config = changes instanceof Error ? changes : { ...config, ...changes } } }
 }
@@ -203,14 +203,14 @@ describe('where a release lies', () => {
   })
 })
 
-describe('a snapshot', () => {
+describe('a release folder', () => {
   test('holds the package folder of the entry, and nothing of it changes with the original', async () => {
     const folder = write({ 'package.json': '{ "version": "1.0.0" }', 'src/app.js': 'one', 'node_modules/dep/index.js': 'dep one', 'node_modules/.cache/junk': '', '.git/HEAD': '', 'data/history.txt': '' })
     execFileSync('mkfifo', [path.join(folder, 'pipe')])
     utimesSync(path.join(folder, 'src', 'app.js'), 1_700_000_000, 1_700_000_000)
-    const { releases } = await registry({ folder, entry: path.join(folder, 'src', 'app.js'), mode: 'snapshot', data: path.join(folder, 'data') })
+    const { releases } = await registry({ folder, entry: path.join(folder, 'src', 'app.js'), mode: 'folder', data: path.join(folder, 'data') })
     const release = await releases.prepare(ACTOR)
-    assert.deepEqual([release.mode, release.source, release.cwd, path.relative(release.path, release.entry)], ['snapshot', folder, folder, 'src/app.js'])
+    assert.deepEqual([release.mode, release.source, release.cwd, path.relative(release.path, release.entry)], ['folder', folder, release.path, 'src/app.js'])
     assert.deepEqual(readdirSync(release.path, { recursive: true }).sort(), ['node_modules', 'node_modules/dep', 'node_modules/dep/index.js', 'package.json', 'src', 'src/app.js'])
     assert.equal(statSync(release.entry).mtimeMs, 1_700_000_000_000)
 
@@ -224,7 +224,7 @@ describe('a snapshot', () => {
   // What hard links cannot do, kept here so that the README goes on saying so.
   test('shares with the original what is written into a file of node_modules in place, unless the file system clones', async () => {
     const folder = write({ 'app.js': '', 'package.json': '{}', 'node_modules/dep/index.js': 'one', 'node_modules/dep/other.js': 'one' })
-    const { releases } = await registry({ folder, mode: 'snapshot' })
+    const { releases } = await registry({ folder, mode: 'folder' })
     const release = await releases.prepare(ACTOR)
     const [ours, its] = [folder, release.path].map((top) => path.join(top, 'node_modules/dep/index.js'))
     const isShared = statSync(ours).ino === statSync(its).ino
@@ -238,7 +238,7 @@ describe('a snapshot', () => {
     chmodSync(path.join(folder, 'node_modules/dep/run.sh'), 0o755)
     const data = mkdtempSync('/dev/shm/clusterdeck-test-')
     t.after(() => rmSync(data, { recursive: true }))
-    const { releases } = await registry({ folder, mode: 'snapshot', data })
+    const { releases } = await registry({ folder, mode: 'folder', data })
     const { path: copy } = await releases.prepare(ACTOR)
     writeFileSync(path.join(folder, 'node_modules/dep/index.js'), 'two')
     assert.equal(readFileSync(path.join(copy, 'node_modules/dep/index.js'), 'utf8'), 'one')
@@ -255,7 +255,7 @@ describe('a snapshot', () => {
     const alias = write({})
     symlinkSync(folder, path.join(alias, 'app'))
     symlinkSync(path.join(alias, 'app', 'lib'), path.join(folder, 'by-another-name'))
-    const { releases } = await registry({ folder, mode: 'snapshot' })
+    const { releases } = await registry({ folder, mode: 'folder' })
     const { path: copy } = await releases.prepare(ACTOR)
     writeFileSync(path.join(folder, 'lib', 'real.js'), 'two')
     assert.deepEqual(['lib/near.js', 'absolute/real.js', 'by-another-name/real.js', 'shared/lib.js'].map((name) => readFileSync(path.join(copy, name), 'utf8')), ['one', 'one', 'one', 'shared'])
@@ -265,7 +265,7 @@ describe('a snapshot', () => {
 
   test('is made once of the same files, and anew when one of them is another', async () => {
     const folder = write({ 'package.json': '{}', 'app.js': 'one', 'node_modules/dep/index.js': '' })
-    const { releases } = await registry({ folder, mode: 'snapshot' })
+    const { releases } = await registry({ folder, mode: 'folder' })
     assert.equal((await releases.prepare(ACTOR)).id, 'r1')
     assert.equal((await releases.prepare(ACTOR)).id, 'r1')
     writeFileSync(path.join(folder, 'app.js'), 'two')
@@ -288,25 +288,80 @@ describe('a snapshot', () => {
     assert.equal(readFileSync((await releases.prepare(ACTOR)).entry, 'utf8'), 'six')
   })
 
+  test('has what all releases share as links, and not what is excluded', async () => {
+    const folder = realpathSync(write({ 'package.json': '{}', 'app.js': '', '.env': 'A=1', 'data/shop.sqlite': 'rows', 'tmp/junk': '', 'src/tmp/kept': '', '.next/cache/junk': '', '.next/BUILD_ID': '1' }))
+    const { releases } = await registry({ folder, mode: 'folder', shared: ['.env', 'data/shop.sqlite', 'uploads/'], exclude: ['tmp'] })
+    const { id, path: copy } = await releases.prepare(ACTOR)
+    assert.deepEqual(['.env', 'data/shop.sqlite', 'uploads'].map((name) => readlinkSync(path.join(copy, name))), ['.env', 'data/shop.sqlite', 'uploads'].map((name) => path.join(folder, name)))
+    assert.deepEqual(readdirSync(copy, { recursive: true }).sort(), ['.env', '.next', '.next/BUILD_ID', 'app.js', 'data', 'data/shop.sqlite', 'package.json', 'src', 'src/tmp', 'src/tmp/kept', 'uploads'])
+    writeFileSync(path.join(copy, 'uploads', 'cat.png'), 'cat')
+    assert.equal(readFileSync(path.join(folder, 'uploads', 'cat.png'), 'utf8'), 'cat')
+    assert.equal((await releases.prepare(ACTOR)).id, id, 'what is shared makes no new release')
+    await releases.prune()
+  })
+
+  test('is not made with something shared that is not there', async () => {
+    const folder = realpathSync(write({ 'package.json': '{}', 'app.js': '' }))
+    const { releases } = await registry({ folder, mode: 'folder', shared: ['.env'] })
+    await assert.rejects(releases.prepare(ACTOR), { code: 'invalid-config', message: `releases.shared: expected files and folders of ${folder}, received .env, which is not there; a folder that is to be made ends with "/"` })
+    assert.deepEqual(releases.list().items, [])
+  })
+
+  test('of a package is one of its whole workspace, as its packages are found from there', async () => {
+    const root = realpathSync(write({ 'pnpm-workspace.yaml': '', 'package.json': '{}', '.git/HEAD': '', 'node_modules/.pnpm/dep/index.js': 'dep', 'lib/package.json': '{}', 'web/package.json': '{ "name": "web" }', 'web/app.js': '', 'web/node_modules/.keep': '' }))
+    symlinkSync('../../node_modules/.pnpm/dep', path.join(root, 'web', 'node_modules', 'dep'))
+    symlinkSync('../../lib', path.join(root, 'web', 'node_modules', 'lib'))
+    const { releases } = await registry({ folder: path.join(root, 'web'), mode: 'folder' })
+    const release = await releases.prepare(ACTOR)
+    assert.deepEqual([path.basename(release.path), release.cwd, release.package?.name], ['web', release.path, 'web'])
+    rmSync(root, { recursive: true })
+    assert.equal(readFileSync(path.join(release.path, 'node_modules', 'dep', 'index.js'), 'utf8'), 'dep')
+    assert.equal(realpathSync(path.join(release.path, 'node_modules', 'lib')), path.join(path.dirname(release.path), 'lib'))
+  })
+
+  test('cannot be made where Yarn has the packages in a folder of the user', async () => {
+    const folder = write({ 'package.json': '{}', 'app.js': '', '.pnp.cjs': '{ "packageLocation": "../../home/ada/.yarn/berry/cache/dep.zip/" }' })
+    const { releases } = await registry({ folder, mode: 'folder' })
+    await assert.rejects(releases.prepare(ACTOR), { code: 'copy-failed', message: /global cache\. Set "enableGlobalCache: false" in \.yarnrc\.yml and run yarn install$/ })
+  })
+
+  test('keeps what the app has written into it: the next deploy is refused until somebody says what to do with that', async () => {
+    const folder = realpathSync(write({ 'package.json': '{}', 'app.js': 'one', 'node_modules/dep/index.js': '', 'shop.sqlite': '' }))
+    const { releases, configure } = await registry({ folder, mode: 'folder', current: 'r1', time: Date.now })
+    const { path: copy } = await releases.prepare(ACTOR)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    writeFileSync(path.join(copy, 'shop.sqlite'), 'rows')
+    write({ 'uploads/cat.png': '', 'node_modules/dep/compiled.js': '' }, copy)
+    writeFileSync(path.join(folder, 'app.js'), 'two')
+    await assert.rejects(releases.prepare(ACTOR), (/** @type {any} */ error) => {
+      assert.deepEqual([error.code, error.details], ['unshared-files', { release: 'r1', files: ['shop.sqlite', 'uploads/cat.png'] }])
+      assert.ok(error.message.includes(`received shop.sqlite, uploads/cat.png in the folder of r1, ${copy}`), error.message)
+      return true
+    })
+    assert.deepEqual([releases.list().items.length, readFileSync(path.join(copy, 'shop.sqlite'), 'utf8')], [1, 'rows'])
+    configure({ releases: { mode: 'folder', shared: [], exclude: ['shop.sqlite', 'uploads'] } })
+    assert.equal((await releases.prepare(ACTOR)).id, 'r2')
+  })
+
   test('of a folder whose entry lies outside is refused', async () => {
     const root = write({ 'v1/package.json': '{}', 'v1/app.js': '', 'v2/package.json': '{ "main": "../v1/app.js" }' })
-    const { releases } = await registry({ entry: path.join(root, 'v1', 'app.js'), mode: 'snapshot', root })
-    await assert.rejects(releases.prepare({ ...ACTOR, path: 'v2' }), { code: 'snapshot-failed', message: /v2 failed: its entry, .*v1\/app\.js, is not in it/ })
+    const { releases } = await registry({ entry: path.join(root, 'v1', 'app.js'), mode: 'folder', root })
+    await assert.rejects(releases.prepare({ ...ACTOR, path: 'v2' }), { code: 'copy-failed', message: /v2 failed: its entry, .*v1\/app\.js, is not in it/ })
     assert.deepEqual(releases.list().items, [])
   })
 
   test('is there whole or not at all, and says why', async () => {
     const from = write({ 'app.js': '' })
     const place = write({ 'taken/file': '' })
-    const { entries } = await listTree(from, { except: '' })
-    await assert.rejects(copyTree(entries, { from, to: path.join(place, 'taken') }), { code: 'snapshot-failed', message: /^the snapshot of .* failed: ENOTEMPTY/ })
-    await assert.rejects(copyTree([...entries, { ...entries[0] }], { from, to: path.join(place, 'twice') }), { code: 'snapshot-failed', message: /EEXIST/ })
+    const { entries } = await listTree(from, { except: [] })
+    await assert.rejects(copyTree(entries, { from, to: path.join(place, 'taken') }), { code: 'copy-failed', message: /^the copy of .* failed: ENOTEMPTY/ })
+    await assert.rejects(copyTree([...entries, { ...entries[0] }], { from, to: path.join(place, 'twice') }), { code: 'copy-failed', message: /EEXIST/ })
     assert.deepEqual(readdirSync(place), ['taken'])
   })
 
   test('a master begins by removing what another one has left of it, and nothing that is in use or known', async () => {
     const folder = write({ 'package.json': '{}', 'app.js': '' })
-    const { releases, dataDir, inUse } = await registry({ folder, mode: 'snapshot' })
+    const { releases, dataDir, inUse } = await registry({ folder, mode: 'folder' })
     const { path: known } = await releases.prepare(ACTOR)
     write({ '.new-r8/app.js': '', '.gone-r3/app.js': '', 'r7/app.js': '', 'r9/app.js': '', 'notes.txt': '' }, dataDir.releaseFolder)
     inUse.push('r9')
@@ -316,8 +371,8 @@ describe('a snapshot', () => {
 
   test('the app\'s folder as the data folder is refused: it would copy itself', async () => {
     const folder = realpathSync(write({ 'package.json': '{}', 'app.js': '' }))
-    const { releases } = await registry({ folder, mode: 'snapshot', data: folder })
-    await assert.rejects(releases.prepare(ACTOR), { code: 'snapshot-failed', message: /^dataDir: expected another folder/ })
+    const { releases } = await registry({ folder, mode: 'folder', data: folder })
+    await assert.rejects(releases.prepare(ACTOR), { code: 'copy-failed', message: /^dataDir: expected another folder/ })
   })
 })
 
@@ -437,7 +492,7 @@ describe('what is known of a release', () => {
 describe('what is kept', () => {
   test('the next master knows what there was, whatever its files are by then', async () => {
     const folder = write({ 'app.js': '', 'package.json': '{}' })
-    const before = await registry({ folder, mode: 'snapshot', env: { A: '1' }, args: ['x'] })
+    const before = await registry({ folder, mode: 'folder', env: { A: '1' }, args: ['x'] })
     await before.releases.prepare(ACTOR)
     writeFileSync(path.join(folder, 'app.js'), 'two')
     const second = await before.releases.prepare({ ...ACTOR, note: 'n' })
@@ -445,7 +500,7 @@ describe('what is kept', () => {
     before.releases.settle({ release: 'r1', outcome: 'failed' })
     before.history.close()
 
-    const { releases } = await registry({ folder, mode: 'snapshot', env: { A: '2' }, data: before.data })
+    const { releases } = await registry({ folder, mode: 'folder', env: { A: '2' }, data: before.data })
     assert.deepEqual(releases.list().items.map(({ id, outcome, rollout, note }) => [id, outcome, rollout, note]), [['r2', 'succeeded', 4, 'n'], ['r1', 'failed', null, null]])
     const { release: adopted } = await releases.beginWith(/** @type {any} */ (JSON.parse(JSON.stringify(second))))
     assert.deepEqual([adopted.environmentChanged, adopted.args, adopted.environment?.digest], [true, ['x'], second.environment?.digest])
@@ -580,7 +635,7 @@ describe('what is kept', () => {
 
   test('the newest are kept, and those that are in use; the folders of the others go', async () => {
     const folder = write({ 'app.js': '', 'package.json': '{}' })
-    const { releases, dataDir, inUse } = await registry({ folder, mode: 'snapshot', keep: 2 })
+    const { releases, dataDir, inUse } = await registry({ folder, mode: 'folder', keep: 2 })
     inUse.push('r1')
     for (const version of ['1', '2', '3', '4', '5']) {
       writeFileSync(path.join(folder, 'app.js'), version)
@@ -619,7 +674,7 @@ describe('what is kept', () => {
   })
 
   test('deploys are prepared one after the other', async () => {
-    const { releases } = await registry({ folder: write({ 'app.js': '', 'package.json': '{}' }), mode: 'snapshot' })
+    const { releases } = await registry({ folder: write({ 'app.js': '', 'package.json': '{}' }), mode: 'folder' })
     const all = await Promise.all([1, 2, 3].map(() => releases.prepare(ACTOR)))
     assert.deepEqual(all.map(({ id }) => id), ['r1', 'r1', 'r1'], 'the first one is there when the others look')
   })

@@ -15,23 +15,28 @@ const CANNOT = new Set(['EXDEV', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL', 'E
 const MAY_NOT = new Set(['EPERM', 'EACCES', 'EMLINK'])
 
 /**
- * Copies a package folder, so that later changes of it reach no worker that runs from the copy. If the file system can share blocks
+ * Copies the folder of an app, so that later changes of it reach no worker that runs from the copy. If the file system can share blocks
  * (btrfs, xfs, …), everything is cloned. Otherwise the app's own files are copied, and those of node_modules are hard links: package
  * managers replace files, which does not change the copy, but a file that is written in place changes in both.
  * @param {TreeEntry[]} entries of listTree
- * @param {{ from: string, to: string }} where  `to`: does not exist yet; it appears whole or not at all
- * @throws {DeckError} snapshot-failed; then nothing is left of it
+ * @param {{ from: string, to: string, links?: Readonly<Record<string, string>> }} where  `to`: does not exist yet; it appears whole or not at
+ *   all; `links`: what is shared by all copies, the target by the name in the copy
+ * @throws {DeckError} copy-failed; then nothing is left of it
  */
-export async function copyTree (entries, { from, to }) {
+export async function copyTree (entries, { from, to, links = {} }) {
   const unfinished = path.join(path.dirname(to), `${UNFINISHED}${path.basename(to)}`)
   try {
     await rm(unfinished, { recursive: true, force: true })
     await mkdir(unfinished, { recursive: true, mode: 0o700 })
     await fillFolder(entries, { from, to: unfinished })
+    for (const [name, target] of Object.entries(links)) {
+      await mkdir(path.dirname(path.join(unfinished, name)), { recursive: true })
+      await symlink(target, path.join(unfinished, name))
+    }
     await rename(unfinished, to)
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true }).catch(() => {})
-    throw new DeckError('snapshot-failed', `the snapshot of ${from} failed: ${reasonOf(error)}`, { cause: error })
+    throw new DeckError('copy-failed', `the copy of ${from} failed: ${reasonOf(error)}`, { cause: error })
   }
 }
 

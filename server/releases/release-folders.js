@@ -1,0 +1,136 @@
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { lstat, mkdir, realpath, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { DeckError, errorCode, errorText } from '../errors.js'
+import { copyTree, UNFINISHED } from './tree-copy.js'
+import { listTree } from './tree.js'
+import { workspaceFolder } from './workspace.js'
+
+/** The names of folders that are being removed begin with this. */
+const LEAVING = '.gone-'
+/** So many files are named in an error. */
+const MAX_NAMED = 5
+
+/** @typedef {import('./resolve.js').Place} Place */
+/**
+ * What a copy of the app would be made of. `top`: the folder that is copied, of which the app's package folder may be a part.
+ * @typedef {{ top: string, place: Place, entries: import('./tree.js').TreeEntry[], digest: string, links: Record<string, string>, left: string[] }} Draft
+ */
+/**
+ * `shared`: files and folders of the app that all releases have in common; `exclude`: what no release has of its own. Both from the
+ * package folder of the app.
+ * @typedef {{ shared: readonly string[], exclude: readonly string[] }} Parts
+ */
+
+/**
+ * Keeps the folders from which releases run, each named by its release: `r7`, … They are copies of the app's folder, so whatever is
+ * done to that, a release stays what it was.
+ * @param {object} parts
+ * @param {string} parts.dataFolder  is never copied
+ * @param {string} parts.releaseFolder  where the copies are
+ * @param {(error: unknown) => void} parts.onError  a copy could not be removed
+ */
+export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
+  return {
+    /**
+     * @param {Place} place  of the code that is copied
+     * @param {Parts & { home: string }} options  `home`: the app's package folder as configured, which has what is shared
+     * @returns {Promise<Draft>}
+     * @throws {DeckError} copy-failed, invalid-config
+     */
+    async look (place, { shared, exclude, home }) {
+      const { folder, entry } = place
+      mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
+      const data = await realpath(dataFolder)
+      const top = await workspaceFolder(folder)
+      if (top === data) {
+        throw new DeckError('copy-failed', `dataDir: expected another folder than that of the app, received ${top}: its copy would have to hold itself`)
+      }
+      if (path.relative(top, entry).startsWith('..')) {
+        throw new DeckError('copy-failed', `the copy of ${top} failed: its entry, ${entry}, is not in it`)
+      }
+      const within = (/** @type {string} */ name) => path.relative(top, path.join(folder, name))
+      const links = Object.fromEntries(await Promise.all(shared.map(async (name) => [within(name), await sharedTarget(home, name)])))
+      const left = [...Object.keys(links), ...exclude.map(within)]
+      try {
+        const { entries, digest } = await listTree(top, { except: [data, ...left.map((name) => path.join(top, name))] })
+        return { top, place, entries, digest: [digest, ...Object.entries(links).flat()].join('|'), links, left }
+      } catch (error) {
+        if (error instanceof DeckError) throw error
+        throw new DeckError('copy-failed', `the copy of ${top} failed: ${errorText(error)}`, { cause: error })
+      }
+    },
+
+    /**
+     * @param {string} id of the release that gets the copy @param {Draft} draft
+     * @returns {Promise<{ mode: 'folder', entry: string, path: string, cwd: string, calledAs?: string }>} where its workers find in it what the app has
+     * @throws {DeckError} copy-failed; then nothing is left of it
+     */
+    async keep (id, { top, place, entries, links }) {
+      const copy = path.join(await realpath(releaseFolder), id)
+      await copyTree(entries, { from: top, to: copy, links })
+      const inCopy = (/** @type {string} */ file) => isWithin(top, file) ? path.join(copy, path.relative(top, file)) : file
+      const { entry, folder, cwd, calledAs } = place
+      return { mode: 'folder', entry: inCopy(entry), path: inCopy(folder), cwd: inCopy(cwd), ...(calledAs !== undefined && { calledAs: inCopy(calledAs) }) }
+    },
+
+    /**
+     * Refuses a deploy after which the app would not find what it has written into the folder of its release: a database, uploads.
+     * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>} release  that runs, or ran last @param {Draft} draft of the next one
+     * @throws {DeckError} unshared-files
+     */
+    async checkWritten ({ id, createdAt }, { top, place, left }) {
+      const copy = path.join(releaseFolder, id)
+      const since = Date.parse(createdAt)
+      const { entries } = await listTree(copy, { except: left.map((name) => path.join(copy, name)) }).catch(() => ({ entries: [] }))
+      const written = entries.filter(({ kind, isDependency, ctimeMs }) => kind === 'file' && !isDependency && ctimeMs > since).map(({ name }) => name)
+      if (written.length === 0) return
+      const more = written.length - MAX_NAMED
+      const files = written.slice(0, MAX_NAMED).map((name) => path.relative(path.relative(top, place.folder), name))
+      throw new DeckError('unshared-files', `releases.shared: expected what the app writes, received ${files.join(', ')}${more > 0 ? ` and ${more} more` : ''} ` +
+        `in the folder of ${id}, ${copy}, where the next release would not find them. To keep them, stop the app, move them to ${place.folder}, list them in releases.shared and start it. ` +
+        'What may be lost, list in releases.exclude', { details: { release: id, files: written.slice(0, 100) } })
+    },
+
+    /** @returns {string[]} the names of all copies, also unfinished ones */
+    names () {
+      try {
+        return readdirSync(releaseFolder).filter((name) => /^r\d+$/.test(name) || name.startsWith(UNFINISHED) || name.startsWith(LEAVING))
+      } catch {
+        // ENOENT: no release ever got a folder.
+        return []
+      }
+    },
+
+    /** @param {string} name it is renamed first, so that half of it is never taken for a whole @returns {Promise<void>} never rejects */
+    async remove (name) {
+      try {
+        const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
+        if (!name.startsWith(LEAVING)) renameSync(path.join(releaseFolder, name), leaving)
+        await rm(leaving, { recursive: true, force: true, maxRetries: 2 })
+      } catch (error) {
+        // ENOENT: another process has removed it.
+        if (errorCode(error) !== 'ENOENT') onError(error)
+      }
+    }
+  }
+}
+
+/**
+ * @param {string} home @param {string} name of something shared; a folder may end with a slash, and is made if it is not there
+ * @returns {Promise<string>} where it is @throws {DeckError} invalid-config
+ */
+async function sharedTarget (home, name) {
+  const target = path.join(home, name).replace(/\/$/, '')
+  if (name.endsWith('/')) await mkdir(target, { recursive: true })
+  else if (!await lstat(target).then(() => true, () => false)) {
+    throw new DeckError('invalid-config', `releases.shared: expected files and folders of ${home}, received ${name}, which is not there; a folder that is to be made ends with "/"`)
+  }
+  return target
+}
+
+/** @param {string} outer @param {string} inner */
+function isWithin (outer, inner) {
+  const way = path.relative(outer, inner)
+  return way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way)
+}
