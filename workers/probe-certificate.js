@@ -1,10 +1,6 @@
-import { X509Certificate } from 'node:crypto'
+import { createRequire } from 'node:module'
 
-/**
- * A probe shows it to a server that takes only clients with a certificate: its handlers look into it. It is self-signed,
- * and nobody has its key.
- */
-export const PROBE_CERTIFICATE = new X509Certificate(`-----BEGIN CERTIFICATE-----
+const PEM = `-----BEGIN CERTIFICATE-----
 MIIBjzCCATWgAwIBAgIUFzWv+cZsbwl8GRnui0CRwy0uwH4wCgYIKoZIzj0EAwIw
 HDEaMBgGA1UEAwwRY2x1c3RlcmRlY2stcHJvYmUwIBcNMjYxMTIxMjI0NTE1WhgP
 MjEyNjEwMjgyMjQ1MTVaMBwxGjAYBgNVBAMMEWNsdXN0ZXJkZWNrLXByb2JlMFkw
@@ -14,4 +10,15 @@ VR0OBBYEFMhPUrMwhdRSf1v22N+FE1VgDZVbMB8GA1UdIwQYMBaAFMhPUrMwhdRS
 f1v22N+FE1VgDZVbMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIg
 YEMrNpcesIVfQLJMBIswSxl+XwTPSYdOV6b1ANaOsuQCIQDPW4NOEAgl1+EPc+u5
 fXvTwmFgLOQS6EsgFJdp3GW1kg==
------END CERTIFICATE-----`)
+-----END CERTIFICATE-----`
+
+/**
+ * A probe shows it to a server that takes only clients with a certificate: its handlers look into it. It is self-signed,
+ * and nobody has its key. It is made when it is asked for: node:crypto takes each worker several milliseconds to load.
+ * @returns {import('node:crypto').X509Certificate}
+ */
+export function probeCertificate () {
+  /** @type {typeof import('node:crypto')} */
+  const { X509Certificate } = createRequire(import.meta.url)('node:crypto')
+  return new X509Certificate(PEM)
+}

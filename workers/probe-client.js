@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { connectInMemory } from './memory-socket.js'
-import { PROBE_CERTIFICATE } from './probe-certificate.js'
+import { probeCertificate } from './probe-certificate.js'
 import { UNCOUNTED } from './requests.js'
 
 const require = createRequire(import.meta.url)
@@ -29,7 +29,7 @@ export function createProbeClient (server, { address, timeoutMs }) {
   /** @param {string} alpnProtocol */
   function connectAs (alpnProtocol) {
     // A server that takes only clients with a certificate takes this one too: there is no handshake to fail.
-    const certificate = server.requestCert && server.rejectUnauthorized ? PROBE_CERTIFICATE : null
+    const certificate = server.requestCert && server.rejectUnauthorized ? probeCertificate() : null
     const ends = connectInMemory({ port: Number(port), tls: isTls ? { alpnProtocol, certificate } : null })
     Object.assign(ends.server, { [UNCOUNTED]: true })
     const onSession = (/** @type {Session} */ session) => prepareSession(session, ends.server)

@@ -56,16 +56,27 @@ const OTHER_ENV = [
  * @param {boolean} [sources.isAgain] this process has read the file before, and it may have changed since
  * @param {boolean} [sources.isApart] `env` and `cwd` are those of another shell than this process has, so the file runs in a process of its own
  * @param {string} [sources.launchIn] the folder in which a name or a script is looked up, instead of the working folder
+ * @param {ConfigFile | null} [sources.found] the config file, where findConfigFile() has just read it
  * @returns {Promise<Config>}
  * @throws {DeckError} invalid-config, unknown-option, entry-not-found
  *
  * By option key (`adminPort`), with values that may be strings; `config`: the file to read, and `app`: which of its apps.
  * @typedef {Record<string, unknown> & { config?: string, app?: string }} Flags
  */
-export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false, launchIn } = {}) {
-  const { config: file = env.CLUSTERDECK_CONFIG || undefined, app = env.CLUSTERDECK_APP || undefined, ...others } = flags
-  const found = await readConfigFile(file, cwd, { isAgain, apartWith: isApart ? env : null })
+export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false, launchIn, found: known } = {}) {
+  const { config, app = env.CLUSTERDECK_APP || undefined, ...others } = flags
+  const found = known === undefined ? await findConfigFile({ config, env, cwd, isAgain, isApart }) : known
   return toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { env, cwd, home, countCpus, launchIn })
+}
+
+/**
+ * Reads the config file that is meant.
+ * @param {{ config?: string, env: Environment, cwd: string, isAgain?: boolean, isApart?: boolean }} sources  as of loadConfig
+ * @returns {Promise<ConfigFile | null>} null: there is none
+ * @throws {DeckError} invalid-config
+ */
+export async function findConfigFile ({ config, env, cwd, isAgain = false, isApart = false }) {
+  return await readConfigFile(config ?? (env.CLUSTERDECK_CONFIG || undefined), cwd, { isAgain, apartWith: isApart ? env : null })
 }
 
 /**

@@ -1,17 +1,18 @@
 import { rmSync } from 'node:fs'
 import { appName } from '../config/app-name.js'
-import { loadConfig } from '../config/config.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError, errorText } from '../errors.js'
 import { openTogether } from '../handover/joint-upgrade.js'
 import { isReady } from '../health.js'
 import { createHostedApp } from './hosted-app.js'
 import { viewOf } from './app-view.js'
+import { readConfigOf, readFileOf } from './order-config.js'
 
 /** @typedef {ReturnType<typeof createApps>} Apps */
 /** @typedef {import('./app-list.js').AppOrder} AppOrder */
 /** @typedef {import('./app-view.js').AppView} AppView */
 /** @typedef {import('./hosted-app.js').HostedApp} HostedApp */
+/** @typedef {import('../config/apps.js').ConfigFile} ConfigFile */
 
 /** How often an app that depends on others looks at them. */
 const LOOK_EVERY_MS = 500
@@ -94,7 +95,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
      * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken
      */
     async add (order, { actor }) {
-      const config = await loadConfig({ flags: { ...order.flags, ...(order.name !== undefined && { name: order.name }), config: order.config, app: order.app }, env: order.env, cwd: order.cwd, isAgain: true, isApart: true })
+      const file = await readFileOf(order)
+      const config = await readConfigOf(order, { name: order.name, file })
       const name = order.name ?? appName(config)
       const { dataDir } = config
       const known = apps.get(name)
@@ -106,7 +108,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       checkStays(app)
       app.changeOrder(order)
       tellChange()
-      startInOrder(app, actor)
+      startInOrder(app, actor, file)
       return viewOf(app)
     },
 
@@ -198,8 +200,11 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     if (leaving.has(app)) throw new DeckError('stopping', `${app.name} is being removed`)
   }
 
-  /** Once it has stopped, and those that it depends on are ready. @param {HostedApp} app @param {string} actor */
-  function startInOrder (app, actor) {
+  /**
+   * Once it has stopped, and those that it depends on are ready.
+   * @param {HostedApp} app @param {string} actor @param {ConfigFile | null} [file]  as it has just been read
+   */
+  function startInOrder (app, actor, file) {
     if (app.state === 'stopping') {
       app.closed.then(() => { if (!leaving.has(app)) startInOrder(app, actor) })
       return
@@ -207,7 +212,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     if (app.state !== 'stopped' && app.state !== 'failed') return
     const { dependsOn } = app.order
     tell('app.started', app, { actor })
-    app.start(dependsOn.length === 0 ? {} : { untilReady: untilReady(dependsOn) })
+    app.start(dependsOn.length === 0 ? { file } : { untilReady: untilReady(dependsOn) })
   }
 
   /** @param {string} type @param {Pick<HostedApp, 'name'>} app @param {Partial<import('../events/stream.js').NewEvent>} [more] */

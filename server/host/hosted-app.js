@@ -2,7 +2,6 @@ import { createEnd } from '../app/end.js'
 import { openApp } from '../app/app.js'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { takePolicy } from '../cluster/policy.js'
-import { loadConfig } from '../config/config.js'
 import { errorText, toError } from '../errors.js'
 import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
@@ -11,9 +10,11 @@ import { createDeferred } from '../system/deferred.js'
 import { closeLog, createLog } from '../system/log.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { createAnnouncement } from './announcement.js'
+import { readConfigOf } from './order-config.js'
 
 /** @typedef {ReturnType<typeof createHostedApp>} HostedApp */
 /** @typedef {import('./app-list.js').AppOrder} AppOrder */
+/** @typedef {import('../config/apps.js').ConfigFile} ConfigFile */
 /** Where something is thrown in an app's part of this host, that part is made anew after this time, then after twice that, and so on. */
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 30_000
@@ -108,9 +109,10 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
 
     /**
      * Starts it, unless it runs.
-     * @param {{ untilReady?: Promise<string | null> }} [how]  resolves once the apps that it depends on are ready, with the reason why one is not
+     * @param {{ untilReady?: Promise<string | null>, file?: ConfigFile | null }} [how]  `untilReady`: resolves once the apps that it depends on are
+     *   ready, with the reason why one is not; `file`: its config file, as it has just been read
      */
-    async start ({ untilReady } = {}) {
+    async start ({ untilReady, file } = {}) {
       isKept = true
       if (pause) return await openAgain()
       if (state !== 'stopped' && state !== 'failed') return
@@ -121,7 +123,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
         if (!isIn('waiting') || isHandedOver) return
         if (missing !== null) return change('failed', missing)
       }
-      opening = open()
+      opening = open(file)
       await opening
     },
 
@@ -200,15 +202,10 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     change('stopping')
   }
 
-  /** @param {string} [launchIn] the folder in which a script is looked up */
-  async function readConfig (launchIn) {
-    const { flags, env, cwd, config: file, app } = order
-    return await loadConfig({ flags: { ...flags, name, config: file, app }, env, cwd, isAgain: true, isApart: true, launchIn })
-  }
-
-  async function open () {
+  /** @param {ConfigFile | null} [file]  as it has just been read */
+  async function open (file) {
     try {
-      begin(await prepare())
+      begin(await prepare(file))
     } catch (error) {
       if (fault === null || stopper !== null) return close('failed', errorText(error))
       change('failed', `its part of this host failed, and cannot be made anew: ${errorText(error)}`)
@@ -216,21 +213,21 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     }
   }
 
-  /** @returns {Promise<Prepared>} */
-  async function prepare () {
+  /** @param {ConfigFile | null} [file]  as it has just been read @returns {Promise<Prepared>} */
+  async function prepare (file) {
     if (fault === null) closed = createDeferred()
     change('starting')
     const own = lent.scopes.open(name, { onFault: (error) => onFault(error, own) })
     scope = own
     early = null
-    return await own.run(() => openInScope(own))
+    return await own.run(() => openInScope(own, file))
   }
 
-  /** @param {import('./app-scopes.js').AppScope} own @returns {Promise<Prepared>} */
-  async function openInScope (own) {
+  /** @param {import('./app-scopes.js').AppScope} own @param {ConfigFile | null} [file] @returns {Promise<Prepared>} */
+  async function openInScope (own, file) {
     const closers = createClosers()
     try {
-      config = await readConfig()
+      config = await readConfigOf(order, { name, file })
       takePolicy(config.dispatch)
       const dataDir = openDataDir(config.dataDir)
       const link = lent.links.of(name, { call: own.call, fault, exits })
@@ -246,7 +243,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
       }
       if (config.launch) services.terminal.resolved(config.launch)
       if (dataDir.away) services.terminal.fail(dataDir.away)
-      return { services, own, app: await openApp({ config, reload: readConfig, dataDir, environment: order.env }, services) }
+      return { services, own, app: await openApp({ config, reload: (launchIn) => readConfigOf(order, { name, launchIn }), dataDir, environment: order.env }, services) }
     } catch (error) {
       // What its workers listen on is there for the next try.
       await closers.close({ handsOver: fault !== null, hasFailed: fault !== null }).catch(() => {})

@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 
 const PATIENCE_MS = 2000
 const MAX_ANSWER_CHARS = 64_000
@@ -28,6 +30,8 @@ export const isGit = (pid) => running.has(pid)
  *   `subject`: the first line of its message
  */
 export async function readGit (folder, options) {
+  // Most starts wait for this, and three processes for nothing would take as long as many an app needs to boot.
+  if (!isCheckedOut(folder)) return null
   const ask = gitWithin(folder, options)
   const [head, newest, changes] = await Promise.all([
     ask(['rev-parse', 'HEAD', '--abbrev-ref', 'HEAD']),
@@ -42,6 +46,12 @@ export async function readGit (folder, options) {
   const isDetached = branch === 'HEAD' || branch === ''
   const { author = null, subject = null } = about ?? {}
   return { commit, branch: isDetached ? null : branch.slice(0, MAX_FIELD_CHARS), isDirty, author, subject }
+}
+
+/** @param {string} folder @returns {boolean} whether it is in a working tree */
+function isCheckedOut (folder) {
+  const above = path.dirname(folder)
+  return existsSync(path.join(folder, '.git')) || (above !== folder && isCheckedOut(above))
 }
 
 /**

@@ -47,6 +47,21 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(next.told, ['app.started one', 'app.started other'])
   })
 
+  test('adding one runs its config file once, a later start runs it anew', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    const runs = path.join(tempFolder(), 'runs')
+    writeFileSync(path.join(cwd, 'clusterdeck.config.mjs'), `import { appendFileSync } from 'node:fs'\nappendFileSync(${JSON.stringify(runs)}, 'x')\nexport default { workers: 1 }`)
+    await host.add(orderOf('shop', { cwd }), BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    assert.equal(readFileSync(runs, 'utf8'), 'x')
+    await host.stop('shop', BY)
+    await host.until('shop', ({ state }) => state === 'stopped')
+    await host.start('shop', BY)
+    await host.until('shop', ({ state }) => state === 'running')
+    assert.equal(readFileSync(runs, 'utf8'), 'xx')
+  })
+
   test('one that stops itself by its own page is remembered as stopped', async (t) => {
     const host = hostAppsHere(t)
     await host.add(orderOf('shop', { cwd: folderWith(HELLO) }), BY)

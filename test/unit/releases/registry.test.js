@@ -440,11 +440,19 @@ describe('what is known of a release', () => {
   })
 
   test('no deploy waits for git, or fails by it', async () => {
-    const folder = write({ 'app.js': '', hangs: '#!/bin/sh\nexec sleep 100\n', 'hangs-later': '#!/bin/sh\ncase "$*" in *rev-parse*) printf "%040d\\nmain\\n" 7;; *) exec sleep 100;; esac\n', floods: '#!/bin/sh\nexec yes\n' })
+    const folder = write({ 'app.js': '', '.git': '', hangs: '#!/bin/sh\nexec sleep 100\n', 'hangs-later': '#!/bin/sh\ncase "$*" in *rev-parse*) printf "%040d\\nmain\\n" 7;; *) exec sleep 100;; esac\n', floods: '#!/bin/sh\nexec yes\n' })
     const programs = ['hangs', 'hangs-later', 'floods'].map((name) => path.join(folder, name))
     execFileSync('chmod', ['+x', ...programs])
     const [hangs, later, floods, missing] = await Promise.all([...programs, path.join(folder, 'missing')].map((program) => readGit(folder, { program, patienceMs: 2000 })))
     assert.deepEqual([hangs, later, floods, missing], [null, { commit: `${'0'.repeat(39)}7`, branch: 'main', isDirty: null, author: null, subject: null }, null, null])
+  })
+
+  test('where nothing is checked out git is not run, as most starts wait for it', async () => {
+    const folder = write({ 'app.js': '', git: '#!/bin/sh\ntouch "$0.was-run"\n' })
+    const program = path.join(folder, 'git')
+    execFileSync('chmod', ['+x', program])
+    assert.equal(await readGit(folder, { program }), null)
+    assert.equal(existsSync(`${program}.was-run`), false)
   })
 
   test('what has changed is named against the one before: variables by name, never by value', async () => {
