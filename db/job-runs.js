@@ -27,6 +27,7 @@ const KEPT_RUNS = 1000
  * @property {number | null} code
  * @property {string | null} signal
  * @property {string | null} reason  why it has not succeeded
+ * @property {string | null} acknowledgedBy  who knows that it has not succeeded
  */
 
 /** @type {Readonly<Record<string, RunState>>} */
@@ -53,6 +54,10 @@ export function createJobRuns (db) {
   const below = db.prepare('SELECT id, body FROM job_runs WHERE id < @before ORDER BY id DESC LIMIT @limit')
   /** @type {import('./sqlite.js').Rows<{ id: number, body: string }>} */
   const belowOfJob = db.prepare('SELECT id, body FROM job_runs WHERE job = @job AND id < @before ORDER BY id DESC LIMIT @limit')
+  /** @type {import('./sqlite.js').Rows<{ id: number, body: string }>} */
+  const endedOfJob = db.prepare("SELECT id, body FROM job_runs WHERE job = ? AND state != 'running' ORDER BY id DESC LIMIT 50")
+  /** @type {import('./sqlite.js').Rows<{ id: number, body: string }>} */
+  const lastSucceeded = db.prepare("SELECT id, body FROM job_runs WHERE job = ? AND state = 'succeeded' ORDER BY id DESC LIMIT 1")
   const pause = db.prepare('INSERT OR REPLACE INTO paused_jobs (job, at_ms, actor) VALUES (?, ?, ?)')
   const resume = db.prepare('DELETE FROM paused_jobs WHERE job = ?')
   /** @type {import('./sqlite.js').Rows<{ job: string, atMs: number, actor: string }>} */
@@ -69,6 +74,7 @@ export function createJobRuns (db) {
         forgetRuns.run({ job })
       }
       if (Object.hasOwn(ENDS, type)) endRun(event)
+      if (type === 'job.acknowledged') acknowledge(event)
       if (type === 'job.paused') pause.run(job, Date.parse(at), String(actor))
       if (type === 'job.resumed') resume.run(job)
     },
@@ -87,6 +93,15 @@ export function createJobRuns (db) {
 
     /** @returns {Run[]} those whose master has ended before they did, oldest first */
     unfinished: () => unfinished.all().map(toRun),
+
+    /** @param {string} job @param {readonly string[]} meant  causes of an end that says nothing about the job @returns {Run | null} its newest run that does */
+    lastOutcome: (job, meant) => endedOfJob.all(job).map(toRun).find(({ cause }) => !meant.includes(String(cause))) ?? null,
+
+    /** @param {string} job @returns {string | null} when it has succeeded last; null: never, as far as the runs are kept */
+    lastSuccessAt (job) {
+      const row = lastSucceeded.get(job)
+      return row === undefined ? null : toRun(row).finishedAt
+    },
 
     /** @returns {{ job: string, at: string, actor: string }[]} */
     paused: () => paused.all().map(({ job, atMs, actor }) => ({ job, at: new Date(atMs).toISOString(), actor })),
@@ -118,6 +133,13 @@ export function createJobRuns (db) {
     const run = { ...JSON.parse(row.body), state, cause, code, signal, finishedAt: at, durationMs: detail?.durationMs ?? null, reason: state === 'succeeded' ? null : message }
     update.run(state, JSON.stringify(run), row.id)
   }
+  /** @param {DeckEvent} event */
+  function acknowledge ({ actor, detail }) {
+    const row = byId.get(detail?.run)
+    if (row === undefined) return
+    const run = { ...JSON.parse(row.body), acknowledgedBy: actor }
+    update.run(run.state, JSON.stringify(run), row.id)
+  }
 }
 
 /** @param {DeckEvent} event @returns {Omit<Run, 'id'>} */
@@ -136,7 +158,8 @@ function begunRun ({ at, actor, release, pid, detail }) {
     durationMs: null,
     code: null,
     signal: null,
-    reason: null
+    reason: null,
+    acknowledgedBy: null
   }
 }
 

@@ -17,24 +17,27 @@ const TROUBLES = [ofHeld, ofCrashLoops, ofUnresponsive, ofEnded]
 
 /**
  * @param {Snapshot} snapshot
- * @param {{ openCrashes?: number | null, notices?: number, reasonsOf?: (slots: number[]) => Reason[] }} [more]
+ * @param {{ openCrashes?: number | null, notices?: number, failingJobs?: readonly { job: string, reason: string }[], reasonsOf?: (slots: number[]) => Reason[] }} [more]
  *   `openCrashes`: groups that nobody has resolved, null where nobody knows; `notices`: what nobody has acknowledged
  * @returns {Health}
  */
-export function describeHealth (snapshot, { openCrashes = 0, notices = 0, reasonsOf = () => [] } = {}) {
-  const { slots = [], ...verdict } = verdictOf(snapshot) ?? ofAllWell(snapshot, { openCrashes, notices })
+export function describeHealth (snapshot, { openCrashes = 0, notices = 0, failingJobs = [], reasonsOf = () => [] } = {}) {
+  const urgent = verdictOf(snapshot)
+  // Workers in trouble come first; where all serve, a job may still fail.
+  const { slots = [], ...verdict } = urgent && urgent.tone !== 'ok' ? urgent : withJobs(urgent ?? ofAllWell(snapshot, { openCrashes, notices }), failingJobs)
   return { ...verdict, reasons: slots.length > 0 ? reasonsOf(slots) : [] }
 }
 
 /**
  * The same with what is on record.
- * @param {import('./crash-reasons.js').Sources & { crashes: Pick<import('./crashes/crashes.js').CrashService, 'counts'>, notices: Pick<import('./events/notices.js').Notices, 'list'> }} parts
+ * @param {import('./crash-reasons.js').Sources & { crashes: Pick<import('./crashes/crashes.js').CrashService, 'counts'>, notices: Pick<import('./events/notices.js').Notices, 'list'>, jobs: { failing: () => readonly { job: string, reason: string }[] } }} parts
  * @returns {(snapshot: Snapshot) => Health}
  */
-export function createHealth ({ history, crashes, notices }) {
+export function createHealth ({ history, crashes, notices, jobs }) {
   return (snapshot) => describeHealth(snapshot, {
     openCrashes: countOpen(crashes),
     notices: notices.list().length,
+    failingJobs: jobs.failing(),
     reasonsOf: (slots) => crashReasons(slots, { history, crashes })
   })
 }
@@ -72,6 +75,19 @@ function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { o
     tone: notices > 0 ? 'warn' : 'ok',
     text: finishedWorkers > 0 ? `${portion(total - finishedWorkers, total)} ready, ${finishedWorkers} finished` : total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
     hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : hintOfCrashes(openCrashes)
+  }
+}
+
+/** @param {Verdict} verdict @param {readonly { job: string, reason: string }[]} failing @returns {Verdict} */
+function withJobs (verdict, failing) {
+  if (failing.length === 0) return verdict
+  const names = listText(failing.map(({ job }) => job))
+  const [{ reason }] = failing
+  return {
+    ...verdict,
+    tone: 'warn',
+    text: `${verdict.text}; ${failing.length === 1 ? `job ${names}` : `jobs ${names}`} failed`,
+    hint: failing.length === 1 ? `${reason}${/[.!?…]$/.test(reason) ? '' : '.'}` : 'Each needs attention until it succeeds or is acknowledged.'
   }
 }
 

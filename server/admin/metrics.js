@@ -5,9 +5,9 @@ import { operation } from '../api/endpoint.js'
 /**
  * Metrics for Prometheus. Names, units and types follow its documentation. Labels are slots, classes and causes, so their
  * number does not grow with the workers that come and go.
- * @typedef {{ vitals: ReturnType<import('../vitals/vitals.js').Vitals['metrics']>, status: Status }} Facts
+ * @typedef {{ vitals: ReturnType<import('../vitals/vitals.js').Vitals['metrics']>, status: Status, jobs: import('../jobs/outcomes.js').JobMetrics[] }} Facts
  * @typedef {import('../deck.js').Status} Status
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'vitals'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'vitals' | 'jobs'>} Deck
  * @typedef {{ labels?: Record<string, string | number>, value: number, metricName?: string }} Value
  * @typedef {[name: string, type: 'gauge' | 'counter' | 'histogram', help: string, values: (facts: Facts) => Value[]]} Metric
  */
@@ -43,6 +43,18 @@ const METRICS = [
     ({ vitals }) => [{ value: vitals.endedRequests }]
   ],
   ['ended_connections_total', 'counter', 'Connections that were open when their worker ended.', ({ vitals }) => [{ value: vitals.endedConnections }]],
+  [
+    'job_runs_total',
+    'counter',
+    'Runs of jobs that have ended, and times that were skipped.',
+    ({ jobs }) => jobs.flatMap(({ job, runs }) => Object.entries(runs).map(([result, value]) => ({ labels: { job, result }, value })))
+  ],
+  [
+    'job_last_success_timestamp_seconds',
+    'gauge',
+    'When the job has succeeded last; absent: it never has.',
+    ({ jobs }) => jobs.flatMap(({ job, lastSuccessAt }) => lastSuccessAt === null ? [] : [{ labels: { job }, value: Date.parse(lastSuccessAt) / 1000 }])
+  ],
   [
     'worker_restarts_total',
     'counter',
@@ -171,7 +183,7 @@ async function createMetrics ({ isHost }) {
   /** @param {Measured} now */
   async function read (now) {
     measured = now
-    facts = now.decks.map(({ deck, labels }) => ({ labels, vitals: deck.vitals.metrics(), status: deck.snapshot() }))
+    facts = now.decks.map(({ deck, labels }) => ({ labels, vitals: deck.vitals.metrics(), status: deck.snapshot(), jobs: deck.jobs.metrics() }))
     return { contentType: registry.contentType, text: await registry.metrics() }
   }
 

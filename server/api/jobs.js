@@ -28,7 +28,8 @@ const RUN = z.strictObject({
   durationMs: COUNT.nullable().describe('null: it runs, or nobody knows how long it ran'),
   code: z.int().nullable(),
   signal: z.string().nullable(),
-  reason: z.string().nullable().describe('why it did not succeed')
+  reason: z.string().nullable().describe('why it did not succeed'),
+  acknowledgedBy: ACTOR.nullable().describe('who has acknowledged that it did not succeed')
 }).meta({ id: 'JobRun' })
 
 const KEPT_RUN = z.strictObject({
@@ -46,6 +47,7 @@ const JOB = z.strictObject({
   paused: z.strictObject({ at: TIME, actor: ACTOR }).nullable(),
   isWaiting: z.boolean().describe('whether another run starts once this one has ended'),
   running: NUMBER.nullable().describe('the id of the run that has not ended'),
+  isFailing: z.boolean().describe('whether it runs by the clock and has failed since its last good run, and nobody has acknowledged that'),
   last: RUN.nullable().describe('the newest run')
 }).meta({ id: 'Job' })
 
@@ -177,6 +179,19 @@ export function jobResources ({ deck: { jobs } }, stream) {
           const run = await jobs.runNow(String(req.params.name), { actor: auth.actor })
           return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
         }
+      })
+    },
+
+    '/jobs/:name/acknowledge': {
+      POST: operation({
+        name: 'acknowledgeJob',
+        summary: 'Acknowledges that a job has failed: it needs no attention until it fails again',
+        role: 'operator',
+        cli: 'clusterdeck jobs acknowledge nightly',
+        path,
+        problems: ['not-found'],
+        answer: JOB,
+        handle: ({ req, auth }) => ({ body: jobs.acknowledge(String(req.params.name), auth.actor) })
       })
     },
 

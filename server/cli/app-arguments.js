@@ -29,7 +29,7 @@ export const TAKES_APPS = Object.freeze({
   delete: null,
   describe: null,
   run: null,
-  jobs: { actions: ['ls', 'run', 'runs', 'end', 'pause', 'resume'] }
+  jobs: { actions: ['ls', 'run', 'runs', 'end', 'acknowledge', 'pause', 'resume'] }
 })
 
 /**

@@ -19,6 +19,7 @@ const ACTIONS = Object.freeze({
   run: startJob,
   runs: listRuns,
   end: endRun,
+  acknowledge: (context, name) => change(context, 'acknowledge', name),
   pause: (context, name) => change(context, 'pause', name),
   resume: (context, name) => change(context, 'resume', name)
 })
@@ -99,11 +100,18 @@ async function endRun ({ api, answer }, id) {
   answer(run, () => `run ${run.id} is told to end`)
 }
 
-/** @param {Context} context @param {'pause' | 'resume'} action @param {string} [name] */
+/** @type {Readonly<Record<'acknowledge' | 'pause' | 'resume', (job: Job) => string>>} */
+const CHANGED = Object.freeze({
+  acknowledge: ({ name }) => `the failure of ${name} is acknowledged`,
+  pause: ({ name }) => `${name} is paused`,
+  resume: ({ name, nextAt }) => `${name} is resumed${nextAt === null ? '' : `; it runs next at ${nextAt}`}`
+})
+
+/** @param {Context} context @param {keyof typeof CHANGED} action @param {string} [name] */
 async function change ({ api, answer }, action, name) {
   /** @type {Job} */
   const job = await api.post(`/jobs/${checkedName(action, name)}/${action}`)
-  answer(job, () => action === 'pause' ? `${job.name} is paused` : `${job.name} is resumed${job.nextAt === null ? '' : `; it runs next at ${job.nextAt}`}`)
+  answer(job, () => CHANGED[action](job))
 }
 
 /** @param {string} action @param {string} [name] */

@@ -70,6 +70,7 @@ export const ACTIONS = {
   }),
   'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
   'end-run': (deck, { run }, actor) => deck.jobs.end(parseField(NUMBER, run, RUN_EXPECTED), { actor }),
+  'acknowledge-job': (deck, { job }, actor) => deck.jobs.acknowledge(String(job), actor),
   'pause-job': (deck, { job }, actor) => deck.jobs.pause(String(job), actor),
   'resume-job': (deck, { job }, actor) => deck.jobs.resume(String(job), actor),
   'settle-crashes': settleCrashes,

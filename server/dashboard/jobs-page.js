@@ -32,9 +32,10 @@ export function jobRunModel ({ jobs, id, now }) {
   return { now, run: withBadge(jobs.run(id)) }
 }
 
-/** @param {{ last: Pick<Run, 'state'> | null }} job */
-function rankOf ({ last }) {
-  return last?.state === 'failed' ? 0 : 1
+/** @param {{ isFailing: boolean, last: Pick<Run, 'state'> | null }} job */
+function rankOf ({ isFailing, last }) {
+  if (isFailing) return 0
+  return last?.state === 'failed' ? 1 : 2
 }
 
 /** @template {Run} R @param {R} run */

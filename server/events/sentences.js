@@ -54,7 +54,9 @@ const SENTENCES = Object.freeze({
   'job.failed': whichJob,
   'job.command-failed': whichJob,
   'job.skipped': whichJob,
+  'job.missed': (event) => `${whichJob(event)} was due ${formatExactDuration(event.detail?.lateMs)} ago${alsoMissed(event)}: the machine slept, its clock was set, or no master ran`,
   'job.interrupted': whichJob,
+  'job.acknowledged': ({ message }) => `Failure of job ${message} acknowledged`,
   'job.paused': (event) => `${whichJob(event)} paused`,
   'job.resumed': (event) => `${whichJob(event)} resumed`,
   'app.added': ({ detail }) => `App ${detail?.app} added`,
@@ -89,6 +91,10 @@ function manner (/** @type {DeckEvent} */ { signal, code }) {
 /** Of a command that somebody has typed there is no job. */
 function whichJob (/** @type {DeckEvent} */ { message, detail }) {
   return `${detail?.job == null ? 'Command' : 'Job'} ${message}`
+}
+
+function alsoMissed (/** @type {DeckEvent} */ { detail }) {
+  return detail?.missed > 0 ? `, and ${detail?.missed === 1 ? 'another time has' : `${detail?.missed} other times have`} passed since; this one run stands for all of them` : ''
 }
 
 function rolloutName (/** @type {DeckEvent} */ { rollout, detail }) {

@@ -6,6 +6,7 @@ import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { createJobLogs } from './job-log.js'
+import { createOutcomes } from './outcomes.js'
 import { createRunOutput } from './run-output.js'
 import { createTimetable } from '../system/timetable.js'
 
@@ -45,6 +46,10 @@ const LEFT_PATIENCE_MS = GRACE_MS + 1000
 const LOOK_EVERY_MS = 50
 /** Whoever has started a run may still be about to ask for its output. */
 const KEPT_AFTER_MS = 10_000
+/** A time that is noticed this late is told: the machine slept, its clock was set, or no master ran. */
+const LATE_AFTER_MS = 2 * 60_000
+/** So many missed times are counted. */
+const MAX_MISSED = 1000
 /** Commands of `clusterdeck run` share the log of this name. */
 const COMMAND_LOG = 'command'
 
@@ -90,6 +95,8 @@ export function createJobs ({
   const timetable = createTimetable({ nextRun, onDue: runDue, now, timers })
   /** What a time does that comes while the job still runs. */
   const overlaps = { skip: skipRun, queue: queueRun, replace: replaceRun }
+  const outcomes = createOutcomes({ store, names: () => Object.keys(jobs).sort(), isScheduled: (name) => jobs[name].cron !== undefined })
+  const stopNoting = events.subscribe(outcomes.note)
   // Events that follow from another event are published after it.
   const unsubscribe = events.subscribe((event) => { Promise.resolve(event).then(readAgain) })
 
@@ -106,6 +113,11 @@ export function createJobs ({
 
     /** Asks no history, as a list does: every page has a link to the jobs where there are some. */
     isEmpty: () => Object.keys(jobs).length === 0,
+
+    /** Those that run by the clock and have failed since their last good run, unless somebody has acknowledged it. It asks no history but at first. */
+    failing: outcomes.failing,
+
+    metrics: outcomes.metrics,
 
     /** By name. */
     list: () => Object.keys(jobs).sort().map(toView),
@@ -188,6 +200,15 @@ export function createJobs ({
       return toView(name)
     },
 
+    /** From now on its failure is known. @param {string} name @param {string} actor @throws {DeckError} not-found */
+    acknowledge (name, actor) {
+      mustFind(name)
+      const failure = outcomes.failureOf(name)
+      if (failure === null) throw new DeckError('not-found', `Job ${name} has not failed since its last good run, or that is acknowledged already`)
+      events.publish({ type: 'job.acknowledged', actor, message: name, detail: { job: name, run: failure.run } })
+      return toView(name)
+    },
+
     /** @param {number} pid @returns {boolean} whether it is a run whose exit Node waits for */
     isChild: (pid) => children.has(pid),
 
@@ -210,6 +231,7 @@ export function createJobs ({
       const all = [...active.values()]
       for (const each of all) endRun(each, cause, cause === 'upgrade' ? 'was ended by an upgrade of the master' : 'was ended, as the master was stopping', graceMs)
       await Promise.all(all.map(({ done }) => done))
+      stopNoting()
     }
   }
 
@@ -227,6 +249,7 @@ export function createJobs ({
       paused: paused.get(name) ?? null,
       isWaiting: waiting.has(name),
       running: busyRun(name),
+      isFailing: jobs[name].cron !== undefined && outcomes.failureOf(name) !== null,
       last: last ?? null
     }
   }
@@ -252,10 +275,21 @@ export function createJobs ({
   /** @param {string} name @param {Date} at */
   function runDue (name, at) {
     if (isClosed || current().isStopping || paused.has(name)) return
+    tellMissed(name, at)
     const order = { actor: 'cron', dueAt: at.toISOString(), onStarted: null }
     const busy = busyRun(name)
     if (busy === null) startJob(name, order)
     else overlaps[jobs[name].overlap](name, order, busy)
+  }
+
+  /** What has come meanwhile runs once; that it is late, and how many times that one run stands for, nobody would see otherwise. @param {string} name @param {Date} at */
+  function tellMissed (name, at) {
+    const lateMs = now() - at.getTime()
+    if (lateMs < LATE_AFTER_MS) return
+    const { cron, timeZone } = jobs[name]
+    let count = 0
+    for (let next = nextRun(String(cron), at, timeZone); next !== null && next.getTime() <= now() && count < MAX_MISSED; next = nextRun(String(cron), next, timeZone)) count++
+    events.publish({ type: 'job.missed', actor: 'system', message: name, detail: { job: name, dueAt: at.toISOString(), lateMs, missed: count } })
   }
 
   /** @param {string} name @param {Waiting} order @param {number} busy @param {string} [why] */
@@ -323,7 +357,7 @@ export function createJobs ({
       output,
       endedFor: null,
       view: {
-        id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null
+        id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null
       },
       done: process.ended.then((end) => finishRun(entry, end, log))
     }

@@ -86,3 +86,26 @@ test('the page says what has failed first, and what a program has written is no 
   assert.ok(run.includes('&lt;b&gt;why') && !run.includes('<b>why'))
   assert.match(run, /Failed/)
 })
+
+test('a job that fails is in the health of its app, on its pages and in the metrics, until it is acknowledged', async (t) => {
+  const admin = await startAdmin(t)
+  const { api, deck, url } = admin
+  const health = async () => (await api('get', '/api/v1/status').expect(200)).body.health
+  const calm = await health()
+  await deck.jobs.runNow('nightly', { actor: 'cron' })
+  await deck.jobs.commands[0].finish({ code: 3, reason: 'nightly exited with code 3 after 2 s: lost <connection>' })
+  const { tone, text, hint } = await health()
+  assert.deepEqual([tone, text, hint], ['warn', `${calm.text}; job nightly failed`, 'nightly exited with code 3 after 2 s: lost <connection>.'])
+  assert.match(await pageOf(admin, '/'), /<h1[^>]*>[^<]*; job nightly failed<\/h1>/)
+  assert.ok((await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
+  const { text: metrics } = await api('get', '/metrics')
+  assert.match(metrics, /^clusterdeck_job_runs_total\{job="nightly",result="failed"\} 1$/m)
+  assert.match(metrics, /^clusterdeck_job_runs_total\{job="reindex",result="succeeded"\} 0$/m)
+  assert.doesNotMatch(metrics, /^clusterdeck_job_last_success_timestamp_seconds\{/m)
+  const acknowledged = await runCliHere(['jobs', 'acknowledge', 'nightly', '--url', url, '--token', TOKEN])
+  assert.equal(acknowledged.stdout, 'the failure of nightly is acknowledged\n')
+  assert.deepEqual(await health(), calm)
+  await api('post', '/api/v1/jobs/nightly/acknowledge').expect(404)
+  assert.ok(!(await pageOf(admin, '/jobs')).includes('/actions/acknowledge-job'))
+  assert.equal((await api('get', '/api/v1/jobs/nightly/runs')).body.items[0].acknowledgedBy, 'cli')
+})

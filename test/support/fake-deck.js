@@ -58,20 +58,21 @@ export function createFakeDeck ({ history, now = Date.now }) {
     }
   }
 
+  const jobs = createFakeJobs({ history, events })
   return /** @type {any} */ ({
     events,
     history,
     vitals,
     logs,
     webhooks: fakeWebhooks(events),
-    jobs: createFakeJobs({ history, events }),
+    jobs,
     releases: fakeReleases(release),
     crashes,
     notices,
     registered,
     fleet: null,
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === settings.current.dataDir, list: () => registered, now }),
-    health: createHealth({ history, crashes, notices }),
+    health: createHealth({ history, crashes, notices, jobs }),
     dispatched,
     diagnostics: fakeDiagnostics({ dispatched, workerOf }),
     settings,

@@ -5,11 +5,11 @@ import { frameModel } from '../../../server/dashboard/frame.js'
 const worker = (/** @type {any} */ fields) => ({ id: 1, slot: 1, pid: 1, state: 'ready', restarts: 0, crashLooping: false, retryAt: null, drifted: false, ...fields })
 
 /** @param {any} fields @param {number | null} [openCrashes] */
-function frame ({ notices = [], ...fields }, openCrashes = 0) {
+function frame ({ notices = [], failing = [], ...fields }, openCrashes = 0) {
   const workers = fields.workers ?? [worker({}), worker({ id: 2, slot: 2 })]
   const readyWorkers = workers.filter((/** @type {any} */ { state }) => state === 'ready').length
   const snapshot = { state: 'running', app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' }, release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null }, ...fields, workers }
-  return frameModel({ deck: /** @type {any} */ ({ snapshot: () => snapshot, notices: { list: () => notices } }), openCrashes, host: 'web-1' })
+  return frameModel({ deck: /** @type {any} */ ({ snapshot: () => snapshot, notices: { list: () => notices }, jobs: { failing: () => failing } }), openCrashes, host: 'web-1' })
 }
 
 test('trouble counts each slot once, open crashes, a rollout that waits and a history that fails', () => {
@@ -26,6 +26,7 @@ test('trouble counts what nobody has acknowledged, and a history that fails once
   assert.deepEqual(frame({ notices: [lost, { kind: 'rolled-back' }] }).trouble, { tone: 'warn', count: 2 })
   assert.equal(frame({ notices: [lost, { kind: 'history-degraded' }], history: { problem: 'disk full' } }).trouble.count, 2)
   assert.equal(frame({ notices: [lost], history: { problem: 'disk full' } }).trouble.count, 2)
+  assert.deepEqual(frame({ failing: [{ job: 'nightly', reason: 'nightly exited with code 3' }] }).trouble, { tone: 'warn', count: 1 })
 })
 
 test('a tab is red as soon as the headline of the overview is', () => {

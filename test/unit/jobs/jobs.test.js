@@ -49,9 +49,9 @@ function setUp (job = {}, { history = openHistory({ file: ':memory:' }), left = 
     history,
     logFolder,
     configure (/** @type {any} */ next) { configured = next },
-    /** The next time of the job comes. */
-    pass () {
-      clock.now += MINUTE_MS
+    /** The next time of the job comes; or the clock goes on by more at once, as that of a machine that has slept. */
+    pass (ms = MINUTE_MS) {
+      clock.now += ms
       timers.forEach((run) => run())
     }
   }
@@ -157,6 +157,91 @@ describe('a time that comes while the job still runs', () => {
     await commands[0].finish({ code: null, signal: 'SIGTERM' })
     assert.deepEqual([(await asked).actor, (await asked).dueAt], ['ada', null])
   })
+})
+
+describe('a job that runs by the clock', () => {
+  const ended = { failed: { code: 3 }, succeeded: {}, cut: { code: null, signal: 'SIGTERM' } }
+
+  /** @param {ReturnType<typeof setUp>} parts @param {keyof typeof ended} how */
+  async function runOnce ({ pass, commands }, how) {
+    pass()
+    await commands[commands.length - 1].finish(ended[how])
+  }
+
+  test('needs attention from a run that fails until one succeeds, also under the next master', async () => {
+    const parts = setUp()
+    assert.deepEqual(parts.jobs.failing(), [])
+    await runOnce(parts, 'failed')
+    const [failure, ...others] = parts.jobs.failing()
+    assert.deepEqual([failure.job, failure.reason, others.length, parts.jobs.get('nightly').isFailing], ['nightly', 'nightly exited with code 3', 0, true])
+    const next = setUp({}, { history: parts.history })
+    assert.deepEqual(next.jobs.failing().map(({ job, reason }) => [job, reason]), [['nightly', 'nightly exited with code 3']])
+    await runOnce(next, 'succeeded')
+    assert.deepEqual([next.jobs.failing(), next.jobs.get('nightly').isFailing], [[], false])
+  })
+
+  test('needs none once somebody has acknowledged its failure, until it fails again', async () => {
+    const parts = setUp()
+    const { jobs, history, told } = parts
+    await runOnce(parts, 'failed')
+    jobs.acknowledge('nightly', 'ada')
+    assert.deepEqual([jobs.failing(), told.at(-1)], [[], 'acknowledged: Failure of job nightly acknowledged'])
+    assert.throws(() => jobs.acknowledge('nightly', 'bob'), { code: 'not-found' })
+    assert.equal(jobs.runs('nightly', {}).items[0].acknowledgedBy, 'ada')
+    const next = setUp({}, { history })
+    assert.deepEqual(next.jobs.failing(), [])
+    await runOnce(next, 'failed')
+    assert.equal(next.jobs.failing().length, 1)
+  })
+
+  test('is judged by no run that somebody has ended, and by one that died with its master', async () => {
+    const parts = setUp()
+    const { jobs, pass, commands, history } = parts
+    await runOnce(parts, 'failed')
+    pass()
+    jobs.end(Number(jobs.get('nightly').running), { actor: 'ada' })
+    await commands[1].finish(ended.cut)
+    assert.equal(jobs.failing()[0].reason, 'nightly exited with code 3')
+    assert.equal(setUp({}, { history }).jobs.failing()[0].reason, 'nightly exited with code 3')
+    await runOnce(parts, 'succeeded')
+    pass()
+    assert.equal(setUp({}, { history }).jobs.failing()[0].reason, 'nightly was interrupted: its master has died')
+  })
+
+  test('is counted by how its runs have ended, with its last success', async () => {
+    const parts = setUp()
+    for (const how of /** @type {const} */ (['succeeded', 'failed'])) await runOnce(parts, how)
+    parts.pass()
+    parts.pass()
+    const [{ lastSuccessAt, ...counts }] = parts.jobs.metrics()
+    assert.deepEqual(counts, { job: 'nightly', runs: { succeeded: 1, failed: 1, interrupted: 0, skipped: 1 } })
+    const next = setUp({}, { history: parts.history }).jobs.metrics()[0]
+    assert.ok(lastSuccessAt !== null)
+    assert.equal(next.lastSuccessAt, lastSuccessAt)
+  })
+
+  test('runs once after a night in which the machine slept, and tells how much that stands for', async () => {
+    const { pass, commands, told } = setUp()
+    pass(8 * 60 * MINUTE_MS)
+    assert.equal(commands.length, 1)
+    assert.deepEqual(told, [
+      'missed: Job nightly was due 7 h 59 min ago, and 479 other times have passed since; this one run stands for all of them: the machine slept, its clock was set, or no master ran',
+      'started: Job nightly started'
+    ])
+  })
+
+  test('is not late by a busy minute', () => {
+    const { pass, told } = setUp()
+    pass(2 * MINUTE_MS)
+    assert.deepEqual(told, ['started: Job nightly started'])
+  })
+})
+
+test('a job that runs only when somebody starts it needs no attention, as they see its end', async () => {
+  const { jobs, commands } = setUp({ cron: undefined })
+  await jobs.runNow('nightly', { actor: 'ada' })
+  await commands[0].finish({ code: 1 })
+  assert.deepEqual([jobs.failing(), jobs.get('nightly').isFailing], [[], false])
 })
 
 describe('a job that is paused', () => {
