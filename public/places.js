@@ -6,7 +6,7 @@
  *   icon: string,
  *   hint: string,
  *   key?: string,
- *   needs?: 'administer' | 'fleet' | 'jobs'
+ *   needs?: 'administer' | 'fleet' | 'jobs' | 'allApps'
  * }} Place  `hint`: is searched, too; `needs`: the place is shown only to viewers with this power, or where the deck has this
  */
 
@@ -29,6 +29,7 @@ export const PLACES = Object.freeze([
 /** The host itself has these pages; its apps have the others. @type {readonly Place[]} */
 export const HOST_PLACES = Object.freeze([
   { key: 'a', label: 'Apps', href: '/', icon: 'package', hint: 'list, health' },
+  { key: 'h', label: 'History of the host', href: '/history', icon: 'database', hint: 'events, apps added, tokens, sign-ins', needs: 'allApps' },
   { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },
   { key: 'm', label: 'Manual', href: '/docs', icon: 'info', hint: 'docs, help' }
 ])

@@ -1,4 +1,5 @@
 import { APP_NAME, appResources } from '../api/apps.js'
+import { hostEventResources } from '../api/events.js'
 import { hostResources } from '../api/host.js'
 import { createIdempotency } from '../api/idempotency.js'
 import { describeApi, openapiResources } from '../api/openapi.js'
@@ -37,12 +38,12 @@ export function createHostSite (parts) {
     access,
     mounts,
     idempotency: createIdempotency({ store: history.answers, now }),
-    pages: [signInRouter({ ...access, views }), hostRouter({ apps, views, tokens: access.tokens, describe: readDocument, now, log })],
+    pages: [signInRouter({ ...access, views }), hostRouter({ apps, history, views, tokens: access.tokens, describe: readDocument, now, log })],
     isOpen: (path) => isPublic(path) || APP_PROBE.test(path),
     log
   })
   return {
-    site: createSite({ ...parts, events, basePath, software, app, pages: liveHostPages({ apps, now, render: views.render }) }),
+    site: createSite({ ...parts, events, basePath, software, app, pages: liveHostPages({ apps, history, events, now, render: views.render }) }),
     showError: createErrorPage({ views, log }).show
   }
 
@@ -54,15 +55,15 @@ export function createHostSite (parts) {
 
 /**
  * What the host answers itself, in the order of the document.
- * @param {Pick<Parameters<typeof createHostSite>[0], 'apps' | 'access' | 'now'>} parts @param {() => object} describe  returns the document
+ * @param {Pick<Parameters<typeof createHostSite>[0], 'apps' | 'history' | 'access' | 'now' | 'log'>} parts @param {() => object} describe  returns the document
  * @returns {import('../api/openapi.js').Mount[]}
  */
-export function hostOperations ({ apps, access, now }, describe) {
+export function hostOperations ({ apps, history, access, now, log }, describe) {
   return [
     {
       base: '/api/v1',
       groups: {
-        Host: { about: 'The host itself: one master with many apps.', resources: hostResources({ apps }) },
+        Host: { about: 'The host itself: one master with many apps.', resources: { ...hostResources({ apps }), ...hostEventResources({ history, now, log }) } },
         Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
         Access: {
           about: 'Tokens and sign-in links.',

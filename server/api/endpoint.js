@@ -130,7 +130,7 @@ export function requireRole (auth, role) {
 
 /**
  * What concerns the whole host needs a role for all of its apps.
- * @param {import('./roles.js').Auth} auth @param {string} what
+ * @param {Pick<import('./roles.js').Auth, 'apps' | 'actor'>} auth @param {string} what
  * @throws {DeckError} forbidden
  */
 export function refuseLimited ({ apps, actor }, what) {

@@ -84,7 +84,7 @@ async function runAt (target, { run, onHost }, argument, { options, terminal, to
 }
 
 /** @param {Options} options @param {Terminal} terminal @returns {Omit<HostContext, 'app'>} */
-function createHostContext (options, terminal) {
+export function createHostContext (options, terminal) {
   const { env } = terminal
   const { timeoutMs } = timeoutOf(options, env)
   const host = expectHost(env)

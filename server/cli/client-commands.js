@@ -1,16 +1,17 @@
 import { appsOf } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
+import { DeckError } from '../errors.js'
 import { TAKES_APPS } from './app-arguments.js'
-import { runForApps } from './app-command.js'
+import { createHostContext, runForApps } from './app-command.js'
 import * as commands from './commands.js'
 import { configCommand } from './config.js'
 import { createContext } from './context.js'
 import { crashesCommand } from './crashes.js'
-import { addDeckOptions, namesDeck } from './deck-options.js'
+import { addDeckOptions, flagOfDeck, namesDeck } from './deck-options.js'
 import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
 import { fleetCommand } from './fleet.js'
-import { historyCommand } from './history.js'
+import { historyCommand, hostHistory } from './history.js'
 import { jobsCommand } from './jobs.js'
 import { runCommand } from './run.js'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.js'
@@ -147,7 +148,8 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--note <text>', 'why, for the history')
     .example('to the version that was just installed', 'clusterdeck upgrade --wait')
     .example('to another node', 'clusterdeck upgrade --node /opt/node-24/bin/node --wait')
-  addCommand('history [app...]', 'print events, newest first', historyCommand)
+  addCommand('history [app...]', 'print events, newest first', historyCommand, { prepare: (options) => historyOfHost(options, terminal) })
+    .option('--host', 'those of the host itself: apps added, stopped, failed, removed; tokens, sign-ins, masters')
     .option('--csv', 'print all that match as CSV')
     .option('--limit <n>', 'how many events, at most 1000 (default: 50; with --csv: all)')
     .option('--type <value>', 'only these types: worker.exited, worker.*, problems; separated by commas')
@@ -160,7 +162,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--until <value>', 'before this time')
     .option('--q <value>', 'only with this text in message, type or cause')
     .example('which workers exited since yesterday', 'clusterdeck history --type worker.exited --since 24h')
-    .example('what went wrong in slot 2', 'clusterdeck history --type problems --slot 2')
+    .example('who has added, stopped or removed which app of the host', 'clusterdeck history --host --type "app.*"')
     .example('everything, for a spreadsheet', 'clusterdeck history --csv > history.csv')
   addCommand('logs [app...]', 'print the last lines of the workers\' output', logsCommand, { textOfAll: printLogsOfAll })
     .option('-f, --follow', 'follow new output')
@@ -293,6 +295,20 @@ async function statusOfAll (options, terminal) {
   if (!found || appsOf(found).size < 2) return options
   const [{ findApps }, { appsStatus }] = await Promise.all([import('./apps.js'), import('./apps-status.js')])
   await appsStatus(await findApps('status', {}, terminal), options, terminal)
+  return null
+}
+
+/** @param {Options} options @param {Terminal} terminal @returns {Promise<Options | null>} null: the host's own history is printed */
+async function historyOfHost ({ host, ...options }, terminal) {
+  if (!host) return options
+  const flag = flagOfDeck(options)
+  if (flag !== null && flag !== '--url') throw new DeckError('usage', `history: expected either --host or ${flag}, received both`)
+  if (flag !== null) {
+    await hostHistory(await createContext(options, terminal))
+  } else {
+    const context = createHostContext(options, terminal)
+    await hostHistory({ ...context, api: context.host })
+  }
   return null
 }
 

@@ -11,9 +11,22 @@ const FILTERS = ['type', 'cause', 'slot', 'worker', 'release', 'rollout', 'since
 
 /** @param {Context} context */
 export async function historyCommand (context) {
+  if (context.options.host) throw new DeckError('usage', '--host: expected without an app, received both')
+  await printEvents(context, '/events')
+}
+
+/** Prints the host's own history. @param {Printing} context */
+export async function hostHistory (context) {
+  await printEvents(context, '/host/events')
+}
+
+/** @typedef {Pick<Context, 'api' | 'options' | 'answer' | 'write' | 'isTerminal'>} Printing */
+
+/** @param {Printing} context @param {string} path */
+async function printEvents (context, path) {
   const { api, options, answer } = context
   if (options.csv && options.json) throw new DeckError('usage', '--csv: expected without --json, received both')
-  if (options.csv) return await writeCsv(context)
+  if (options.csv) return await writeCsv(context, path)
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
   /** @type {import('../api/events.js').Event[]} */
   const items = []
@@ -21,18 +34,18 @@ export async function historyCommand (context) {
   let next = null
   do {
     const query = new URLSearchParams({ limit: String(wanted - items.length), ...filtersOf(options), ...(next === null ? {} : { cursor: next }) })
-    const page = await api.get(`/events?${query}`)
+    const page = await api.get(`${path}?${query}`)
     items.push(...page.items)
     next = page.next
   } while (next !== null && items.length < wanted)
   answer({ items, next }, () => items.length === 0 ? 'no events' : eventsText(items))
 }
 
-/** Writes all that matches, unless a limit is given. @param {Context} context */
-async function writeCsv ({ api, options, write, isTerminal }) {
+/** Writes all that matches, unless a limit is given. @param {Printing} context @param {string} path */
+async function writeCsv ({ api, options, write, isTerminal }, path) {
   const query = new URLSearchParams(filtersOf(options))
   if (options.limit !== undefined) query.set('limit', String(checkedLimit(options.limit)))
-  const file = api.readText(`/events?${query}`, 'text/csv')
+  const file = api.readText(`${path}?${query}`, 'text/csv')
   for await (const text of isTerminal ? linesForTerminal(file) : file) await write(text)
 }
 

@@ -54,6 +54,19 @@ export const TYPE_GROUPS = Object.freeze([
 /** Event types that are not already listed as a group. */
 export const SINGLE_TYPES = EVENT_TYPES.filter((type) => TYPE_GROUPS.every(({ value }) => value !== type))
 
+/** Of the history of a host. */
+export const HOST_TYPE_GROUPS = Object.freeze([
+  { value: 'problems', label: 'Problems' },
+  { value: 'app.*', label: 'Apps' },
+  { value: 'master.*', label: 'Master' },
+  { value: 'access.*', label: 'Access' },
+  { value: 'token.*', label: 'Tokens' },
+  { value: 'history.*', label: 'History database' }
+])
+
+const OF_HOST = /^(?:master|keeper|app|access|token|history)\./
+export const HOST_TYPES = EVENT_TYPES.filter((type) => OF_HOST.test(type))
+
 const RANGE = z.enum(Object.keys(RANGES)).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)
 const ZONE = z.string().regex(/^[A-Za-z0-9_+/-]{1,64}$/).refine(isZone).optional().describe('a time zone such as Europe/Berlin')
 /** Marks for callers without a cluster. @type {Marks} */
@@ -73,8 +86,10 @@ export function parseFilters (params, now, marks = NO_MARKS) {
   return { filters: texts, query: range === undefined ? query : { ...RANGES[range].times({ now, zone, marks }), ...query } }
 }
 
+/** @typedef {{ snapshot: () => { master: { startedAt: string } } }} Started  a deck, or a host */
+
 /**
- * @param {{ history: Pick<import('../../db/history.js').History, 'rollouts'>, deck: Pick<import('../deck.js').Deck, 'snapshot'> }} sources
+ * @param {{ history: Pick<import('../../db/history.js').History, 'rollouts'>, deck: Started }} sources
  * @returns {Marks}
  */
 export function marksOf ({ history, deck }) {

@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { CAUSES } from '../causes.js'
 import { foldEvents, toSingleRows } from './event-folds.js'
-import { RANGES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
+import { HOST_TYPE_GROUPS, HOST_TYPES, RANGES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 import { countTimeline } from './timeline.js'
@@ -10,6 +10,8 @@ import { countTimeline } from './timeline.js'
  * The history page.
  * @typedef {import('./history-filters.js').Filters} Filters
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
+ * @typedef {Pick<import('./pages.js').Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & { deck: import('./history-filters.js').Started, isOfHost?: boolean }} HistoryAsked
+ *   `isOfHost`: it is the host's own, where there are no slots and workers
  */
 
 const PAGE_SIZE = 50
@@ -35,7 +37,7 @@ const MIN_REST_MS = 2000
 
 /**
  * The model of the page with its graph.
- * @param {import('./pages.js').Asked} asked
+ * @param {HistoryAsked} asked
  */
 export async function historyPageModel (asked) {
   const model = historyModel(toParts(asked))
@@ -44,7 +46,7 @@ export async function historyPageModel (asked) {
 
 /**
  * Renders the list each time. The graph is counted in several turns of the event loop, so a later rendering shows it.
- * @param {import('./pages.js').Asked} asked
+ * @param {HistoryAsked} asked
  * @returns {() => import('./pages.js').Fragment[]}
  */
 export function followHistory (asked) {
@@ -70,13 +72,13 @@ export function followHistory (asked) {
   }
 }
 
-/** @param {import('./pages.js').Asked} asked */
-function toParts ({ history, deck, params, now }) {
-  return { history, params, now: now(), marks: marksOf({ history, deck }) }
+/** @param {HistoryAsked} asked */
+function toParts ({ history, deck, params, now, isOfHost }) {
+  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost }
 }
 
 /**
- * @param {import('./pages.js').Asked} asked
+ * @param {Pick<HistoryAsked, 'history'>} asked
  * @param {ReturnType<typeof historyModel>} model
  * @returns {Promise<import('./timeline.js').Timeline | null>} null: the list shows why
  */
@@ -91,11 +93,11 @@ async function readTimeline ({ history }, { query, now }) {
 }
 
 /**
- * @param {{ history: History, params: URLSearchParams, now: number, marks?: import('./history-filters.js').Marks }} parts
+ * @param {{ history: History, params: URLSearchParams, now: number, marks?: import('./history-filters.js').Marks, isOfHost?: boolean }} parts
  * @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything
  */
-export function historyModel ({ history, params, now, marks }) {
-  const choices = { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
+export function historyModel ({ history, params, now, marks, isOfHost = false }) {
+  const choices = isOfHost ? { groups: HOST_TYPE_GROUPS, types: HOST_TYPES, causes: CAUSES } : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
   try {
     const { filters, query } = parseFilters(params, now, marks)
     const { cursor, trail } = parsePlace(params)
@@ -106,6 +108,7 @@ export function historyModel ({ history, params, now, marks }) {
     const isNothing = items.length === 0 && next === null
     return {
       now,
+      isOfHost,
       choices,
       filters,
       query,
@@ -126,7 +129,7 @@ export function historyModel ({ history, params, now, marks }) {
       canonicalUrl: urlOf('/history', filters, { cursor, trail: trail.join('.') || undefined })
     }
   } catch (error) {
-    return { ...blankModel(params, now), choices, problem: toShownProblem(error) }
+    return { ...blankModel(params, now), isOfHost, choices, problem: toShownProblem(error) }
   }
 }
 
@@ -161,7 +164,7 @@ function nearestTo (filters, { history, now, marks }) {
   })
 }
 
-/** @param {Pick<import('./pages.js').Asked, 'history' | 'deck' | 'params'> & { now: number }} parts @throws {DeckError} `invalid-query` */
+/** @param {Pick<HistoryAsked, 'history' | 'deck' | 'params'> & { now: number }} parts @throws {DeckError} `invalid-query` */
 export function exportQuery ({ history, deck, params, now }) {
   return parseFilters(params, now, marksOf({ history, deck })).query
 }

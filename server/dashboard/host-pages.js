@@ -1,15 +1,19 @@
 import os from 'node:os'
 import { HOST_PLACES } from '../../public/places.js'
+import { refuseLimited } from '../api/endpoint.js'
 import { accessModel } from './access-page.js'
 import { appRows, APPS_FRAGMENTS, appsModel, isSick } from './apps-page.js'
 import { docsModel } from './docs-page.js'
+import { eventModel } from './event-page.js'
 import { followPage } from './follow-page.js'
+import { followHistory, historyPageModel } from './history-page.js'
 import { manualItems, SHORTCUTS, toPage } from './palette.js'
 
 /**
  * The pages of a host: the list of its apps, and what all of them have together.
  * @typedef {Pick<import('../api/apps.js').Apps, 'list' | 'about' | 'onChange'>} Apps
- * @typedef {{ apps: Apps, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources
+ * @typedef {import('../../db/history.js').History} History
+ * @typedef {{ apps: Apps, history: History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources
  * @typedef {import('./follow-page.js').LivePage & import('./page-router.js').Page} HostPage
  */
 
@@ -19,6 +23,8 @@ const FRAME_FRAGMENTS = Object.freeze(['trouble'])
 /** @type {readonly HostPage[]} */
 export const HOST_PAGES = Object.freeze([
   { path: '/', view: 'apps', model: appsModel, fragments: APPS_FRAGMENTS, hasFilters: true },
+  { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory, hasFilters: true },
+  { path: '/history/:id', view: 'event', model: eventPage },
   { path: '/access', view: 'access', model: accessPage },
   { path: '/docs{/:id}', view: 'docs', model: docsPage },
   { path: '/palette', view: 'palette', model: palettePage },
@@ -35,19 +41,24 @@ export function hostFrame ({ apps, can }) {
 
 /**
  * The pages of a host for the live connection.
- * @param {Sources} sources
+ * @param {Omit<Sources, 'can'> & { events: Pick<import('../events/stream.js').EventStream, 'subscribe'> }} sources
  * @returns {import('./follow-page.js').LivePages}
  */
-export function liveHostPages (sources) {
+export function liveHostPages ({ events, ...sources }) {
   const apps = withOneList(sources.apps, BEAT_MS / 2)
   return {
     alarms: null,
     chart: null,
     beatMs: BEAT_MS,
-    onChange: (handler) => sources.apps.onChange(() => {
-      apps.forget()
-      handler()
-    }),
+    onChange (handler) {
+      const ends = [events.subscribe(handler), sources.apps.onChange(onApps)]
+      return () => { for (const end of ends) end() }
+
+      function onApps () {
+        apps.forget()
+        handler()
+      }
+    },
     follow: (can, url) => followPage(HOST_PAGES, {
       sources: { ...sources, apps, can },
       frame: { fragments: FRAME_FRAGMENTS, model: () => hostFrame({ apps, can }) }
@@ -80,6 +91,40 @@ function docsPage ({ id, now, describe }) {
   return docsModel({ name: id || undefined, now: now(), describe })
 }
 
+/** @typedef {Sources & { can: import('./powers.js').Powers, params: URLSearchParams }} Asked */
+
+/** @param {Asked} asked */
+function historyPage (asked) {
+  return historyPageModel(historyOf(asked))
+}
+
+/** @param {Asked} asked */
+function followOwnHistory (asked) {
+  return followHistory(historyOf(asked))
+}
+
+/** @param {Pick<Asked, 'history' | 'can' | 'now'> & { id: string }} asked */
+function eventPage ({ history, can, id, now }) {
+  refuseOthers(can)
+  return eventModel({ history, id, now: now() })
+}
+
+/** The host's own history names all of its apps. @param {Asked} asked @returns {import('./history-page.js').HistoryAsked} */
+function historyOf ({ apps, can, ...asked }) {
+  refuseOthers(can)
+  return { ...asked, can, deck: startOf(apps), isOfHost: true }
+}
+
+/** @param {import('./powers.js').Powers} can @throws {import('../errors.js').DeckError} forbidden */
+export function refuseOthers ({ apps, name }) {
+  refuseLimited({ apps, actor: name ?? 'this token' }, 'sees the history of the host')
+}
+
+/** @param {Pick<Apps, 'about'>} apps @returns {import('./history-filters.js').Started} */
+export function startOf (apps) {
+  return { snapshot: () => ({ master: apps.about() }) }
+}
+
 /** @param {{ tokens: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, can: import('./powers.js').Powers, now: () => number }} asked */
 function accessPage ({ tokens, can, now }) {
   return accessModel({ tokens, can, now: now() })
@@ -90,7 +135,7 @@ function palettePage ({ apps, can }) {
   return {
     items: [
       ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
-      ...HOST_PLACES.filter(({ needs }) => !needs || can.administer).map(toPage),
+      ...HOST_PLACES.filter(({ needs }) => !needs || (needs === 'allApps' ? !can.apps : can.administer)).map(toPage),
       SHORTCUTS,
       ...manualItems()
     ]

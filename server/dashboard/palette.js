@@ -59,7 +59,7 @@ export function paletteModel ({ deck, can, neighbours }) {
  * @param {{ deck: Pick<Deck, 'fleet' | 'jobs'>, can?: Powers }} parts
  */
 export function placesOf ({ deck, can }) {
-  const has = { administer: can?.administer, fleet: Boolean(deck.fleet), jobs: !deck.jobs.isEmpty() }
+  const has = { administer: can?.administer, allApps: !can?.apps, fleet: Boolean(deck.fleet), jobs: !deck.jobs.isEmpty() }
   return PLACES.filter(({ needs }) => !needs || has[needs])
 }
 

@@ -12,6 +12,9 @@ test('every operation of the host answers as its document says, when all goes we
 
   await ask('get', '/api/v1/openapi.json', 200)
   assert.equal((await ask('get', '/api/v1/host', 200)).apps, 2)
+  host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
+  const [added] = (await ask('get', '/api/v1/host/events', 200)).items
+  assert.equal((await ask('get', `/api/v1/host/events/${added.id}`, 200)).type, 'app.added')
   assert.deepEqual((await ask('get', '/api/v1/apps', 200)).items.map((/** @type {any} */ { name }) => name), ['mail', 'shop'])
   assert.equal((await ask('get', '/api/v1/apps/shop', 200)).path, '/apps/shop')
   await ask('get', '/api/v1/apps/shp', 404)
