@@ -213,14 +213,15 @@ CREATE TABLE outbox (
 ) STRICT;
 
 -- Runs of jobs and commands. `id` is that of the event with which it began; `job` is empty for a command that somebody has typed;
--- `output`: the last part of it, only of the last runs of a job.
+-- `output`: the last part of it, only of the last runs of a job; `written`: how many characters there were in all.
 CREATE TABLE job_runs (
   id INTEGER PRIMARY KEY,
   job TEXT NOT NULL,
   state TEXT NOT NULL,
   at_ms INTEGER NOT NULL,
   body TEXT NOT NULL,
-  output TEXT
+  output TEXT,
+  written INTEGER
 ) STRICT;
 CREATE INDEX job_runs_by_job ON job_runs (job);
 CREATE INDEX job_runs_that_run ON job_runs (id) WHERE state = 'running';

@@ -98,7 +98,7 @@ export function jobResources ({ deck: { jobs } }, stream) {
         body: ORDER,
         status: 201,
         location: true,
-        problems: ['stopping'],
+        problems: ['stopping', 'upgrade-running'],
         answer: RUN,
         handle ({ body: { command }, auth }) {
           const run = jobs.runCommand({ command, actor: auth.actor })
@@ -173,7 +173,7 @@ export function jobResources ({ deck: { jobs } }, stream) {
         path,
         status: 201,
         location: true,
-        problems: ['not-found', 'job-running', 'stopping'],
+        problems: ['not-found', 'job-running', 'stopping', 'upgrade-running'],
         answer: RUN,
         async handle ({ req, auth }) {
           const run = await jobs.runNow(String(req.params.name), { actor: auth.actor })

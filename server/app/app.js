@@ -83,6 +83,8 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   const drift = createDrift()
   /** @type {import('../cluster/supervisor.js').Supervisor | null} */
   let cluster = null
+  /** @type {import('../jobs/jobs.js').Jobs | null} */
+  let jobs = null
   const releases = await openReleases({
     config,
     reload,
@@ -90,6 +92,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     history,
     lastNumber: restored.lastRelease,
     cluster: () => cluster,
+    usedByRuns: () => jobs?.releasesInUse() ?? [],
     events,
     drift,
     inherited: environment,
@@ -121,12 +124,12 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   const since = restored.since ?? events.lastId + 1
   if (next) next.unrecorded(isOnRecord(history)).forEach(events.publish)
 
-  const jobs = createJobs({
+  jobs = createJobs({
     jobs: config.jobs,
     configured: releases.jobs,
     current () {
-      const { state, release } = supervisor.snapshot()
-      return { release: release.id, isStopping: state === 'stopping' }
+      const { state, release, upgrade } = supervisor.snapshot()
+      return { release: release.id, isStopping: state === 'stopping', isUpgrading: upgrade !== null }
     },
     release: releases.find,
     environment: releases.environment,
@@ -137,6 +140,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     logFolder: dataDir.logFolder,
     logLimits: () => settings.current.logs,
     onLogError: (reason) => log.error(reason),
+    keeper,
     nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone)
   })
   const startedAt = new Date().toISOString()

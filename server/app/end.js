@@ -21,7 +21,7 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt },
     /** The next master has its workers ready: it gets all that there is one of. */
     async handOver () {
       supervisor.handOver()
-      await Promise.all([hooks.close(), jobs.close({ cause: 'upgrade' })])
+      await Promise.all([hooks.close(), jobs.handOver()])
       tellStopped({ cause: 'upgrade', code: 0 })
       await closers.close({ handsOver: true })
     },

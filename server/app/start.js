@@ -59,7 +59,7 @@ export function startWorkers (app, host, left) {
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !dataDir.away) releases.clean()
   supervisor.running.then(() => releases.settleFirst(first.release.id))
-  jobs.start(restored.jobs)
+  jobs.start({ ...restored.jobs, isUpgrade: isNext && restored.lost === null })
   setTimeout(tellWaiting, WAITING_AFTER_MS).unref()
 
   function tellWaiting () {

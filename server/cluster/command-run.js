@@ -42,12 +42,46 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
  * @param {(stream: 'stdout' | 'stderr', text: string) => void} [order.onOutput]  as it is written
  * @param {(pid: number) => void} [order.onExited]  the process has ended; its last output may still follow
  */
-export function runCommand ({ name, option, command, timeoutMs, cwd, env, maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {} }) {
-  const startedAt = performance.now()
+export function runCommand ({ command, cwd, env, ...order }) {
   const [program, ...args] = typeof command === 'string' ? [command] : command
-  const child = spawnChild()
+  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}` })
+
+  function spawnChild () {
+    try {
+      return spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] })
+    } catch (error) {
+      // E2BIG, ENOMEM: of some errors node makes an event, of others none.
+      const none = new ChildProcess()
+      process.nextTick(() => none.emit('error', error))
+      return none
+    }
+  }
+}
+
+/** @typedef {Pick<import('node:child_process').ChildProcess, 'pid' | 'once' | 'removeAllListeners'> & { stdout: import('node:net').Socket | null, stderr: import('node:net').Socket | null }} Child */
+
+/**
+ * Follows a command that runs, and ends it with its whole group.
+ * @param {import('node:child_process').ChildProcess | import('./command-left.js').LeftChild} process
+ * @param {object} order  as of runCommand()
+ * @param {string} order.name
+ * @param {string} order.option
+ * @param {number} order.timeoutMs
+ * @param {string} [order.place]  what was to be started where
+ * @param {import('../system/process-identity.js').ProcessIdentity} [order.identity]  of a process that may have ended
+ * @param {number} [order.ageMs]  for how long it has been running
+ * @param {string} [order.before]  what it has written
+ * @param {number} [order.maxOutputChars]
+ * @param {(stream: 'stdout' | 'stderr', text: string) => void} [order.onOutput]
+ * @param {(pid: number) => void} [order.onExited]
+ */
+export function followCommand (process, {
+  name, option, timeoutMs, place = '', identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
+}) {
+  const startedAt = performance.now() - ageMs
+  const child = /** @type {Child} */ (process)
   const { pid } = child
-  const output = collectOutput(child, { maxChars: maxOutputChars, onOutput })
+  const output = collectOutput(child, { maxChars: maxOutputChars, before, onOutput })
   let timedOut = false
   /** Why it was told to end. @type {string | null} */
   let endedFor = null
@@ -56,24 +90,26 @@ export function runCommand ({ name, option, command, timeoutMs, cwd, env, maxOut
   const timeout = setTimeout(() => {
     timedOut = endedFor === null
     endRun(`did not end within ${durationText(timeoutMs)} (option ${option})`)
-  }, timeoutMs)
+  }, Math.max(0, timeoutMs - ageMs))
 
   return {
     name,
     /** null: it could not be started */
-    identity: pid === undefined ? null : identifyProcess(pid),
+    identity: identity ?? (pid === undefined ? null : identifyProcess(pid)),
+    /** What it writes comes by these. */
+    handles: { stdout: child.stdout?._handle ?? null, stderr: child.stderr?._handle ?? null },
     /** Never rejects. @type {Promise<CommandEnd>} */
     ended: new Promise((resolve) => {
       child.once('error', (/** @type {NodeJS.ErrnoException} */ error) => {
         // Afterwards it would be a signal that could not be sent.
-        if (pid === undefined) finishRun({ code: null, signal: null, failure: `could not be started: ${program} in ${cwd} (${error.code})` })
+        if (pid === undefined) finishRun({ code: null, signal: null, failure: `could not be started: ${place} (${error.code})` })
       })
       child.once('exit', async (code, signal) => {
         signalGroup('SIGKILL')
         onExited(Number(pid))
         output.flush()
         await waitAtMost(output.closed, LAST_OUTPUT_MS)
-        finishRun({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : `exited with code ${code}` })
+        finishRun({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : code === null ? 'has ended, and nobody saw how' : `exited with code ${code}` })
       })
 
       /** @param {{ code: number | null, signal: string | null, failure: string | null }} exit */
@@ -87,17 +123,14 @@ export function runCommand ({ name, option, command, timeoutMs, cwd, env, maxOut
       }
     }),
 
-    end: endRun
-  }
+    end: endRun,
 
-  function spawnChild () {
-    try {
-      return spawn(program, args, { cwd, env, detached: true, shell: typeof command === 'string', stdio: ['ignore', 'pipe', 'pipe'] })
-    } catch (error) {
-      // E2BIG, ENOMEM: of some errors node makes an event, of others none.
-      const none = new ChildProcess()
-      process.nextTick(() => none.emit('error', error))
-      return none
+    /** Another master goes on with it: whatever has come is passed on, and what it writes from now on stays unread here. */
+    leave () {
+      clearTimeout(timeout)
+      clearTimeout(killTimer)
+      child.removeAllListeners('exit')
+      output.leave()
     }
   }
 
@@ -162,11 +195,11 @@ function withLastLine (why, output) {
 
 /**
  * Keeps the last of what a process writes.
- * @param {import('node:child_process').ChildProcess} child
- * @param {{ maxChars: number, onOutput: (stream: 'stdout' | 'stderr', text: string) => void }} how
+ * @param {Child} child
+ * @param {{ maxChars: number, before: string, onOutput: (stream: 'stdout' | 'stderr', text: string) => void }} how
  */
-function collectOutput (child, { maxChars, onOutput }) {
-  let text = ''
+function collectOutput (child, { maxChars, before, onOutput }) {
+  let text = before
   let isCut = false
   let isExited = false
   for (const name of /** @type {const} */ (['stdout', 'stderr'])) {
@@ -191,6 +224,14 @@ function collectOutput (child, { maxChars, onOutput }) {
       isExited = true
       child.stdout?.resume()
       child.stderr?.resume()
+    },
+
+    leave () {
+      for (const stream of [child.stdout, child.stderr]) {
+        // A stream that is paused may have some that it has not passed on.
+        while (stream?.read() != null);
+        stream?.destroy()
+      }
     },
 
     /** @returns {string} without control sequences */

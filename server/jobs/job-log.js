@@ -18,23 +18,30 @@ const FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | cons
 export function createJobLogs ({ folder, limits, onError = () => {} }) {
   return {
     /**
-     * @param {string} name of the job @param {string} heading  of this run
+     * @param {string} name of the job @param {string | null} heading  of this run; null: it has one, by the master before
      */
     open (name, heading) {
       const file = path.join(folder, `${name}.log`)
       let fd = attempt(() => openFile(file)) ?? null
       let bytes = fd === null ? 0 : fstatSync(fd).size
       let endsLine = true
-      writeText(`${heading}\n`)
+      if (heading !== null) writeText(`${heading}\n`)
 
       return {
         write: writeText,
 
         close () {
           if (!endsLine) append('\n')
-          if (fd !== null) closeSync(fd)
-          fd = null
-        }
+          closeFile()
+        },
+
+        /** Another master goes on with it. */
+        leave: closeFile
+      }
+
+      function closeFile () {
+        if (fd !== null) closeSync(fd)
+        fd = null
       }
 
       /** @param {string} text */
@@ -54,8 +61,7 @@ export function createJobLogs ({ folder, limits, onError = () => {} }) {
       function rotate () {
         const older = (/** @type {number} */ n) => n === 0 ? file : `${file}.${n}`
         for (let n = limits().maxFiles - 2; n >= 0; n--) rename(older(n), older(n + 1))
-        if (fd !== null) closeSync(fd)
-        fd = null
+        closeFile()
         fd = openFile(file, limits().maxFiles === 1 ? constants.O_TRUNC : 0)
         bytes = fstatSync(fd).size
       }

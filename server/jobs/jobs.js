@@ -1,11 +1,13 @@
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { adoptCommand } from '../cluster/command-left.js'
 import { endLeftGroup, isGroupAlive, readableOutput, runCommand } from '../cluster/command-run.js'
 import { placeOfRelease } from '../cluster/command-place.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { createJobLogs } from './job-log.js'
+import { createKeptStreams } from './kept-streams.js'
 import { createOutcomes } from './outcomes.js'
 import { createRunOutput } from './run-output.js'
 import { createTimetable } from '../system/timetable.js'
@@ -26,8 +28,8 @@ import { createTimetable } from '../system/timetable.js'
  * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null }} Order
  * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
- * @typedef {{ id: number, order: Order, process: CommandRun, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
- * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string }} LeftRun  of a master that has died
+ * @typedef {{ id: number, order: Order, process: CommandRun, log: import('./job-log.js').JobLog, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
+ * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string, timeoutMs: number }} LeftRun  of the master before
  * @typedef {{ runs: LeftRun[], due: Record<string, import('../system/timetable.js').Due> }} JobsMemory
  */
 
@@ -46,6 +48,8 @@ const LEFT_PATIENCE_MS = GRACE_MS + 1000
 const LOOK_EVERY_MS = 50
 /** Whoever has started a run may still be about to ask for its output. */
 const KEPT_AFTER_MS = 10_000
+/** What a run has written is in the history this much later, for a master that goes on with it. */
+const KEEP_OUTPUT_EVERY_MS = 5000
 /** A time that is noticed this late is told: the machine slept, its clock was set, or no master ran. */
 const LATE_AFTER_MS = 2 * 60_000
 /** So many missed times are counted. */
@@ -57,7 +61,7 @@ const COMMAND_LOG = 'command'
  * Runs the configured jobs at their times, and what else an operator wants to run beside the workers.
  * @param {object} parts
  * @param {JobConfigs} parts.jobs  as configured at the start
- * @param {() => { release: string, isStopping: boolean }} parts.current  state of the cluster; `release`: the last one that was deployed
+ * @param {() => { release: string, isStopping: boolean, isUpgrading: boolean }} parts.current  state of the cluster; `release`: the last one that was deployed
  * @param {(id: string) => Release | undefined} parts.release
  * @param {(id: string) => Record<string, string | undefined>} parts.environment  of the workers of a release, over what is inherited
  * @param {Record<string, string | undefined>} parts.inherited  of the shell that the app is from
@@ -68,14 +72,16 @@ const COMMAND_LOG = 'command'
  * @param {() => { maxBytes: number, maxFiles: number }} parts.logLimits
  * @param {(reason: string) => void} [parts.onLogError]
  * @param {(cron: string, after: Date, timeZone: string | undefined) => Date | null} parts.nextRun
+ * @param {import('./kept-streams.js').Keeper & { exits: readonly { pid: number, code: number | null, signal: string | null }[] }} parts.keeper
  * @param {() => JobConfigs} [parts.configured]  by the configuration that was read last, which counts once a deploy has succeeded
  * @param {(order: Parameters<typeof runCommand>[0]) => CommandRun} [parts.run]
+ * @param {typeof adoptCommand} [parts.adopt]
  * @param {() => number} [parts.now]  wall clock, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
 export function createJobs ({
-  jobs: first, current, release: findRelease, environment, inherited, cwd, events, store, logFolder, logLimits, onLogError, nextRun, configured = () => first,
-  run = runCommand, now = Date.now, timers = globalThis
+  jobs: first, current, release: findRelease, environment, inherited, cwd, events, store, logFolder, logLimits, onLogError, nextRun, keeper,
+  configured = () => first, run = runCommand, adopt = adoptCommand, now = Date.now, timers = globalThis
 }) {
   let jobs = first
   /** @type {Map<number, Active>} by id */
@@ -88,9 +94,14 @@ export function createJobs ({
   const paused = new Map()
   /** Runs of the last master that were told to end. @type {Set<LeftRun>} */
   const ending = new Set()
+  /** Runs that the next master goes on with. @type {Set<Active>} */
+  const left = new Set()
   /** Processes whose exit Node still waits for. @type {Set<number>} */
   const children = new Set()
+  /** Times that have come while another master was about to take over, by job. @type {Map<string, Date>} */
+  const postponed = new Map()
   let isClosed = false
+  const kept = createKeptStreams(keeper)
   const logs = createJobLogs({ folder: path.join(logFolder, 'jobs'), limits: logLimits, onError: onLogError })
   const timetable = createTimetable({ nextRun, onDue: runDue, now, timers })
   /** What a time does that comes while the job still runs. */
@@ -103,11 +114,11 @@ export function createJobs ({
   return {
     /**
      * Begins to run them.
-     * @param {JobsMemory} left  of the master before: its runs are ended, and what it has missed is run once
+     * @param {JobsMemory & { isUpgrade?: boolean }} left  of the master before: its runs go on here, and what it has missed is run once
      */
-    start ({ runs, due }) {
+    start ({ runs, due, isUpgrade = false }) {
       for (const { job, at, actor } of listOrNone(store.paused)) paused.set(job, { at, actor })
-      endLeft(runs)
+      takeLeft(runs, isUpgrade ? 'upgrade' : 'master-lost')
       timetable.plan(jobs, due)
     },
 
@@ -150,7 +161,7 @@ export function createJobs ({
      * Runs a job now.
      * @param {string} name @param {{ actor: string }} by
      * @returns {Promise<Run>} once it has begun
-     * @throws {DeckError} not-found, job-running, stopping
+     * @throws {DeckError} not-found, job-running, stopping, upgrade-running
      */
     async runNow (name, { actor }) {
       const { overlap } = mustFind(name)
@@ -165,7 +176,7 @@ export function createJobs ({
      * Runs a command in the folder of the current release, with the variables of its workers.
      * @param {{ command: readonly string[], actor: string }} order
      * @returns {Run}
-     * @throws {DeckError} stopping
+     * @throws {DeckError} stopping, upgrade-running
      */
     runCommand ({ command, actor }) {
       checkRunning()
@@ -214,9 +225,21 @@ export function createJobs ({
 
     /** What the next master needs if this one dies. @returns {JobsMemory} */
     memory: () => ({
-      runs: [...active.values()].flatMap(({ id, order: { job }, process: { name, identity } }) => identity ? [{ run: id, job, name, ...identity }] : []),
-      due: timetable.memory()
+      runs: [...active.values()].flatMap(({ id, order: { job, timeoutMs }, process: { name, identity } }) => identity ? [{ run: id, job, name, timeoutMs, ...identity }] : []),
+      due: { ...timetable.memory(), ...dueAgain() }
     }),
+
+    /** The releases that runs are of: their folders stay until then. @returns {string[]} */
+    releasesInUse: () => [...active.values()].flatMap(({ view: { release } }) => release ?? []),
+
+    /**
+     * Another master goes on with the runs. Those that cannot be handed over are ended.
+     * @returns {Promise<void>} when they are gone
+     */
+    async handOver () {
+      for (const each of active.values()) if (each.endedFor === null && each.process.handles.stdout !== null) leaveRun(each)
+      await this.close({ cause: 'upgrade' })
+    },
 
     /**
      * Starts no more runs, and ends those that run.
@@ -227,8 +250,7 @@ export function createJobs ({
       isClosed = true
       unsubscribe()
       timetable.close()
-      waiting.clear()
-      const all = [...active.values()]
+      const all = [...active.values()].filter((each) => !left.has(each))
       for (const each of all) endRun(each, cause, cause === 'upgrade' ? 'was ended by an upgrade of the master' : 'was ended, as the master was stopping', graceMs)
       await Promise.all(all.map(({ done }) => done))
       stopNoting()
@@ -261,9 +283,17 @@ export function createJobs ({
     throw new DeckError('not-found', names.length === 0 ? 'There are no jobs (option jobs)' : `There is no job ${JSON.stringify(name)}${didYouMean(name, names)}`)
   }
 
-  /** @throws {DeckError} stopping */
+  /** @throws {DeckError} stopping, upgrade-running */
   function checkRunning () {
     if (isClosed || current().isStopping) throw new DeckError('stopping', 'The master is stopping')
+    if (current().isUpgrading) throw new DeckError('upgrade-running', 'An upgrade is running: the next master starts jobs and commands, in a moment')
+  }
+
+  /** What the next master is to run at once: what waits here, and what has come during the upgrade. @returns {JobsMemory['due']} */
+  function dueAgain () {
+    const times = [...waiting].flatMap(([name, { dueAt }]) => dueAt === null ? [] : [{ name, at: dueAt }])
+    const all = [...times, ...Array.from(postponed, ([name, at]) => ({ name, at: at.toISOString() }))]
+    return Object.fromEntries(all.map(({ name, at }) => [name, { cron: String(jobs[name].cron), at }]))
   }
 
   /** @param {string} name @returns {number | null} the run that has not ended */
@@ -275,6 +305,10 @@ export function createJobs ({
   /** @param {string} name @param {Date} at */
   function runDue (name, at) {
     if (isClosed || current().isStopping || paused.has(name)) return
+    if (current().isUpgrading) {
+      postponed.set(name, at)
+      return
+    }
     tellMissed(name, at)
     const order = { actor: 'cron', dueAt: at.toISOString(), onStarted: null }
     const busy = busyRun(name)
@@ -324,45 +358,63 @@ export function createJobs ({
 
   /** @param {Order} order @returns {Active} */
   function startRun (order) {
-    const { job, command, timeoutMs, actor, dueAt } = order
+    const { job, command, actor, dueAt } = order
     const release = /** @type {Release} */ (findRelease(current().release))
     const place = placeOfRelease(release, { own: environment(release.id), inherited, cwd })
     // Nothing else is published before it has begun.
     const id = events.lastId + 1
     const shownCommand = job === null ? [command].flat().join(' ').slice(0, MAX_COMMAND_CHARS) : null
     const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
-    const output = createRunOutput({ maxChars: MAX_OUTPUT_CHARS })
     const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, release ${release.id}, by ${actor}`)
-    const process = run({
+    const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => run({
+      ...shared,
       name,
-      option: `jobs.${job}.timeoutMs`,
       command,
-      timeoutMs,
       cwd: place.cwd,
-      env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) },
+      env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) }
+    }), {
+      id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid: null, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null
+    })
+    const { pid } = entry.view
+    if (pid !== null) children.add(pid)
+    kept.keep(id, entry.process.handles)
+    events.publish({ type: 'job.started', actor, release: release.id, pid, message: name, detail: { job, command: shownCommand, dueAt } })
+    return entry
+  }
+
+  /**
+   * @param {Pick<Active, 'id' | 'order' | 'log' | 'output'>} parts
+   * @param {(shared: { option: string, timeoutMs: number, maxOutputChars: number, onOutput: (stream: 'stdout' | 'stderr', text: string) => void, onExited: (pid: number) => void }) => CommandRun} begin
+   * @param {Run} view @returns {Active}
+   */
+  function follow ({ id, order, log, output }, begin, view) {
+    const { job, timeoutMs } = order
+    let keptAt = now()
+    const process = begin({
+      option: `jobs.${job}.timeoutMs`,
+      timeoutMs,
       maxOutputChars: MAX_OUTPUT_CHARS,
       onOutput (stream, text) {
         output.add(stream, text)
         log.write(text)
+        if (now() - keptAt < KEEP_OUTPUT_EVERY_MS) return
+        keptAt = now()
+        keepOutput(id, job, output.text(), output.written)
       },
       onExited: (pid) => children.delete(pid)
     })
-    const pid = process.identity?.pid ?? null
-    if (pid !== null) children.add(pid)
     /** @type {Active} */
     const entry = {
       id,
       order,
       process,
+      log,
       output,
       endedFor: null,
-      view: {
-        id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null
-      },
-      done: process.ended.then((end) => finishRun(entry, end, log))
+      view: { ...view, pid: process.identity?.pid ?? null },
+      done: process.ended.then((end) => finishRun(entry, end))
     }
     active.set(id, entry)
-    events.publish({ type: 'job.started', actor, release: release.id, pid, message: name, detail: { job, command: shownCommand, dueAt } })
     return entry
   }
 
@@ -372,16 +424,25 @@ export function createJobs ({
     entry.process.end(why, { graceMs })
   }
 
-  /** @param {Active} entry @param {import('../cluster/command-run.js').CommandEnd} end @param {import('./job-log.js').JobLog} log */
-  function finishRun ({ id, order: { job, actor, dueAt }, view, endedFor, process: { name }, output: own }, { passed, code, signal, durationMs, timedOut, reason, output }, log) {
+  /** @param {Active} entry */
+  function leaveRun (entry) {
+    left.add(entry)
+    entry.process.leave()
+    entry.log.leave()
+    keepOutput(entry.id, entry.order.job, entry.output.text(), entry.output.written)
+  }
+
+  /** @param {Active} entry @param {import('../cluster/command-run.js').CommandEnd} end */
+  function finishRun ({ id, order: { job, actor, dueAt }, view, endedFor, process: { name }, log, output: own }, { passed, code, signal, durationMs, timedOut, reason, output }) {
     log.close()
     active.delete(id)
+    kept.drop(id)
     if (dueAt === null) keepForAWhile(id, own)
     const type = passed ? 'job.succeeded' : endedFor !== null && !timedOut ? 'job.interrupted' : job === null ? 'job.command-failed' : 'job.failed'
     const cause = passed ? null : timedOut ? 'timed-out' : endedFor
     const message = reason ?? `${name} took ${durationText(durationMs)}`
     const detail = { run: id, job, command: view.command, durationMs, ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
-    keepOutput(id, job, output)
+    keepOutput(id, job, output, own.written)
     events.publish({ type, cause, actor, release: view.release, pid: view.pid, code, signal, message, detail })
     if (job !== null) startWaiting(job)
   }
@@ -393,34 +454,65 @@ export function createJobs ({
     timer?.unref?.()
   }
 
-  /** @param {number} id @param {string | null} job @param {string} output */
-  function keepOutput (id, job, output) {
+  /** @param {number} id @param {string | null} job @param {string} output @param {number} written */
+  function keepOutput (id, job, output, written) {
     try {
-      store.keepOutput(id, job, output)
+      store.keepOutput(id, job, readableOutput(output), written)
     } catch {
       // The history says itself that it cannot be written; the log of the job has the output.
     }
   }
 
+  /** No other master takes over. */
+  function runPostponed () {
+    const times = [...postponed]
+    postponed.clear()
+    for (const name of [...waiting.keys()]) startWaiting(name)
+    for (const [name, at] of times) if (Object.hasOwn(jobs, name)) runDue(name, at)
+  }
+
   /** @param {string} name */
   function startWaiting (name) {
     const next = waiting.get(name)
-    if (!next || isClosed || !Object.hasOwn(jobs, name) || busyRun(name) !== null) return
+    if (!next || isClosed || current().isUpgrading || !Object.hasOwn(jobs, name) || busyRun(name) !== null) return
     waiting.delete(name)
     const run = startJob(name, next)
     next.onStarted?.(run)
   }
 
-  /** @param {LeftRun[]} left */
-  function endLeft (left) {
-    for (const run of left) {
+  /** @param {LeftRun[]} runs @param {'upgrade' | 'master-lost'} cause */
+  function takeLeft (runs, cause) {
+    kept.dropOthers(new Set(runs.map(({ run }) => run)))
+    for (const run of runs) {
+      if (goOn(run, cause)) continue
+      kept.drop(run.run)
       if (endLeftGroup(run, GRACE_MS)) waitForEnd(run)
       tellLost({ run: run.run, job: run.job, name: run.name, isAlive: ending.has(run) })
     }
-    const known = new Set(left.map(({ run }) => run))
+    const known = new Set(runs.map(({ run }) => run))
     for (const { id, job, command } of listOrNone(store.unfinished)) {
       if (!known.has(id)) tellLost({ run: id, job, name: job ?? String(command), isAlive: false })
     }
+  }
+
+  /**
+   * What it writes has waited with the keeper.
+   * @param {LeftRun} run @param {'upgrade' | 'master-lost'} cause @returns {boolean} false: nobody can read what it writes
+   */
+  function goOn ({ run: id, job, name, timeoutMs, ...identity }, cause) {
+    const handles = kept.take(id)
+    const view = orNone(() => store.find(id))
+    if (handles === null || !view || view.state !== 'running') return false
+    const { output: _, ...shown } = view
+    const before = orNone(() => store.outputSoFar(id)) ?? { text: '', written: 0 }
+    const log = logs.open(job ?? COMMAND_LOG, null)
+    const order = { job, command: '', timeoutMs, actor: view.actor, dueAt: view.dueAt }
+    follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS, before }) }, (shared) => adopt(
+      { identity, handles, findExit: () => keeper.exits.findLast(({ pid }) => pid === identity.pid) ?? null },
+      { ...shared, name, ageMs: Math.max(0, now() - Date.parse(view.startedAt)), before: before.text }
+    ), shown)
+    events.publish({ type: 'job.continued', cause, actor: 'system', release: view.release, pid: identity.pid, message: name, detail: { job, run: id, command: view.command } })
+    return true
   }
 
   /** @param {LeftRun} run which has been told to end */
@@ -440,6 +532,7 @@ export function createJobs ({
 
   /** @param {import('../events/stream.js').DeckEvent} event */
   function readAgain ({ type, detail }) {
+    if (type === 'master.upgrade-failed') runPostponed()
     if (isClosed || type !== 'rollout.succeeded' || detail?.kind !== 'deploy') return
     jobs = configured()
     for (const name of waiting.keys()) if (!Object.hasOwn(jobs, name)) waiting.delete(name)
@@ -447,11 +540,16 @@ export function createJobs ({
   }
 }
 
-/** @template T @param {() => T[]} read from the history, on which no start depends @returns {T[]} none where it cannot be read */
+/** @template T @param {() => T[]} read @returns {T[]} */
 function listOrNone (read) {
+  return orNone(read) ?? []
+}
+
+/** @template T @param {() => T} read from the history, on which no start depends @returns {T | null} null: it cannot be read */
+function orNone (read) {
   try {
     return read()
   } catch {
-    return []
+    return null
   }
 }

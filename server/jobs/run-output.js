@@ -4,15 +4,17 @@
  * @typedef {{ stream: 'stdout' | 'stderr', text: string }} Part
  */
 
-/** @param {{ maxChars: number }} limits */
-export function createRunOutput ({ maxChars }) {
+/** @param {{ maxChars: number, before?: { text: string, written: number } }} how  `before`: what a master before has read, and how much that was in all */
+export function createRunOutput ({ maxChars, before = { text: '', written: 0 } }) {
   /** @type {Part[]} */
-  const parts = []
-  let kept = 0
+  const parts = before.text === '' ? [] : [{ stream: 'stdout', text: before.text }]
+  let kept = before.text.length
   /** How many characters have been written in all. */
-  let written = 0
+  let written = Math.max(kept, before.written)
 
   return {
+    get written () { return written },
+
     /** @param {Part['stream']} stream @param {string} text */
     add (stream, text) {
       const part = { stream, text: text.slice(-maxChars) }
@@ -29,6 +31,8 @@ export function createRunOutput ({ maxChars }) {
      * @returns {{ parts: Part[], place: number, missed: number }} `place`: where it goes on; `missed`: characters that are no longer kept
      */
     since (place) {
+      // A master that has died may have shown more than it could keep.
+      place = Math.min(place, written)
       const oldest = written - kept
       const missed = Math.max(0, oldest - place)
       let skipped = Math.max(0, place - oldest)

@@ -12,11 +12,12 @@
  *   | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' | 'fleet.rollout-held' | 'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' |
  *   'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' |
  *   'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' |
- *   'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.succeeded' | 'job.failed' | 'job.command-failed' |
- *   'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' |
- *   'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'notify.failed' |
- *   'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' | 'webhook.retried' |
- *   'scale.changed' | 'config.changed' | 'socket.unused' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
+ *   'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.continued' | 'job.succeeded' | 'job.failed' |
+ *   'job.command-failed' | 'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' |
+ *   'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' |
+ *   'notify.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' |
+ *   'webhook.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'release.created' | 'history.degraded' | 'history.recovered' |
+ *   'unexpected'} EventType
  */
 
 /**

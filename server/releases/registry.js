@@ -28,6 +28,7 @@ const SHOWN_COMMITS = 20
  * @param {Pick<import('../../db/history.js').History, 'releases' | 'lastReleaseNumber'>} parts.history
  * @param {number} [parts.lastNumber]  the highest n of `r<n>` that the master before knows of
  * @param {() => Cluster | null} [parts.cluster]  runs the releases; null: it has not been made yet
+ * @param {() => readonly string[]} [parts.usedByRuns]  the ids of the releases that jobs and commands run in
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
@@ -42,6 +43,7 @@ export async function openReleases ({
   history,
   lastNumber = 0,
   cluster = () => null,
+  usedByRuns = () => [],
   events,
   reload = async () => config,
   dataDir,
@@ -296,9 +298,9 @@ export async function openReleases ({
     return { used: usedReleases(), current: currentRelease() }
   }
 
-  /** @returns {Set<string>} the ids of the releases that a worker or a slot has */
+  /** @returns {Set<string>} the ids of the releases that a worker, a slot or a run has */
   function usedReleases () {
-    return new Set(cluster()?.releasesInUse())
+    return new Set([...cluster()?.releasesInUse() ?? [], ...usedByRuns()])
   }
 
   /** @returns {string | null} the id of the last release that was deployed successfully */

@@ -29,7 +29,8 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }) {
   const release = /** @type {any} */ ({ id: 'r1', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/', createdAt: '2026-01-01T00:00:00.000Z' })
   const made = createJobs({
     jobs,
-    current: () => ({ release: 'r1', isStopping: false }),
+    current: () => ({ release: 'r1', isStopping: false, isUpgrading: false }),
+    keeper: { held: new Map(), hold () {}, drop () {}, exits: [] },
     release: () => release,
     environment: () => ({}),
     inherited: {},
@@ -72,6 +73,8 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }) {
     return {
       name: order.name,
       identity: { pid: 5000 + commands.length, startTime: null },
+      handles: { stdout: null, stderr: null },
+      leave () {},
       ended,
       end (/** @type {string} */ why, { graceMs } = /** @type {{ graceMs?: number }} */ ({})) {
         endedFor ??= why

@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000
 
 /** @param {Partial<JobConfig>} [job] @param {{ history?: any, isStopping?: boolean, left?: any }} [more] */
 function setUp (job = {}, { history = openHistory({ file: ':memory:' }), left = { runs: [], due: {} } } = {}) {
-  const clock = { now: Date.parse('2026-05-01T00:00:30Z'), isStopping: false }
+  const clock = { now: Date.parse('2026-05-01T00:00:30Z'), isStopping: false, isUpgrading: false }
   /** @type {(() => void)[]} */
   let timers = []
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -32,7 +32,7 @@ function setUp (job = {}, { history = openHistory({ file: ':memory:' }), left = 
     jobs: configured,
     more: {
       configured: () => configured,
-      current: () => ({ release: 'r1', isStopping: clock.isStopping }),
+      current: () => ({ release: 'r1', isStopping: clock.isStopping, isUpgrading: clock.isUpgrading }),
       logFolder,
       now: () => clock.now,
       timers: /** @type {any} */ ({ setTimeout: (/** @type {() => void} */ run) => { timers = [run] }, clearTimeout () { timers = [] } })
@@ -278,7 +278,7 @@ describe('the end of a master', () => {
     const { pass, jobs, history } = setUp()
     pass()
     const left = jobs.memory()
-    assert.deepEqual(left, { runs: [{ run: 1, job: 'nightly', name: 'nightly', pid: 5001, startTime: null }], due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:02:00.000Z' } } })
+    assert.deepEqual(left, { runs: [{ run: 1, job: 'nightly', name: 'nightly', timeoutMs: 60_000, pid: 5001, startTime: null }], due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:02:00.000Z' } } })
     const next = setUp({}, { history, left: { ...left, due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:00:00.000Z' } } } })
     assert.deepEqual(next.told, ['interrupted (master-lost): Job nightly was interrupted: its master has died'])
     assert.deepEqual([next.jobs.run(1).state, next.jobs.run(1).cause], ['interrupted', 'master-lost'])
@@ -290,6 +290,36 @@ describe('the end of a master', () => {
     pass()
     const { told } = setUp({}, { history })
     assert.deepEqual(told, ['interrupted (master-lost): Job nightly was interrupted: its master has died'])
+  })
+})
+
+describe('an upgrade in place', () => {
+  test('postpones what comes meanwhile to the next master', async () => {
+    const { clock, pass, commands, jobs, history } = setUp()
+    clock.isUpgrading = true
+    pass()
+    await assert.rejects(jobs.runNow('nightly', { actor: 'ada' }), { code: 'upgrade-running' })
+    assert.throws(() => jobs.runCommand({ command: ['true'], actor: 'ada' }), { code: 'upgrade-running' })
+    assert.equal(commands.length, 0)
+    const next = setUp({}, { history, left: jobs.memory() })
+    assert.equal(next.jobs.get('nightly').nextAt, '2026-05-01T00:01:00.000Z')
+  })
+
+  test('hands a run over that waits for another one', () => {
+    const { pass, jobs } = setUp({ overlap: 'queue' })
+    pass()
+    pass()
+    assert.deepEqual(jobs.memory().due, { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:02:00.000Z' } })
+  })
+
+  test('that comes to nothing runs what has come meanwhile', async () => {
+    const { clock, pass, commands, events } = setUp()
+    clock.isUpgrading = true
+    pass()
+    clock.isUpgrading = false
+    events.publish({ type: 'master.upgrade-failed' })
+    await null
+    assert.equal(commands.length, 1)
   })
 })
 

@@ -1,0 +1,63 @@
+import { EventEmitter } from 'node:events'
+import net from 'node:net'
+import { isAlive } from '../system/process-identity.js'
+import { followCommand } from './command-run.js'
+
+/** That it has ended is noticed within this time where nobody tells. */
+const LOOK_EVERY_MS = 500
+/** The keeper may still be about to tell how it has ended. */
+const TOLD_WITHIN_MS = 2000
+
+/** @typedef {import('../system/process-identity.js').ProcessIdentity} ProcessIdentity */
+/** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
+/** @typedef {{ code: number | null, signal: string | null }} Exit */
+/** @typedef {EventEmitter & { pid: number, stdout: net.Socket, stderr: net.Socket }} LeftChild */
+/**
+ * @typedef {object} Left
+ * @property {ProcessIdentity} identity
+ * @property {{ stdout: SocketHandle, stderr: SocketHandle }} handles  by which comes what it writes
+ * @property {() => Exit | null} findExit  null: nobody has told yet
+ */
+
+/**
+ * Goes on with a command that a master before has started. It is the keeper's child by now, which tells how it ends.
+ * @param {Left} left
+ * @param {Omit<Parameters<typeof followCommand>[1], 'identity' | 'place'>} order
+ */
+export function adoptCommand ({ identity, handles, findExit }, order) {
+  return followCommand(createLeftChild({ identity, handles, findExit }), { ...order, identity })
+}
+
+/** What there is to follow of it, as of a child. @param {Left} left @returns {LeftChild} */
+function createLeftChild ({ identity, handles, findExit }) {
+  const streams = { stdout: openHandle(handles.stdout), stderr: openHandle(handles.stderr) }
+  const child = Object.assign(new EventEmitter(), { pid: identity.pid, ...streams })
+  let open = 2
+  for (const stream of Object.values(streams)) {
+    // ECONNRESET: there is no more to be read of what a process has left that was killed.
+    stream.on('error', () => {})
+    stream.once('close', () => { if (--open === 0) child.emit('close') })
+  }
+  let unseenMs = 0
+  const timer = setInterval(look, LOOK_EVERY_MS)
+  timer.unref()
+  process.nextTick(look)
+  return child
+
+  function look () {
+    if (child.listenerCount('exit') === 0) return clearInterval(timer)
+    if (isAlive(identity)) return
+    const exit = findExit()
+    if (exit === null && unseenMs < TOLD_WITHIN_MS) {
+      unseenMs += LOOK_EVERY_MS
+      return
+    }
+    clearInterval(timer)
+    child.emit('exit', exit?.code ?? null, exit?.signal ?? null)
+  }
+}
+
+/** @param {SocketHandle} handle */
+function openHandle (handle) {
+  return new net.Socket(/** @type {any} */ ({ handle, readable: true, writable: false }))
+}
