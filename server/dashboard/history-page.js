@@ -119,7 +119,7 @@ export function historyModel ({ history, params, now, marks, isOfHost = false })
       nearest: isNothing ? nearestTo(filters, { history, now, marks }) : [],
       // The search has a time limit, so a page that is not full may still have a next one.
       isCutShort: next !== null && items.length < limit,
-      ranges: rangeLinks(filters),
+      ranges: rangeLinks(filters).filter(({ value }) => !isOfHost || value !== 'deploy'),
       links: {
         ...pageLinks('/history', filters, { cursor, trail, next }),
         csv: urlOf('/history.csv', filters),
