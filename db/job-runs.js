@@ -28,6 +28,7 @@ const KEPT_RUNS = 1000
  * @property {string | null} signal
  * @property {string | null} reason  why it has not succeeded
  * @property {string | null} acknowledgedBy  who knows that it has not succeeded
+ * @property {boolean} hasTerminal  it runs in a terminal of whoever has started it, so its output is not kept
  */
 
 /** @type {Readonly<Record<string, RunState>>} */
@@ -167,7 +168,8 @@ function begunRun ({ at, actor, release, pid, detail }) {
     code: null,
     signal: null,
     reason: null,
-    acknowledgedBy: null
+    acknowledgedBy: null,
+    hasTerminal: detail?.hasTerminal ?? false
   }
 }
 

@@ -29,7 +29,8 @@ const RUN = z.strictObject({
   code: z.int().nullable(),
   signal: z.string().nullable(),
   reason: z.string().nullable().describe('why it did not succeed'),
-  acknowledgedBy: ACTOR.nullable().describe('who has acknowledged that it did not succeed')
+  acknowledgedBy: ACTOR.nullable().describe('who has acknowledged that it did not succeed'),
+  hasTerminal: z.boolean().describe('whether it runs in a terminal of whoever started it, so that its output is not kept')
 }).meta({ id: 'JobRun' })
 
 const KEPT_RUN = z.strictObject({
@@ -53,8 +54,12 @@ const JOB = z.strictObject({
 
 const ORDER = z.strictObject({
   command: z.array(z.string().max(32_768).regex(/^[^\0]*$/)).min(1).max(1000).refine(([program]) => program !== '')
-    .meta({ description: 'a list of a program and its arguments', examples: [['npm', 'run', 'migrate']] })
+    .meta({ description: 'a list of a program and its arguments', examples: [['npm', 'run', 'migrate']] }),
+  process: z.strictObject({ pid: NUMBER, startTime: z.string().max(100) }).optional()
+    .describe('a process of this machine in which it runs already, in a terminal of its own: nothing is started')
 })
+const PLACE = z.strictObject({ release: RELEASE_NAME, cwd: z.string(), env: z.record(z.string(), z.string()) }).meta({ id: 'RunPlace' })
+const EXIT = z.strictObject({ code: z.int().min(0).max(255).nullable(), signal: z.string().max(20).regex(/^SIG[A-Z0-9]+$/).nullable() })
 const END = z.strictObject({ isForced: z.boolean().optional().describe('true: SIGKILL at once, without SIGTERM and a grace of 5 s') })
 const PART = 'text and its stream, `{ "stream": "stdout", "text": "…" }`; of `dropped` how many characters were skipped; of `end` the JobRun'
 
@@ -100,10 +105,37 @@ export function jobResources ({ deck: { jobs } }, stream) {
         location: true,
         problems: ['stopping', 'upgrade-running'],
         answer: RUN,
-        handle ({ body: { command }, auth }) {
-          const run = jobs.runCommand({ command, actor: auth.actor })
+        handle ({ body: { command, process }, auth }) {
+          const run = jobs.runCommand({ command, process, actor: auth.actor })
           return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
         }
+      })
+    },
+
+    '/jobs/place': {
+      GET: operation({
+        name: 'getRunPlace',
+        summary: 'Returns where a command of the app belongs that somebody runs in a terminal of their own: release, folder, and all variables of the workers',
+        role: 'admin',
+        byToken: 'The variables of the app',
+        problems: ['stopping', 'upgrade-running'],
+        answer: PLACE,
+        handle () {
+          const { env, ...place } = jobs.place()
+          return { headers: { 'Cache-Control': 'no-store' }, body: { ...place, env: Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined)) } }
+        }
+      })
+    },
+
+    '/jobs/runs/:id/ended': {
+      POST: operation({
+        name: 'tellRunEnded',
+        summary: 'Tells how a run has ended that has a terminal of its own',
+        role: 'admin',
+        body: EXIT,
+        problems: ['not-found', 'run-ended', 'not-possible'],
+        answer: RUN,
+        handle: ({ id, body }) => ({ body: jobs.tellEnd(id, body) })
       })
     },
 

@@ -197,8 +197,10 @@ export function addClientCommands (program, terminal, outcome, behind) {
     isForOne: true
   })
     .usage('[options] [app] -- command [arguments]')
+    .option('-i, --interactive', 'with the stdin and the terminal of this shell: a console, or a program that reads a file; its output is not kept')
     .option('--detach', 'print the id of the run, and do not wait for its end')
     .example('a migration', 'clusterdeck run -- npm run migrate')
+    .example('a console', 'clusterdeck run --interactive -- node')
     .example('without waiting for its end', 'clusterdeck run --detach -- node rebuild-index.js')
   addCommand('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test them, or send a failed delivery again', webhooksCommand)
     .example('all webhooks, with their last deliveries', 'clusterdeck webhooks')

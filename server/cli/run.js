@@ -2,6 +2,7 @@ import { constants } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { createApiClient } from './api-client.js'
+import { runHere } from './run-here.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 /** @typedef {import('../api/jobs.js').Run} Run */
@@ -19,6 +20,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM']
  */
 export async function runCommand (context, command) {
   if (command.length === 0) throw new DeckError('usage', 'run: expected a command after --, received none')
+  if (context.options.interactive) return await runHere(context, command)
   const run = await context.api.post('/jobs/runs', { command })
   if (!context.options.detach) return await followRun(context, run)
   context.answer(run, () => `run ${run.id} has started; "clusterdeck jobs runs ${run.id}" prints its output`)

@@ -30,7 +30,7 @@ const MEMORY = z.looseObject({
   changes: z.array(z.looseObject({ name: z.string(), value: z.unknown(), configured: z.unknown() })).default([]),
   hooks: z.array(z.looseObject({ name: z.string(), pid: PID, startTime: z.string().nullable() })).default([]),
   jobs: z.looseObject({
-    runs: z.array(z.looseObject({ run: PID, job: z.string().nullable(), name: z.string(), pid: PID, startTime: z.string().nullable(), timeoutMs: PID })),
+    runs: z.array(z.looseObject({ run: PID, job: z.string().nullable(), name: z.string(), pid: PID, startTime: z.string().nullable(), timeoutMs: PID, hasTerminal: z.boolean() })),
     due: z.record(z.string(), z.looseObject({ cron: z.string(), at: z.iso.datetime() }))
   }).default({ runs: [], due: {} }),
   workers: z.array(z.looseObject({

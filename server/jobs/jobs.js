@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { attachCommand } from '../cluster/command-attached.js'
 import { adoptCommand } from '../cluster/command-left.js'
 import { endLeftGroup, isGroupAlive, readableOutput, runCommand } from '../cluster/command-run.js'
 import { placeOfRelease } from '../cluster/command-place.js'
@@ -10,6 +11,7 @@ import { createJobLogs } from './job-log.js'
 import { createKeptStreams } from './kept-streams.js'
 import { createOutcomes } from './outcomes.js'
 import { createRunOutput } from './run-output.js'
+import { isAlive } from '../system/process-identity.js'
 import { createTimetable } from '../system/timetable.js'
 
 /**
@@ -24,12 +26,13 @@ import { createTimetable } from '../system/timetable.js'
  * @property {number} timeoutMs
  * @property {string} [timeZone]
  *
- * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it.
- * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null }} Order
+ * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it; `attached`: it runs already, in a
+ * terminal of theirs.
+ * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null }} Order
  * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
- * @typedef {{ id: number, order: Order, process: CommandRun, log: import('./job-log.js').JobLog, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
- * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string, timeoutMs: number }} LeftRun  of the master before
+ * @typedef {{ id: number, order: Order, process: CommandRun & { tellEnd?: (exit: { code: number | null, signal: string | null }) => void }, log: import('./job-log.js').JobLog, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
+ * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string, timeoutMs: number, hasTerminal: boolean }} LeftRun  of the master before
  * @typedef {{ runs: LeftRun[], due: Record<string, import('../system/timetable.js').Due> }} JobsMemory
  */
 
@@ -174,13 +177,44 @@ export function createJobs ({
 
     /**
      * Runs a command in the folder of the current release, with the variables of its workers.
-     * @param {{ command: readonly string[], actor: string }} order
+     * @param {{ command: readonly string[], actor: string, process?: import('../system/process-identity.js').ProcessIdentity | null }} order
+     *   `process`: it runs there already, in a terminal of whoever has started it
      * @returns {Run}
+     * @throws {DeckError} stopping, upgrade-running, invalid-body
+     */
+    runCommand ({ command, actor, process: attached = null }) {
+      checkRunning()
+      if (attached && (attached.startTime === null || !isAlive(attached))) {
+        throw new DeckError('invalid-body', `process: expected one that runs on this machine, received ${attached.pid} since ${JSON.stringify(attached.startTime)}`)
+      }
+      return startRun({ job: null, command, timeoutMs: NO_TIMEOUT_MS, actor, dueAt: null, attached }).view
+    },
+
+    /**
+     * Where a command belongs that somebody runs in a terminal of theirs.
+     * @returns {{ release: string, cwd: string, env: Record<string, string | undefined> }}
      * @throws {DeckError} stopping, upgrade-running
      */
-    runCommand ({ command, actor }) {
+    place () {
       checkRunning()
-      return startRun({ job: null, command, timeoutMs: NO_TIMEOUT_MS, actor, dueAt: null }).view
+      const { release, place } = placeNow()
+      return { release: release.id, ...place }
+    },
+
+    /**
+     * Whoever has run a command in a terminal of theirs tells how it has ended.
+     * @param {number} id @param {{ code: number | null, signal: string | null }} exit @returns {Run}
+     * @throws {DeckError} not-found, run-ended, not-possible
+     */
+    tellEnd (id, exit) {
+      const running = active.get(id)
+      if (!running) {
+        this.run(id)
+        throw new DeckError('run-ended', `Run ${id} has ended`)
+      }
+      if (!running.process.tellEnd) throw new DeckError('not-possible', `Run ${id} has no terminal of its own: the master sees how it ends`)
+      running.process.tellEnd(exit)
+      return running.view
     },
 
     /** @param {number} id @param {{ isForced?: boolean, actor: string }} how `isForced`: without a grace @returns {Run} @throws {DeckError} not-found, run-ended */
@@ -225,7 +259,9 @@ export function createJobs ({
 
     /** What the next master needs if this one dies. @returns {JobsMemory} */
     memory: () => ({
-      runs: [...active.values()].flatMap(({ id, order: { job, timeoutMs }, process: { name, identity } }) => identity ? [{ run: id, job, name, timeoutMs, ...identity }] : []),
+      runs: [...active.values()].flatMap(({ id, order: { job, timeoutMs, attached }, process: { name, identity } }) => {
+        return identity ? [{ run: id, job, name, timeoutMs, hasTerminal: Boolean(attached), ...identity }] : []
+      }),
       due: { ...timetable.memory(), ...dueAgain() }
     }),
 
@@ -237,7 +273,7 @@ export function createJobs ({
      * @returns {Promise<void>} when they are gone
      */
     async handOver () {
-      for (const each of active.values()) if (each.endedFor === null && each.process.handles.stdout !== null) leaveRun(each)
+      for (const each of active.values()) if (each.endedFor === null && (each.order.attached || each.process.handles.stdout !== null)) leaveRun(each)
       await this.close({ cause: 'upgrade' })
     },
 
@@ -356,29 +392,30 @@ export function createJobs ({
     return startRun({ job: name, command, timeoutMs, actor, dueAt }).view
   }
 
+  function placeNow () {
+    const release = /** @type {Release} */ (findRelease(current().release))
+    return { release, place: placeOfRelease(release, { own: environment(release.id), inherited, cwd }) }
+  }
+
   /** @param {Order} order @returns {Active} */
   function startRun (order) {
-    const { job, command, actor, dueAt } = order
-    const release = /** @type {Release} */ (findRelease(current().release))
-    const place = placeOfRelease(release, { own: environment(release.id), inherited, cwd })
+    const { job, command, actor, dueAt, attached = null } = order
+    const { release, place } = placeNow()
     // Nothing else is published before it has begun.
     const id = events.lastId + 1
     const shownCommand = job === null ? [command].flat().join(' ').slice(0, MAX_COMMAND_CHARS) : null
     const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
     const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, release ${release.id}, by ${actor}`)
-    const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => run({
-      ...shared,
-      name,
-      command,
-      cwd: place.cwd,
-      env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) }
-    }), {
-      id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid: null, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null
+    const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => {
+      if (attached) return attachCommand({ name, identity: attached })
+      return run({ ...shared, name, command, cwd: place.cwd, env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) } })
+    }, {
+      id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid: null, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null, hasTerminal: attached !== null
     })
     const { pid } = entry.view
-    if (pid !== null) children.add(pid)
+    if (pid !== null && attached === null) children.add(pid)
     kept.keep(id, entry.process.handles)
-    events.publish({ type: 'job.started', actor, release: release.id, pid, message: name, detail: { job, command: shownCommand, dueAt } })
+    events.publish({ type: 'job.started', actor, release: release.id, pid, message: name, detail: { job, command: shownCommand, dueAt, ...(attached && { hasTerminal: true }) } })
     return entry
   }
 
@@ -429,11 +466,11 @@ export function createJobs ({
     left.add(entry)
     entry.process.leave()
     entry.log.leave()
-    keepOutput(entry.id, entry.order.job, entry.output.text(), entry.output.written)
+    if (!entry.order.attached) keepOutput(entry.id, entry.order.job, entry.output.text(), entry.output.written)
   }
 
   /** @param {Active} entry @param {import('../cluster/command-run.js').CommandEnd} end */
-  function finishRun ({ id, order: { job, actor, dueAt }, view, endedFor, process: { name }, log, output: own }, { passed, code, signal, durationMs, timedOut, reason, output }) {
+  function finishRun ({ id, order: { job, actor, dueAt, attached }, view, endedFor, process: { name }, log, output: own }, { passed, code, signal, durationMs, timedOut, reason, output }) {
     log.close()
     active.delete(id)
     kept.drop(id)
@@ -442,7 +479,7 @@ export function createJobs ({
     const cause = passed ? null : timedOut ? 'timed-out' : endedFor
     const message = reason ?? `${name} took ${durationText(durationMs)}`
     const detail = { run: id, job, command: view.command, durationMs, ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
-    keepOutput(id, job, output, own.written)
+    if (!attached) keepOutput(id, job, output, own.written)
     events.publish({ type, cause, actor, release: view.release, pid: view.pid, code, signal, message, detail })
     if (job !== null) startWaiting(job)
   }
@@ -499,18 +536,20 @@ export function createJobs ({
    * What it writes has waited with the keeper.
    * @param {LeftRun} run @param {'upgrade' | 'master-lost'} cause @returns {boolean} false: nobody can read what it writes
    */
-  function goOn ({ run: id, job, name, timeoutMs, ...identity }, cause) {
+  function goOn ({ run: id, job, name, timeoutMs, hasTerminal, ...identity }, cause) {
     const handles = kept.take(id)
     const view = orNone(() => store.find(id))
-    if (handles === null || !view || view.state !== 'running') return false
+    if ((hasTerminal ? !isAlive(identity) : handles === null) || !view || view.state !== 'running') return false
     const { output: _, ...shown } = view
     const before = orNone(() => store.outputSoFar(id)) ?? { text: '', written: 0 }
     const log = logs.open(job ?? COMMAND_LOG, null)
-    const order = { job, command: '', timeoutMs, actor: view.actor, dueAt: view.dueAt }
-    follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS, before }) }, (shared) => adopt(
-      { identity, handles, findExit: () => keeper.exits.findLast(({ pid }) => pid === identity.pid) ?? null },
-      { ...shared, name, ageMs: Math.max(0, now() - Date.parse(view.startedAt)), before: before.text }
-    ), shown)
+    const order = { job, command: '', timeoutMs, actor: view.actor, dueAt: view.dueAt, attached: hasTerminal ? identity : null }
+    const ageMs = Math.max(0, now() - Date.parse(view.startedAt))
+    follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS, before }) }, (shared) => {
+      if (handles === null) return attachCommand({ name, identity, ageMs })
+      const findExit = () => keeper.exits.findLast(({ pid }) => pid === identity.pid) ?? null
+      return adopt({ identity, handles, findExit }, { ...shared, name, ageMs, before: before.text })
+    }, shown)
     events.publish({ type: 'job.continued', cause, actor: 'system', release: view.release, pid: identity.pid, message: name, detail: { job, run: id, command: view.command } })
     return true
   }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
-import { startDeck } from '../support/deck.js'
+import { CLI, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
@@ -180,6 +182,45 @@ describe('jobs', { concurrency: 3 }, () => {
     const { code, stdout } = await running
     const lines = Array.from({ length: Number(read('written')) }, (_, n) => `line ${n + 1}\n`)
     assert.deepEqual([code, stdout], [7, lines.join('')])
+  })
+
+  test('run --interactive gives its command stdin, folder and variables, is on record, and ends by jobs end, by a signal, or with its own exit code', async (t) => {
+    const { flags, place, read } = site({}, { env: { COLOUR: 'green' } })
+    const dataDir = tempFolder()
+    const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })
+    await deck.until({ ready: 1 })
+    const begin = (/** @type {string} */ script) => spawn(process.execPath, [CLI, 'run', '-i', '--', 'sh', '-c', script], { env: { ...process.env, CLUSTERDECK_DATA_DIR: dataDir }, stdio: 'pipe' })
+    const endOf = async (/** @type {import('node:child_process').ChildProcessWithoutNullStreams} */ child) => {
+      let [stdout, stderr] = ['', '']
+      child.stdout.on('data', (part) => { stdout += part })
+      child.stderr.on('data', (part) => { stderr += part })
+      const [code] = await once(child, 'close')
+      return { code, stdout, stderr }
+    }
+    const fed = begin('cat; echo "$COLOUR $CLUSTERDECK_RELEASE" >&2; exit 7')
+    fed.stdin.end('select 1;\n')
+    assert.deepEqual(await endOf(fed), { code: 7, stdout: 'select 1;\n', stderr: 'green r1\n' })
+    const { detail, code } = await deck.untilEvent(({ type }) => type === 'job.command-failed', 'its end')
+    const { body: run } = await deck.api(`/jobs/runs/${detail.run}`)
+    assert.deepEqual([code, run.state, run.code, run.hasTerminal, run.output], [7, 'failed', 7, true, null])
+    // Over a change of masters, too.
+    const console = begin(`echo $$ > ${place('pid')}; while :; do sleep 0.05; done`)
+    const ended = endOf(console)
+    await until(() => read('pid') !== '', 'the console')
+    await deck.loseMaster()
+    const { body: { items: [open] } } = await deck.api('/jobs/runs')
+    assert.deepEqual([open.state, open.pid], ['running', Number(read('pid'))])
+    await deck.api(`/jobs/runs/${open.id}/end`, { method: 'POST', body: '{}' })
+    assert.equal((await ended).code, 143)
+    await until(async () => (await deck.api(`/jobs/runs/${open.id}`)).body.state === 'interrupted', 'its end')
+    assert.ok(isGone(read('pid')))
+    const lost = begin(`echo $$ > ${place('lost')}; while :; do sleep 0.05; done`)
+    await until(() => read('lost') !== '', 'another one')
+    lost.kill('SIGTERM')
+    assert.equal((await endOf(lost)).code, 143)
+    const refused = await runCliHere(['run', '-i', '--detach', '--', 'true'], { env: { CLUSTERDECK_DATA_DIR: dataDir } })
+    assert.match(refused.stderr, /expected --interactive without --detach/)
+    assert.equal((await deck.api('/jobs/runs', { method: 'POST', body: JSON.stringify({ command: ['true'], process: { pid: 1, startTime: 'another:1' } }) })).body.code, 'invalid-body')
   })
 
   test('run prints what a command writes, and exits as it does', async (t) => {

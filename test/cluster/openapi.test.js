@@ -9,12 +9,13 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { startReceiver } from '../support/receiver.js'
+import { identifyProcess } from '../../server/system/process-identity.js'
 import { until } from '../support/until.js'
 
 test('every operation answers as the document says, when all goes well and when it does not', async (t) => {
   const { url, statuses } = await startReceiver(t)
   const config = path.join(tempFolder(), 'clusterdeck.config.json')
-  await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' } } }))
+  await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
   const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2, flags: ['--config', config] })
   await deck.until({ ready: 2 })
   const { body: document } = await deck.api('/openapi.json')
@@ -68,6 +69,14 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', `/jobs/runs/${run}`)
   await ask('POST', `/jobs/runs/${run}/end`, undefined, 409)
   await ask('POST', '/jobs/hourly/runs', undefined, 404)
+  await ask('POST', '/jobs/broken/runs')
+  await deck.untilEvent(({ type }) => type === 'job.failed', 'a failure')
+  await ask('POST', '/jobs/broken/acknowledge')
+  await ask('POST', '/jobs/broken/acknowledge', undefined, 404)
+  await ask('GET', '/jobs/place')
+  const attached = await ask('POST', '/jobs/runs', { command: ['node'], process: identifyProcess(process.pid) })
+  await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 0, signal: null })
+  await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 1, signal: null }, 409)
   await ask('POST', '/jobs/runs', { command: [] }, 422)
 
   statuses.push(404)

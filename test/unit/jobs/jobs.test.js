@@ -278,7 +278,7 @@ describe('the end of a master', () => {
     const { pass, jobs, history } = setUp()
     pass()
     const left = jobs.memory()
-    assert.deepEqual(left, { runs: [{ run: 1, job: 'nightly', name: 'nightly', timeoutMs: 60_000, pid: 5001, startTime: null }], due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:02:00.000Z' } } })
+    assert.deepEqual(left, { runs: [{ run: 1, job: 'nightly', name: 'nightly', timeoutMs: 60_000, hasTerminal: false, pid: 5001, startTime: null }], due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:02:00.000Z' } } })
     const next = setUp({}, { history, left: { ...left, due: { nightly: { cron: EVERY_MINUTE, at: '2026-05-01T00:00:00.000Z' } } } })
     assert.deepEqual(next.told, ['interrupted (master-lost): Job nightly was interrupted: its master has died'])
     assert.deepEqual([next.jobs.run(1).state, next.jobs.run(1).cause], ['interrupted', 'master-lost'])

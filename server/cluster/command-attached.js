@@ -1,0 +1,69 @@
+import { durationText } from '../lifecycle/duration.js'
+import { createDeferred } from '../system/deferred.js'
+import { isAlive, signalProcess } from '../system/process-identity.js'
+
+/** That it has ended is noticed within this time where nobody tells. */
+const LOOK_EVERY_MS = 500
+/** Who has started it may still be about to tell how it has ended. */
+const TOLD_WITHIN_MS = 2000
+const TERM_GRACE_MS = 5000
+
+/**
+ * Follows a command that somebody else has started, in a terminal of theirs: they tell how it ends, and its output is theirs.
+ * @param {object} order
+ * @param {string} order.name
+ * @param {import('../system/process-identity.js').ProcessIdentity} order.identity
+ * @param {number} [order.ageMs]  for how long it has been running
+ * @returns {import('./command-run.js').CommandRun & { tellEnd: (exit: { code: number | null, signal: string | null }) => void }}
+ */
+export function attachCommand ({ name, identity, ageMs = 0 }) {
+  const startedAt = performance.now() - ageMs
+  /** Why it was told to end. @type {string | null} */
+  let endedFor = null
+  let goneMs = 0
+  /** @type {NodeJS.Timeout | undefined} */
+  let killTimer
+  /** @type {ReturnType<typeof createDeferred<import('./command-run.js').CommandEnd>>} */
+  const over = createDeferred()
+  const timer = setInterval(look, LOOK_EVERY_MS)
+  timer.unref()
+
+  return {
+    name,
+    identity,
+    handles: { stdout: null, stderr: null },
+    ended: over.reached,
+
+    end (why, { graceMs = TERM_GRACE_MS } = {}) {
+      endedFor ??= why
+      clearTimeout(killTimer)
+      killTimer = setTimeout(() => signalProcess(identity, 'SIGKILL'), graceMs)
+      signalProcess(identity, 'SIGTERM')
+    },
+
+    leave: stopLooking,
+
+    tellEnd ({ code, signal }) {
+      finish({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : `exited with code ${code}` })
+    }
+  }
+
+  function look () {
+    if (isAlive(identity)) return
+    goneMs += LOOK_EVERY_MS
+    if (goneMs > TOLD_WITHIN_MS) finish({ code: null, signal: null, failure: 'has ended, and nobody told how' })
+  }
+
+  function stopLooking () {
+    clearInterval(timer)
+    clearTimeout(killTimer)
+  }
+
+  /** @param {{ code: number | null, signal: string | null, failure: string | null }} exit */
+  function finish ({ code, signal, failure }) {
+    stopLooking()
+    const durationMs = Math.round(performance.now() - startedAt)
+    const why = endedFor ?? (failure && `${failure} after ${durationText(durationMs)}`)
+    over.reach({ passed: why === null, code, signal, durationMs, timedOut: false, reason: why && `${name} ${why}`, output: '' })
+  }
+}
