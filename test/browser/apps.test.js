@@ -180,3 +180,28 @@ test('sixty apps come in one small page, and of what changes figures alone and r
   const { html } = updates().flatMap(({ fragments }) => fragments).find(({ id }) => id === 'apps')
   assert.equal(html.split('data-kept').length - 1, 59)
 })
+
+test('the history of the host follows what happens to it, finds it, and leads to its apps', async (t) => {
+  const host = await startHostDashboard(t, browser, { names: ['mail', 'shop'] })
+  host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
+  for (const width of [390, 1440]) {
+    const page = await host.openPage({ width, colorScheme: width === 390 ? 'dark' : 'light' })
+    await page.context().request.get(host.admin.signInLink(), { maxRedirects: 0 })
+    await page.goto(host.url)
+    await page.locator('.nav').getByRole('link', { name: 'History' }).click()
+    await page.getByRole('heading', { name: 'History of the host' }).waitFor()
+    await page.locator('html[data-live=on]').waitFor()
+    const message = `price ${width} is not a function`
+    host.events.publish({ type: 'app.failed', actor: 'system', message, detail: { app: 'shop' } })
+    const row = page.locator('#events tbody tr').filter({ hasText: `App shop failed: ${message}` })
+    await row.waitFor()
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth), false, `${width}`)
+    assert.deepEqual(await page.audit(), [])
+    await page.locator('#filter-type').selectOption('token.*')
+    await row.waitFor({ state: 'detached' })
+    await page.locator('#filter-clear').click()
+    await row.getByRole('link', { name: 'see shop' }).click()
+    await page.waitForURL(`${host.url}/apps/shop/`)
+    assert.deepEqual(page.problems, [])
+  }
+})
