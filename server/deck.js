@@ -15,6 +15,7 @@ import { checkedProgram } from './system/program.js'
  * @typedef {import('./lifecycle/state.js').Client} Client
  * @typedef {import('./lifecycle/rollout/strategy.js').StrategyWish} StrategyWish
  * @typedef {import('./cluster/supervisor.js').Supervisor} Supervisor
+ * @typedef {(to: { path: string, secret: string, actor: string }) => Promise<{ name: string }>} Move  `path`, `secret`: where a host waits; `name`: what it calls the app
  *
  * What an operator wants; `release` of a rollback: the one before, unless it is said.
  * @typedef {{ actor: string } & (
@@ -51,8 +52,9 @@ const MAX_RELEASES = 100
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  * @param {(order: Extract<import('./lifecycle/state.js').OperatorInput, { type: 'upgrade' }>) => void} [parts.upgrade]  where other apps change masters with this one
+ * @param {Move} [parts.move]  into a host
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -109,6 +111,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /** What an operator has to say to the app. */
     send: supervisor.send,
 
+    /** Moves it into a host. */
+    move,
+
     /** What a worker has in flight. */
     openRequests: supervisor.openRequests,
 
@@ -163,6 +168,11 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     releases.checkReturn(release)
     return { ...command, source: { release } }
   }
+}
+
+/** @returns {Promise<never>} */
+async function refuseMove () {
+  throw new DeckError('not-possible', 'this app is in a host already')
 }
 
 /**

@@ -28,6 +28,7 @@ import { mayUse } from './roles.js'
  * @property {(handler: () => void) => () => void} onChange  an app was added, opened, closed or removed
  * @property {(order: By & { execPath: string | null, note: string | null }) => UpgradeView} upgradeHost
  * @property {(by: By) => void} stopHost
+ * @property {{ begin: (how: By & { name?: string }) => Promise<{ view: import('./host.js').AdoptionView, path: string, secret: string }>, view: (id: number) => import('./host.js').AdoptionView }} adoptions  of decks; `view` throws not-found
  * @property {() => About} about
  */
 

@@ -108,9 +108,14 @@ export const UPGRADE_BODY = z.strictObject({
   note: z.string().max(500).optional().describe('a text of at most 500 characters')
 }).meta({ examples: [{ note: 'clusterdeck 1.4' }] })
 
+const MOVE_BODY = z.strictObject({
+  path: z.string().startsWith('/').max(4096).describe('the socket of a host that waits'),
+  secret: z.string().max(200).describe('what the host has said with it')
+})
+
 /**
  * The state of the cluster, and the wanted number of workers.
- * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'dispatch' | 'openRequests'> }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'dispatch' | 'openRequests' | 'move'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function clusterResources ({ deck }) {
@@ -239,6 +244,26 @@ export function clusterResources ({ deck }) {
         handle ({ body: { execPath = null, note = null }, auth }) {
           refuseLimited(auth, 'changes masters')
           return { body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
+        }
+      })
+    },
+
+    '/move': {
+      POST: operation({
+        name: 'moveToHost',
+        summary: 'Moves the app into a host of the same user, without dropping a request',
+        description: 'Where that fails, this deck goes on. `GET /api/v1/host/adoptions/{id}` of the host tells how it ends.',
+        role: 'admin',
+        // Whoever is at the path gets the sockets, and the environment of the app.
+        byToken: 'A move',
+        cli: 'clusterdeck adopt /srv/shop',
+        body: MOVE_BODY,
+        status: 202,
+        problems: [...ROLLOUT_PROBLEMS, 'not-possible', 'name-taken', 'invalid-config', 'entry-not-found', 'data-dir-unusable'],
+        answer: z.strictObject({ name: z.string().describe('what the host calls it') }),
+        async handle ({ body, auth }) {
+          refuseLimited(auth, 'moves an app')
+          return { body: await deck.move({ ...body, actor: auth.actor }) }
         }
       })
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { APP_NAME } from './apps.js'
 import { UPGRADE, UPGRADE_BODY } from './cluster.js'
 import { operation, refuseLimited } from './endpoint.js'
 import { COUNT, NUMBER, TIME } from './fields.js'
@@ -15,6 +16,16 @@ const HOST = z.strictObject({
   upgrade: UPGRADE.nullable().describe('the running change to another master; null: none'),
   upgradeFailure: z.strictObject({ at: TIME, message: z.string() }).nullable().describe('of the last upgrade from this master; null: none has failed')
 }).meta({ id: 'Host' })
+
+/** @typedef {z.infer<typeof ADOPTION>} AdoptionView */
+const ADOPTION = z.strictObject({
+  id: NUMBER,
+  state: z.enum(['waiting', 'moving', 'done', 'failed'])
+    .describe('waiting: no deck has come yet; moving: the host prepares it, or starts workers beside those of the deck; failed: the deck goes on without the host, and `reason` says why'),
+  app: z.string().nullable().describe('what the host calls it; null: it does not know yet'),
+  reason: z.string().nullable()
+}).meta({ id: 'Adoption' })
+const WAY = { path: z.string().describe('a socket on this machine'), secret: z.string().describe('it counts once') }
 
 /**
  * The host itself: one master with many apps.
@@ -49,6 +60,43 @@ export function hostResources ({ apps }) {
         handle ({ body: { execPath = null, note = null }, auth }) {
           refuseLimited(auth, 'changes masters')
           return { body: apps.upgradeHost({ execPath, note, actor: auth.actor }) }
+        }
+      })
+    },
+
+    '/host/adoptions': {
+      POST: operation({
+        name: 'beginAdoption',
+        summary: 'Waits half a minute for a running deck of this user, which is to move into this host',
+        description: 'Send `path` and `secret` to `POST /api/v1/move` of the deck.',
+        role: 'admin',
+        // A deck that comes names a program to run.
+        byToken: 'An adoption',
+        cli: 'clusterdeck adopt /srv/shop',
+        body: z.strictObject({ name: APP_NAME.optional().describe('what the host is to call it; default: its own name') }),
+        status: 201,
+        location: true,
+        isSecret: true,
+        problems: ['not-possible'],
+        answer: ADOPTION.extend(WAY).meta({ id: 'NewAdoption' }),
+        async handle ({ body: { name }, auth }) {
+          refuseLimited(auth, 'adds apps')
+          const { view, path, secret } = await apps.adoptions.begin({ name, actor: auth.actor })
+          return { headers: { Location: `/api/v1/host/adoptions/${view.id}` }, body: { ...view, path, secret } }
+        }
+      })
+    },
+
+    '/host/adoptions/:id': {
+      GET: operation({
+        name: 'getAdoption',
+        summary: 'Returns how far a deck has come into this host',
+        role: 'admin',
+        problems: ['not-found'],
+        answer: ADOPTION,
+        handle ({ id, auth }) {
+          refuseLimited(auth, 'adds apps')
+          return { body: apps.adoptions.view(id) }
         }
       })
     },

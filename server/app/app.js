@@ -33,6 +33,7 @@ const UNKNOWN_EVENTS = 1000
  * @property {import('../handover/checkpoint.js').Software} software
  * @property {import('../system/other-decks.js').OtherDecks} others  decks of this user on this machine
  * @property {() => import('../fleet/fleet.js').Fleet | null} fleet  decks on other machines
+ * @property {import('../deck.js').Move} [move]  into a host; without it, it is in one
  * @property {import('./turn.js').Turns | null} turns  of the apps that start; null: there is no other one
  */
 

@@ -29,7 +29,7 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  */
 export async function createAppDeck ({
   config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, jobs, startedAt, whyNotWritten
-}, { keeper, upgrade, closers, log, terminal, software, others, fleet }) {
+}, { keeper, upgrade, move, closers, log, terminal, software, others, fleet }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
   const webhooks = closers.add(createWebhooks({
@@ -59,7 +59,8 @@ export async function createAppDeck ({
     isKept: () => keeper.isKept,
     nextRestartAt: () => cron.nextAt(),
     historyProblem: whyNotWritten,
-    upgrade: upgrade?.begin
+    upgrade: upgrade?.begin,
+    move
   })
   if (upgrade) closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
   const cron = closers.add(createCronRestarts({

@@ -27,6 +27,20 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt },
     },
 
     /**
+     * It goes on in another process, a host or a deck of its own: its workers serve on by themselves until those of the other master replace
+     * them.
+     * @param {string} message  for the history
+     * @returns {Promise<{ exits: Promise<import('../keeper/link.js').Exit>[] }>} `exits`: how each worker ends that is a child of this process
+     */
+    async move (message) {
+      const exits = supervisor.letGo({ hasMoved: true })
+      await Promise.all([hooks.close(), jobs.close({ cause: 'upgrade' })])
+      tellStopped({ cause: 'upgrade', code: 0, message })
+      await closers.close({ handsOver: true })
+      return { exits }
+    },
+
+    /**
      * Its part of this master has failed. Its workers serve on, and whoever opens it anew goes on with them, as after a death.
      * @returns {Promise<{ exits: Promise<import('../keeper/link.js').Exit>[] }>} `exits`: how each worker ends
      */
@@ -38,7 +52,7 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt },
     }
   }
 
-  /** @param {{ code: number, cause?: string }} how */
+  /** @param {{ code: number, cause?: string, message?: string }} how */
   function tellStopped (how) {
     events.publish({ type: 'master.stopped', pid: process.pid, uptimeMs: Date.now() - Date.parse(startedAt), ...how })
   }

@@ -52,8 +52,8 @@ export function startWorkers (app, host, left) {
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(restored.before, software), detail: { from: restored.before, to: software } })
     supervisor.takeOver({ ...restored, left })
   } else {
-    // A master that replaces one that has died only goes on with the apps of that one, unless it has not come past the hook.
-    const goesOn = keeper.predecessor && restored.lost && !restored.hooks.some(({ name }) => name === 'beforeStart')
+    // A master that replaces one that has died or let go only goes on with the apps of that one, unless it has not come past the hook.
+    const goesOn = keeper.predecessor && (restored.lost || restored.isHandedOver) && !restored.hooks.some(({ name }) => name === 'beforeStart')
     startInTurn(supervisor, host, { ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.

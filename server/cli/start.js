@@ -22,8 +22,15 @@ export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
       standOn(cwd)
       return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
     }
-    return await main.startMaster(config, { stdout, stderr, reload: reloadConfig })
+    return await main.startMaster(config, { stdout, stderr, reload: reloadConfig, order: () => orderOf(flags, { env, cwd }) })
   })
+}
+
+/** @param {Record<string, unknown>} flags @param {Pick<Terminal, 'env' | 'cwd'>} place @returns {Promise<import('./app-orders.js').AppOrder>} for a host that is to run the same */
+async function orderOf (flags, place) {
+  const [{ orderOfStart }, { splitFlags }] = await Promise.all([import('./app-orders.js'), import('./host-start.js')])
+  const { flags: ofApp } = await splitFlags(flags, place.cwd)
+  return orderOfStart(ofApp, place)
 }
 
 /** @param {Record<string, unknown>} flags @param {Terminal} terminal */

@@ -259,15 +259,15 @@ export function createSupervisor (initialState, {
     },
 
     /**
-     * Something here has failed: the workers serve on by themselves, as after the death of this master, for whoever makes this cluster anew
-     * in this process. Nothing is done here any more.
+     * The workers serve on by themselves, as after the death of this master, for whoever goes on with this cluster: in this process, where
+     * something here has failed, or in another one. Nothing is done here any more.
+     * @param {{ hasMoved?: boolean }} [how]  another process has the sockets
      * @returns {Promise<import('../keeper/link.js').Exit>[]} how those end that are children of this process
      */
-    letGo () {
+    letGo ({ hasMoved = false } = {}) {
       isLetGo = true
       watchdog.stop()
-      sockets.letGo()
-      slotPorts.letGo()
+      for (const part of [sockets, slotPorts]) hasMoved ? part.leave() : part.letGo()
       return [...handles.values()].map((handle) => handle.letGo()).filter((exit) => exit !== undefined)
     },
 

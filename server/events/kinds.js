@@ -25,6 +25,7 @@ const KINDS = Object.freeze({
   'master.upgraded': { icon: 'circle-check', tone: 'ok', label: 'Upgraded', inTerminal: true },
   'master.upgrade-failed': { icon: 'triangle-alert', tone: 'bad', label: 'Upgrade failed', weight: 'alert', inTerminal: true },
   'keeper.lost': { icon: 'triangle-alert', tone: 'bad', label: 'Keeper lost', weight: 'alert', inTerminal: true },
+  'app.adopted': { icon: 'package', tone: 'ok', label: 'Moved into the host', inTerminal: true },
   'app.added': { icon: 'package', tone: 'info', label: 'App added', inTerminal: true },
   'app.started': { icon: 'power', tone: 'info', label: 'App started', inTerminal: true },
   'app.stopped': { icon: 'power', tone: 'idle', label: 'App stopped', inTerminal: true },

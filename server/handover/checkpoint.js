@@ -46,6 +46,7 @@ const MEMORY = z.looseObject({
  * How a master begins.
  * @typedef {object} Restored
  * @property {import('../keeper/link.js').Predecessor | null} lost  the master that did not end as it should; null: there was none
+ * @property {boolean} isHandedOver  it has left its workers to this one on purpose
  * @property {Software | null} before  what the master before was
  * @property {import('../cluster/supervisor.js').SavedWorker[]} left  its workers, whether they still live or not
  * @property {string[]} sockets  the names of those that it had bound
@@ -77,11 +78,12 @@ const MEMORY = z.looseObject({
 export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
   // A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
   const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+  if (!success) return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
     lost: handedOver ? null : predecessor?.pid === master.pid ? predecessor : { pid: master.pid, code: null, signal: null },
+    isHandedOver: handedOver === true,
     before: data.software ?? null,
     left: data.workers.map((/** @type {any} */ worker) => ({ ...worker, state: worker.state === 'unresponsive' ? 'ready' : worker.state, orphan: handedOver ? 'upgrade' : 'master-lost' })),
     sockets: data.sockets,

@@ -4,6 +4,7 @@ import { didYouMean } from '../config/nearest.js'
 import { DeckError, errorText } from '../errors.js'
 import { openTogether } from '../handover/joint-upgrade.js'
 import { isReady } from '../health.js'
+import { createDeferred } from '../system/deferred.js'
 import { createHostedApp } from './hosted-app.js'
 import { viewOf } from './app-view.js'
 import { readConfigOf, readFileOf } from './order-config.js'
@@ -13,6 +14,8 @@ import { readConfigOf, readFileOf } from './order-config.js'
 /** @typedef {import('./app-view.js').AppView} AppView */
 /** @typedef {import('./hosted-app.js').HostedApp} HostedApp */
 /** @typedef {import('../config/apps.js').ConfigFile} ConfigFile */
+/** @typedef {{ name: string, order: AppOrder, dataDir: string }} Expected  an app of a deck that is to come */
+/** @typedef {import('./hosted-app.js').Arrival} Arrival */
 
 /** How often an app that depends on others looks at them. */
 const LOOK_EVERY_MS = 500
@@ -34,6 +37,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   const watchers = new Set()
   /** Those that are being removed. @type {Set<HostedApp>} */
   const leaving = new Set()
+  /** Those that come from a deck, until they serve here. @type {Map<HostedApp, Promise<unknown>>} */
+  const arriving = new Map()
   /** From then on the list is the next master's. */
   let isHandedOver = false
   for (const entry of list.read()) put(entry)
@@ -96,12 +101,9 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
      */
     async add (order, { actor }) {
       const file = await readFileOf(order)
-      const config = await readConfigOf(order, { name: order.name, file })
-      const name = order.name ?? appName(config)
-      const { dataDir } = config
+      const { name, dataDir } = await readOrder(order, file)
       const known = apps.get(name)
-      const twin = [...apps.values()].find((each) => each.dataDir === dataDir && each !== known)
-      if (twin) throw taken('dataDir', dataDir, `the folder of ${twin.name}; choose one by --data-dir`)
+      checkFolder(dataDir, known)
       if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
       const app = known ?? put({ name, order, dataDir, isStopped: false })
       if (!known) tell('app.added', app, { actor })
@@ -110,6 +112,44 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       tellChange()
       startInOrder(app, actor, file)
       return viewOf(app)
+    },
+
+    /**
+     * Looks whether an app of a deck could be one of this host's.
+     * @param {AppOrder} order @returns {Promise<Expected>} @throws {DeckError} as `add`
+     */
+    async expect (order) {
+      const expected = { ...await readOrder(order), order }
+      checkNew(expected)
+      return expected
+    },
+
+    /**
+     * Goes on with an app that a deck has let go of. It is remembered only once its own workers serve.
+     * @param {Expected} expected @param {Arrival} arrival @param {{ actor: string }} by
+     * @throws {DeckError} name-taken, start-failed; then nothing of it is left here, and its old workers serve on
+     */
+    async adopt (expected, arrival, { actor }) {
+      const { name, order, dataDir } = expected
+      if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
+      checkNew(expected)
+      lent.links.give(name, arrival.sockets)
+      const app = put({ name, order, dataDir, isStopped: false })
+      /** @type {ReturnType<typeof createDeferred<void>>} */
+      const settled = createDeferred()
+      arriving.set(app, settled.reached)
+      try {
+        await app.adopt(arrival, actor)
+      } catch (error) {
+        apps.delete(name)
+        forget(name)
+        throw error
+      } finally {
+        arriving.delete(app)
+        settled.reach()
+        tellChange()
+      }
+      tell('app.added', app, { actor, message: `${name} has moved into this host with its workers, from a deck of its own` })
     },
 
     /** @param {string} name @param {{ actor: string }} by @returns {Promise<AppView>} @throws {DeckError} not-found */
@@ -170,10 +210,30 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** The next master of an upgrade has them. */
     async handOver () {
       isHandedOver = true
+      await Promise.all(arriving.values())
       // What is about to end does so before the others are without a master.
       await Promise.all([...apps.values()].filter(({ state }) => state === 'stopping').map(({ closed }) => closed))
       await Promise.all([...apps.values()].map((app) => app.handOver()))
     }
+  }
+
+  /** @param {AppOrder} order @param {ConfigFile | null} [file] @returns {Promise<{ name: string, dataDir: string }>} as its configuration says now */
+  async function readOrder (order, file) {
+    const config = await readConfigOf(order, { name: order.name, file })
+    return { name: order.name ?? appName(config), dataDir: config.dataDir }
+  }
+
+  /** @param {string} dataDir @param {HostedApp} [own]  the one that has it already @throws {DeckError} name-taken */
+  function checkFolder (dataDir, own) {
+    const twin = [...apps.values()].find((each) => each.dataDir === dataDir && each !== own)
+    if (twin) throw taken('dataDir', dataDir, `the folder of ${twin.name}; choose one by --data-dir`)
+  }
+
+  /** @param {Expected} expected @throws {DeckError} name-taken */
+  function checkNew ({ name, dataDir }) {
+    const known = apps.get(name)
+    if (known) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
+    checkFolder(dataDir)
   }
 
   /** @param {import('./app-list.js').Entry} entry */
@@ -254,7 +314,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   function remember () {
     if (isBeside || isHandedOver) return
     try {
-      list.write([...apps.values()].map(({ name, order, dataDir, isKept }) => ({ name, order, dataDir, isStopped: !isKept })))
+      list.write([...apps.values()].filter((app) => !arriving.has(app)).map(({ name, order, dataDir, isKept }) => ({ name, order, dataDir, isStopped: !isKept })))
     } catch (error) {
       log.error({ err: error }, 'the list of apps could not be written')
     }

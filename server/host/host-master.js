@@ -17,6 +17,7 @@ import { waitAtMost } from '../system/wait-at-most.js'
 import { tellHostService } from '../systemd/host-service.js'
 import { LOAD_SITE_WITHIN_MS, openAdminPort } from './admin-page.js'
 import { announceMaster, identifyKeeper } from './announcement.js'
+import { createAdoptions } from './adoptions.js'
 import { createAppList } from './app-list.js'
 import { createApps } from './apps.js'
 import { openHost } from './host.js'
@@ -63,9 +64,10 @@ export async function startHost (config, surroundings = {}) {
     closers.add(dataDir, (_, { handsOver }) => dataDir.release({ handsOver }))
     record.begin()
     if (isNext) apps.takeOver()
+    const adoptions = closers.add(createAdoptions({ folder: dataDir.folder, apps, log }), ({ close }) => close())
     const startedAt = new Date().toISOString()
     const shutdown = createShutdown({ keeper, end: endOf({ apps, closers, tellStopped }) })
-    const deck = createHostDeck({ apps, host, startedAt, upgrade, stop: stopHost })
+    const deck = createHostDeck({ apps, adoptions, host, startedAt, upgrade, stop: stopHost })
     const announce = () => announceMaster({ dataDir, startedAt }, host, { adminUrl: port.url, fingerprint: port.fingerprint(), host: null })
     const port = await openAdminPort({ config, token: dataDir.token(), onRenewed: announce, site: { apps: deck, history: record.history, events } }, host)
     port.loaded.then(siteLoaded.reach)
@@ -137,14 +139,16 @@ function openRecord (config, { dataDir, keeper, log, terminal, closers }) {
 /**
  * @param {object} parts
  * @param {import('./apps.js').Apps} parts.apps
+ * @param {import('./adoptions.js').Adoptions} parts.adoptions
  * @param {import('./host.js').Host} parts.host
  * @param {string} parts.startedAt
  * @param {import('../handover/joint-upgrade.js').JointUpgrade} parts.upgrade
  * @param {(actor: string) => Promise<void>} parts.stop
  */
-function createHostDeck ({ apps, host: { dataDir, keeper, software }, startedAt, upgrade, stop }) {
+function createHostDeck ({ apps, adoptions, host: { dataDir, keeper, software }, startedAt, upgrade, stop }) {
   return {
     ...apps,
+    adoptions,
 
     /** Of the process. */
     about: () => ({

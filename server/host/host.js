@@ -7,15 +7,16 @@ import { createOtherDecks } from '../system/other-decks.js'
 import { adminPlace } from '../systemd/activation.js'
 import { createTerminal } from '../terminal.js'
 import { createAppScopes } from './app-scopes.js'
+import { createDeparture } from './departure.js'
 import { createFleetMembership } from './fleet-membership.js'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
 
 /**
- * `reload`: reads the configuration anew, for a deploy; `isGuest`: the process is another program's, with its signals, its
- * children and what its environment says.
- * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: (launchIn?: string) => Promise<import('../config/config.js').Config>, isGuest?: boolean }} Surroundings
+ * `reload`: reads the configuration anew, for a deploy; `order`: says how a host would be told to run the same app; `isGuest`: the
+ * process is another program's, with its signals, its children and what its environment says.
+ * @typedef {{ stdout?: NodeJS.WritableStream, stderr?: NodeJS.WritableStream, reload?: (launchIn?: string) => Promise<import('../config/config.js').Config>, order?: () => Promise<object>, isGuest?: boolean }} Surroundings
  * @typedef {Awaited<ReturnType<typeof openHost>>} Host
  */
 
@@ -25,7 +26,7 @@ const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
  * @param {import('../system/closers.js').Closers} closers
  * @throws {import('../errors.js').DeckError} invalid-config, not-possible, data-dir-unusable, start-failed
  */
-export async function openHost (config, { stdout = process.stdout, stderr = process.stderr, isGuest = false }, closers) {
+export async function openHost (config, { stdout = process.stdout, stderr = process.stderr, order, isGuest = false }, closers) {
   const keeper = await connectKeeper(isGuest ? {} : process.env)
   const place = adminPlace(config, keeper)
   // A service manager's socket may be another one than the configured.
@@ -39,6 +40,7 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     onLateFault: (error, app) => log.error({ err: error, app }, 'what is left of an app that has failed or is closed failed')
   }), ({ close }) => close())
   const fleetMembership = createFleetMembership()
+  const departure = createDeparture(order ?? null)
   return {
     keeper,
     place,
@@ -51,6 +53,8 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }),
     fleetMembership,
     fleet: () => fleetMembership.fleet,
+    departure,
+    move: departure.begin,
     turns: null,
     isGuest,
     closers

@@ -2,7 +2,7 @@ import { createEnd } from '../app/end.js'
 import { openApp } from '../app/app.js'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { takePolicy } from '../cluster/policy.js'
-import { errorText, toError } from '../errors.js'
+import { DeckError, errorText, toError } from '../errors.js'
 import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
 import { openDataDir } from '../system/data-dir.js'
@@ -11,6 +11,7 @@ import { closeLog, createLog } from '../system/log.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { createAnnouncement } from './announcement.js'
 import { readConfigOf } from './order-config.js'
+import { untilServed } from './until-served.js'
 
 /** @typedef {ReturnType<typeof createHostedApp>} HostedApp */
 /** @typedef {import('./app-list.js').AppOrder} AppOrder */
@@ -38,6 +39,14 @@ const CLOSED_WITHIN_MS = 3000
  * @property {import('../app/turn.js').Turns} turns
  * @property {import('../handover/joint-upgrade.js').JointUpgrade} upgrade
  * @property {(name: string) => import('./announcement.js').Address} addressOf
+ */
+
+/**
+ * What another master has left of an app.
+ * @typedef {object} Arrival
+ * @property {import('../keeper/link.js').Predecessor} before  that master
+ * @property {ReadonlyMap<string, { handle: import('../keeper/link.js').SocketHandle, data?: import('../keeper/link.js').KeptData }>} sockets  by the keeper's key
+ * @property {(exit: import('../keeper/link.js').Exit) => void} onExit  is replaced by whoever wants to know how its workers end
  */
 
 /**
@@ -80,6 +89,10 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   const exits = []
   let pauseMs = FIRST_PAUSE_MS
   let openedAt = -Infinity
+  /** The master that it comes from, while it is taken over. @type {Arrival['before'] | null} */
+  let before = null
+  /** Something is thrown in its part of this host. @type {ReturnType<typeof createDeferred<void>>} */
+  let faulty = createDeferred()
   /** @type {NodeJS.Timeout | null} until it is made anew */
   let pause = null
 
@@ -125,6 +138,28 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
       }
       opening = open(file)
       await opening
+    },
+
+    /**
+     * Goes on with what another master has left, and waits until its own workers have taken the place of those.
+     * @param {Arrival} arrival @param {string} actor
+     * @throws {DeckError} start-failed; then it is closed here, and those workers serve on
+     */
+    async adopt (arrival, actor) {
+      before = arrival.before
+      arrival.onExit = noteExit
+      opening = open()
+      await opening
+      before = null
+      const current = opened
+      if (!current) throw new DeckError('start-failed', String(reason))
+      // If somebody stops it meanwhile, or its part here fails and is made anew, that is the host's matter already.
+      const missing = await Promise.race([untilServed(current.app), faulty.reached, closed.reached])
+      if (missing) {
+        await giveBack(current, missing)
+        throw new DeckError('start-failed', missing)
+      }
+      current.app.events.publish({ type: 'app.adopted', actor, message: `moved into the host as ${name}, from a deck of its own (pid ${arrival.before.pid})` })
     },
 
     /** Lets its workers finish. @param {string} actor */
@@ -230,7 +265,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
       config = await readConfigOf(order, { name, file })
       takePolicy(config.dispatch)
       const dataDir = openDataDir(config.dataDir)
-      const link = lent.links.of(name, { call: own.call, fault, exits })
+      const link = lent.links.of(name, { call: own.call, fault, exits, before })
       const keeper = closers.add(link, (_, { hasFailed }) => lent.links.close(name, { keepsSockets: hasFailed }))
       const services = {
         ...lent,
@@ -254,6 +289,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   /** @param {Prepared} prepared */
   function begin ({ own, ...prepared }) {
     fault = null
+    faulty = createDeferred()
     openedAt = performance.now()
     own.run(() => run(prepared))
     exits.length = 0
@@ -289,6 +325,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   async function onFault (error, own) {
     const current = opened
     early = { error }
+    faulty.reach()
     lent.log.error({ err: error, app: name }, 'the part of the host for an app failed')
     // It is still being opened, or is being closed anyway.
     if (!current) return
@@ -330,6 +367,14 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   function openToStop (actor) {
     stopper = actor
     openAgain()
+  }
+
+  /** Leaves it to another master, for which this one is as if it had never been. @param {Opened} current @param {string} why */
+  async function giveBack ({ end }, why) {
+    opened = null
+    isClosing = true
+    await scope?.run(() => end.move(`the app did not move into the host: ${why}`)).catch((error) => lent.log.error({ err: error, app: name }, 'an app could not be given back as it should'))
+    close('failed', why)
   }
 
   /** @param {number} exitCode @param {'stopped' | 'failed'} next @param {string | null} why */

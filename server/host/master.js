@@ -3,6 +3,7 @@ import { createEnd } from '../app/end.js'
 import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
 import { loadSite } from '../admin/listener.js'
 import { takePolicy } from '../cluster/policy.js'
+import { DeckError } from '../errors.js'
 import { failWhenToldToStop } from '../handover/next-master.js'
 import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
@@ -29,10 +30,11 @@ export async function startMaster (config, surroundings = {}) {
     // What would fail later is to fail now, while there is another master.
     if (host.keeper.role === 'next') await loadSite()
     failWhenToldToStop(host.keeper)
-    const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host)
+    const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host).catch((error) => endMoved(error, host))
     const admin = await openAdminPage(app, host)
     const shutdown = createShutdown({ keeper: host.keeper, end: createEnd(app, closers) })
     startApp(app, { host, admin, shutdown })
+    host.departure.join(app, { host, shutdown })
     host.fleetMembership.join(app, { host, admin, shutdown })
     talkToKeeper(app, { host, shutdown })
     const { running, startBlocked, waitingFor } = app.supervisor
@@ -43,6 +45,15 @@ export async function startMaster (config, surroundings = {}) {
     await closers.close().catch(() => {})
     throw error
   }
+}
+
+/**
+ * The app has moved into a host, and the master that did that was killed before it could tell its keeper so.
+ * @param {unknown} error @param {Pick<import('./host.js').Host, 'keeper'>} host @returns {Promise<never>}
+ */
+async function endMoved (error, { keeper }) {
+  if (keeper.predecessor && error instanceof DeckError && error.details.isInHost) await keeper.deliver({ type: 'ending' })
+  throw error
 }
 
 /** @typedef {{ host: import('./host.js').Host, admin: import('./admin-page.js').AdminPage, shutdown: import('./shutdown.js').Shutdown }} Parts */

@@ -3,7 +3,7 @@ import { createDeferred } from '../system/deferred.js'
 /** @typedef {ReturnType<typeof createShutdown>} Shutdown */
 
 /**
- * The two ways in which a master leaves.
+ * The ways in which a master leaves.
  * @param {{ keeper: import('../keeper/link.js').KeeperLink, end: { stop: (exitCode: number) => Promise<void>, handOver: () => Promise<void> } }} parts
  *   `end`: of all that is in this process
  */
@@ -24,6 +24,18 @@ export function createShutdown ({ keeper, end }) {
       const delivered = keeper.deliver({ type: 'ending' })
       await end.stop(exitCode)
       await delivered
+      stopped.reach(exitCode)
+    },
+
+    /**
+     * What is in this process moves to another one.
+     * @param {() => Promise<number>} move  resolves with the exit code once nothing is left here; 0: no next master is wanted
+     */
+    async move (move) {
+      if (hasBegun) return
+      hasBegun = true
+      const exitCode = await move()
+      if (exitCode === 0) await keeper.deliver({ type: 'ending' })
       stopped.reach(exitCode)
     },
 

@@ -68,6 +68,14 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
       return opened.link
     },
 
+    /** Gives an app that is not open yet the sockets that it had elsewhere. @param {string} name @param {ReadonlyMap<string, { handle: SocketHandle, data?: KeptData }>} sockets */
+    give (name, sockets) {
+      for (const [key, { handle, data }] of sockets) {
+        keeper.hold(namedKey(name, key), handle, data)
+        socketsOf(name).set(key, { handle, data })
+      }
+    },
+
     /** In an upgrade: the other master hands over as soon as these serve. @param {readonly string[]} names */
     awaitServing (names) {
       awaited = names
@@ -110,7 +118,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
   }
 
   /** @param {string} name @param {LinkOptions} [how] */
-  function openLink (name, { call = (work) => work(), fault = null, exits = [] } = {}) {
+  function openLink (name, { call = (work) => work(), fault = null, exits = [], before = null } = {}) {
     const sockets = socketsOf(name)
     const held = heldBy(sockets)
     /** @type {Map<TypeForApps, ((message: any) => void)[]>} */
@@ -123,10 +131,10 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
     const link = {
       get isKept () { return keeper.isKept },
       role,
-      predecessor: fault ? { pid: process.pid, code: null, signal: null, fault } : predecessor,
+      predecessor: fault ? { pid: process.pid, code: null, signal: null, fault } : before ?? predecessor,
       get exits () { return [...keeper.exits, ...exits] },
-      // This process tells itself how those end that were its children.
-      reaps: keeper.reaps || fault !== null,
+      // This process tells itself how those end that were its children, and another deck how those of its own do.
+      reaps: keeper.reaps || fault !== null || before !== null,
       held,
       memory: keeper.memoryOf(name),
       spare: keeper.spareOf(name),
@@ -256,8 +264,9 @@ function rejectLater (error) {
 /** @typedef {Map<string, { handle: SocketHandle | null, own?: SocketHandle, data?: KeptData }>} Sockets  by key; `handle`: null: the app has it, and closes it; `own`: that one */
 /** @typedef {NonNullable<import('./link.js').Predecessor['fault']>} Fault */
 /**
- * `call`: calls the app, so that what it throws keeps nothing from the others; `fault`: by which it was closed here, without a word; `exits`: of the workers that it has left.
- * @typedef {{ call?: (work: () => void) => void, fault?: Fault | null, exits?: import('./link.js').Exit[] }} LinkOptions
+ * `call`: calls the app, so that what it throws keeps nothing from the others; `fault`: by which it was closed here, without a word; `exits`: of the workers that it has left;
+ * `before`: the master of the deck that it comes from.
+ * @typedef {{ call?: (work: () => void) => void, fault?: Fault | null, exits?: import('./link.js').Exit[], before?: import('./link.js').Predecessor | null }} LinkOptions
  */
 
 /**

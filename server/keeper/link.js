@@ -141,6 +141,8 @@ export async function connectKeeper (env = process.env) {
   delete env[KEPT_VARIABLE]
   /** @type {Map<string, HeldSocket>} */
   const held = isKept ? new Map() : takeInheritedSockets({ env })
+  /** What the keeper holds now. @type {Map<string, HeldSocket>} */
+  const copies = new Map()
   /** @type {{ [Type in keyof Handlers]?: Handlers[Type][] }} */
   const handlers = {}
   const loss = isKept ? watchLoss() : { on () {}, off () {} }
@@ -178,6 +180,8 @@ export async function connectKeeper (env = process.env) {
     upgrading,
     /** The sockets that were there before this master. */
     held,
+    /** Those that the keeper holds now, as this master has them. @type {ReadonlyMap<string, HeldSocket>} */
+    copies,
     /** Signals that the keeper forwards, by name. */
     signals,
     send: sendToKeeper,
@@ -192,16 +196,18 @@ export async function connectKeeper (env = process.env) {
     },
 
     /** @param {string} key @param {SocketHandle | DatagramHandle} handle @param {KeptData} [data] */
-    hold (key, handle, data) { sendToKeeper({ type: 'hold', key, data }, handle) },
+    hold (key, handle, data) {
+      copies.set(key, { handle: /** @type {SocketHandle} */ (handle), data })
+      sendToKeeper({ type: 'hold', key, data }, handle)
+    },
 
-    /** @param {string} key */
-    drop (key) { sendToKeeper({ type: 'drop', key }) },
+    drop,
 
     /** @param {string} prefix of the keys of one kind, of which there is to be one alone @param {string} wanted */
     dropOthers (prefix, wanted) {
       for (const [key, { handle }] of held) {
         if (!key.startsWith(prefix) || key === wanted) continue
-        sendToKeeper({ type: 'drop', key })
+        drop(key)
         handle.close()
         held.delete(key)
       }
@@ -256,7 +262,7 @@ export async function connectKeeper (env = process.env) {
         resolve(greeting)
       })
       process.on('message', (/** @type {FromKeeper} */ message, /** @type {SocketHandle} */ handle) => {
-        if (message.type === 'held') held.set(message.key, { handle, data: message.data })
+        if (message.type === 'held') for (const known of [held, copies]) known.set(message.key, { handle, data: message.data })
         else passToHandlers(message.type, message)
       })
       sendToKeeper({ type: 'hello' })
@@ -308,6 +314,12 @@ export async function connectKeeper (env = process.env) {
         sendToKeeper({ type: 'saved', app })
       }
     }
+  }
+
+  /** @param {string} key */
+  function drop (key) {
+    copies.delete(key)
+    sendToKeeper({ type: 'drop', key })
   }
 
   /** @param {ToKeeper} message @param {SocketHandle | DatagramHandle} [handle] */

@@ -227,10 +227,11 @@ function tryTo (work) {
 
 /** @param {unknown} announced  what it has said of itself, if it has come that far */
 function masterRunning (announced) {
-  const { pid, adminUrl } = Object(announced)
+  const { pid, adminUrl, host } = Object(announced)
   // While it takes over from a master that has died, it has not said anything yet.
   const who = typeof pid === 'number' && isAlive({ pid, startTime: null }) ? `a master (pid ${pid}, ${adminUrl})` : 'another master'
-  return new DeckError('master-running', `${who} already runs on this data folder`)
+  const isInHost = typeof host === 'string'
+  return new DeckError('master-running', `${who} already runs on this data folder${isInHost ? ': this app is in the host now' : ''}`, { details: { isInHost } })
 }
 
 /** @param {string} file @returns {string | null} */

@@ -34,6 +34,16 @@ export function createFakeApps ({ names, now = Date.now }) {
   /** @type {FakeApps} */
   const apps = {
     orders,
+    adoptions: {
+      async begin ({ name = null, actor }) {
+        orders.push({ type: 'adopt', name: String(name), actor })
+        return { view: { id: 1, state: 'waiting', app: null, reason: null }, path: path.join(folder, 'deck'), secret: 'once' }
+      },
+      view (id) {
+        if (id !== 1) throw new DeckError('not-found', `There is no adoption ${id}`)
+        return { id, state: 'done', app: 'shop', reason: null }
+      }
+    },
     list: () => [...all.keys()].sort().map(viewOf),
     states: () => [...all.keys()].sort().map(viewOf).map(({ name, state }) => ({ name, state })),
     view: (name) => viewOf(known(name)),

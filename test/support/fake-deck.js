@@ -111,6 +111,11 @@ export function createFakeDeck ({ history, now = Date.now }) {
       return { items: requests, total: requests.length }
     },
     requests,
+    /** @param {any} to */
+    async move (to) {
+      dispatched.push({ type: 'move', ...to })
+      return { name: 'shop' }
+    },
     /** @param {any} command */
     async deploy (command) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) }
   })

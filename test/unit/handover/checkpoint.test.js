@@ -45,7 +45,7 @@ function settingsOf (config) {
 describe('a memory that is restored', () => {
   test('without a memory a master begins anew', () => {
     const { config } = setUp()
-    assert.deepEqual(restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
   test('it goes on with the release, the size and the workers that were left', () => {
@@ -58,6 +58,7 @@ describe('a memory that is restored', () => {
       bootCost,
       finished,
       lost: { pid: 4321, code: null, signal: null },
+      isHandedOver: false,
       before: SOFTWARE,
       left: [{ ...worker, orphan: 'master-lost' }],
       sockets: ['null:3000:4:undefined:0'],

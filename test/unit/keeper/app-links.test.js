@@ -56,6 +56,21 @@ test('an app gets its sockets once, and those of others and of the host not at a
   assert.deepEqual([...keeper.held.keys()], ['admin 127.0.0.1:9777', 'inherited 3'])
 })
 
+test('an app that comes from a deck gets the sockets that it had there, and knows how that deck\'s master ended; the keeper has a copy', () => {
+  const { keeper, links, handles } = setUp(['of blog app x'])
+  const [own, udp] = [fakeHandle(), fakeHandle()]
+  links.give('shop', new Map([['app x', { handle: own, data: { data: 'keys' } }], ['app y', { handle: udp }]]))
+  assert.deepEqual(keeper.told, [['hold', 'of shop app x', { data: 'keys' }], ['hold', 'of shop app y', undefined]])
+  const before = { pid: 7, code: null, signal: null }
+  keeper.reaps = false
+  const shop = links.of('shop', { before })
+  assert.deepEqual([...shop.held], [['app x', { handle: own, data: { data: 'keys' } }], ['app y', { handle: udp, data: undefined }]])
+  assert.deepEqual([shop.predecessor, shop.reaps, links.of('blog').predecessor, links.of('blog').reaps], [before, true, null, false])
+  links.forget('shop')
+  assert.deepEqual(keeper.told.slice(2, 4), [['drop', 'of shop app x'], ['drop', 'of shop app y']])
+  assert.deepEqual(handles.map(({ isClosed }) => isClosed), [false])
+})
+
 test('an app that is forgotten leaves nothing with the keeper, whether it was open or not', () => {
   const { keeper, links, handles } = setUp(['of shop app x', 'of blog app x'], { blog: 'a checkpoint' })
   const shop = links.of('shop')

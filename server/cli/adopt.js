@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+import { unitOf } from '../systemd/unit-of.js'
+import { createApiClient } from './api-client.js'
+import { createTools } from './context.js'
+import { findMasterAt, readDeckStatus, withoutPlace } from './deck-status.js'
+import { decksTable } from './decks-table.js'
+import { timeoutOf } from './duration.js'
+import { findMaster } from './find-master.js'
+import { callHost } from './host.js'
+import { ensureHost } from './host-start.js'
+import { waitUntil } from './wait-until.js'
+
+/** @typedef {import('./program.js').Terminal} Terminal */
+/** @typedef {import('./find-master.js').Master} Master */
+/** @typedef {import('./api-client.js').ApiClient} ApiClient */
+/** @typedef {{ app?: string, name?: string, wait?: boolean, timeout?: string, json?: true }} AdoptOptions */
+/** @typedef {import('../api/host.js').AdoptionView} Adoption */
+
+/**
+ * Moves a running deck into the host of this user, which is started if there is none.
+ * @param {string | undefined} folder  of the app, or its data folder; default: the working folder
+ * @param {AdoptOptions} options @param {Terminal} terminal
+ * @throws {DeckError} usage, no-master, not-possible, name-taken, start-failed, timed-out; then the deck goes on as before
+ */
+export async function adoptCommand (folder, options, terminal) {
+  const { env } = terminal
+  const { timeoutMs } = timeoutOf(options, env)
+  const signal = AbortSignal.timeout(timeoutMs)
+  const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)
+  // By then it has ended.
+  const [{ pid }] = master.recipient?.processes.toReversed() ?? [{ pid: 0 }]
+  const unit = unitOf(pid)
+  const deck = createApiClient(master, { timeoutMs, signal, findAgain: () => findMasterAt(master.dataDir, terminal) })
+  await deck.get('/status')
+  const { master: running } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal })
+  const host = callHost(running, { env, timeoutMs, signal })
+  const { id, name } = await send(deck, host, { name: options.name, signal, timeoutMs })
+  const { answer, tell } = createTools({ json: options.json }, terminal)
+  if (unit) tell(`${unit.name} must not start it again: systemctl ${unit.isOfUser ? '--user ' : ''}disable ${unit.name}`)
+  if (options.wait === false) return answer(await host.get(`/host/adoptions/${id}`), () => `${name} moves into the host`)
+  tell(`${name} moves into the host: its new workers start beside the old ones`)
+  await untilMoved(host, { id, signal, timeoutMs })
+  await showApp(name, { host, running, terminal, answer })
+}
+
+/**
+ * @param {string} folder @param {AdoptOptions} options @param {Terminal} terminal
+ * @returns {Promise<Master>} of the deck
+ * @throws {DeckError} no-master, not-possible, invalid-config
+ */
+async function findDeck (folder, { app }, { env }) {
+  const isData = existsSync(path.join(folder, 'master.json'))
+  const master = await findMaster(isData ? { dataDir: folder } : { app }, { env: withoutPlace(env), cwd: folder })
+  if (master.app !== null) throw new DeckError('not-possible', `adopt: expected a deck of its own, received ${master.dataDir}, which ${master.app.name} of the host has`)
+  return master
+}
+
+/**
+ * Tells each of the other, once the deck is not starting any more.
+ * @param {ApiClient} deck @param {ApiClient} host @param {{ name: string | undefined, signal: AbortSignal, timeoutMs: number }} how
+ * @returns {Promise<{ id: number, name: string }>} `name`: what the host calls the app
+ */
+async function send (deck, host, { name, signal, timeoutMs }) {
+  /** @type {{ id: number, name: string } | null} */
+  let sent = null
+  await waitUntil(async () => {
+    if ((await deck.get('/status')).state === 'starting') return false
+    const { id, path: place, secret } = await host.post('/host/adoptions', { name })
+    sent = { id, ...await deck.post('/move', { path: place, secret }) }
+    return true
+  }, signal, timeoutMs)
+  return /** @type {{ id: number, name: string }} */ (/** @type {unknown} */ (sent))
+}
+
+/** @param {ApiClient} host @param {{ id: number, signal: AbortSignal, timeoutMs: number }} how @throws {DeckError} start-failed, timed-out */
+async function untilMoved (host, { id, signal, timeoutMs }) {
+  await waitUntil(async () => {
+    const { state, reason } = await look(host, id)
+    if (state === 'failed') throw new DeckError('start-failed', `adopt: ${reason}; the deck goes on as before`)
+    return state === 'done'
+  }, signal, timeoutMs)
+}
+
+/** @param {ApiClient} host @param {number} id @returns {Promise<Pick<Adoption, 'state' | 'reason'>>} */
+async function look (host, id) {
+  try {
+    return await host.get(`/host/adoptions/${id}`)
+  } catch (error) {
+    if (!(error instanceof DeckError) || !['no-master', 'not-found'].includes(error.code)) throw error
+    // The next master of the host knows nothing of it.
+    return { state: 'failed', reason: 'the host has ended meanwhile' }
+  }
+}
+
+/** @param {string} name @param {{ host: ApiClient, running: Master, terminal: Terminal, answer: import('./commands.js').Tools['answer'] }} how */
+async function showApp (name, { host, running, terminal, answer }) {
+  const view = await host.get(`/apps/${name}`)
+  const status = await readDeckStatus(view.dataDir, terminal)
+  answer([view], () => decksTable([{ name, dataDir: view.dataDir, adminUrl: `${running.url}${view.path}`, answer: status, state: view.state }], { now: Date.now() }))
+}

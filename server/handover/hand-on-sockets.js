@@ -1,0 +1,31 @@
+import dgram from 'node:dgram'
+import net from 'node:net'
+import { handleOf } from '../../workers/descriptor.js'
+
+/**
+ * A program: sends the sockets that are its descriptors from 4 on, of these kinds, through its channel, and ends once the
+ * other end disconnects: a channel that ends earlier takes along what was not read yet. It neither listens nor receives on any.
+ */
+const FIRST_FD = 4
+
+// Without it nothing would keep this process until then.
+process.channel?.ref()
+process.argv.slice(2).forEach((kind, index) => process.send?.({ index }, open(kind, FIRST_FD + index), undefined, noteFailure))
+
+/** The other end has gone. @param {Error | null} error */
+function noteFailure (error) {
+  if (error) process.exitCode = 1
+}
+
+/** @param {string} kind @param {number} fd @returns {any} */
+function open (kind, fd) {
+  const handle = kind === 'datagram' ? openDatagrams(fd) : net._createServerHandle(null, null, null, fd)
+  if (typeof handle === 'number') throw new Error(`descriptor ${fd} is no socket of the kind ${kind} (${handle})`)
+  return handle
+}
+
+/** A socket of node:dgram that is bound would receive, so only its handle is used. @param {number} fd */
+function openDatagrams (fd) {
+  const handle = /** @type {any} */ (handleOf(dgram.createSocket('udp4')))
+  return handle.open(fd) || handle
+}

@@ -1,0 +1,23 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * A program: takes sockets of these kinds from its channel, which is a connection to a process of somebody else, and lets another
+ * program send them through the channel of the process that has started this one, its descriptor 4.
+ */
+const CHANNEL_OF_PARENT = 4
+const HAND_ON = fileURLToPath(new URL('hand-on-sockets.js', import.meta.url))
+
+const kinds = process.argv.slice(2)
+/** @type {any[]} */
+const sockets = []
+process.on('message', (/** @type {{ index: number }} */ { index }, socket) => {
+  sockets[index] = socket
+  if (Object.keys(sockets).length < kinds.length) return
+  spawn(process.execPath, [HAND_ON, ...kinds], {
+    env: { ...process.env, NODE_CHANNEL_FD: '3' }, stdio: ['ignore', 'ignore', 'inherit', CHANNEL_OF_PARENT, ...sockets]
+  }).on('exit', (code) => {
+    process.exitCode = code ?? 1
+    if (process.connected) process.disconnect()
+  })
+})

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { z } from 'zod'
+import { APP_ORDER } from '../config/orders.js'
+import { DeckError, errorText } from '../errors.js'
+import { createJsonLines } from '../handover/json-lines.js'
+import { receiveSockets } from '../handover/socket-passing.js'
+
+/** @typedef {ReturnType<typeof createAdoptions>} Adoptions */
+/** @typedef {import('../api/host.js').AdoptionView} AdoptionView */
+/** @typedef {import('../handover/json-lines.js').JsonLines} JsonLines */
+/** @typedef {import('./apps.js').Arrival} Arrival */
+/** @typedef {AdoptionView & { actor: string, secret: string, wantedName: string | undefined, close: () => void }} Adoption */
+
+/** How long a deck is waited for. */
+const COMES_WITHIN_MS = 30_000
+/** The oldest ones that are over are forgotten. */
+const MAX_KEPT = 100
+/** sun_path of unix(7), without its last byte. */
+const LONGEST_PATH_BYTES = 107
+const LINE = 'deck'
+const SOCKETS = `${LINE}-sockets`
+
+const HELLO = z.strictObject({ type: z.literal('hello'), secret: z.string(), pid: z.int().positive(), dataDir: z.string().refine(path.isAbsolute), order: APP_ORDER })
+const SOCKET_LIST = z.strictObject({
+  type: z.literal('sockets'),
+  sockets: z.array(z.strictObject({ key: z.string().max(1000), data: z.unknown(), kind: z.enum(['stream', 'datagram']) })).max(1000)
+})
+const EXIT = z.strictObject({ type: z.literal('exit'), pid: z.int().positive(), code: z.int().nullable(), signal: z.string().nullable() })
+
+/**
+ * Takes running decks of this user into the host. Each comes by a socket in a folder that no other user can enter, with a
+ * secret that counts once.
+ * @param {object} parts
+ * @param {string} parts.folder  of the host
+ * @param {Pick<import('./apps.js').Apps, 'expect' | 'adopt'>} parts.apps
+ * @param {import('../system/log.js').Log} parts.log
+ * @param {number} [parts.comesWithinMs]
+ */
+export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITHIN_MS }) {
+  /** @type {Map<number, Adoption>} */
+  const adoptions = new Map()
+  let lastId = 0
+
+  return {
+    /**
+     * Waits for one deck.
+     * @param {{ name?: string, actor: string }} how `name`: what the host is to call it, in place of its own name
+     * @returns {Promise<{ view: AdoptionView, path: string, secret: string }>} what its master has to be told
+     * @throws {DeckError} not-possible
+     */
+    async begin ({ name, actor }) {
+      const place = makePlace(folder)
+      const secret = randomBytes(32).toString('base64url')
+      const id = ++lastId
+      /** @type {Adoption} */
+      const adoption = { id, state: 'waiting', app: null, reason: null, actor, secret, wantedName: name, close: () => {} }
+      const line = net.createServer((connection) => receive(adoption, connection, sockets))
+      const sockets = net.createServer({ pauseOnConnect: true })
+      const timer = setTimeout(() => fail(adoption, 'no deck has come'), comesWithinMs)
+      adoption.close = () => {
+        clearTimeout(timer)
+        for (const server of [line, sockets]) server.close()
+        rmSync(place, { recursive: true, force: true })
+      }
+      await Promise.all([listen(line, path.join(place, LINE)), listen(sockets, path.join(place, SOCKETS))])
+      adoptions.set(id, adoption)
+      forgetOldest()
+      return { view: viewOf(adoption), path: path.join(place, LINE), secret }
+    },
+
+    /** @param {number} id @returns {AdoptionView} @throws {DeckError} not-found */
+    view (id) {
+      const adoption = adoptions.get(id)
+      if (adoption) return viewOf(adoption)
+      throw new DeckError('not-found', `There is no adoption ${id}, or it was too long ago`)
+    },
+
+    /** Waits for no deck any more. */
+    close () { for (const adoption of adoptions.values()) if (adoption.state === 'waiting') fail(adoption, 'the host ends') }
+  }
+
+  /** @param {Adoption} adoption @param {net.Socket} connection @param {net.Server} sockets */
+  async function receive (adoption, connection, sockets) {
+    const line = createJsonLines(connection)
+    try {
+      const { app, arrival } = await welcome(adoption, { line, sockets })
+      await goOn(adoption, { app, arrival, line })
+    } catch (error) {
+      const { code, message } = error instanceof DeckError ? error : { code: 'internal', message: errorText(error) }
+      if (code === 'internal') log.error({ err: error }, 'a deck could not be adopted')
+      line.send({ type: 'refused', code, message })
+      line.close()
+      fail(adoption, message)
+    } finally {
+      adoption.close()
+    }
+  }
+
+  /** @param {Adoption} adoption @param {{ line: JsonLines, sockets: net.Server }} lines */
+  async function welcome (adoption, { line, sockets }) {
+    const { secret, pid, dataDir, order } = expect(HELLO, await line.next())
+    if (adoption.state !== 'waiting' || secret !== adoption.secret) throw new DeckError('forbidden', 'secret: expected that of this adoption, which counts once')
+    adoption.state = 'moving'
+    // Where the folder is must not depend on where a link leads by now, or on a config file that has changed since.
+    const app = await apps.expect({ ...order, ...(adoption.wantedName !== undefined && { name: adoption.wantedName }), flags: { ...order.flags, dataDir } })
+    adoption.app = app.name
+    line.send({ type: 'accepted', name: app.name })
+    const handles = new Map()
+    const { sockets: listed } = expect(SOCKET_LIST, await line.next())
+    /** @type {Arrival} */
+    const arrival = { before: { pid, code: null, signal: null }, sockets: handles, onExit: () => {} }
+    if (listed.length > 0) {
+      const received = await receiveSockets(await connectionTo(sockets), listed.map(({ kind }) => kind))
+      listed.forEach(({ key, data }, index) => handles.set(key, { handle: received[index], data: data ?? undefined }))
+    }
+    line.send({ type: 'received' })
+    if ((await line.next())?.type === 'released') return { app, arrival }
+    for (const { handle } of handles.values()) handle.close()
+    throw new DeckError('not-possible', 'the deck stays where it is')
+  }
+
+  /** @param {Adoption} adoption @param {{ app: import('./apps.js').Expected, arrival: Arrival, line: JsonLines }} parts */
+  async function goOn (adoption, { app, arrival, line }) {
+    tellExits(line, arrival)
+    await apps.adopt(app, arrival, { actor: adoption.actor })
+    adoption.state = 'done'
+    line.send({ type: 'serving' })
+  }
+
+  /** @param {Adoption} adoption @param {string} reason */
+  function fail (adoption, reason) {
+    if (adoption.state === 'done') return
+    Object.assign(adoption, { state: 'failed', reason })
+    adoption.close()
+  }
+
+  function forgetOldest () {
+    for (const [id, { state }] of adoptions) if (adoptions.size > MAX_KEPT && (state === 'done' || state === 'failed')) adoptions.delete(id)
+  }
+}
+
+/** The workers of a deck are children of its master, which waits for their end. @param {JsonLines} line @param {Arrival} arrival */
+async function tellExits (line, arrival) {
+  for (let message; (message = await line.next());) {
+    const { data } = EXIT.safeParse(message)
+    if (data) arrival.onExit({ pid: data.pid, code: data.code, signal: data.signal })
+  }
+}
+
+/**
+ * @template {z.ZodType} Schema @param {Schema} schema @param {unknown} message @returns {z.infer<Schema>}
+ * @throws {DeckError} not-possible
+ */
+function expect (schema, message) {
+  const { success, data } = schema.safeParse(message)
+  if (success) return data
+  throw new DeckError('not-possible', message === null ? 'the deck has gone' : 'the deck says what this host does not understand: it may be of another version; upgrade it first')
+}
+
+/** @param {Adoption} adoption @returns {AdoptionView} */
+function viewOf ({ id, state, app, reason }) {
+  return { id, state, app, reason }
+}
+
+/** A folder that nobody else can enter. @param {string} folder of the host, whose path may be too long for a socket */
+function makePlace (folder) {
+  const isShort = Buffer.byteLength(path.join(folder, 'adopt-XXXXXX', SOCKETS)) <= LONGEST_PATH_BYTES
+  return mkdtempSync(path.join(isShort ? folder : tmpdir(), 'adopt-'))
+}
+
+/** @param {net.Server} server @param {string} file */
+async function listen (server, file) {
+  await new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(file, () => resolve(null))
+  })
+}
+
+/** @param {net.Server} server @returns {Promise<net.Socket>} */
+async function connectionTo (server) {
+  return await new Promise((resolve) => { server.once('connection', resolve) })
+}

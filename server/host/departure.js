@@ -1,0 +1,146 @@
+import net from 'node:net'
+import { once } from 'node:events'
+import { createEnd } from '../app/end.js'
+import { DeckError, errorReason, errorText, isErrorCode, toError } from '../errors.js'
+import { createJsonLines } from '../handover/json-lines.js'
+import { kindOf, sendSockets } from '../handover/socket-passing.js'
+import { listInherited } from '../systemd/activated-sockets.js'
+
+/** @typedef {{ join: (app: import('../app/app.js').App, parts: Pick<import('./master.js').Parts, 'host' | 'shutdown'>) => void, begin: import('../deck.js').Move }} Departure */
+/** @typedef {import('../handover/json-lines.js').JsonLines} JsonLines */
+/** @typedef {{ app: import('../app/app.js').App, host: import('./host.js').Host, shutdown: import('./shutdown.js').Shutdown }} Parts */
+
+/** How long a host may take for an answer: its configuration is read there. */
+const ANSWERS_WITHIN_MS = 30_000
+/** The keeper holds these for the app, see cluster/sockets.js and cluster/slot-ports.js; the admin port stays here. */
+const OF_APP = /^(app|slot|port) /
+const OF_ADMIN = 'admin '
+
+/**
+ * The way of a deck into a host: the host gets the sockets while all goes on here. Then this master lets go of the data folder and
+ * leaves the workers to themselves until the host has replaced them. Where anything fails, the next master of the keeper goes
+ * on with them, as after a death.
+ * @param {(() => Promise<object>) | null} order  how this deck was started, as an order to a host; null: a program has started it
+ * @returns {Departure}
+ */
+export function createDeparture (order) {
+  /** @type {Parts | null} */
+  let master = null
+  let isMoving = false
+
+  return {
+    /** From here on it is known what is to move. */
+    join (app, { host, shutdown }) { master = { app, host, shutdown } },
+
+    /**
+     * Resolves once nothing is left but to let go.
+     * @throws {DeckError} and nothing has changed
+     */
+    async begin ({ path, secret, actor }) {
+      if (isMoving) throw new DeckError('stopping', 'this deck is moving into a host already')
+      isMoving = true
+      try {
+        return await offer({ path, secret, actor })
+      } catch (error) {
+        isMoving = false
+        throw error
+      }
+    }
+  }
+
+  /** @param {{ path: string, secret: string, actor: string }} to */
+  async function offer ({ path, secret, actor }) {
+    const { app, host, shutdown } = expectMaster()
+    check({ app, host, shutdown, actor })
+    const connection = await connect(path)
+    const line = createJsonLines(connection)
+    try {
+      line.send({ type: 'hello', secret, pid: process.pid, dataDir: app.config.dataDir, order: await order?.() })
+      const { name } = await answerOf(line, 'accepted')
+      const sockets = [...host.keeper.copies].filter(([key]) => OF_APP.test(key))
+      line.send({ type: 'sockets', sockets: sockets.map(([key, { handle, data }]) => ({ key, data: data ?? null, kind: kindOf(handle) })) })
+      if (sockets.length > 0) await sendSockets(await connect(`${path}-sockets`, { isPaused: true }), sockets.map(([, { handle }]) => handle))
+      await answerOf(line, 'received')
+      // Something may have begun meanwhile.
+      check({ app, host, shutdown, actor })
+      // Whoever has asked for it gets an answer from this master.
+      setImmediate(() => shutdown.move(() => leave({ app, host, line, name: String(name) })))
+      return { name: String(name) }
+    } catch (error) {
+      line.close()
+      throw error
+    }
+  }
+
+  function expectMaster () {
+    if (master === null || order === null || master.host.isGuest) throw new DeckError('not-possible', 'only a deck that was started by "clusterdeck start" can move into a host, and a program has started this one')
+    return master
+  }
+}
+
+/** @param {Parts & { actor: string }} parts @throws {DeckError} why it cannot move now */
+function check ({ app: { config, supervisor, deck }, host: { keeper }, shutdown, actor }) {
+  if (shutdown.hasBegun) throw new DeckError('stopping', 'this master is ending')
+  if (!keeper.isKept) throw new DeckError('not-possible', 'a deck can move into a host only with its keeper, which goes on where that fails, and this one runs without: stop it, and start it with --detach')
+  if (config.dispatch === 'round-robin') throw new DeckError('not-possible', 'the workers of a deck that moves have to accept by themselves: dispatch is "round-robin", expected "shared" or "sticky"')
+  const [inherited] = listInherited(keeper.held)
+  if (inherited) throw new DeckError('not-possible', 'a deck with sockets of the service manager cannot move into a host: that one would start it again at the next connection. Disable the socket unit, and restart the deck without it')
+  if (config.fleet.servers.length > 0) throw new DeckError('not-possible', 'a deck of a fleet cannot move into a host, where it would be in none: restart it without fleet.servers first')
+  const { problem } = deck.snapshot().history
+  if (problem !== null) throw new DeckError('not-possible', `the history of this deck cannot be written, so not all of it would move: ${problem}`)
+  // It starts new workers beside the old ones, as an upgrade does.
+  const refusal = supervisor.refusal({ type: 'upgrade', execPath: null, actor })
+  if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
+}
+
+/**
+ * @param {Pick<Parts, 'app' | 'host'> & { line: JsonLines, name: string }} parts
+ * @returns {Promise<number>} the exit code: 0: it lives in the host, and no worker is left here; 1: the keeper has to start the next master
+ */
+async function leave ({ app, host: { keeper, terminal, closers }, line, name }) {
+  try {
+    const { exits } = await createEnd(app, closers).move(`moves into the host as ${name}`)
+    for (const exit of exits) exit.then((how) => line.send({ type: 'exit', ...how }))
+    line.send({ type: 'released' })
+    await answerOf(line, 'serving', Infinity)
+    for (const key of keeper.copies.keys()) if (key.startsWith(OF_ADMIN)) keeper.drop(key)
+    terminal.line(`this app is in the host now: clusterdeck status ${name}`)
+    await Promise.all(exits)
+    line.close()
+    return 0
+  } catch (error) {
+    terminal.fail(`the app did not move into the host, and goes on here: ${errorText(error)}`)
+    return 1
+  }
+}
+
+/**
+ * @param {JsonLines} line @param {string} type  of the message that is expected @param {number} [withinMs]
+ * @returns {Promise<import('../handover/json-lines.js').Message>}
+ * @throws {DeckError} what the host has against it
+ */
+async function answerOf (line, type, withinMs = ANSWERS_WITHIN_MS) {
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  const late = new Promise((resolve) => { if (withinMs !== Infinity) timer = setTimeout(resolve, withinMs, { type: 'late' }) })
+  const answer = /** @type {import('../handover/json-lines.js').Message | null} */ (await Promise.race([line.next(), late]))
+  clearTimeout(timer)
+  if (answer?.type === type) return answer
+  if (answer?.type === 'refused') throw new DeckError(isErrorCode(answer.code) ? answer.code : 'not-possible', String(answer.message))
+  throw new DeckError('not-possible', answer === null ? 'the host has gone, or has closed the connection' : 'the host does not answer as expected')
+}
+
+/**
+ * @param {string} path @param {{ isPaused?: boolean }} [how]  `isPaused`: nothing may be read here
+ * @returns {Promise<net.Socket>} @throws {DeckError} not-possible
+ */
+async function connect (path, { isPaused = false } = {}) {
+  const connection = net.connect({ path })
+  if (isPaused) connection.pause()
+  try {
+    await once(connection, 'connect')
+    return connection
+  } catch (error) {
+    throw new DeckError('not-possible', `path: expected the socket of a host that waits for this deck, received ${path} (${errorReason(toError(error))})`)
+  }
+}

@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { get } from '../support/asking.js'
+import { FIXTURES, runCli, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { startHost } from '../support/host.js'
+import { hammer, openFreshConnections } from '../support/load.js'
+import { freePort } from '../support/ports.js'
+import { until } from '../support/until.js'
+
+/**
+ * A host, a deck with two workers on three sockets, and clients that keep their connections and such that do not.
+ * @param {import('node:test').TestContext} t
+ */
+async function startBoth (t) {
+  const place = tempFolder()
+  const port = await freePort()
+  // A release comes back only where its files are kept.
+  const app = path.join(tempFolder(), 'app.mjs')
+  copyFileSync(path.join(FIXTURES, 'serves-on-three-sockets.js'), app)
+  const [host, deck] = await Promise.all([
+    startHost(t),
+    startDeck(t, app, { flags: ['--name', 'shop', '--releases-mode', 'folder'], env: { PORT: String(port), PLACE: place } })
+  ])
+  await deck.until({ ready: 2 })
+  const url = `http://127.0.0.1:${port}/`
+  const fresh = openFreshConnections(t, url, { perSecond: 50 })
+  const kept = hammer(t, url, { connections: 8 })
+  await Promise.all([fresh.untilAnswered(20), kept.untilAnswered(20)])
+  return {
+    host,
+    deck,
+    app,
+    place,
+    port,
+    url,
+    adopt: (/** @type {string[]} */ ...words) => runCli(['adopt', deck.folder, ...words], { env: { CLUSTERDECK_HOST_DIR: host.folder } }),
+    order: (/** @type {'hold' | 'fail'} */ name) => writeFileSync(path.join(place, name), ''),
+    withdraw: (/** @type {'hold' | 'fail'} */ name) => rmSync(path.join(place, name)),
+
+    /** No request has failed, and whoever answers now does so on all three sockets. */
+    async checkNoneLost () {
+      for (const load of [fresh, kept]) {
+        const { total, failures } = await load.stop()
+        assert.deepEqual(failures, [], `of ${total} requests`)
+      }
+      const answers = await Promise.all([get(url), askPath(path.join(place, 'app.sock')), askDatagram(port)])
+      assert.ok(answers.every((answer) => Number(answer) > 0), String(answers))
+      return answers.map(Number)
+    }
+  }
+}
+
+/** @param {string} socketPath @returns {Promise<string>} */
+async function askPath (socketPath) {
+  const [response] = await once(http.get({ socketPath, agent: false }), 'response')
+  return String((await response.toArray()).join(''))
+}
+
+/** @param {number} port @returns {Promise<string>} */
+async function askDatagram (port) {
+  const socket = createSocket('udp4')
+  socket.send('hello', port, '127.0.0.1')
+  const [message] = await once(socket, 'message')
+  socket.close()
+  return String(message)
+}
+
+/** @param {import('../support/host.js').Host} host @returns {string[]} names of the apps that it remembers */
+function remembered (host) {
+  const file = path.join(host.folder, 'apps.json')
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).apps.map((/** @type {{ name: string }} */ { name }) => name) : []
+}
+
+/** @param {{ pid: number, host?: string }} announced @param {number} before */
+function isOwn ({ pid, host }, before) {
+  return host === undefined && pid !== before
+}
+
+/** The deck goes on with two workers of its own, and knows why. @param {import('../support/deck.js').Deck} deck @param {import('../support/host.js').Host | null} host */
+async function checkGoesOn (deck, host) {
+  // The host may have announced itself there in between.
+  await until(() => isOwn(JSON.parse(readFileSync(path.join(deck.folder, 'master.json'), 'utf8')), deck.masterPid), 'the next master of the deck')
+  await deck.meetNext()
+  await deck.untilStatus(({ workers, readyWorkers }) => readyWorkers === 2 && workers.length === 2 && workers.every((/** @type {any} */ { orphan }) => !orphan), 'two workers of its own')
+  assert.equal(deck.child.exitCode, null)
+  if (host) assert.deepEqual(await host.request('/apps'), { items: [] })
+  if (host) assert.deepEqual(remembered(host), [])
+}
+
+describe('a deck moves into the host', { concurrency: 2 }, () => {
+  test('under load, with TCP, a Unix socket and UDP: no request fails, the deck ends with code 0, and history, releases and list go on', async (t) => {
+    const { host, deck, app, place, adopt, checkNoneLost } = await startBoth(t)
+    appendFileSync(app, '// r2\n')
+    await deck.rollout('deploy')
+    const { master: { pid: keeperOrMaster } } = await deck.status()
+    const { code, stdout, stderr } = await adopt()
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^shop +All 2 workers are ready +2\/2/m)
+    assert.match(stderr, /^shop moves into the host: its new workers start beside the old ones$/m)
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    assert.match(deck.output.stdout, /this app is in the host now: clusterdeck status shop/)
+    const pids = await checkNoneLost()
+
+    const { workers } = await host.request('/apps/shop/status')
+    assert.ok(pids.every((pid) => workers.some((/** @type {any} */ worker) => worker.pid === pid && !worker.orphan)))
+    const { items: events } = await host.request('/apps/shop/events?limit=200')
+    const types = events.map((/** @type {any} */ { type }) => type)
+    assert.ok(types.indexOf('app.adopted') < types.indexOf('rollout.succeeded'), String(types))
+    const [moved] = events.filter((/** @type {any} */ { type }) => type === 'app.adopted')
+    assert.deepEqual([moved.actor, moved.message], ['cli', `moved into the host as shop, from a deck of its own (pid ${keeperOrMaster})`])
+    assert.ok(!events.some((/** @type {any} */ { type, code, signal, cause }) => type === 'worker.exited' && cause === 'upgrade' && (code ?? signal) === null), 'how the old workers ended is known')
+    const rollback = await host.request('/apps/shop/rollouts', { method: 'POST', body: { kind: 'rollback' } })
+    const { state, from, to } = await host.request(`/apps/shop/rollouts/${rollback.id}?wait=60s`)
+    assert.deepEqual([state, from, to], ['succeeded', 'r2', 'r1'])
+    assert.equal((await adopt()).code, 1)
+
+    await host.stop()
+    assert.ok(!existsSync(path.join(place, 'app.sock')))
+    const next = await startHost(t, { folder: host.folder })
+    assert.equal((await next.untilApp('shop', ({ state }) => state === 'running')).dataDir, deck.folder)
+  })
+
+  test('right after its master was killed, and without waiting', async (t) => {
+    const { host, deck, adopt, checkNoneLost } = await startBoth(t)
+    process.kill(deck.masterPid, 'SIGKILL')
+    const { code, stdout, stderr } = await adopt('--no-wait', '--json', '--name', 'shop-eu')
+    assert.equal(code, 0, stderr)
+    assert.equal(JSON.parse(stdout).app, 'shop-eu')
+    assert.deepEqual(await deck.exited, { code: 0, signal: null })
+    await host.untilApp('shop-eu', ({ state, workers }) => state === 'running' && workers.ready === 2)
+    await checkNoneLost()
+  })
+
+  test('a name that is taken, a wrong secret and a path where nobody is are refused, and the same master goes on', async (t) => {
+    const { host, deck, adopt, checkNoneLost } = await startBoth(t)
+    const cwd = tempFolder()
+    writeFileSync(path.join(cwd, 'app.js'), 'setInterval(() => {}, 1000)')
+    await host.add({ name: 'shop', cwd, flags: { entry: 'app.js', workers: '1' }, env: { PATH: process.env.PATH } })
+    const { code, stderr } = await adopt()
+    assert.equal(code, 2)
+    assert.match(stderr, /^clusterdeck: name: expected one that no other app of this host has, received "shop", which has its data in .*; choose one by --name$/m)
+    const { id, path: socket, secret } = await host.request('/host/adoptions', { method: 'POST', body: {} })
+    const move = (/** @type {object} */ body) => deck.api('/move', { method: 'POST', body: JSON.stringify(body) })
+    const wrong = await move({ path: socket, secret: 'guessed' })
+    assert.deepEqual([wrong.status, wrong.body.code], [403, 'forbidden'])
+    assert.equal((await host.request(`/host/adoptions/${id}`)).state, 'failed')
+    const late = await move({ path: socket, secret })
+    assert.deepEqual([late.status, late.body.code], [409, 'not-possible'])
+    const { master: { pid } } = await deck.status()
+    assert.equal(pid, deck.masterPid)
+    await checkNoneLost()
+  })
+
+  test('its new workers do not get ready in the host: the next master of the deck goes on with the old ones, and the history says why', async (t) => {
+    const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
+    order('fail')
+    const { code, stderr } = await adopt()
+    withdraw('fail')
+    assert.equal(code, 1)
+    assert.match(stderr, /^clusterdeck: adopt: .*; the deck goes on as before$/m)
+    await checkGoesOn(deck, host)
+    const [stopped] = await deck.history('type=master.stopped&limit=1')
+    assert.match(stopped.message, /^the app did not move into the host: worker \d+ .*/)
+    await checkNoneLost()
+    const again = await adopt()
+    assert.equal(again.code, 0, again.stderr)
+  })
+
+  for (const [whom, list] of /** @type {const} */ ([['the host dies', ['pid', 'keeperPid']], ['its master dies', ['pid']]])) {
+    test(`${whom} in the middle of it: the next master of the deck goes on`, async (t) => {
+      const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
+      order('hold')
+      const adopting = adopt()
+      await host.untilApp('shop', ({ state }) => state === 'starting')
+      await until(() => readFileSync(path.join(deck.folder, 'memory.json'), 'utf8').includes(`"pid":${host.about.pid}`), 'the host to have begun')
+      for (const key of list) process.kill(host.about[key], 'SIGKILL')
+      withdraw('hold')
+      const { code, stderr } = await adopting
+      assert.equal(code, 1)
+      assert.match(stderr, /the host has ended meanwhile; the deck goes on as before$/m)
+      await checkGoesOn(deck, list.length === 1 ? host : null)
+      await checkNoneLost()
+    })
+  }
+
+  test('its master is killed in the middle of it: the host goes on, and the keeper ends', async (t) => {
+    const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
+    order('hold')
+    const adopting = adopt()
+    await host.untilApp('shop', ({ state }) => state === 'starting')
+    await until(() => readFileSync(path.join(deck.folder, 'memory.json'), 'utf8').includes(`"pid":${host.about.pid}`), 'the host to have begun')
+    process.kill(deck.masterPid, 'SIGKILL')
+    withdraw('hold')
+    const { code, stderr } = await adopting
+    assert.equal(code, 0, stderr)
+    await deck.exited
+    assert.match(deck.output.stderr, /is in the host now/)
+    await host.untilApp('shop', ({ workers }) => workers?.ready === 2)
+    await checkNoneLost()
+  })
+})

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createEventStream } from '../../../server/events/stream.js'
+import { untilServed } from '../../../server/host/until-served.js'
+
+const row = (/** @type {number} */ slot, /** @type {string} */ state, orphan = false) => ({ slot, state, orphan })
+
+/** Two slots, which workers 1 and 2 of another master serve. */
+function setUp () {
+  const events = createEventStream()
+  let workers = [row(1, 'ready', true), row(2, 'ready', true)]
+  const app = /** @type {any} */ ({ events, restored: { left: [{ id: 1 }, { id: 2 }] }, supervisor: { snapshot: () => ({ desiredWorkers: 2, workers }) } })
+  /** @type {string | null | undefined} */
+  let outcome
+  untilServed(app).then((found) => { outcome = found })
+  return {
+    /** @param {object} event @param {ReturnType<typeof row>[]} [next] */
+    async see (event, next = workers) {
+      workers = next
+      events.publish(/** @type {any} */ (event))
+      await new Promise((resolve) => setImmediate(resolve))
+      return outcome
+    }
+  }
+}
+
+test('an app serves once each slot has a worker of its own, whether the earlier ones have gone or not', async () => {
+  const { see } = setUp()
+  assert.equal(await see({ type: 'worker.ready', worker: 3 }, [row(1, 'ready', true), row(1, 'ready'), row(2, 'ready', true)]), undefined)
+  assert.equal(await see({ type: 'worker.exited', worker: 1 }, [row(1, 'ready'), row(2, 'ready', true), row(2, 'starting')]), undefined)
+  assert.equal(await see({ type: 'worker.ready', worker: 4 }, [row(1, 'ready'), row(2, 'ready', true), row(2, 'ready')]), null)
+})
+
+test('a program that has come to its end is as good as one that serves; a worker that ends before is enough to give up, and says why', async () => {
+  const finished = setUp()
+  assert.equal(await finished.see({ type: 'slot.finished' }, [row(1, 'finished'), row(2, 'ready')]), null)
+  const failed = setUp()
+  assert.equal(await failed.see({ type: 'worker.exited', worker: 3, message: 'worker 3 threw' }), 'worker 3 threw')
+})
