@@ -39,7 +39,7 @@ const MAX_RELEASES = 100
  * @param {import('./events/stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
  * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics'>} parts.vitals
- * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string }} parts.master
+ * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }} parts.master  `isShared`: it has other apps as well
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'get' | 'list' | 'compare'>} parts.releases

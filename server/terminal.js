@@ -10,6 +10,9 @@ const COLOURS = Object.freeze({ ok: 'green', info: 'cyan', drain: 'magenta', war
 
 /** @typedef {ReturnType<typeof linesTo>} Lines  what is told of one app */
 
+/** What each line about one of several apps begins with, and each of its own. @param {string} name */
+export const prefixOf = (name) => `${name} | `
+
 /**
  * Prints what the master tells the person who started it.
  * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} options
@@ -21,7 +24,7 @@ export function createTerminal ({ stdout, stderr }) {
     ...linesTo({ stdout, stderr }),
 
     /** Prints the same about one of several apps. @param {string} name */
-    of: (name) => linesTo({ stdout, stderr, prefix: `${name} | ` })
+    of: (name) => linesTo({ stdout, stderr, prefix: prefixOf(name) })
   }
 }
 

@@ -101,7 +101,10 @@ const TEXT = 'text/plain'
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
 export function metricsResources ({ deck }) {
-  return metricsResource(() => ({ software: deck.snapshot().master, decks: [{ deck, labels: {} }] }))
+  return metricsResource(() => {
+    const { master } = deck.snapshot()
+    return { software: master, hasProcess: !master.isShared, decks: [{ deck, labels: {} }] }
+  })
 }
 
 /**
@@ -114,6 +117,7 @@ export function hostMetricsResources ({ apps }) {
     const running = visibleNames(apps, auth).map((name) => ({ name, opened: apps.opened(name) }))
     return {
       software: apps.about(),
+      hasProcess: true,
       running: running.map(({ name, opened }) => ({ labels: { app: name }, value: Number(opened !== null) })),
       decks: running.flatMap(({ name, opened }) => opened ? [{ deck: opened.deck, labels: { app: name } }] : [])
     }
@@ -123,6 +127,7 @@ export function hostMetricsResources ({ apps }) {
 /**
  * @typedef {object} Measured
  * @property {{ version: string, nodeVersion: string }} software
+ * @property {boolean} hasProcess  whether the figures of the master's process are among them: those of a host are told once
  * @property {Value[]} [running]  of the apps of a host
  * @property {{ deck: Deck, labels: Record<string, string> }[]} decks
  */
@@ -142,7 +147,7 @@ function metricsResource (measure) {
         answer: { [TEXT]: z.string() },
         async handle ({ res, auth }) {
           const measured = measure(auth)
-          metrics ??= createMetrics({ isHost: measured.running !== undefined })
+          metrics ??= createMetrics({ isHost: measured.running !== undefined, hasProcess: measured.hasProcess })
           const { contentType, text } = await (await metrics)(measured)
           res.type(contentType).send(text)
           return undefined
@@ -153,13 +158,13 @@ function metricsResource (measure) {
 }
 
 /**
- * @param {{ isHost: boolean }} place
+ * @param {{ isHost: boolean, hasProcess: boolean }} place
  * @returns {Promise<(measured: Measured) => Promise<{ contentType: string, text: string }>>}
  */
-async function createMetrics ({ isHost }) {
+async function createMetrics ({ isHost, hasProcess }) {
   const { default: { Registry, collectDefaultMetrics } } = await import('prom-client')
   const registry = new Registry()
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS })
+  if (hasProcess) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS })
   /** @type {Measured} */
   let measured
   /** @type {(Facts & { labels: Record<string, string> })[]} taken at one moment */

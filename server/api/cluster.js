@@ -91,7 +91,7 @@ export const STATUS = z.strictObject({
   upgrade: UPGRADE.nullable().describe('the running change to another master; null: none'),
   workers: z.array(WORKER),
   standby: STANDBY.describe('workers that wait for a slot'),
-  master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT }),
+  master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT, isShared: z.boolean().describe('whether it is the master of other apps as well, so that `rssBytes` is for all of them') }),
   app: z.strictObject({ name: z.string().describe('the name of this deck'), entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),
   isEven: z.boolean()

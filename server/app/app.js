@@ -29,7 +29,7 @@ const UNKNOWN_EVENTS = 1000
  * @property {import('../system/closers.js').Closers} closers
  * @property {ReturnType<typeof import('../system/log.js').createLog>} log
  * @property {import('../terminal.js').Lines} terminal
- * @property {{ stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream }} streams
+ * @property {import('../logs/mirror.js').Streams} streams
  * @property {import('../handover/checkpoint.js').Software} software
  * @property {import('../system/other-decks.js').OtherDecks} others  decks of this user on this machine
  * @property {() => import('../fleet/fleet.js').Fleet | null} fleet  decks on other machines

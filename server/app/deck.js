@@ -47,7 +47,7 @@ export async function createAppDeck ({
     events,
     history,
     vitals,
-    master: { pid: process.pid, ...software, startedAt },
+    master: { pid: process.pid, ...software, startedAt, isShared: upgrade !== undefined },
     diagnostics,
     logs,
     releases,

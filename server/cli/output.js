@@ -94,7 +94,7 @@ function factsText (status, now) {
     ...notices.map(noticeFact),
     ...optionalFact('health', health && healthText(health)),
     ['state', status.state],
-    ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}, ${versions}`],
+    ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}${master.isShared ? ' for all apps of the host' : ''}, ${versions}`],
     ['app', app.entry],
     ...app.addresses.flatMap((address) => optionalFact('', address)),
     ['release', status.release?.id ?? '-'],

@@ -9,6 +9,7 @@ import { openDataDir } from '../system/data-dir.js'
 import { createDeferred } from '../system/deferred.js'
 import { closeLog, createLog } from '../system/log.js'
 import { waitAtMost } from '../system/wait-at-most.js'
+import { prefixOf } from '../terminal.js'
 import { createAnnouncement } from './announcement.js'
 import { readConfigOf } from './order-config.js'
 import { untilServed } from './until-served.js'
@@ -274,6 +275,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
         closers,
         log: closers.add(createLog(dataDir.logFile), closeLog),
         terminal: lent.terminalOf(name),
+        streams: { ...lent.streams, prefix: prefixOf(name) },
         fleet: () => null
       }
       if (config.launch) services.terminal.resolved(config.launch)

@@ -66,7 +66,7 @@
  * The status of a deck at one moment. As everything that a deck returns, it is a frozen copy.
  * @typedef {object} Status
  * @property {'starting' | 'running' | 'stopping'} state
- * @property {{ pid: number, version: string, nodeVersion: string, startedAt: string, rssBytes: number }} master
+ * @property {{ pid: number, version: string, nodeVersion: string, startedAt: string, rssBytes: number, isShared: boolean }} master
  * @property {{ name: string, entry: string, cwd: string, addresses: string[] }} app  `addresses`: URLs on which it listens
  * @property {'shared' | 'sticky' | 'round-robin'} dispatch
  * @property {boolean | null} isEven  whether idle workers share connections evenly;

@@ -24,7 +24,7 @@ const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | consta
  * @param {object} parts
  * @param {string} parts.folder
  * @param {import('../config/config.js').Config['logs']} parts.options
- * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} parts.streams  the master's own
+ * @param {import('./mirror.js').Streams} parts.streams  the master's own
  * @param {(reason: string) => void} [parts.onError]
  */
 export function createLogs ({ folder, options, streams, onError = () => {} }) {

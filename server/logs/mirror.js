@@ -6,6 +6,7 @@ import { STREAMS } from './log-files.js'
 
 /** @typedef {import('./log-files.js').Stream} Stream */
 /** @typedef {ReturnType<typeof import('./reader.js').createCursor>} Cursor */
+/** @typedef {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream, prefix?: string }} Streams  `prefix`: before each line, where several apps have the same output */
 
 const POLL_MS = 50
 const READ_BYTES = 64 * 1024
@@ -18,7 +19,7 @@ const COLOURS = /** @type {const} */ (['cyan', 'green', 'yellow', 'magenta', 'bl
  * nothing that moves its cursor, elsewhere as they are. Reads the files, as fast as its reader takes it.
  * @param {object} parts
  * @param {string} parts.folder
- * @param {{ stdout: NodeJS.WritableStream & { isTTY?: boolean }, stderr: NodeJS.WritableStream }} parts.streams
+ * @param {Streams} parts.streams
  * @param {(slot: number, stream: Stream, position: number) => Cursor} parts.cursor
  * @param {() => Map<number, Record<Stream, number>>} parts.slots  and from where on
  */
@@ -107,7 +108,8 @@ export function createMirror ({ folder, streams, cursor, slots }) {
   function writeLines ({ slot, stream }, lines) {
     if (lines.length === 0) return Promise.resolve(true)
     const target = streams[stream]
-    const text = lines.map((line) => `${isTerminal ? decorateLine(slot, stream, line) : line}\n`).join('')
+    const { prefix = '' } = streams
+    const text = lines.map((line) => `${prefix}${isTerminal ? decorateLine(slot, stream, line) : line}\n`).join('')
     return new Promise((resolve) => {
       /** @type {NodeJS.Timeout | undefined} */
       let timer

@@ -80,6 +80,9 @@ export async function openHostSite (t) {
       return items.map((/** @type {any} */ { name, state }) => `${name} ${state}`).join()
     },
 
+    /** @param {string} name @returns {Promise<{ state?: string, reason?: string | null }>} what the host says of it; nothing between two masters */
+    view: (name) => user.askHost(`/apps/${name}`).then(({ body }) => body, () => ({})),
+
     /** @param {string} name @param {string} where below /api/v1 @param {RequestInit} [init] */
     ask: async (name, where, init) => await user.ask(user.deck(name), where, init),
 
@@ -91,6 +94,8 @@ export async function openHostSite (t) {
     /** @param {string} name */
     async untilReady (name) {
       await until(async () => {
+        const { state, reason } = await site.view(name)
+        if (state === 'failed') throw new Error(`${name} has failed: ${reason}`)
         const { status, body } = await site.ask(name, '/status').catch(() => ({ status: 0, body: {} }))
         return status === 200 && body.readyWorkers === body.desiredWorkers && body.workers.length === body.desiredWorkers
       }, `${name} to be ready`, { patienceMs: READY_WITHIN_MS })

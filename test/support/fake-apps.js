@@ -105,7 +105,8 @@ export function createFakeApps ({ names, now = Date.now }) {
     mkdirSync(home, { recursive: true })
     const history = all.get(name)?.opened?.history ?? openHistory({ file: path.join(home, 'history.db'), clock: () => 0 })
     const deck = createFakeDeck({ history, now })
-    deck.set({ app: { ...deck.snapshot().app, name, cwd: home } })
+    const { app, master } = deck.snapshot()
+    deck.set({ app: { ...app, name, cwd: home }, master: { ...master, isShared: true } })
     all.set(name, { changes: { cwd: home, ...changes }, opened: { deck, history, run: (work) => work() } })
   }
 

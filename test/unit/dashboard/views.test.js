@@ -32,7 +32,7 @@ const aWorker = (fields) => ({
 /** @param {any} [fields] */
 const aSnapshot = (fields) => ({
   state: 'running',
-  master: { pid: 1, version: '0.1.0', nodeVersion: 'v20', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 1 },
+  master: { pid: 1, version: '0.1.0', nodeVersion: 'v20', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 1, isShared: false },
   app: { entry: '/app.js', cwd: '/', addresses: [] },
   dispatch: 'shared',
   isEven: true,

@@ -7,6 +7,7 @@ import { Writable } from 'node:stream'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { listParts, liveFile } from '../../../server/logs/log-files.js'
 import { createLogs } from '../../../server/logs/logs.js'
 import { createDeferred } from '../../../server/system/deferred.js'
@@ -262,6 +263,17 @@ test('elsewhere it mirrors nothing unless asked to, and then the lines as they a
     writeSync(fd, '{"level":30}\n')
     await logs.close()
     assert.equal(pipe.text(), expected)
+  }
+})
+
+test('where several apps have the same output each line begins with the name of its app', async (t) => {
+  for (const isTTY of [true, false]) {
+    const screen = createScreen({ isTTY })
+    const { logs, fd } = setUp(t, { mirror: 'on', streams: { stdout: screen, stderr: screen, prefix: 'shop | ' } })
+    logs.start()
+    writeSync(fd, 'one\ntwo\n')
+    await logs.close()
+    assert.match(stripVTControlCharacters(screen.text()), isTTY ? /^shop \| 1 │ one\nshop \| 1 │ two\n$/ : /^shop \| one\nshop \| two\n$/)
   }
 })
 
