@@ -21,7 +21,7 @@ import { mayUse } from './roles.js'
  * @property {() => Pick<AppView, 'name' | 'state'>[]} states  by name; it asks no history
  * @property {(name: string) => AppView} view  throws not-found
  * @property {(name: string) => OpenedApp | null} opened  null: it is stopped or has failed
- * @property {(order: AppOrder, by: By) => Promise<AppView>} add
+ * @property {(order: AppOrder, how: By & { isIdle?: boolean }) => Promise<AppView>} add  `isIdle`: it is not started
  * @property {(name: string, by: By) => Promise<AppView>} start
  * @property {(name: string, how: By & { atOnce?: boolean }) => Promise<AppView>} stop  `atOnce`: its workers finish nothing
  * @property {(name: string, how: By & { purge: boolean }) => Promise<AppView>} remove
@@ -99,15 +99,19 @@ export function appResources ({ apps }) {
         role: 'admin',
         // The body names a program to run.
         byToken: 'A new app',
+        query: z.strictObject({
+          start: z.enum(['true', 'false']).transform((text) => text === 'true').optional()
+            .meta({ description: '"false": a new app stays stopped', as: { type: 'boolean' } })
+        }),
         body: APP_ORDER,
         largestBodyBytes: ORDER_LIMIT_BYTES,
         status: 201,
         location: true,
         problems: ['name-taken', 'invalid-config', 'entry-not-found', 'data-dir-unusable', 'stopping'],
         answer: APP,
-        async handle ({ body, auth }) {
+        async handle ({ query: { start = true }, body, auth }) {
           refuseLimited(auth, 'adds apps')
-          const app = await apps.add(body, { actor: auth.actor })
+          const app = await apps.add(body, { actor: auth.actor, isIdle: !start })
           return { headers: { Location: `/api/v1/apps/${app.name}` }, body: app }
         }
       })

@@ -5,7 +5,7 @@ import { DeckError } from '../errors.js'
 import { dataDirOfApp } from './find-master.js'
 
 /**
- * @typedef {{ name: string, dependsOn: readonly string[], dataDir: string }} App `dataDir`: absolute
+ * @typedef {{ name: string, dependsOn: readonly string[], autostart: boolean, dataDir: string }} App `autostart`: it is meant where no app is named; `dataDir`: absolute
  * @typedef {import('../config/apps.js').ConfigFile & { apps: ReadonlyMap<string, App> }} Apps `apps`: by name, as the file lists them
  */
 

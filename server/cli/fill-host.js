@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { timeoutOf } from './duration.js'
 import { decksTable } from './decks-table.js'
-import { callHost, isWanted } from './host.js'
+import { isWanted, lastingHost } from './host.js'
 import { ensureHost } from './host-start.js'
 import { jsonText } from './output.js'
 import { createPrefixed } from './prefixed.js'
@@ -15,14 +15,12 @@ import { whyMissing } from './why-not-ready.js'
 /** The states of those that are not ready, in the sentence at the end. @type {Readonly<Partial<Record<Followed['state'], string>>>} */
 const TEXTS = Object.freeze({ starting: 'is not ready', waiting: 'waits', failed: 'failed', stopped: 'stopped', 'not started': 'was not started' })
 
-const ANSWERS_WITHIN_MS = 30_000
-
 /**
- * An app that the host is to run. `label`: what the user calls it; null: as the host does.
- * @typedef {{ label: string | null, order: AppOrder }} Wanted
+ * An app that the host is to run. `label`: what the user calls it; null: as the host does; `isIdle`: it is put on the list, and is not started.
+ * @typedef {{ label: string | null, order: AppOrder, isIdle?: boolean }} Wanted
  *
- * What has become of the order. `isInHost`: the host has taken it; `ranBefore`: the app ran already.
- * @typedef {Followed & { isInHost: boolean, ranBefore: boolean }} Ordered
+ * What has become of the order. `isInHost`: the host has taken it; `ranBefore`: the app ran already; `isIdle`: it stays stopped.
+ * @typedef {Followed & { isInHost: boolean, ranBefore: boolean, isIdle: boolean }} Ordered
  */
 
 /**
@@ -36,8 +34,7 @@ export async function fillHost (wanted, { command, waits, json = false, timeout,
   const { stdout, env } = terminal
   const { timeoutMs } = timeoutOf({ timeout }, env)
   const { master } = await ensureHost({ ofHost, signal: AbortSignal.timeout(timeoutMs), timeoutMs, terminal })
-  // How long they may take says nothing of how long the host may take to answer.
-  const host = callHost(master, { env, timeoutMs: timeoutMs + ANSWERS_WITHIN_MS })
+  const host = lastingHost(master, env)
   const prefixed = createPrefixed(wanted.flatMap(({ label }) => label ?? []), terminal)
   const apps = await orderApps(wanted, { host, prefixed })
   const labels = labelsOf(apps)
@@ -45,7 +42,7 @@ export async function fillHost (wanted, { command, waits, json = false, timeout,
   await showOutcome()
 
   async function showOutcome () {
-    const missing = [...apps].filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed' || state === 'not started')
+    const missing = [...apps].filter(([, { isIdle }]) => !isIdle).filter(([, { state }]) => waits ? state !== 'ready' : state === 'failed' || state === 'not started')
     for (const [label, { name, state }] of missing) if (state === 'starting') for (const line of await lastLines(host, name)) prefixed.say(label, line)
     const views = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
     if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
@@ -77,29 +74,36 @@ export async function orderApps (wanted, { host, prefixed, stop }) {
   const before = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
   /** @type {Map<string, Ordered>} */
   const apps = new Map()
-  for (const { label, order } of wanted) {
+  for (const { label, order, isIdle = false } of wanted) {
     if (stop?.aborted) break
-    const app = await giveOrder(label, order)
+    const app = await giveOrder(label, order, isIdle)
     apps.set(label ?? app.name, app)
   }
   return apps
 
-  /** @param {string | null} label @param {AppOrder} order @returns {Promise<Ordered>} */
-  async function giveOrder (label, { dependsOn = [], ...order }) {
+  /** @param {string | null} label @param {AppOrder} order @param {boolean} isIdle @returns {Promise<Ordered>} */
+  async function giveOrder (label, { dependsOn = [], ...order }, isIdle) {
     const others = dependsOn.flatMap((each) => apps.get(each) ?? [])
     const needs = others.map(({ name }) => name)
     const missing = others.find(({ state }) => state === 'failed' || state === 'not started')
-    if (missing && label !== null) return leftOut(label, missing)
+    if (missing && label !== null && !isIdle) return leftOut(label, missing)
     try {
-      const view = await host.post('/apps', { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
+      const view = await host.post(`/apps${isIdle ? '?start=false' : ''}`, { ...order, ...(needs.length > 0 && { dependsOn: needs }) })
       const known = before.get(view.name)
-      const app = { ...toFollowed(view, needs), isInHost: true, ranBefore: known !== undefined && isWanted(known) }
+      const app = { ...toFollowed(view, needs), isInHost: true, ranBefore: known !== undefined && isWanted(known), isIdle: isIdle && !isWanted(view) }
+      if (app.isIdle) return staysStopped(label ?? view.name, app)
       if (app.ranBefore) prefixed.say(label ?? view.name, 'already runs')
       return view.state === 'failed' && !view.isRetried ? refused(label ?? view.name, app, view.reason) : app
     } catch (error) {
       if (label === null || !(error instanceof DeckError) || ['no-master', 'timed-out', 'unauthenticated', 'forbidden'].includes(error.code)) throw error
       return refused(label, notInHost(label, needs), error.message)
     }
+  }
+
+  /** @param {string} label @param {Ordered} app @returns {Ordered} */
+  function staysStopped (label, app) {
+    prefixed.say(label, `stays stopped (clusterdeck start ${app.name})`)
+    return { ...app, state: 'stopped' }
   }
 
   /** @param {string} label @param {Ordered} app @param {string | null} reason @returns {Ordered} */
@@ -118,7 +122,7 @@ export async function orderApps (wanted, { host, prefixed, stop }) {
 
 /** @param {string} label @param {string[]} [dependsOn] @returns {Ordered} */
 function notInHost (label, dependsOn) {
-  return { ...toFollowed({ name: label }, dependsOn), isInHost: false, ranBefore: false }
+  return { ...toFollowed({ name: label }, dependsOn), isInHost: false, ranBefore: false, isIdle: false }
 }
 
 /** @param {ReadonlyMap<string, Pick<Followed, 'name'>>} apps by label @returns {Map<string, string>} the labels by name */

@@ -33,7 +33,7 @@ export function addImportCommand (program, terminal) {
  */
 async function importEcosystem (file, options, terminal) {
   const output = checkedOutput(options, terminal.cwd)
-  const [{ convertEcosystem }, { configText, foreignText }, { lookUpScript }] =
+  const [{ convertEcosystem, isAlone }, { configText, foreignText }, { lookUpScript }] =
     await Promise.all([import('../import/convert.js'), import('../import/config-text.js'), import('../import/look.js')])
   const { ecosystem, folder, source, remarks, mode } = options.pm2 ? await ofPm2(file, options, terminal) : await ofFile(file, terminal)
   const look = (/** @type {string} */ script, /** @type {string} */ cwd) => lookUpScript(script, cwd, terminal.env.PATH)
@@ -51,7 +51,7 @@ async function importEcosystem (file, options, terminal) {
     return
   }
   writeConfigFile(output, text, { mode, isForced: options.force === true })
-  stdout.write(`${output} is written. Check it, then start ${nextCommand(conversion, output, terminal.cwd)}\n`)
+  stdout.write(`${output} is written. Check it, then start ${nextCommand(conversion, { isAlone: isAlone(conversion), output, cwd: terminal.cwd })}\n`)
 }
 
 /** @param {string | undefined} named @param {Terminal} terminal */
@@ -114,9 +114,8 @@ function rowOf ({ key, fate, to, note }) {
   return [key, fate, text.length > MAX_NOTE ? `${text.slice(0, MAX_NOTE - 1)}…` : text]
 }
 
-/** @param {import('../import/convert.js').Conversion} conversion @param {string} output @param {string} cwd */
-function nextCommand ({ apps }, output, cwd) {
+/** @param {import('../import/convert.js').Conversion} conversion @param {{ isAlone: boolean, output: string, cwd: string }} how */
+function nextCommand ({ apps }, { isAlone, output, cwd }) {
   const config = path.relative(cwd, output)
-  const isAlone = apps.length === 1
-  return `${isAlone ? 'it' : `all ${apps.length} apps`} by: clusterdeck ${isAlone ? 'start' : 'up'}${config === DEFAULT_OUTPUT ? '' : ` --config ${config}`}`
+  return `${apps.length === 1 ? 'it' : `all ${apps.length} apps`} by: clusterdeck ${isAlone ? 'start' : 'up --detach'}${config === DEFAULT_OUTPUT ? '' : ` --config ${config}`}`
 }

@@ -15,8 +15,10 @@ import { fillHost } from './fill-host.js'
 export async function upCommand (names, options, terminal) {
   const { detach = false, wait = true, timeout } = options
   const found = await findApps('up', options, terminal)
-  const apps = startOrder(found.apps, checkedApps('up', names, found)).flatMap((name) => found.apps.get(name) ?? [])
-  const wanted = apps.map((app) => ({ label: app.name, order: orderOfApp(app, found.file, terminal), dataDir: app.dataDir }))
+  const named = checkedApps('up', names, found)
+  const apps = startOrder(found.apps, named).flatMap((name) => found.apps.get(name) ?? [])
+  const started = startOrder(found.apps, names.length > 0 ? named : named.filter((name) => found.apps.get(name)?.autostart))
+  const wanted = apps.map((app) => ({ label: app.name, order: orderOfApp(app, found.file, terminal), dataDir: app.dataDir, isIdle: !started.includes(app.name) }))
   if (detach) return await fillHost(wanted, { command: 'up', waits: wait, timeout }, terminal)
   if (!wait) throw new DeckError('usage', '--no-wait: expected with --detach, received alone')
   await runAttached(wanted, { apps: found.apps, timeout }, terminal)

@@ -9,7 +9,7 @@ const DATA_DIR = '.clusterdeck'
 export const DECK_NAME = /^[A-Za-z\d][\w.-]{0,59}$/
 
 /** @typedef {{ file: string, values: Record<string, unknown> }} ConfigFile */
-/** @typedef {Record<string, unknown> & { dependsOn?: string[] }} AppOptions */
+/** @typedef {Record<string, unknown> & { dependsOn?: string[], autostart?: boolean }} AppOptions */
 
 /**
  * Picks one of the apps of a config file, `apps: { shop: { … }, mail: { … } }`. Options beside `apps` hold for all of them.
@@ -38,18 +38,19 @@ export function pickApp (found, name, cwd) {
     const received = wanted === undefined ? 'none' : JSON.stringify(wanted) + didYouMean(wanted, known.keys())
     throw invalid('app', `one of ${[...known.keys()].join(', ')} (option --app), the apps of ${file}`, received)
   }
-  const { dependsOn, ...values } = own
+  const { dependsOn, autostart, ...values } = own
   const dataDir = Object.hasOwn(own, 'dataDir') ? null : folderOf(wanted, rest.dataDir, { file, cwd })
   return { name: wanted, shared: { file, values: rest }, own: { file, values }, dataDir }
 }
 
 /**
  * Lists all apps of a config file.
- * @param {ConfigFile} found @returns {Map<string, { dependsOn: readonly string[] }>} by name, in the order of the file
+ * @param {ConfigFile} found
+ * @returns {Map<string, { dependsOn: readonly string[], autostart: boolean }>} by name, in the order of the file; `autostart`: it is meant where no app is named
  * @throws {DeckError} invalid-config
  */
 export function appsOf ({ file, values: { apps } }) {
-  return new Map(apps === undefined ? [] : [...checkedApps(apps, file)].map(([name, { dependsOn = [] }]) => [name, { dependsOn }]))
+  return new Map(apps === undefined ? [] : [...checkedApps(apps, file)].map(([name, { dependsOn = [], autostart = true }]) => [name, { dependsOn, autostart }]))
 }
 
 /** @param {string} name @param {unknown} dataDir the shared one @param {{ file: string, cwd: string }} places */
@@ -69,8 +70,9 @@ function checkedApps (apps, file) {
   for (const [name, options] of Object.entries(apps)) {
     if (!DECK_NAME.test(name)) throw invalid(`apps in ${file}`, 'a name of letters, digits, ".", "_" and "-", at most 60', JSON.stringify(name.slice(0, 100)))
     if (!isObject(options)) throw invalid(`apps.${name} in ${file}`, 'an object of options', JSON.stringify(options))
-    const { dependsOn } = options
-    known.set(name, { ...options, dependsOn: dependsOn === undefined ? undefined : checkedNames(name, dependsOn, { names, file }) })
+    const { dependsOn, autostart } = options
+    if (autostart !== undefined && typeof autostart !== 'boolean') throw invalid(`apps.${name}.autostart in ${file}`, 'true or false', JSON.stringify(autostart))
+    known.set(name, { ...options, autostart, dependsOn: dependsOn === undefined ? undefined : checkedNames(name, dependsOn, { names, file }) })
   }
   const circle = circleOf(new Map([...known].map(([name, { dependsOn = [] }]) => [name, { dependsOn }])))
   if (circle) throw invalid(`apps.${circle[0]}.dependsOn in ${file}`, 'no circle', circle.join(' → '))

@@ -96,21 +96,21 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
     /**
      * Takes an app in, and starts it. It may be one that is here already, with another order: that one counts from its next start on.
-     * @param {AppOrder} order @param {{ actor: string }} by @returns {Promise<AppView>}
+     * @param {AppOrder} order @param {{ actor: string, isIdle?: boolean }} how  `isIdle`: it is not started @returns {Promise<AppView>}
      * @throws {DeckError} invalid-config, unknown-option, entry-not-found, name-taken
      */
-    async add (order, { actor }) {
+    async add (order, { actor, isIdle = false }) {
       const file = await readFileOf(order)
       const { name, dataDir } = await readOrder(order, file)
       const known = apps.get(name)
       checkFolder(dataDir, known)
       if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
-      const app = known ?? put({ name, order, dataDir, isStopped: false })
+      const app = known ?? put({ name, order, dataDir, isStopped: isIdle })
       if (!known) tell('app.added', app, { actor })
       checkStays(app)
       app.changeOrder(order)
       tellChange()
-      startInOrder(app, actor, file)
+      if (!isIdle) startInOrder(app, actor, file)
       return viewOf(app)
     },
 

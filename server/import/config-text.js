@@ -1,5 +1,6 @@
 import { OPTIONS } from '../config/options.js'
 import { commentLines, Expression, wrapLines, literalOf, propertyName } from './literal.js'
+import { isAlone } from './convert.js'
 import { unitOf } from './unit.js'
 
 /** @typedef {import('./convert.js').App} App */
@@ -11,11 +12,11 @@ import { unitOf } from './unit.js'
  * @param {{ source: string, remarks?: string[] }} from `source`: the file that was read; `remarks`: come first
  */
 export function configText ({ apps, foreign, items }, { source, remarks = [] }) {
-  const isAlone = apps.length === 1
+  const hasOne = isAlone({ apps })
   const values = apps.flatMap(({ settings }) => [...settings.values()])
   const modules = [...new Set(values.flatMap((value) => value instanceof Expression ? value.needs ?? [] : []))]
-  const start = isAlone ? 'it by: clusterdeck start' : 'all by: clusterdeck up'
-  const config = isAlone
+  const start = hasOne ? 'it by: clusterdeck start' : 'all by: clusterdeck up --detach'
+  const config = hasOne
     ? `export default {\n${appText(apps[0], '  ')}\n}`
     : `export default {\n  apps: {\n${apps.map((app) => `    ${propertyName(app.name)}: {\n${appText(app, '      ')}\n    }`).join(',\n')}\n  }\n}`
   return [

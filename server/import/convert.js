@@ -53,10 +53,15 @@ export function convertEcosystem (ecosystem, { folder, target, look, envName }) 
   const apps = all.filter((each) => 'settings' in each)
   const isNamed = (/** @type {App} */ app) => byLongName(given[all.indexOf(app)]).values.name !== undefined
   return {
-    apps: apps.length === 1 && isNamed(apps[0]) ? [{ ...apps[0], settings: new Map([['name', apps[0].name], ...apps[0].settings]) }] : apps,
+    apps: isAlone({ apps }) && isNamed(apps[0]) ? [{ ...apps[0], settings: new Map([['name', apps[0].name], ...apps[0].settings]) }] : apps,
     foreign: all.filter((each) => 'reason' in each),
     items: isObject(ecosystem) && !isApp(ecosystem) ? fileItems(ecosystem) : []
   }
+}
+
+/** @param {Pick<Conversion, 'apps'>} conversion @returns {boolean} whether it is the only app, so the config file needs no `apps` */
+export function isAlone ({ apps }) {
+  return apps.length === 1 && !apps[0].settings.has('autostart')
 }
 
 /** @param {unknown} ecosystem @returns {Record<string, unknown>[]} */
@@ -203,7 +208,8 @@ function fileItems (ecosystem) {
  * @param {string} name of an option @param {unknown} value @returns {string | null} why it cannot be the value
  */
 function refusalOf (name, value) {
-  if (value instanceof Expression) return null
+  // It stands beside the options of an app.
+  if (value instanceof Expression || name === 'autostart') return null
   const option = OPTIONS.find((each) => each.name === name)
   if (!option) return `there is no option ${name}`
   const bare = name === 'env' && isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, each]) => !(each instanceof Expression))) : value

@@ -311,10 +311,11 @@ export const KEYS = {
     }
   },
   autostart: {
-    fate: 'left out',
-    becomes: '`clusterdeck up <name>`',
-    about: 'PM2 does not start this app by itself. `clusterdeck up` starts all apps, or the named ones',
-    usual: [true]
+    fate: 'carried over',
+    becomes: '`autostart: false` below `apps`',
+    about: 'For `false`: `clusterdeck up` puts the app on the list, and starts it only if you name it. So it is for one that is stopped in a running PM2.',
+    usual: [true],
+    read: (value) => isOn(value) ? null : { set: { autostart: false } }
   },
   cron_restart: {
     also: ['cron', 'cronRestart'],

@@ -73,8 +73,10 @@ function groupBy (values, keyOf) {
 /** @param {Record<string, unknown>[]} group the processes of one app @param {Record<string, string | undefined>} ownEnv */
 function appOf (group, ownEnv) {
   const [first] = group
+  const online = group.filter(({ status }) => status !== 'stopped')
   const given = isObject(first.env) ? Object.entries(first.env) : []
-  const ofApp = given.filter(([name]) => !SURROUNDINGS.some((pattern) => pattern.test(name)))
+  // PM2 adds one that has the name of the app, and nothing in it.
+  const ofApp = given.filter(([name, value]) => !(name === first.name && (isObject(value) || value === '{}')) && !SURROUNDINGS.some((pattern) => pattern.test(name)))
   const taken = ofApp.filter(([name, value]) => isPlain(value) && ownEnv[name] !== String(value))
   const left = ofApp.map(([name]) => name).filter((name) => !taken.some(([each]) => each === name))
   const secret = taken.map(([name]) => name).filter((name) => SECRET.test(name))
@@ -89,12 +91,13 @@ function appOf (group, ownEnv) {
       name: first.name,
       script: first.pm_exec_path,
       cwd: first.pm_cwd,
-      instances: group.length,
+      instances: online.length || group.length,
       ...(isText(interpreter) && { exec_interpreter: isOwnNode(interpreter) ? 'node' : interpreter }),
       ...(isFilled(first.args) && { args: first.args }),
       ...(isFilled(first.node_args) && { node_args: first.node_args }),
       ...(taken.length > 0 && { env: { ...Object.fromEntries(taken), ...(isText(counted) && Number.isFinite(base) && { [counted]: base }) } }),
-      ...Object.fromEntries(said.map((key) => [key, first[key]]))
+      ...Object.fromEntries(said.map((key) => [key, first[key]])),
+      ...(online.length === 0 && { autostart: false })
     },
     remarks: [
       `${first.name}: variables of the shell and of PM2 are left out, and those with the same value in this shell.`,

@@ -123,7 +123,7 @@ export async function startFakeHost (t, apps = {}) {
     if (called !== undefined && !app) return refuse(res, 404, 'not-found', `no app is called ${JSON.stringify(called)}${didYouMean(called, known.keys())}`)
     if (req.method === 'GET' && pathname === '/api/v1/apps') return say(res, 200, { items: [...known.values()].map(({ view }) => view).sort((one, other) => one.name < other.name ? -1 : 1) })
     if (req.method === 'GET' && pathname === '/api/v1/host') return say(res, 200, { pid: process.pid, keeperPid: null, version: '0.1.0', nodeVersion: process.version, startedAt: '2026-01-01T00:00:00.000Z', folder, apps: known.size, upgrade: null, upgradeFailure: null, ...nextAbout() })
-    if (req.method === 'POST' && pathname === '/api/v1/apps') return await takeOrder(await json(req), res)
+    if (req.method === 'POST' && pathname === '/api/v1/apps') return await takeOrder(await json(req), res, search.includes('start=false'))
     if (req.method === 'POST' && pathname === '/api/v1/host/upgrade') {
       orders.push(Object.assign({ type: 'upgrade-host' }, await json(req)))
       return say(res, 202, { startedAt: '2026-01-01T00:00:00.000Z', actor: 'api', note: null })
@@ -155,15 +155,17 @@ export async function startFakeHost (t, apps = {}) {
     return about
   }
 
-  /** @param {any} order @param {http.ServerResponse} res */
-  async function takeOrder (order, res) {
+  /** @param {any} order @param {http.ServerResponse} res @param {boolean} isIdle */
+  async function takeOrder (order, res, isIdle) {
     orders.push(order)
     const name = order.name ?? order.app ?? path.basename(order.cwd)
     if (known.has(name)) {
       if (known.get(name)?.view.cwd !== order.cwd) return refuse(res, 409, 'name-taken', `name: expected a name that no app of this host has, received ${JSON.stringify(name)}`)
+      if (isIdle) return say(res, 200, known.get(name)?.view)
       return await startApp(name, res)
     }
     await addApp(name, { cwd: order.cwd, entry: order.flags.entry ?? null, state: 'stopped' })
+    if (isIdle) return say(res, 201, known.get(name)?.view)
     await startApp(name, res, 201)
   }
 

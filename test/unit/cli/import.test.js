@@ -30,7 +30,7 @@ test('import finds the file of the folder, writes the config beside it, and says
 
 test('several apps are started by one command', async () => {
   const { stdout } = await place('several-apps.cjs').run(['--output', 'conf.mjs'])
-  assert.match(stdout, /start all 3 apps by: clusterdeck up --config conf\.mjs\n$/)
+  assert.match(stdout, /start all 3 apps by: clusterdeck up --detach --config conf\.mjs\n$/)
 })
 
 test('import overwrites nothing without --force', async () => {

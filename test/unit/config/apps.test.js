@@ -32,10 +32,10 @@ test('the only one need not be named', async () => {
   assert.equal((await folderWith({ apps: { shop: SHOP } }).load()).workers, 3)
 })
 
-test('what an app depends on is known of all, and no option of its own', async () => {
-  const values = { apps: { mail: { ...MAIL, dependsOn: ['shop'] }, shop: SHOP } }
+test('what an app depends on, and whether it is started without being named, is known of all, and no option of its own', async () => {
+  const values = { apps: { mail: { ...MAIL, dependsOn: ['shop'], autostart: false }, shop: SHOP } }
   assert.equal((await folderWith(values).load({ app: 'mail' })).workers, (await folderWith({ apps: { mail: MAIL, shop: SHOP } }).load({ app: 'mail' })).workers)
-  assert.deepEqual([...appsOf({ file: 'c.json', values })], [['mail', { dependsOn: ['shop'] }], ['shop', { dependsOn: [] }]])
+  assert.deepEqual([...appsOf({ file: 'c.json', values })], [['mail', { dependsOn: ['shop'], autostart: false }], ['shop', { dependsOn: [], autostart: true }]])
   assert.deepEqual([...appsOf({ file: 'c.json', values: { entry: 'shop.js' } })], [])
 })
 
