@@ -7,16 +7,16 @@
  *   hint: string,
  *   key?: string,
  *   needs?: 'administer' | 'fleet' | 'jobs' | 'allApps'
- * }} Place  `hint`: is searched, too; `needs`: the place is shown only to viewers with this power, or where the deck has this
+ * }} Place  `hint`: is searched, too; `needs`: the place is shown only to viewers with this power, or where the app or its host has this
  */
 
 /** @type {readonly Place[]} */
 export const PLACES = Object.freeze([
   { key: 'o', label: 'Overview', href: '/', icon: 'heart-pulse', hint: 'health, workers, charts' },
-  { key: 'f', label: 'Fleet', href: '/fleet', icon: 'monitor', hint: 'members, hosts, rollout', needs: 'fleet' },
+  { key: 'f', label: 'Fleet', href: '/fleet', icon: 'monitor', hint: 'hosts, rollout', needs: 'fleet' },
   { key: 'd', label: 'Deploys', href: '/deploys', icon: 'rocket', hint: 'rollouts, releases' },
   { key: 'h', label: 'History', href: '/history', icon: 'database', hint: 'events' },
-  { label: 'History of the fleet', href: '/fleet/history', icon: 'database', hint: 'events of all decks', needs: 'fleet' },
+  { label: 'History of the fleet', href: '/fleet/history', icon: 'database', hint: 'events of all hosts', needs: 'fleet' },
   { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },
   { key: 'l', label: 'Logs', href: '/logs', icon: 'terminal', hint: 'stdout, stderr' },
   { key: 'j', label: 'Jobs', href: '/jobs', icon: 'hourglass', hint: 'cron, runs, commands', needs: 'jobs' },
@@ -29,6 +29,7 @@ export const PLACES = Object.freeze([
 /** The host itself has these pages; its apps have the others. @type {readonly Place[]} */
 export const HOST_PLACES = Object.freeze([
   { key: 'a', label: 'Apps', href: '/', icon: 'package', hint: 'list, health' },
+  { key: 'f', label: 'Fleet', href: '/fleet', icon: 'monitor', hint: 'hosts, apps, rollouts', needs: 'fleet' },
   { key: 'h', label: 'History of the host', href: '/history', icon: 'database', hint: 'events, apps added, tokens, sign-ins', needs: 'allApps' },
   { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },
   { key: 'm', label: 'Manual', href: '/docs', icon: 'info', hint: 'docs, help' }

@@ -47,14 +47,15 @@ const MAX_RELEASES = 100
  * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others
- * @param {() => import('./fleet/fleet.js').Fleet | null} [parts.fleet]  decks on other machines, once this one has joined them
+ * @param {() => import('./fleet/app-fleet.js').AppFleet | null} [parts.fleet]  the app on other machines, once its host has joined them
+ * @param {boolean} [parts.joinsFleet]
  * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
  * @param {(order: Extract<import('./lifecycle/state.js').OperatorInput, { type: 'upgrade' }>) => void} [parts.upgrade]  where other apps change masters with this one
  * @param {Move} [parts.move]  into a host
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -76,11 +77,11 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /** Decks of this user on this machine. */
     others,
 
-    /** Decks on other machines; null: it is alone, or has not joined them yet. */
+    /** The app on other machines; null: its host is alone, or has not joined them yet. */
     get fleet () { return fleet() },
 
-    /** Whether it is to be in one: what that needs is loaded after the app has been started. */
-    joinsFleet: config.fleet.servers.length > 0,
+    /** Whether its host is to be in one: what that needs is loaded after the app has been started. */
+    joinsFleet,
 
     /** What there is to say of a snapshot. */
     health: createHealth({ history, crashes, notices, jobs }),

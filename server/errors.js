@@ -52,7 +52,7 @@ export const PROBLEMS = Object.freeze({
   'master-running': { status: 500, exitCode: 1, title: 'A master already runs on this data folder' },
   'start-failed': { status: 500, exitCode: 1, title: 'The app did not start' },
   'fleet-away': { status: 503, exitCode: 5, title: 'The fleet is out of reach' },
-  'no-fleet': { status: 409, exitCode: 1, title: 'This deck is in no fleet' },
+  'no-fleet': { status: 409, exitCode: 1, title: 'This host is in no fleet' },
   'app-not-running': { status: 409, exitCode: 5, title: 'The app does not run' },
   'name-taken': { status: 409, exitCode: 2, title: 'Another app of the host has this name or folder' },
   'no-master': { status: 503, exitCode: 5, title: 'No master is running' },

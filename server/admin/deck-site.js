@@ -96,7 +96,7 @@ export function operationsOf (parts, describe) {
         Configuration: { about: 'The settings of the master.', resources: configResources(parts) },
         Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
         Fleet: {
-          about: 'Decks on other machines, and rollouts over all of them.',
+          about: 'The app on other machines, and its rollouts over all of them.',
           resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts), ...fleetEventResources(parts) }
         },
         Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },

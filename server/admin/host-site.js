@@ -1,5 +1,6 @@
 import { APP_NAME, appResources } from '../api/apps.js'
 import { hostEventResources } from '../api/events.js'
+import { hostFleetResources } from '../api/host-fleet.js'
 import { hostResources } from '../api/host.js'
 import { createIdempotency } from '../api/idempotency.js'
 import { describeApi, openapiResources } from '../api/openapi.js'
@@ -63,7 +64,10 @@ export function hostOperations ({ apps, history, access, now, log }, describe) {
     {
       base: '/api/v1',
       groups: {
-        Host: { about: 'The host itself: one master with many apps.', resources: { ...hostResources({ apps }), ...hostEventResources({ history, now, log }) } },
+        Host: {
+          about: 'The host itself: one master with many apps.',
+          resources: { ...hostResources({ apps }), ...hostFleetResources({ apps }), ...hostEventResources({ history, now, log }) }
+        },
         Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
         Access: {
           about: 'Tokens and sign-in links.',

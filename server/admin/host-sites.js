@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events'
 import { findApp, findName, notRunning, visibleNames, whyNotRunning } from '../api/apps.js'
-import { refuseLimited } from '../api/endpoint.js'
 import { roleAllows } from '../api/roles.js'
 import { createSchemaPool } from '../api/schema-pool.js'
 import { appRows } from '../dashboard/apps-page.js'
@@ -46,7 +45,7 @@ export function createHostSites (parts) {
       const mine = visibleNames(apps, auth)
       const { app, goesTo } = mine.length === 1 ? shortPlace(place, mine[0]) : place
       req.url = goesTo
-      return app === null ? own : siteOf(app, auth, goesTo)
+      return app === null ? own : siteOf(app, auth)
     },
 
     /** @param {IncomingMessage} req @param {import('node:http').ServerResponse} res @param {unknown} error */
@@ -67,9 +66,8 @@ export function createHostSites (parts) {
     }
   }
 
-  /** @param {string} name @param {import('../api/roles.js').Auth} auth @param {string} url */
-  function siteOf (name, auth, url) {
-    if (OF_FLEET.test(url)) refuseLimited(auth, 'sees other hosts')
+  /** @param {string} name @param {import('../api/roles.js').Auth} auth */
+  function siteOf (name, auth) {
     findName(apps, name, auth)
     const app = apps.opened(name)
     const known = opened.get(name)
@@ -123,8 +121,6 @@ export function createHostSites (parts) {
   }
 }
 
-/** At these paths an app tells of decks on other hosts, or sends them something. */
-const OF_FLEET = /^\/(?:api\/v1\/fleet|fleet|actions\/(?:fleet|member)-)/
 /** Seconds after which a page looks again for an app that changes. */
 const LOOK_AGAIN_S = 2
 const CHANGING = new Set(['waiting', 'starting', 'running', 'stopping'])

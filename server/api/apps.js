@@ -30,6 +30,8 @@ import { mayUse } from './roles.js'
  * @property {(by: By) => void} stopHost
  * @property {{ begin: (how: By & { name?: string }) => Promise<{ view: import('./host.js').AdoptionView, path: string, secret: string }>, view: (id: number) => import('./host.js').AdoptionView }} adoptions  of decks; `view` throws not-found
  * @property {() => About} about
+ * @property {() => import('../fleet/fleet.js').Fleet | null} fleet  hosts on other machines; null: it is alone, or has not joined them yet
+ * @property {boolean} joinsFleet  whether it is to be in a fleet
  */
 
 export const APP_NAME = z.string().regex(DECK_NAME).meta({ description: 'the name of an app', examples: ['shop'] })

@@ -14,7 +14,7 @@ const MEMBER = z.string()
 
 const ASKED = {
   asked: COUNT.describe('how many members were asked'),
-  answered: COUNT.describe('how many members answered, including this deck'),
+  answered: COUNT.describe('how many members answered, including this host'),
   silent: z.array(MEMBER).describe('members that did not answer in time or cannot be asked'),
   refused: z.array(z.strictObject({ member: MEMBER, problem: z.string() })).describe('members that refused')
 }
@@ -75,8 +75,8 @@ export function fleetCrashResources ({ deck, now }) {
     '/fleet/crashes': {
       GET: operation({
         name: 'listFleetCrashes',
-        summary: 'Lists the crash groups of all members, joined by fingerprint, the last to crash first',
-        description: 'Each member has 3 seconds to send its 100 groups that crashed last. While NATS is away only this deck answers.',
+        summary: 'Lists the crash groups of the app on all members, joined by fingerprint, the last to crash first',
+        description: 'Each member has 3 seconds to send its 100 groups that crashed last. While NATS is away only this host answers.',
         role: 'viewer',
         cli: 'clusterdeck fleet crashes',
         query: z.strictObject({ state, q, since }),

@@ -33,8 +33,8 @@ export function fleetEventResources ({ deck, now }) {
     '/fleet/events': {
       GET: operation({
         name: 'listFleetEvents',
-        summary: 'Lists the events of all decks of the fleet, newest first',
-        description: 'Events of decks that are gone are included. A page may have fewer items than `limit` and still a `next`.',
+        summary: 'Lists the events of the app on all members, newest first',
+        description: 'Events of members that are gone are included. A page may have fewer items than `limit` and still a `next`.',
         role: 'viewer',
         cli: 'clusterdeck fleet history',
         query: z.strictObject({ ...fleetEventFilters(now), ...pagingFields(MAX_LIMIT) }),

@@ -66,7 +66,7 @@ export function fleetResources ({ deck }) {
     '/fleet': {
       GET: operation({
         name: 'getFleet',
-        summary: 'Returns the members of the fleet and its newest rollout',
+        summary: 'Returns the members of the fleet that have the app, and its newest rollout',
         role: 'viewer',
         cli: 'clusterdeck fleet',
         problems: ['no-fleet', 'fleet-away'],
@@ -77,7 +77,7 @@ export function fleetResources ({ deck }) {
     '/fleet/rollouts': {
       GET: operation({
         name: 'listFleetRollouts',
-        summary: 'Lists the last rollouts of the fleet, newest first, without the turns of their members',
+        summary: 'Lists the last rollouts of the app over the fleet, newest first, without the turns of their members',
         role: 'viewer',
         problems: ['no-fleet', 'fleet-away'],
         answer: listOf(FLEET_ROLLOUT_SUMMARY),
@@ -87,7 +87,7 @@ export function fleetResources ({ deck }) {
     '/fleet/rollouts/:id': {
       GET: operation({
         name: 'getFleetRollout',
-        summary: 'Returns one of the last rollouts of the fleet',
+        summary: 'Returns one of the last rollouts of the app over the fleet',
         role: 'viewer',
         problems: ['no-fleet', 'fleet-away', 'not-found'],
         answer: FLEET_ROLLOUT,
@@ -97,7 +97,7 @@ export function fleetResources ({ deck }) {
     '/fleet/rollout': {
       POST: operation({
         name: 'startFleetRollout',
-        summary: 'Starts a restart, a deploy or a rollback of all members, one batch after the other',
+        summary: 'Starts a restart, a deploy or a rollback of the app on all members that have it, one batch after the other',
         role: 'operator',
         cli: { deploy: 'clusterdeck fleet deploy', restart: 'clusterdeck fleet restart', rollback: 'clusterdeck fleet rollback' },
         body: WANTED,
@@ -114,7 +114,7 @@ export function fleetResources ({ deck }) {
     '/fleet/releases': {
       GET: operation({
         name: 'listPushedReleases',
-        summary: 'Lists the apps that were pushed to the fleet, newest first',
+        summary: 'Lists the folders that were pushed to the fleet for the app, newest first',
         role: 'admin',
         problems: ['no-fleet', 'fleet-away'],
         answer: z.object({ items: z.array(PUSHED) }),
@@ -122,7 +122,7 @@ export function fleetResources ({ deck }) {
       }),
       POST: operation({
         name: 'pushRelease',
-        summary: 'Stores an app for all members; a deploy names it by its digest',
+        summary: 'Stores a folder for all members that have the app; a deploy names it by its digest',
         description: 'The body is the folder of the app as a tar.gz archive of at most 1 GiB. An archive that is already there is not stored again.',
         role: 'admin',
         cli: 'fleet deploy --push <folder>',
@@ -137,7 +137,7 @@ export function fleetResources ({ deck }) {
     ...Object.fromEntries(ORDERS.map((order) => [`/fleet/rollout/${order}`, {
       POST: operation({
         name: `${order}FleetRollout`,
-        summary: `${order[0].toUpperCase()}${order.slice(1)}s the rollout of the fleet`,
+        summary: `${order[0].toUpperCase()}${order.slice(1)}s the rollout of the app over the fleet`,
         role: 'operator',
         cli: `clusterdeck fleet ${order}`,
         problems: ['no-fleet', 'fleet-away', 'rollout-running', 'rollout-ended', 'rollout-state', 'not-found'],
@@ -148,7 +148,7 @@ export function fleetResources ({ deck }) {
   }
 }
 
-/** @param {import('../fleet/fleet.js').FleetStatus} status  with who is behind */
+/** @param {import('../fleet/app-fleet.js').FleetStatus} status  with who is behind */
 function withMarks ({ members, ...status }) {
   const marks = marksOf(members, status.rollout)
   return { ...status, members: members.map((member) => ({ ...member, mark: marks.get(member.member) ?? null })) }
@@ -191,18 +191,18 @@ async function * bytesOf (req) {
 /** @param {FleetDeck} deck @throws {DeckError} no-fleet, fleet-away */
 export function fleetOf ({ fleet, joinsFleet }) {
   if (fleet) return fleet
-  if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this deck is still connecting to NATS')
-  throw new DeckError('no-fleet', 'This deck is in no fleet: set fleet.servers to the addresses of your NATS servers')
+  if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this host is still connecting to NATS')
+  throw new DeckError('no-fleet', 'This host is in no fleet: set fleet.servers to the addresses of your NATS servers')
 }
 
-/** @param {import('../fleet/fleet.js').Fleet} fleet @returns {Promise<import('../fleet/rollout.js').FleetRollout[]>} newest first */
+/** @param {import('../fleet/app-fleet.js').AppFleet} fleet @returns {Promise<import('../fleet/rollout.js').FleetRollout[]>} newest first */
 async function rolloutsOf (fleet) {
   const [{ rollout }, past] = await Promise.all([fleet.look(), fleet.past()])
   return [...(rollout ? [rollout] : []), ...past.filter(({ id }) => id !== rollout?.id)]
 }
 
 /**
- * @param {import('../fleet/fleet.js').Fleet} fleet @param {number} id
+ * @param {import('../fleet/app-fleet.js').AppFleet} fleet @param {number} id
  * @returns {Promise<import('../fleet/rollout.js').FleetRollout>}
  * @throws {DeckError} not-found, fleet-away
  */

@@ -6,14 +6,14 @@ import { fleetOf, NAME } from './fleet.js'
 import { IDEMPOTENCY_KEY } from './idempotency.js'
 
 /**
- * Forwards requests to the API of another member of the fleet. The member checks them itself and is told who asks.
+ * Forwards requests to the API of the app on another member of the fleet. The member checks them itself and is told who asks.
  * @typedef {import('./endpoint.js').Method} Method
  */
 
 const ANSWER_WITHIN_MS = 10_000
 /** The longest time that a member may wait before it answers. */
 const MAX_WITHIN_MS = 75_000
-/** Bodies and answers of the member, whose API this deck need not know. */
+/** Bodies and answers of the member, whose API this host need not know. */
 const ANY_JSON = z.looseObject({})
 const ANY_TEXT = { 'application/json': ANY_JSON, 'application/x-ndjson': z.string(), 'text/csv': z.string(), 'text/plain': z.string() }
 const PATH = {
@@ -22,16 +22,16 @@ const PATH = {
     .min(1)
     .max(200)
     .regex(/^[A-Za-z\d][\w.-]*(\/[A-Za-z\d][\w.-]*)*$/)
-    .meta({ description: 'a path below `/api/v1` of that member, with its slashes', examples: ['status'] })
+    .meta({ description: 'a path below `/api/v1` of the app on that member, with its slashes', examples: ['status'] })
 }
 
 /** @type {readonly { method: Method, name: string, summary: string, role: import('./roles.js').Role }[]} */
 const OPERATIONS = Object.freeze([
-  { method: 'GET', name: 'getFromMember', summary: 'Forwards a GET to a member of the fleet', role: 'viewer' },
-  { method: 'POST', name: 'postToMember', summary: 'Forwards a POST to a member of the fleet', role: 'operator' },
-  { method: 'PUT', name: 'putToMember', summary: 'Forwards a PUT to a member of the fleet', role: 'operator' },
-  { method: 'PATCH', name: 'patchMember', summary: 'Forwards a PATCH to a member of the fleet', role: 'operator' },
-  { method: 'DELETE', name: 'deleteFromMember', summary: 'Forwards a DELETE to a member of the fleet', role: 'operator' }
+  { method: 'GET', name: 'getFromMember', summary: 'Forwards a GET to the app on a member of the fleet', role: 'viewer' },
+  { method: 'POST', name: 'postToMember', summary: 'Forwards a POST to the app on a member of the fleet', role: 'operator' },
+  { method: 'PUT', name: 'putToMember', summary: 'Forwards a PUT to the app on a member of the fleet', role: 'operator' },
+  { method: 'PATCH', name: 'patchMember', summary: 'Forwards a PATCH to the app on a member of the fleet', role: 'operator' },
+  { method: 'DELETE', name: 'deleteFromMember', summary: 'Forwards a DELETE to the app on a member of the fleet', role: 'operator' }
 ])
 
 /**
@@ -42,7 +42,7 @@ export function memberResources ({ deck }) {
   const passOn = OPERATIONS.map(({ method, name, summary, role }) => [method, operation({
     name,
     summary,
-    description: 'The member checks and answers the request by its own API. Its option `fleet.accept` sets the role: `"read"` is a viewer, ' +
+    description: 'The member checks and answers the request by its own API of the app. Its option `fleet.accept` sets the role: `"read"` is a viewer, ' +
       '`"operate"` at most an operator. Its history names the sender as `ada@web-1`. Streams, tokens and sign-in links are not available.',
     role,
     cli: 'clusterdeck status --member web-2',
@@ -65,7 +65,7 @@ export function memberResources ({ deck }) {
 
 /** @typedef {import('./endpoint.js').Call} Call */
 
-/** @param {Method} method @param {Call} call @returns {Parameters<import('../fleet/fleet.js').Fleet['ask']>[1]} */
+/** @param {Method} method @param {Call} call @returns {Parameters<import('../fleet/app-fleet.js').AppFleet['ask']>[1]} */
 function orderOf (method, { req, body }) {
   const { accept, 'idempotency-key': key, 'if-match': match } = req.headers
   const [, query] = req.url.split(/\?(.*)/s)

@@ -32,7 +32,8 @@ const UNKNOWN_EVENTS = 1000
  * @property {import('../logs/mirror.js').Streams} streams
  * @property {import('../handover/checkpoint.js').Software} software
  * @property {import('../system/other-decks.js').OtherDecks} others  decks of this user on this machine
- * @property {() => import('../fleet/fleet.js').Fleet | null} fleet  decks on other machines
+ * @property {() => import('../fleet/app-fleet.js').AppFleet | null} fleet  this app on other machines
+ * @property {boolean} joinsFleet  whether there is to be one, once it has been joined
  * @property {import('../deck.js').Move} [move]  into a host; without it, it is in one
  * @property {import('./turn.js').Turns | null} turns  of the apps that start; null: there is no other one
  */

@@ -29,7 +29,7 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  */
 export async function createAppDeck ({
   config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, jobs, startedAt, whyNotWritten
-}, { keeper, upgrade, move, closers, log, terminal, software, others, fleet }) {
+}, { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
   const webhooks = closers.add(createWebhooks({
@@ -56,6 +56,7 @@ export async function createAppDeck ({
     notices,
     others,
     fleet,
+    joinsFleet,
     isKept: () => keeper.isKept,
     nextRestartAt: () => cron.nextAt(),
     historyProblem: whyNotWritten,

@@ -12,6 +12,7 @@ import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
 import { fleetCommand } from './fleet.js'
 import { historyCommand, hostHistory } from './history.js'
+import { fleetOptions } from './host-fleet.js'
 import { jobsCommand } from './jobs.js'
 import { runCommand } from './run.js'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.js'
@@ -37,7 +38,7 @@ import { webhooksCommand } from './webhooks.js'
  *
  * @typedef {object} OwnHow
  * @property {string} [onlyHere] why it cannot be meant for another member of the fleet
- * @property {(options: Options) => Promise<Options | null>} [prepare] replaces the options where no app is named; null: nothing is left to do
+ * @property {(options: Options, argument?: string) => Promise<Options | null>} [prepare] replaces the options where no app is named; null: nothing is left to do
  */
 
 /**
@@ -94,7 +95,10 @@ export function addClientCommands (program, terminal, outcome, behind) {
   addSteeringCommand('retry', 'retry the failed step of a rollout that is held')
     .example('try once more', 'clusterdeck retry')
     .example('and wait for the end', 'clusterdeck retry --wait')
-  addCommand('fleet [action] [subject]', FLEET_ABOUT, fleetCommand, { onlyHere: 'the fleet is the same for all its members' })
+  addCommand('fleet [action] [subject]', FLEET_ABOUT, fleetCommand, {
+    onlyHere: 'the fleet is the same for all its members',
+    prepare: (options, action) => fleetOptions(options, action, terminal)
+  })
     .option('--wait', 'wait for the end, with a line per host; fail if it fails')
     .option('--note <text>', 'why, for the histories')
     .option('--path <folder>', 'with deploy: this folder, below releases.root of each host')
@@ -109,9 +113,9 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--on-failure <hold|rollback>', 'when a host fails: start no other (default), or roll back the finished ones, last first')
     .option('--type <value>', 'with history: only these types: worker.exited, worker.*, problems; separated by commas')
     .option('--limit <n>', 'with history: how many events, at most 1000 (default: 50)')
-    .example('the decks on all machines, and their rollout', 'clusterdeck fleet')
-    .example('deploy host by host, the first one alone', 'clusterdeck fleet deploy --canary web-1 --batch 25% --pause 60s --wait')
-    .example('roll back what is done', 'clusterdeck fleet abort --wait')
+    .example('the hosts on all machines, with their apps', 'clusterdeck fleet')
+    .example('deploy an app host by host, the first one alone', 'clusterdeck fleet deploy --app shop --canary web-1 --batch 25% --pause 60s --wait')
+    .example('roll back what is done of the app of this folder', 'clusterdeck fleet abort --wait')
   addCommand('releases [app...]', 'print the releases, or one of them', releasesCommand)
     .usage('[options] [app...] [id]')
     .example('the releases that you can roll back to', 'clusterdeck releases')
@@ -274,7 +278,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
       const member = memberOf(command, onlyHere)
       await explainUnreadableAnswer(member, async () => {
         const areNamed = takesApps && (args[0].length > 0 || command.opts().all)
-        const options = areNamed ? command.opts() : await prepare(command.opts())
+        const options = areNamed ? command.opts() : await prepare(command.opts(), args[0])
         if (options === null) return
         if (takesApps) outcome.exitCode = await runForApps({ name: command.name(), run, ...how }, { words: args[0], options, terminal })
         else await run(await createContext(options, terminal), ...args)
@@ -283,7 +287,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
   }
 }
 
-const FLEET_ABOUT = 'print the decks of the fleet; restart, deploy or rollback them host by host; pause, resume or abort that; ' +
+const FLEET_ABOUT = 'print the hosts of the fleet; restart, deploy or rollback an app on all of them, host by host; pause, resume or abort that; ' +
   'print the history or the crashes of all, and resolve, mute or reopen a crash group'
 
 /**

@@ -1,10 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { formatAgo, formatDuration, formatExactDuration, formatLatency, formatRate } from '../../public/format.js'
+import { formatAgo, formatExactDuration, formatLatency, formatRate } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { optionalDuration } from './duration.js'
 import { fleetCrashes, settleFleetCrash } from './fleet-crashes.js'
 import { fleetHistory } from './fleet-history.js'
+import { healthText, releaseText } from './host-fleet.js'
 import { formatTable, jsonText } from './output.js'
 import { pushFolder } from './push.js'
 import { countFrom } from './rollouts.js'
@@ -191,9 +192,9 @@ function rolloutText ({ id, kind, state, turns, reason }) {
 }
 
 /** @param {Fleet} fleet */
-function statusText ({ name, member, nats, problem, outbox, members, rollout }) {
+function statusText ({ name, app, member, nats, problem, outbox, members, rollout }) {
   const facts = [
-    `fleet     ${oneLine(name)}, this is ${member}`,
+    `fleet     ${oneLine(name)}, ${oneLine(app)}, this is ${member}`,
     `nats      ${nats.isConnected ? `connected to ${nats.server}` : `out of reach since ${nats.since}: ${oneLine(String(nats.problem))}`}`,
     ...(problem ? [`problem   ${oneLine(problem)}`] : []),
     ...(Number(outbox.waiting) > 0 || (nats.isConnected && outbox.problem) ? [`outbox    ${outboxText(outbox)}`] : []),
@@ -213,9 +214,9 @@ function outboxText ({ waiting, problem }) {
 function rowOf ({ member, isSilent, isOwn, ageMs, health, workers, release, mark, vitals, openCrashes, version }) {
   return [
     member,
-    isSilent && !isOwn ? `silent for ${formatDuration(ageMs)}` : health.text,
+    healthText({ isSilent, isOwn, ageMs }, health.text),
     `${workers.ready}/${workers.desired}`,
-    mark ? `${release} (${mark.label.toLowerCase()})` : release,
+    releaseText({ release, mark }),
     formatRate(vitals.requestsPerSecond),
     formatLatency(vitals.latencyP99Ms),
     openCrashes,

@@ -33,7 +33,7 @@ import { asNamed, pinPath } from '../system/working-folder.js'
  */
 
 const ENV_PREFIX = 'CLUSTERDECK_'
-/** A member repeats its labels in each message to the fleet, and a message may have 16 KiB. */
+/** A member repeats its labels in each message to the fleet. */
 const MAX_LABELS_BYTES = 8192
 /** Groups of options that a host has once for all of its apps. */
 const OF_HOST = ['admin', 'fleet', 'keeper']

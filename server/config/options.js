@@ -280,19 +280,19 @@ export const SCHEMA = z.strictObject({
       separator: ',',
       words: ['fleet'],
       expected: 'a list of addresses such as "nats://10.0.0.5:4222", without user and password',
-      description: 'NATS servers with JetStream, by which decks on several machines deploy host by host (separated by commas); none: this deck is alone'
+      description: 'NATS servers with JetStream, by which hosts on several machines see each other and deploy in turn (separated by commas); none: this host is alone'
     }),
     name: z.string().regex(/^[A-Za-z\d][\w-]{0,59}$/).default('default').register(ABOUT, {
       kind: 'text',
       hint: 'name',
       expected: 'a name of letters, digits, "_" and "-", at most 60',
-      description: 'name of the fleet: decks with the same one belong together'
+      description: 'name of the fleet: hosts with the same one belong together'
     }),
     member: z.string().regex(MEMBER_NAME).optional().register(ABOUT, {
       kind: 'text',
       hint: 'name',
       expected: 'a name of letters, digits, "_" and "-", at most 100',
-      description: 'name of this deck in the fleet, where it must be unique; default: the names of the host and of the app'
+      description: 'name of this host in the fleet, where it must be unique; default: the name of the machine, for a deck in the foreground with that of the app'
     }),
     labels: z.record(z.string().regex(LABEL_NAME), z.string().max(200)).default({}).register(ABOUT, {
       kind: 'pairs',
@@ -303,13 +303,13 @@ export const SCHEMA = z.strictObject({
     }),
     accept: choiceOption(
       ['read', 'operate', 'nothing'],
-      'what other members may do to this deck; read: what viewers can, operate: what operators can, such as restart and deploy, nothing: nothing'
+      'what other members may do to this host and its apps; read: what viewers can, operate: what operators can, such as restart and deploy, nothing: nothing'
     ),
     token: textOption('the token of the NATS servers; better set as a variable, as others can see flags').optional(),
     credentials: pathOption('a file of NATS credentials (.creds)').optional(),
     tls: groupOf({
       ca: pathOption('the CA certificate of the NATS servers, as PEM').optional(),
-      cert: pathOption('a certificate for this deck, as PEM').optional(),
+      cert: pathOption('a certificate for this host, as PEM').optional(),
       key: pathOption('its private key, as PEM').optional()
     })
   }),

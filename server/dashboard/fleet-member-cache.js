@@ -7,7 +7,7 @@ import { toWorkerRow } from './overview.js'
 /**
  * Caches what pages show of other members: their workers and the last lines of their output. A member is asked only while
  * a page is open, once for all viewers. Its answers are hostile input.
- * @typedef {import('../fleet/fleet.js').Fleet} Fleet
+ * @typedef {import('../fleet/app-fleet.js').AppFleet} Fleet
  * @typedef {import('../fleet/rpc-client.js').Person} Person
  * @typedef {z.infer<typeof WORKERS>['items'][number]} Worker
  * @typedef {{

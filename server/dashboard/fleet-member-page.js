@@ -9,7 +9,7 @@ import { toFleetRollout } from './fleet-rollout.js'
 /**
  * The page of one member of the fleet: what it reports, its turn in the rollout, and its workers, which it is asked for.
  * @typedef {{ deck: import('../api/fleet.js').FleetDeck, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked  `id`: its name
- * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
+ * @typedef {import('../fleet/app-fleet.js').FleetStatus} FleetStatus
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
@@ -40,7 +40,7 @@ export function followFleetMember ({ deck: { fleet }, id, now, can, render }) {
   }
 }
 
-/** @param {FleetStatus} status @param {{ fleet: import('../fleet/fleet.js').Fleet, id: string, now: number }} parts @returns null: no member has this name */
+/** @param {FleetStatus} status @param {{ fleet: import('../fleet/app-fleet.js').AppFleet, id: string, now: number }} parts @returns null: no member has this name */
 function shownOf ({ name, members, nats, rollout }, { fleet, id, now }) {
   const observations = observationsOf(fleet)
   observations.note(members, now)

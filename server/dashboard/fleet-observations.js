@@ -4,7 +4,7 @@ import { SPARK_BOX } from './sparkline.js'
 /**
  * What pages about the fleet remember between two renderings: the requests of each member over the last minutes, when a
  * silent member was last heard, and the rollouts before the current one.
- * @typedef {import('../fleet/fleet.js').Fleet} Fleet
+ * @typedef {import('../fleet/app-fleet.js').AppFleet} Fleet
  * @typedef {import('../api/fleet.js').Summary} Summary
  * @typedef {import('../fleet/presence.js').Member} Member
  * @typedef {ReturnType<typeof createObservations>} Observations

@@ -9,8 +9,8 @@ import { toShownProblem } from './history-filters.js'
 
 /**
  * The page about the fleet: its members and its rollout.
- * @typedef {import('../fleet/fleet.js').Fleet} Fleet
- * @typedef {import('../fleet/fleet.js').FleetStatus} FleetStatus
+ * @typedef {import('../fleet/app-fleet.js').AppFleet} Fleet
+ * @typedef {import('../fleet/app-fleet.js').FleetStatus} FleetStatus
  * @typedef {import('./fleet-members.js').Filters} Filters
  * @typedef {{ deck: import('../api/fleet.js').FleetDeck, params: URLSearchParams, now: () => number, can?: import('./powers.js').Powers }} Asked
  */
@@ -95,7 +95,7 @@ async function resultWithin (work, ms) {
 }
 
 /** @param {FleetStatus} status @param {{ fleet: Fleet, params: URLSearchParams, now: number }} parts */
-function shownOf ({ name, member, nats, problem: nameProblem, members: known, rollout }, { fleet, params, now }) {
+function shownOf ({ name, app, member, nats, problem: nameProblem, members: known, rollout }, { fleet, params, now }) {
   const observations = observationsOf(fleet)
   observations.note(known, now)
   const marks = marksOf(known, rollout)
@@ -110,6 +110,7 @@ function shownOf ({ name, member, nats, problem: nameProblem, members: known, ro
   return {
     now,
     name,
+    app,
     member,
     nats,
     nameProblem,

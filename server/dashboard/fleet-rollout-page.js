@@ -40,7 +40,7 @@ export function followFleetRollout ({ deck: { fleet }, id, now, can, render }) {
   }
 }
 
-/** @param {FleetRollout} rollout @param {{ fleet: import('../fleet/fleet.js').Fleet, now: () => number }} parts */
+/** @param {FleetRollout} rollout @param {{ fleet: import('../fleet/app-fleet.js').AppFleet, now: () => number }} parts */
 function shownOf (rollout, { fleet, now }) {
   const { nats, members, rollout: current } = fleet.status()
   const isCurrent = rollout.id === current?.id

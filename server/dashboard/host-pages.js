@@ -7,11 +7,12 @@ import { docsModel } from './docs-page.js'
 import { eventModel } from './event-page.js'
 import { followPage } from './follow-page.js'
 import { followHistory, historyPageModel } from './history-page.js'
+import { HOST_FLEET_FRAGMENTS, hostFleetModel } from './host-fleet-page.js'
 import { manualItems, SHORTCUTS, toPage } from './palette.js'
 
 /**
  * The pages of a host: the list of its apps, and what all of them have together.
- * @typedef {Pick<import('../api/apps.js').Apps, 'list' | 'about' | 'onChange'>} Apps
+ * @typedef {Pick<import('../api/apps.js').Apps, 'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>} Apps
  * @typedef {import('../../db/history.js').History} History
  * @typedef {{ apps: Apps, history: History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources
  * @typedef {import('./follow-page.js').LivePage & import('./page-router.js').Page} HostPage
@@ -23,12 +24,13 @@ const FRAME_FRAGMENTS = Object.freeze(['trouble'])
 /** @type {readonly HostPage[]} */
 export const HOST_PAGES = Object.freeze([
   { path: '/', view: 'apps', model: appsModel, fragments: APPS_FRAGMENTS, hasFilters: true },
+  { path: '/fleet', view: 'host-fleet', model: hostFleetModel, fragments: HOST_FLEET_FRAGMENTS },
   { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory, hasFilters: true },
   { path: '/history/:id', view: 'event', model: eventPage },
   { path: '/access', view: 'access', model: accessPage },
   { path: '/docs{/:id}', view: 'docs', model: docsPage },
   { path: '/palette', view: 'palette', model: palettePage },
-  { path: '/dialogs', view: 'host-dialogs', model: () => ({ places: HOST_PLACES }) },
+  { path: '/dialogs', view: 'host-dialogs', model: dialogsPage },
   { path: '/switch', view: 'switch', model: switchPage }
 ])
 
@@ -36,7 +38,7 @@ export const HOST_PAGES = Object.freeze([
 export function hostFrame ({ apps, can }) {
   // The sickest is the first.
   const sick = appRows({ apps, can }).filter(isSick)
-  return { isHost: true, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
+  return { isHost: true, hasFleet: apps.joinsFleet, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
 }
 
 /**
@@ -135,11 +137,16 @@ function palettePage ({ apps, can }) {
   return {
     items: [
       ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
-      ...HOST_PLACES.filter(({ needs }) => !needs || (needs === 'allApps' ? !can.apps : can.administer)).map(toPage),
+      ...HOST_PLACES.filter(({ needs }) => !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs]).map(toPage),
       SHORTCUTS,
       ...manualItems()
     ]
   }
+}
+
+/** @param {{ apps: Apps }} asked */
+function dialogsPage ({ apps }) {
+  return { places: HOST_PLACES.filter(({ needs }) => needs !== 'fleet' || apps.joinsFleet) }
 }
 
 /** The apps, to go to from the pages of another. @param {{ apps: Apps, can: import('./powers.js').Powers, params: URLSearchParams }} asked */

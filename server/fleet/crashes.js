@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { createFold, MAX_GROUPS, pageOf } from './crash-groups.js'
 
 /**
- * Asks all members for their crashes, many at once, and says how many answered. This deck answers itself without NATS.
+ * Asks all members that have an app for its crashes, many at once, and says how many answered. This host answers itself without NATS.
  * @typedef {import('../crashes/crashes.js').CrashAction} CrashAction
  * @typedef {import('./rpc-client.js').Person} Person
  * @typedef {{ state?: 'open' | 'resolved' | 'muted', q?: string, since?: number }} Filter `state`: on at least one member; `since`: ms since the epoch
@@ -19,7 +19,7 @@ const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
 
 /**
  * @param {object} parts
- * @param {ReturnType<typeof import('./rpc-client.js').createRpcClient>['obtain']} parts.obtain
+ * @param {import('./app-fleet.js').AppFleet['obtain']} parts.obtain
  * @param {() => Promise<{ member: string }[]>} parts.members
  */
 export function createFleetCrashes ({ obtain, members }) {

@@ -6,7 +6,7 @@ import { MAX_ID } from './rollout.js'
 import { DIGEST } from './store.js'
 
 /**
- * The rollout of a fleet as NATS stores it. Anybody with access to NATS can write there, so a document of another shape is
+ * The rollout of an app over the fleet as NATS stores it. Anybody with access to NATS can write there, so a document of another shape is
  * ignored.
  */
 const MAX_BYTES = 900 * 1024
@@ -38,6 +38,7 @@ const MOMENT = z.object({
 const DOCUMENT = z.object({
   id: z.int().min(1).max(MAX_ID),
   uid: textUpTo(64),
+  app: textUpTo(200),
   kind: z.enum(['restart', 'deploy', 'rollback']),
   source: z.object({ path: textUpTo(4096).optional(), digest: z.string().regex(DIGEST).optional(), release: textUpTo(50).optional() }),
   batches: z.array(z.array(member).min(1)).min(1).max(MAX_MEMBERS),
@@ -58,7 +59,11 @@ const DOCUMENT = z.object({
   return members.length <= MAX_MEMBERS && members.length === Object.keys(turns).length && members.every((each) => Object.hasOwn(turns, each))
 })
 
-/** @param {import('@nats-io/kv').KvEntry} entry @returns {import('./rollout.js').FleetRollout | null} null: it is none */
-export function documentOf (entry) {
-  return entry.operation !== 'PUT' || entry.length > MAX_BYTES ? null : parseUntrusted(DOCUMENT, () => entry.json())
+/**
+ * @param {import('@nats-io/kv').KvEntry} entry @param {string} app
+ * @returns {import('./rollout.js').FleetRollout | null} null: it is none, or of another app
+ */
+export function documentOf (entry, app) {
+  const document = entry.operation !== 'PUT' || entry.length > MAX_BYTES ? null : parseUntrusted(DOCUMENT, () => entry.json())
+  return document?.app === app ? document : null
 }

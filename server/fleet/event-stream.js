@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
+import { appKey } from './app-key.js'
 import { isShallow, parseUntrusted, textUpTo } from './untrusted-json.js'
 import { natsCode, streamExists } from './streams.js'
 
@@ -80,24 +81,24 @@ export async function makeEventStream (manager, { events, subject }, replicas) {
   }
 }
 
-/** @param {Names} names @param {{ member: string, source: string, type: string }} of */
-export function subjectOf ({ subject }, { member, source, type }) {
-  return `${subject}.${member}.event.${source}.${TYPE.test(type) ? type : 'unexpected'}`
+/** @param {Names} names @param {{ member: string, app: string, source: string, type: string }} of */
+export function subjectOf ({ subject }, { member, app, source, type }) {
+  return `${subject}.${member}.event.${appKey(app)}.${source}.${TYPE.test(type) ? type : 'unexpected'}`
 }
 
-/** The member of a history may have changed its name. @param {Names} names @param {string} source */
+/** The member of a history may have changed its name, and so may its app. @param {Names} names @param {string} source */
 export function subjectsOfSource ({ subject }, source) {
-  return `${subject}.*.event.${source}.>`
+  return `${subject}.*.event.*.${source}.>`
 }
 
-/** @param {Names} names @param {{ member?: string, type?: string }} [wanted] `type`: `worker.exited`, or `worker.*` */
-export function subjectsOf ({ subject }, { member = '*', type } = {}) {
-  return `${subject}.${member}.event.*.${type?.replace(/\*$/, '>') ?? '>'}`
+/** @param {Names} names @param {{ member?: string, app?: string, type?: string }} [wanted] `type`: `worker.exited`, or `worker.*` */
+export function subjectsOf ({ subject }, { member = '*', app, type } = {}) {
+  return `${subject}.${member}.event.${app === undefined ? '*' : appKey(app)}.*.${type?.replace(/\*$/, '>') ?? '>'}`
 }
 
 /** @param {Names} names @param {string} subject of a message @returns {string} '' where it is none */
 export function typeOf ({ subject: fleet }, subject) {
-  return subject.startsWith(`${fleet}.`) ? subject.slice(fleet.length + 1).split('.').slice(3).join('.') : ''
+  return subject.startsWith(`${fleet}.`) ? subject.slice(fleet.length + 1).split('.').slice(4).join('.') : ''
 }
 
 /**

@@ -11,7 +11,7 @@ import { messageOf, subjectsOf, typeOf } from './event-stream.js'
  * @typedef {import('@nats-io/jetstream').JsMsg} JsMsg
  * @typedef {{ seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>} Item `at`: when it came, by the clock of NATS
  * @typedef {{ items: Item[], next: number | null }} Page `next`: where the page after it begins, null: this is the last one
- * @typedef {{ member?: string, types?: readonly string[], before?: number | null, limit: number }} Wanted
+ * @typedef {{ app?: string, member?: string, types?: readonly string[], before?: number | null, limit: number }} Wanted
  *   `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `before`: the `next` of the page before
  * @typedef {{ newest: number, oldest: number }} Window  sequences of the stream, both inclusive
  */
@@ -48,17 +48,17 @@ export function createFeed ({ nats }) {
 }
 
 /** @param {Open} open @param {Wanted} wanted @returns {Promise<Page>} */
-async function readPage (open, { member, types, before = null, limit }) {
+async function readPage (open, { app, member, types, before = null, limit }) {
   const { manager, names } = open
   const { state } = await manager.streams.info(names.events)
-  const subject = subjectsOf(names, { member, type: onlyType(types) })
-  const isSparse = member !== undefined || types !== undefined
+  const subject = subjectsOf(names, { app, member, type: onlyType(types) })
+  const isSparse = app !== undefined || member !== undefined || types !== undefined
   /** @type {Item[]} */
   const items = []
   let newest = Math.min(state.last_seq, (before ?? Infinity) - 1)
   let length = isSparse ? Math.max(FIRST_WINDOW, limit) : limit
   // Without a filter that NATS understands, all of a window comes here.
-  let longest = member === undefined && onlyType(types) === undefined ? MAX_MESSAGES : Infinity
+  let longest = app === undefined && member === undefined && onlyType(types) === undefined ? MAX_MESSAGES : Infinity
   for (let windows = 0; windows < MAX_WINDOWS && newest >= state.first_seq && items.length < limit; windows++) {
     const window = { newest, oldest: Math.max(state.first_seq, newest - length + 1) }
     const found = await readWindow(open, window, { subject, types })

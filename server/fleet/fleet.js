@@ -1,428 +1,201 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import path from 'node:path'
-import { DeckError } from '../errors.js'
-import { count, countOpen } from '../health.js'
 import { readJson, writeJson } from '../system/json-file.js'
 import { waitAtMost } from '../system/wait-at-most.js'
-import { createRateLimiter } from './rate-limiter.js'
-import { createRpcServer } from './rpc-server.js'
-import { createRpcClient } from './rpc-client.js'
-import { createMemberRuntime } from './member-runtime.js'
-import { createFleetCrashes } from './crashes.js'
-import { createNatsConnection, valueOrThrow, outOfReach } from './nats-connection.js'
+import { createAppFleet } from './app-fleet.js'
 import { createFeed } from './feed.js'
-import { createDeckAdapter, resultOf } from './deck-adapter.js'
-import { createRolloutStore } from './rollout-store.js'
-import { NO_MEMORY } from './member.js'
-import { createOutbox } from './outbox.js'
-import { batchesOf, matchesLabels } from './plan.js'
-import { allReleases, createPackages } from './packages.js'
+import { MAX_APPS } from './member-status.js'
+import { createNatsConnection } from './nats-connection.js'
 import { createPresence } from './presence.js'
-import { startRollout, giveUp, MAX_ID, steerRollout } from './rollout.js'
-import { createStore, notPushed } from './store.js'
+import { createRateLimiter } from './rate-limiter.js'
+import { createRpcClient } from './rpc-client.js'
+import { createRpcServer } from './rpc-server.js'
 
 /**
- * Makes this deck a member of a fleet: it sees the other decks and takes part in rollouts over all of them, host by host. Whatever
- * fails here harms neither the app nor its deck.
- * @typedef {import('./rollout.js').FleetRollout} FleetRollout
- * @typedef {import('./presence.js').Member} Member
- * @typedef {import('./rpc-protocol.js').Accept} Accept
+ * Makes this host a member of a fleet: it sees the other hosts with their apps, and its own apps take part in rollouts over all of
+ * them. All of its apps share one connection and one status. A deck in the foreground is a host with one app. Whatever fails here
+ * harms neither the apps nor the host.
+ * @typedef {import('./app-fleet.js').AppFleet} AppFleet
+ * @typedef {import('./app-fleet.js').AppPart} AppPart
+ * @typedef {import('./member-status.js').AppStatus} AppStatus
+ * @typedef {import('./presence.js').Host} Host
+ * @typedef {import('./nats-connection.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: import('./rpc-protocol.js').Accept }} Options
  *
- * @typedef {object} FleetStatus
+ * @typedef {object} HostsStatus
  * @property {string} name
- * @property {string} member
+ * @property {string} member  the name of this host
  * @property {import('./nats-connection.js').Presence} nats
- * @property {string | null} problem  why the others do not see this deck
- * @property {Member[]} members
- * @property {FleetRollout | null} rollout
- * @property {import('./outbox.js').OutboxState} outbox  what of this deck's history the fleet has
+ * @property {string | null} problem  why the others do not see this host
+ * @property {Host[]} members  by name
  *
  * @typedef {object} Fleet
- * @property {string} member  the name of this deck in the fleet
- * @property {() => FleetStatus} status  as it was last seen
- * @property {() => Promise<FleetStatus>} look  as it is now, or as it was last seen where NATS is out of reach
- * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
- * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
- * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
- * @property {(listener: () => void) => () => void} onRollout  calls the listener at each change of the rollout; returns how to end that
- * @property {() => Promise<import('./store.js').Pushed[]>} pushed  what can be deployed by its digest, newest first; throws fleet-away
- * @property {(digest: string, archive: AsyncIterable<Buffer>, actor: string) => Promise<import('./store.js').Pushed & { isNew: boolean }>} push
- *   takes a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
- * @property {ReturnType<typeof createRpcClient>['ask']} ask  calls the API of one member for somebody who is signed in here
- * @property {ReturnType<typeof createRpcClient>['obtain']} obtain  the same, where a refusal is an error
- * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
- * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
- * @property {(wanted: import('./feed.js').Wanted) => Promise<import('./feed.js').Page>} history  events of all members, newest first; throws fleet-away
+ * @property {string} member  the name of this host in the fleet
+ * @property {() => HostsStatus} status  as it was last seen
+ * @property {() => Promise<HostsStatus>} look  as it is now, or as it was last seen where NATS is out of reach
+ * @property {(app: string) => AppFleet | null} of  an app of this host that has joined
+ * @property {(part: AppPart) => () => Promise<void>} join  returns how the app leaves
+ * @property {() => void} tellSoon  an app of this host has changed
  * @property {() => Promise<void>} close
- *
- * @typedef {object} Wanted
- * @property {import('./rollout.js').Kind} kind
- * @property {string} [path]
- * @property {string} [digest]
- * @property {string} [release]
- * @property {string} [note]
- * @property {string | number} [batch]
- * @property {number} [pauseMs]
- * @property {number} [deadlineMs]
- * @property {string} [order]
- * @property {string} [canary]
- * @property {'hold' | 'rollback'} [onFailure]
- * @property {Record<string, string>} [only]
  */
 
-const DEADLINE_MS = 60 * 60_000
 /** A page does not wait longer than this for NATS. */
 const LOOK_WITHIN_MS = 1000
-/** Events that other members cause may not fill the history of this deck: a rollout causes only a few. */
+/** A NATS server that comes and goes may not fill the history of this host. */
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
-const COMMIT_CHARS = 10
-const MAX_VERSION_CHARS = 100
-const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
+/** The status of an app that has none of its own: it does not run, or cannot be asked. */
+const NO_FIGURES = Object.freeze({
+  release: null,
+  code: null,
+  workers: { ready: 0, desired: 0 },
+  vitals: { requestsPerSecond: null, latencyP99Ms: null },
+  openCrashes: null,
+  rollout: null,
+  turnOf: null,
+  seen: { rollout: 0, revision: 0 }
+})
+/** @type {Readonly<Record<AppStatus['state'], AppStatus['health']>>} */
+const HEALTHS = Object.freeze({
+  waiting: { tone: 'info', text: 'Waiting' },
+  starting: { tone: 'info', text: 'Starting' },
+  running: { tone: 'info', text: 'Running' },
+  stopping: { tone: 'drain', text: 'Stopping' },
+  stopped: { tone: 'idle', text: 'Stopped' },
+  failed: { tone: 'bad', text: 'Cannot run' }
+})
 
 /**
  * @param {object} parts
- * @param {import('./nats-connection.js').FleetOptions & { member?: string, labels: Record<string, string>, accept: Accept }} parts.options
- * @param {string} parts.folder  the data folder
- * @param {import('./deck-adapter.js').OwnDeck} parts.deck
- * @param {string} [parts.root]  releases.root
+ * @param {Options} parts.options
+ * @param {string} parts.folder  of the host: its id is kept there
+ * @param {string | null} parts.only  the only app, where there is never another one
+ * @param {() => { app: string, state: AppStatus['state'], url: string | null }[]} parts.apps  of this host, also those that do not run
  * @param {string} parts.version
  * @param {string | null} parts.url
- * @param {{ warn: (fields: object, text: string) => void }} parts.log
- * @param {import('./rpc-server.js').Serve} parts.serve  this deck's own API
+ * @param {import('./app-fleet.js').Log} parts.log
+ * @param {(event: import('../events/stream.js').NewEvent) => void} parts.publish  into the history of the host
+ * @param {import('./rpc-server.js').Serve} parts.serve  the API of the apps of this host
  * @param {typeof createNatsConnection} [parts.connect]
  * @returns {Fleet}
  */
-export function createFleet ({ options, folder, deck, root, version, url, log, serve, connect = createNatsConnection }) {
-  const file = path.join(folder, 'fleet.json')
-  const kept = restoreMemory(Object(readJson(file)), deck)
+export function createFleet ({ options, folder, only, apps, version, url, log, publish, serve, connect = createNatsConnection }) {
+  const file = path.join(folder, 'member.json')
+  const kept = Object(readJson(file))
+  const home = typeof kept.home === 'string' ? kept.home : randomUUID()
   const boot = randomUUID()
   const host = hostname()
-  const member = options.member ?? nameOf(host, deck.snapshot().app.name)
+  const member = options.member ?? nameOf(host, only)
+  /** @type {Map<string, { part: AppPart, fleet: ReturnType<typeof createAppFleet> }>} */
+  const joined = new Map()
   /** @type {string | null} */
   let nameProblem = null
   /** @type {boolean | null} */
   let wasConnected = null
-  /** @type {Set<() => void>} */
-  const listeners = new Set()
   const waitMs = createRateLimiter({ ...TOLD, now: () => performance.now() })
 
   const nats = connect({ options, member, onState: onNatsState })
-  const rolloutStore = createRolloutStore({ nats })
-  const store = createStore({ nats, fleet: options.name })
-  const packages = createPackages({
-    root,
-    member,
-    store,
-    releases: () => allReleases(deck.releases),
-    onError: (error) => log.warn({ err: error }, 'cannot remove old pushes from releases.root')
-  })
-  const presence = createPresence({ nats, describe: describeDeck, onName })
-  const runtime = createMemberRuntime({
-    rolloutStore,
-    member,
-    boot,
-    memory: kept.memory,
-    remember: storeMemory,
-    deckAdapter: createDeckAdapter(deck, options.accept, packages),
-    tell: publishEvent,
-    onWritten: tellMoments,
-    onDocument
-  })
-  const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app: deck.snapshot().app.name }) })
+  const presence = createPresence({ nats, describe: describeHost, onName })
   const feed = createFeed({ nats })
   const asking = createRpcClient({ nats, presence, member, serve })
-  const crashes = createFleetCrashes({ obtain: asking.obtain, members: async () => (await presence.all()).members })
-  const answering = createRpcServer({ nats, member, home: kept.home, accept: options.accept, serve })
-  const unsubscribe = deck.events.subscribe(onEvent)
+  const answering = createRpcServer({ nats, member, home, accept: options.accept, serve })
   // The id has to be on the disk before others see it, so that the next master is the same member.
-  if (kept.isNew) storeMemory(kept.memory)
+  if (home !== kept.home) storeHome()
   nats.start()
-  packages.sweep()
 
   return {
     member,
 
-    status: () => statusOf(presence.list(), runtime.document),
+    status: statusNow,
 
     async look () {
-      await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
-      return statusOf(presence.list(), runtime.document)
+      await waitAtMost(presence.all(), LOOK_WITHIN_MS)
+      return statusNow()
     },
 
-    past: rolloutStore.past,
+    of: (app) => joined.get(app)?.fleet ?? null,
 
-    async history (wanted) {
-      return valueOrThrow(await feed.read(wanted))
+    join (part) {
+      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, feed, asking, nameProblem: () => nameProblem }))
+      if (nameProblem !== null) fleet.named(false)
+      joined.set(part.app, { part, fleet })
+      presence.tellSoon()
+      return async () => {
+        if (joined.get(part.app)?.fleet === fleet) joined.delete(part.app)
+        presence.tellSoon()
+        await fleet.close()
+      }
     },
 
-    async begin (wanted, actor) {
-      if (nameProblem !== null) throw new DeckError('not-possible', nameProblem)
-      if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
-      const present = await presence.all()
-      if (!present.isComplete) throw outOfReach(nats.state.problem ?? 'not all members are known yet')
-      const matching = present.members.filter(({ labels }) => matchesLabels(labels, wanted.only))
-      const there = matching.filter(({ isSilent }) => !isSilent)
-      checkAccepting(there, wanted.only)
-      const absent = matching.filter(({ isSilent }) => isSilent).map((each) => each.member)
-      const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } = wanted
-      const plan = { kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent, actor, note }
-      const seen = Math.max(runtime.seen.rollout, ...present.members.map((each) => each.seen.rollout))
-      return changeRollout((document) => {
-        const id = nextId(Math.max(seen, document?.id ?? 0))
-        const next = startRollout(document, { ...plan, uid: randomUUID(), id, at: isoNow() }, silentIn(document, present))
-        checkForgotten(document, present.members)
-        return next
-      })
-    },
-
-    async steer (order, actor) {
-      const present = order === 'pause' ? { members: [], isComplete: false } : await presence.all()
-      return changeRollout((document) => {
-        if (!document) throw new DeckError('not-found', 'The fleet has had no rollout yet')
-        checkForgotten(document, present.members)
-        const by = { at: isoNow(), actor }
-        // Any other command waits for a silent member until the deadline, which holds the rollout.
-        const isGivingUp = order === 'resume' || document.state === 'held'
-        return giveUp(steerRollout(document, order, by), isGivingUp ? silentIn(document, present) : [], by)
-      })
-    },
-
-    onRollout (listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-
-    pushed: store.list,
-
-    async push (digest, archive, actor) {
-      const current = (await runtime.newest())?.source.digest
-      return store.put(digest, archive, { actor, named: current === undefined ? [] : [current] })
-    },
-
-    ask: asking.ask,
-    obtain: asking.obtain,
-
-    crashes: crashes.list,
-
-    settleCrash: crashes.settle,
+    tellSoon: presence.tellSoon,
 
     async close () {
-      unsubscribe()
       answering.close()
-      runtime.close()
-      packages.close()
-      await Promise.all([outbox.close(), presence.close()])
+      await Promise.all([...[...joined.values()].map(({ fleet }) => fleet.close()), presence.close()])
+      joined.clear()
       await nats.close()
     }
   }
 
-  /** @param {(document: FleetRollout | null) => FleetRollout} to */
-  async function changeRollout (to) {
-    const { before, document, revision } = await rolloutStore.change(to)
-    tellMoments(document, before)
-    runtime.see(document, revision)
-    return document
-  }
-
-  /** @param {Member[]} members @param {FleetRollout | null} rollout @returns {FleetStatus} */
-  function statusOf (members, rollout) {
-    return { name: options.name, member, nats: reachOf(nats.state), problem: nameProblem ?? presence.problem, members, rollout, outbox: outbox.state }
-  }
-
-  /**
-   * Until the rollout has been read the fleet counts as out of reach: else it would look as if there were none.
-   * @param {import('./nats-connection.js').Presence} state @returns {import('./nats-connection.js').Presence}
-   */
-  function reachOf (state) {
-    return state.isConnected && !runtime.isKnown ? { ...state, isConnected: false, problem: state.problem ?? 'its rollout has not been read yet' } : state
+  /** @returns {HostsStatus} */
+  function statusNow () {
+    return { name: options.name, member, nats: nats.state, problem: nameProblem ?? presence.problem, members: presence.list() }
   }
 
   /** @returns {import('./member-status.js').MemberStatus} */
-  function describeDeck () {
-    const snapshot = deck.snapshot()
-    const { app, release, readyWorkers, desiredWorkers, rollout, workers } = snapshot
-    const health = deck.health(snapshot)
-    const notices = deck.notices.list().length
-    return {
-      member,
-      home: kept.home,
-      boot,
-      host,
-      app: app.name,
-      version,
-      labels: options.labels,
-      release: release?.id ?? null,
-      code: codeOf(release),
-      workers: { ready: readyWorkers, desired: desiredWorkers },
-      health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${count(notices, 'notice')}` },
-      vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sumOf), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highestOf) },
-      openCrashes: countOpen(deck.crashes),
-      rollout: rollout && {
-        id: rollout.id,
-        kind: rollout.kind,
-        state: rollout.state,
-        replaced: rollout.progress.replaced,
-        total: rollout.progress.total
-      },
-      turnOf: runtime.task?.fleet ?? null,
-      url,
-      accept: options.accept,
-      seen: runtime.seen
-    }
+  function describeHost () {
+    return { member, home, boot, host, version, labels: options.labels, url, accept: options.accept, apps: apps().slice(0, MAX_APPS).map(describeApp) }
   }
 
-  function onDocument () {
-    presence.tellSoon()
-    for (const listener of listeners) listener()
+  /** @param {ReturnType<typeof apps>[number]} own @returns {AppStatus} */
+  function describeApp ({ app, state, url }) {
+    const known = joined.get(app)
+    try {
+      if (known) return known.part.scope.run(known.fleet.describe)
+    } catch (error) {
+      log.warn({ err: error, app }, 'an app cannot say how it is')
+    }
+    return { app, state, ...NO_FIGURES, health: HEALTHS[state], url }
   }
 
   /** @param {import('./nats-connection.js').Presence} state */
   function onNatsState ({ isConnected, problem }) {
-    if (!isConnected) runtime.away()
+    if (!isConnected) callAll((fleet) => fleet.away())
     if (isConnected === wasConnected) return
     wasConnected = isConnected
-    if (isConnected) publishEvent('fleet.connected', `connected to the fleet ${options.name} as ${member}`)
-    else publishEvent('fleet.away', `the fleet ${options.name} is out of reach: ${problem}`)
+    if (isConnected) tell('fleet.connected', `connected to the fleet ${options.name} as ${member}`)
+    else tell('fleet.away', `the fleet ${options.name} is out of reach: ${problem}`)
   }
 
   /** @param {string | null} problem */
   function onName (problem) {
     nameProblem = problem
-    runtime.named(problem === null)
+    callAll((fleet) => fleet.named(problem === null))
     answering.named(problem === null)
-    if (problem) publishEvent('fleet.name-taken', problem)
+    if (problem) tell('fleet.name-taken', problem)
   }
 
-  /**
-   * Only the member that wrote a change publishes its events; turns have events of their own deck.
-   * @param {FleetRollout} document @param {FleetRollout | null} before
-   */
-  function tellMoments ({ id, kind, timeline }, before) {
-    for (const moment of timeline) {
-      const { type, actor, message } = moment
-      if (before?.timeline.includes(moment) || type.startsWith('turn-')) continue
-      publishEvent(`fleet.rollout-${type}`, `rollout ${id} of the fleet (${kind})${message ? `: ${message}` : ''}`, actor ?? 'system')
-    }
+  /** @param {(fleet: ReturnType<typeof createAppFleet>) => void} work */
+  function callAll (work) {
+    for (const { part, fleet } of joined.values()) part.scope.call(() => work(fleet))
   }
 
-  /** @param {import('../events/stream.js').DeckEvent} event */
-  function onEvent ({ type, rollout, release, actor, message, detail }) {
-    if (type === 'rollout.succeeded') packages.clean()
-    if (type.startsWith('rollout.') || type.startsWith('worker.') || type.startsWith('crash.')) presence.tellSoon()
-    if (type === 'rollout.started' && actor === 'guard') {
-      runtime.undone({ release: typeof detail?.from === 'string' ? detail.from : null, reason: message ?? 'the guard rolled back' })
-    }
-    const { task } = runtime
-    if (task && rollout !== null && rollout === task.rollout && ENDS.has(type)) runtime.ended(resultOf({ type, release, message }, task))
+  /** @param {string} type @param {string} message */
+  function tell (type, message) {
+    if (waitMs() === 0) publish({ type, actor: 'system', message })
   }
 
-  /** @param {import('./member.js').Memory} memory */
-  function storeMemory (memory) {
+  function storeHome () {
     try {
-      writeJson(file, { home: kept.home, memory })
+      writeJson(file, { home })
     } catch (error) {
-      log.warn({ err: error }, 'cannot write fleet.json')
+      log.warn({ err: error }, 'cannot write member.json')
     }
   }
-
-  /** @param {string} type @param {string} message @param {string} [actor] */
-  function publishEvent (type, message, actor = 'system') {
-    if (actor !== 'system' || waitMs() === 0) deck.events.publish({ type, actor, message })
-  }
 }
 
-function isoNow () {
-  return new Date().toISOString()
-}
-
-/** @param {Record<string, string>} [labels] */
-function labelsText (labels = {}) {
-  return Object.entries(labels).map((label) => label.join('=')).join(', ')
-}
-
-/**
- * @param {Member[]} members @param {Record<string, string>} [only]
- * @throws {DeckError} not-found: there are none; forbidden: one of them does not take part in rollouts
- */
-function checkAccepting (members, only) {
-  if (members.length === 0) throw new DeckError('not-found', `only: expected labels of an online member, received ${labelsText(only)}`)
-  const closed = members.filter(({ accept }) => accept !== 'operate')
-  if (closed.length === 0) return
-  throw new DeckError('forbidden', `${closed.map(({ member }) => member).join(', ')}: expected fleet.accept "operate", received "${closed[0].accept}"`)
-}
-
-/** @param {number} highest  that anybody has seen @returns {number} @throws {DeckError} not-possible */
-function nextId (highest) {
-  if (highest < MAX_ID) return highest + 1
-  const mend = 'Someone with write access to the fleet wrote it. Stop the members, remove fleet.json from their data folders, and start them'
-  throw new DeckError('not-possible', `A member has seen rollout ${highest} of the fleet, the highest possible number. ${mend}`)
-}
-
-/**
- * A member that is still in a turn of a rollout that NATS has lost must finish it before another rollout begins.
- * @param {FleetRollout | null} document @param {Member[]} members @throws {DeckError} rollout-running
- */
-function checkForgotten (document, members) {
-  const busy = members.filter(({ isSilent, turnOf }) => !isSilent && turnOf !== null && turnOf !== document?.uid).map((each) => each.member)
-  if (busy.length > 0) throw new DeckError('rollout-running', `Still in a turn of a rollout that NATS has lost: ${busy.join(', ')}`)
-}
-
-/**
- * A member that has left for good is in no list, so it counts as silent once the list is complete.
- * @param {FleetRollout | null} document @param {Awaited<ReturnType<import('./presence.js').Presence['all']>>} present @returns {string[]}
- */
-function silentIn (document, { members, isComplete }) {
-  const isSilentOf = new Map(members.map(({ member, isSilent }) => [member, isSilent]))
-  return Object.keys(document?.turns ?? {}).filter((member) => isSilentOf.get(member) ?? isComplete)
-}
-
-/**
- * If the last master ended in its turn, the history knows how its own rollout ended.
- * @param {{ home?: string, memory?: Partial<import('./member.js').Memory> }} file  fleet.json, empty if it is missing
- * @param {Pick<import('./deck-adapter.js').OwnDeck, 'history'>} deck
- * @returns {{ home: string, isNew: boolean, memory: import('./member.js').Memory }} `isNew`: the file has no id yet
- */
-function restoreMemory (file, { history }) {
-  const memory = { ...NO_MEMORY, ...file.memory }
-  const { task } = memory
-  const own = task && task.result === null && task.rollout !== null ? history.rollout(task.rollout) : null
-  if (task && own?.done) {
-    task.result = resultOf({ type: `rollout.${own.state}`, release: own.to, message: own.reason }, { way: task.way, isAborted: false })
-  }
-  return { home: file.home ?? randomUUID(), isNew: !file.home, memory }
-}
-
-/** @param {import('./deck-adapter.js').OwnStatus['release'] | null} release @returns {import('./member-status.js').MemberStatus['code']} */
-function codeOf (release) {
-  const { package: itsPackage, git } = release ?? {}
-  return {
-    version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null,
-    commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null
-  }
-}
-
-/**
- * @param {import('./deck-adapter.js').OwnStatus['workers']} workers @param {'requestsPerSecond' | 'latencyP99Ms'} name @param {(values: number[]) => number} fold
- * @returns {number | null} null: no worker has reported it
- */
-function figureOf (workers, name, fold) {
-  const known = workers.map(({ vitals }) => vitals?.[name] ?? NaN).filter(Number.isFinite)
-  return known.length === 0 ? null : fold(known)
-}
-
-/** @param {number[]} values */
-function sumOf (values) {
-  return values.reduce((total, value) => total + value, 0)
-}
-
-/** @param {number[]} values */
-function highestOf (values) {
-  return Math.max(...values)
-}
-
-/** @param {string} host @param {string} app */
+/** @param {string} host @param {string | null} app */
 function nameOf (host, app) {
-  const name = `${host.split('.')[0]}-${app}`.replaceAll(/[^\w-]/g, '-').replace(/^[^A-Za-z\d]+/, '').slice(0, 100)
-  return name === '' ? 'deck' : name
+  const whole = [host.split('.')[0], ...(app === null ? [] : [app])].join('-')
+  const name = whole.replaceAll(/[^\w-]/g, '-').replace(/^[^A-Za-z\d]+/, '').slice(0, 100)
+  return name === '' ? 'host' : name
 }

@@ -84,7 +84,7 @@ export function createMemberRuntime ({
   let isClosed = false
   const every = timers.setInterval(checkVersion, LOOK_EVERY_MS)
   every?.unref?.()
-  rolloutStore.follow((announcement) => {
+  const unfollow = rolloutStore.follow((announcement) => {
     heard = announcement.revision
     if (concerns(announcement)) readSoon()
   }, readDocument)
@@ -139,6 +139,7 @@ export function createMemberRuntime ({
 
     close () {
       isClosed = true
+      unfollow()
       timers.clearInterval(every)
       timers.clearTimeout(alarm)
       timers.clearTimeout(again)

@@ -4,23 +4,22 @@ import { parseUntrusted, textUpTo } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
 
 /**
- * The status that a member reports of itself. Anybody with access to NATS can write one, so another shape is ignored.
+ * The status that a member reports: of its host, and of each of its apps. Anybody with access to NATS can write one, so another
+ * shape is ignored.
  * @typedef {z.infer<typeof MEMBER_STATUS>} MemberStatus
+ * @typedef {z.infer<typeof APP_STATUS>} AppStatus
  */
 
-const MAX_BYTES = 16 * 1024
+const MAX_BYTES = 256 * 1024
+/** More would not fit into one message. */
+export const MAX_APPS = 200
 
 const count = z.int().min(0)
 const figure = z.number().nullable()
 
-export const MEMBER_STATUS = z.object({
-  member: z.string().regex(MEMBER_NAME),
-  home: textUpTo(64).describe('of its data folder: two with one name are told apart by it'),
-  boot: textUpTo(64).describe('of its master'),
-  host: textUpTo(255),
+const APP_STATUS = z.object({
   app: textUpTo(200),
-  version: textUpTo(50).describe('of clusterdeck'),
-  labels: z.record(z.string().regex(LABEL_NAME), textUpTo(200)),
+  state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'failed']).describe('as in the list of apps of its host'),
   release: textUpTo(50).nullable(),
   // Members of an earlier version do not say it.
   code: z.object({ version: textUpTo(100).nullable(), commit: textUpTo(50).nullable() })
@@ -31,9 +30,20 @@ export const MEMBER_STATUS = z.object({
   openCrashes: count.nullable(),
   rollout: z.object({ id: count, kind: textUpTo(20), state: textUpTo(20), replaced: count, total: count }).nullable().describe('its own'),
   turnOf: textUpTo(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),
+  seen: z.object({ rollout: count.max(MAX_ID), revision: count }).describe('the newest rollout of the fleet that it knows'),
+  url: textUpTo(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people')
+})
+
+export const MEMBER_STATUS = z.object({
+  member: z.string().regex(MEMBER_NAME),
+  home: textUpTo(64).describe('of its data folder: two with one name are told apart by it'),
+  boot: textUpTo(64).describe('of its master'),
+  host: textUpTo(255),
+  version: textUpTo(50).describe('of clusterdeck'),
+  labels: z.record(z.string().regex(LABEL_NAME), textUpTo(200)),
   url: textUpTo(2000).regex(/^https?:\/\//).nullable().describe('of its admin page, for people'),
   accept: z.enum(['nothing', 'read', 'operate']).describe('what others may do to it'),
-  seen: z.object({ rollout: count.max(MAX_ID), revision: count }).describe('the newest rollout of the fleet that it knows')
+  apps: z.array(APP_STATUS).max(MAX_APPS)
 })
 
 /** @param {import('@nats-io/kv').KvEntry} entry @returns {MemberStatus | null} null: it is none, or of another member */

@@ -91,10 +91,14 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
 
     start () { keepConnected() },
 
-    /** @param {Use} use  once for each connection, and at once where there is one */
+    /** @param {Use} use  once for each connection, and at once where there is one @returns {() => void} ends it */
     use (use) {
       users.set(use, () => {})
       if (open) startUse(use, open)
+      return () => {
+        users.get(use)?.()
+        users.delete(use)
+      }
     },
 
     /**
@@ -304,8 +308,8 @@ export function createNatsConnection ({ options, member, onState = () => {}, loa
     try {
       users.get(use)?.()
       const stop = await use(opened) ?? (() => {})
-      // If there is another connection by now, `users` already has how to end that one.
-      if (open === opened) users.set(use, stop)
+      // If there is another connection by now, `users` already has how to end that one; or nobody uses it any more.
+      if (open === opened && users.has(use)) users.set(use, stop)
       else stop()
     } catch (error) {
       changeState({ problem: reasonOf(error) })

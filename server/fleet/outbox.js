@@ -4,7 +4,7 @@ import { waitAtMost } from '../system/wait-at-most.js'
 import { messageOf, subjectOf, subjectsOfSource } from './event-stream.js'
 
 /**
- * Sends the events of this deck to the fleet, each once and in order. It reads them from the history, so none is lost while NATS
+ * Sends the events of an app to the fleet, each once and in order. It reads them from the history, so none is lost while NATS
  * is out of reach. It asks the stream what was sent, so none is sent twice.
  * @typedef {ReturnType<typeof createOutbox>} FleetOutbox
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
@@ -16,7 +16,7 @@ import { messageOf, subjectOf, subjectsOfSource } from './event-stream.js'
  */
 
 const PAGE = 50
-/** A fleet that has no event of this deck gets so many of the last ones. */
+/** A fleet that has no event of this app gets so many of the last ones. */
 const BACKLOG = 1000
 /** After a longer absence only so many of the last events are sent. */
 const MAX_BACKLOG = 100_000
@@ -53,7 +53,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   let isClosing = false
   const closed = new AbortController()
   const unsubscribe = events.subscribe(() => rest.end('news'))
-  nats.use(async () => {
+  const leave = nats.use(async () => {
     connections++
     rest.end('connection')
   })
@@ -68,6 +68,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     /** Sends the last events first, if NATS takes them at once. */
     async close () {
       unsubscribe()
+      leave()
       isClosing = true
       rest.end('news')
       if (problem === null) await waitAtMost(ended, LAST_EVENTS_MS)
@@ -141,7 +142,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     if (last) {
       const message = messageOf(names, last)
       if (message && isOwn(message.event, newest)) return { source, id: Math.max(message.event.id, least), place: last.seq }
-      // The history was restored from a backup, or another deck has a copy of it. The ids in the stream mean other events, so
+      // The history was restored from a backup, or another host has a copy of it. The ids in the stream mean other events, so
       // this history continues as a new source.
       const from = Math.max(published, taken)
       const anew = { source: newSource(), since: from, published: from, place: null }

@@ -8,10 +8,11 @@ import { formatExactDuration } from '../../public/format.js'
 import { DeckError, errorCode, errorText } from '../errors.js'
 import { ARCHIVE } from '../system/archive.js'
 import { whyDistrusted } from '../system/trust.js'
+import { appKey } from './app-key.js'
 
 /**
- * Unpacks what was pushed to the fleet into `<releases.root>/fleet-<member>/<digest>`, which is either whole or not there. Only
- * this member writes to `fleet-<member>`, and it removes nothing outside of it.
+ * Unpacks what was pushed to the fleet for an app into `<releases.root>/fleet-<member>.<app>/<digest>`, which is either whole or
+ * not there. Only this app writes to that folder, and it removes nothing outside of it.
  * @typedef {ReturnType<typeof createPackages>} Packages
  * @typedef {(where: { file: string, folder: string, signal: AbortSignal }) => Promise<void>} Unpack
  */
@@ -30,15 +31,17 @@ const PAGE = 100
  * @param {object} parts
  * @param {string | undefined} parts.root  releases.root
  * @param {string} parts.member
+ * @param {string} parts.app
  * @param {Pick<import('./store.js').Store, 'read'>} parts.store
  * @param {() => Iterable<{ path: string }>} parts.releases  all that a rollback may need
  * @param {(error: unknown) => void} parts.onError  for errors that harm no deploy
  * @param {Unpack} [parts.unpack]
  */
-export function createPackages ({ root, member, store, releases, onError, unpack = unpackInThread }) {
+export function createPackages ({ root, member, app, store, releases, onError, unpack = unpackInThread }) {
   /** @type {Promise<unknown>} */
   let turn = Promise.resolve()
   const closing = new AbortController()
+  const own = `fleet-${member}.${appKey(app)}`
 
   return {
     /**
@@ -46,7 +49,7 @@ export function createPackages ({ root, member, store, releases, onError, unpack
      * @throws {DeckError} path-refused, fleet-away, not-found, invalid-body; then nothing of it stays on the disk
      */
     fetch: (digest) => inTurn(async () => {
-      const home = await homeOf(root, member)
+      const home = await homeOf(root, own)
       await removeUnfinished(home)
       const folder = path.join(home, digest.slice('sha256:'.length))
       if (!isFolder(folder)) await fetchPackage(digest, { home, folder })
@@ -58,14 +61,14 @@ export function createPackages ({ root, member, store, releases, onError, unpack
 
     /** Removes what an earlier master has left unfinished. @returns {Promise<void>} never rejects */
     sweep: () => inTurn(async () => {
-      const home = root === undefined ? null : path.join(root, `fleet-${member}`)
+      const home = root === undefined ? null : path.join(root, own)
       if (home !== null && isFolder(home)) await removeUnfinished(home)
     }).catch(onError),
 
     /** Removes what no release needs any more. @returns {Promise<void>} never rejects */
     clean: () => inTurn(async () => {
       if (root === undefined) return
-      const home = path.join(await realpath(root), `fleet-${member}`)
+      const home = path.join(await realpath(root), own)
       if (!isFolder(home)) return
       const needed = new Set(Array.from(releases(), (release) => path.relative(home, release.path).split(path.sep)[0]))
       for (const name of newestFirst(home).slice(KEPT)) {
@@ -113,13 +116,13 @@ function newestFirst (home) {
     .map(({ name }) => name)
 }
 
-/** @param {string | undefined} root @param {string} member @returns {Promise<string>} the folder of this member alone @throws {DeckError} path-refused */
-async function homeOf (root, member) {
+/** @param {string | undefined} root @param {string} own @returns {Promise<string>} the folder of this app alone @throws {DeckError} path-refused */
+async function homeOf (root, own) {
   if (root === undefined) throw new DeckError('path-refused', 'releases.root: expected a folder to unpack pushes into, received nothing')
   const folder = await realpath(root).catch((error) => {
     throw new DeckError('path-refused', `releases.root: expected a readable folder, received ${root} (${errorCode(error)})`, { cause: error })
   })
-  const home = path.join(folder, `fleet-${member}`)
+  const home = path.join(folder, own)
   try {
     mkdirSync(home, { mode: 0o755 })
   } catch (error) {

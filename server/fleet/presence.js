@@ -4,12 +4,14 @@ import { SILENT_AFTER_MS } from './nats-connection.js'
 import { readMemberStatus } from './member-status.js'
 
 /**
- * Reports the status of this deck, every few seconds and when it changes, and reads the reports of the others while somebody
+ * Reports the status of this host and its apps, every few seconds and when it changes, and reads the reports of the others while somebody
  * wants to know them. Ages count from the arrival of a report, by this machine's clock, and before that by the clock of NATS, so
  * the clocks of two hosts are never compared.
  * @typedef {ReturnType<typeof createPresence>} Presence
  * @typedef {import('./member-status.js').MemberStatus} MemberStatus
- * @typedef {MemberStatus & { isSilent: boolean, ageMs: number, isOwn: boolean }} Member `ageMs`: of its last report
+ * @typedef {{ isSilent: boolean, ageMs: number, isOwn: boolean }} Heard `ageMs`: of its last report
+ * @typedef {MemberStatus & Heard} Host  with all its apps
+ * @typedef {Omit<MemberStatus, 'apps'> & import('./member-status.js').AppStatus & Heard} Member  with one of its apps
  * @typedef {{ status: MemberStatus, at: number }} Report `at`: when it came, by this machine's clock
  */
 
@@ -22,7 +24,7 @@ const LEAVE_MS = 1000
 const LISTEN_MS = 60_000
 const DEAF_AFTER_MS = 12_000
 const READ_ALL_MS = 30_000
-/** The name of a silent deck stays taken for this time, as its machine may come back. */
+/** The name of a silent member stays taken for this time, as its machine may come back. */
 const FREE_AFTER_MS = 24 * 60 * 60_000
 /** Two masters of one data folder are normal for a moment at an upgrade. After this time one of them gives up the name. */
 const RIVALS_MS = 20_000
@@ -31,7 +33,7 @@ const RIVALS_MS = 20_000
  * @param {object} parts
  * @param {import('./nats-connection.js').Connection} parts.nats
  * @param {() => MemberStatus} parts.describe
- * @param {(problem: string | null) => void} [parts.onName]  another deck has this name; null: no longer
+ * @param {(problem: string | null) => void} [parts.onName]  another member has this name; null: no longer
  * @param {() => number} [parts.now]  monotonic, ms
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
  */
@@ -62,27 +64,27 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
   return {
     /**
      * All members that are known at the moment, also the silent ones. From now on, for a while, it reads every report.
-     * @returns {Member[]} by name
+     * @returns {Host[]} by name
      */
     list () {
       watchMembers()
       return listMembers()
     },
 
-    /** One of the others, as it is known at the moment. @param {string} name @returns {Member | null} */
+    /** One of the others, as it is known at the moment. @param {string} name @returns {Host | null} */
     find (name) {
       watchMembers()
       const found = known.get(name)
       return found ? otherOf(found) : null
     },
 
-    /** @returns {Promise<{ members: Member[], isComplete: boolean }>} `isComplete`: false if not all reports could be read */
+    /** @returns {Promise<{ members: Host[], isComplete: boolean }>} `isComplete`: false if not all reports could be read */
     async all () {
       await waitAtMost(watchMembers(), READ_ALL_MS)
       return { members: listMembers(), isComplete: nats.state.isConnected && watch !== null && await Promise.race([watch.caughtUp, false]) }
     },
 
-    /** Why the others do not see this deck although NATS is in reach. @returns {string | null} */
+    /** Why the others do not see this host although NATS is in reach. @returns {string | null} */
     get problem () { return nats.state.isConnected ? problem : null },
 
     tellSoon () {
@@ -119,7 +121,7 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     return all.sort((one, other) => one.member < other.member ? -1 : 1)
   }
 
-  /** @param {Report} report @returns {Member} */
+  /** @param {Report} report @returns {Host} */
   function otherOf ({ status, at }) {
     return { ...status, isOwn: false, isSilent: now() - at > SILENT_AFTER_MS, ageMs: Math.max(0, Math.round(now() - at)) }
   }
@@ -212,7 +214,7 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     }
   }
 
-  /** The name is that of an earlier master of this data folder, of a deck that has gone, or of another deck. @param {MemberStatus} status */
+  /** The name is that of an earlier master of this data folder, of a member that has gone, or of another one. @param {MemberStatus} status */
   async function claimName (status) {
     const found = await nats.call(({ members }) => members.get(status.member))
     if (found.is === 'away') return
@@ -221,10 +223,10 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     const wasWritten = revision > 0
     revision = 0
     if (other && other.home !== status.home && !await hasGone(other, FREE_AFTER_MS)) {
-      return reportNameProblem(nameTaken(status.member, `${other.host} (${other.app}, ${other.home})`))
+      return reportNameProblem(nameTaken(status.member, `${other.host} (${appsText(other)}, ${other.home})`))
     }
     if (other && await givesWay(other, { status, wasWritten })) {
-      return reportNameProblem(nameTaken(status.member, `${other.host} (${other.app}) with a copy of this data folder`))
+      return reportNameProblem(nameTaken(status.member, `${other.host} (${appsText(other)}) with a copy of this data folder`))
     }
     const told = await nats.write('members', status.member, status, entry && other ? entry.revision : 0)
     if (told.is !== 'written') return
@@ -256,5 +258,18 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
 
 /** @param {string} member @param {string} where */
 function nameTaken (member, where) {
-  return `the name ${member} is taken by a deck on ${where}: give this one another by fleet.member`
+  return `the name ${member} is taken by ${where}: give this host another by fleet.member`
+}
+
+/** @param {MemberStatus} status */
+function appsText ({ apps }) {
+  return apps.length === 0 ? 'no apps' : apps.map(({ app }) => app).join(', ')
+}
+
+/**
+ * Each member that has an app, with what it says of that one.
+ * @param {Host[]} hosts @param {string} app @returns {Member[]}
+ */
+export function membersOf (hosts, app) {
+  return hosts.flatMap(({ apps, ...host }) => apps.filter((each) => each.app === app).slice(0, 1).map((own) => ({ ...host, ...own, url: own.url ?? host.url })))
 }

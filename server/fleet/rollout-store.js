@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
+import { appKey } from './app-key.js'
 import { documentOf } from './document.js'
 import { valueOrThrow, outOfReach } from './nats-connection.js'
 import { parseUntrusted } from './untrusted-json.js'
@@ -9,7 +10,7 @@ import { MAX_ID } from './rollout.js'
 import { dueOf } from './turn.js'
 
 /**
- * Keeps the rollout of the fleet, and those before it, in NATS. It writes by compare-and-set and announces each change to all
+ * Keeps the rollout of one app over the fleet, and those before it, in NATS. It writes by compare-and-set and announces each change to all
  * in a few bytes, so that only the members that it concerns read the document.
  * @typedef {ReturnType<typeof createRolloutStore>} RolloutStore
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
@@ -17,8 +18,6 @@ import { dueOf } from './turn.js'
  * @typedef {z.infer<typeof ANNOUNCEMENT>} Announcement
  */
 
-const KEY = 'rollout'
-const PAST = 'past'
 const KEPT = 50
 const TRIES = 5
 /** With the names of all members that may be due. */
@@ -31,8 +30,16 @@ const ANNOUNCEMENT = z.object({
   due: z.array(z.string().regex(MEMBER_NAME)).max(2000).describe('those who may have something to do now')
 })
 
-/** @param {{ nats: import('./nats-connection.js').Connection }} parts */
-export function createRolloutStore ({ nats }) {
+/**
+ * @param {object} parts
+ * @param {import('./nats-connection.js').Connection} parts.nats
+ * @param {string} parts.app
+ * @param {import('./app-fleet.js').Scope} parts.scope  of what the connection calls
+ */
+export function createRolloutStore ({ nats, app, scope }) {
+  const key = `rollout.${appKey(app)}`
+  const past = `past.${appKey(app)}`
+
   return {
     read: readRollout,
     write: writeRollout,
@@ -40,16 +47,17 @@ export function createRolloutStore ({ nats }) {
     /**
      * @param {(announcement: Announcement) => void} onChange  for each change that any member writes
      * @param {() => unknown} onOpen  after each connection, since announcements before it are lost
+     * @returns {() => void} ends it
      */
     follow (onChange, onOpen) {
-      nats.use(async ({ connection, names }) => {
-        const heard = connection.subscribe(`${names.subject}.rollout`, {
-          callback (error, message) {
+      return nats.use(async ({ connection, names }) => {
+        const heard = connection.subscribe(`${names.subject}.${key}`, {
+          callback: scope.bind((error, message) => {
             const announcement = error || message.data.length > MAX_ANNOUNCEMENT_BYTES ? null : parseUntrusted(ANNOUNCEMENT, () => message.json())
             if (announcement) onChange(announcement)
-          }
+          })
         })
-        await onOpen()
+        await scope.run(onOpen)
         return () => heard.unsubscribe()
       })
     },
@@ -83,43 +91,43 @@ export function createRolloutStore ({ nats }) {
     async past () {
       const found = await nats.attempt(async ({ state }) => {
         const ids = []
-        for await (const key of await state.keys(`${PAST}.*`)) ids.push(Number(key.slice(PAST.length + 1)))
+        for await (const key of await state.keys(`${past}.*`)) ids.push(Number(key.slice(past.length + 1)))
         // Keys without a number are ignored.
         const newest = ids.filter(Number.isSafeInteger).sort((one, other) => other - one).slice(0, KEPT)
-        return Promise.all(newest.map((id) => state.get(`${PAST}.${id}`)))
+        return Promise.all(newest.map((id) => state.get(`${past}.${id}`)))
       })
       /** @type {FleetRollout[]} */
-      const past = []
+      const rollouts = []
       for (const entry of found.is === 'done' ? found.value : []) {
         // With many members it takes milliseconds to read one.
         await nextTurn()
-        const document = entry && documentOf(entry)
-        if (document) past.push(document)
+        const document = entry && documentOf(entry, app)
+        if (document) rollouts.push(document)
       }
-      return past.sort((one, other) => other.id - one.id)
+      return rollouts.sort((one, other) => other.id - one.id)
     }
   }
 
   /** @returns {Promise<{ is: 'done', value: Entry } | { is: 'away', reason: string }>} */
   function readRollout () {
     return nats.call(async ({ state }) => {
-      const entry = await state.get(KEY)
-      return { document: entry && documentOf(entry), revision: entry?.revision ?? 0 }
+      const entry = await state.get(key)
+      return { document: entry && documentOf(entry, app), revision: entry?.revision ?? 0 }
     })
   }
 
   /** @param {FleetRollout} document @param {number} revision  that it was made from */
   async function writeRollout (document, revision) {
-    const told = await nats.write('state', KEY, document, revision)
-    if (told.is === 'written') nats.say('rollout', { id: document.id, revision: told.revision, state: document.state, due: dueOf(document) })
+    const told = await nats.write('state', key, document, revision)
+    if (told.is === 'written') nats.say(key, { id: document.id, revision: told.revision, state: document.state, due: dueOf(document) })
     return told
   }
 
   /** @param {FleetRollout} document */
   async function archiveRollout (document) {
     await nats.attempt(async ({ state }) => {
-      await state.put(`${PAST}.${document.id}`, JSON.stringify(document))
-      if (document.id > KEPT) await state.purge(`${PAST}.${document.id - KEPT}`)
+      await state.put(`${past}.${document.id}`, JSON.stringify(document))
+      if (document.id > KEPT) await state.purge(`${past}.${document.id - KEPT}`)
     })
   }
 }

@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { nextState, STATES } from './states.js'
 
 /**
- * A rollout over hosts is one document, changed by compare-and-set alone. Each change here is a function from a document to
+ * A rollout of one app over hosts is one document, changed by compare-and-set alone. Each change here is a function from a document to
  * the next one; it throws if the change is not possible, and then nothing is written.
  * @typedef {'restart' | 'deploy' | 'rollback'} Kind
  * @typedef {'pending' | 'running' | 'succeeded' | 'failed' | 'reverting' | 'reverted' | 'skipped'} TurnState
@@ -22,6 +22,7 @@ import { nextState, STATES } from './states.js'
  * @typedef {object} FleetRollout
  * @property {number} id
  * @property {string} uid  never used twice, while a NATS server that loses data may give an id twice
+ * @property {string} app
  * @property {Kind} kind
  * @property {{ path?: string, digest?: string, release?: string }} source  what each member deploys
  * @property {string[][]} batches  members, in the order of their turns: those of one batch are in their turns at the same time
@@ -54,7 +55,7 @@ const PENDING = Object.freeze({
 
 /**
  * @param {FleetRollout | null} before
- * @param {Operator & Pick<FleetRollout, 'id' | 'uid' | 'kind' | 'source' | 'batches' | 'pauseMs' | 'deadlineMs' | 'onFailure' | 'absent' | 'note'>} wanted
+ * @param {Operator & Pick<FleetRollout, 'id' | 'uid' | 'app' | 'kind' | 'source' | 'batches' | 'pauseMs' | 'deadlineMs' | 'onFailure' | 'absent' | 'note'>} wanted
  * @param {string[]} [silent]  members that it does not wait for, though they may still be in a turn of the rollout before
  * @returns {FleetRollout}
  * @throws {DeckError} rollout-running

@@ -4,7 +4,7 @@ import { MAX_RESPONSE_BYTES, parseResponse, roleFor, encodeResponse, encodeReque
 import { refusalOf } from './refusal.js'
 
 /**
- * Calls the API of members by their names. This deck answers itself without NATS.
+ * Calls the API of an app of a member. This host answers itself without NATS.
  * @typedef {import('./rpc-server.js').Order} Order
  * @typedef {import('./rpc-protocol.js').Answer} Answer
  * @typedef {import('./rpc-protocol.js').Role} Role
@@ -48,18 +48,19 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
    * @throws {DeckError} not-found, fleet-away, no-master, timed-out; bad-request, payload-too-large: it cannot be asked
    */
   async function askMember (member, order, person, { withinMs = ANSWER_WITHIN_MS } = {}) {
-    const { method, path, headers, body } = order
+    const { app, method, path, headers, body } = order
     const { actor, role, client } = person
-    const found = await findMember(member)
-    const text = encodeRequest({ home: found.home, method, path, headers, body, actor, role, client, from: own })
+    const found = await findMember(member, app)
+    const text = encodeRequest({ home: found.home, app, method, path, headers, body, actor, role, client, from: own })
     return found.isOwn ? askOwn(order, person, withinMs) : askOther(found, text, withinMs)
   }
 
-  /** @param {string} member */
-  async function findMember (member) {
+  /** @param {string} member @param {string} app @throws {DeckError} not-found */
+  async function findMember (member, app) {
     const isNamed = (/** @type {{ member: string }} */ each) => each.member === member
     const found = (member === own ? presence.list().find(isNamed) : presence.find(member)) ?? (await presence.all()).members.find(isNamed)
     if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(member.slice(0, 100))}`)
+    if (!found.apps.some((each) => each.app === app)) throw new DeckError('not-found', `${member} has no app ${JSON.stringify(app)}`)
     return found
   }
 
@@ -70,7 +71,7 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
     return encodeResponse(await serve(order, asker, { maxBytes: MAX_RESPONSE_BYTES, signal: AbortSignal.timeout(withinMs) }))
   }
 
-  /** @param {import('./presence.js').Member} found @param {string} text @param {number} withinMs @returns {Promise<Answer>} */
+  /** @param {import('./presence.js').Host} found @param {string} text @param {number} withinMs @returns {Promise<Answer>} */
   async function askOther ({ member, isSilent, ageMs }, text, withinMs) {
     const { isConnected, problem } = nats.state
     if (!isConnected) throw new DeckError('fleet-away', `cannot ask ${member}: NATS is out of reach (${problem})`)

@@ -16,7 +16,7 @@ import { parseUntrusted, isShallow } from './untrusted-json.js'
 export const MAX_REQUEST_BYTES = 64 * 1024
 /** The whole message counts, with its body as a quoted text. */
 export const MAX_RESPONSE_BYTES = 900 * 1024
-/** Nouns of the API that no other member may call: a call never goes on to a third member. */
+/** Nouns of the API that no other member may call: a call never goes on to a third member, nor to the host as a whole. */
 const CLOSED = new Set(['fleet', 'sign-in-links', 'tokens'])
 
 // It allows no `..` and no escapes, so that the router sees the same path as the checks here.
@@ -28,7 +28,8 @@ const header = z.string().max(300).regex(/^[ -~]*$/).optional()
 const QUESTION = z.strictObject({
   home: z.string().max(64).describe('of the member that is asked: two with one name are told apart by it'),
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
-  path: z.string().max(4096).refine(isPath).describe('below /api/v1, with its query'),
+  app: z.string().min(1).max(200).describe('of that member, whose API is asked'),
+  path: z.string().max(4096).refine(isPath).describe('below /api/v1 of that app, with its query'),
   headers: z.strictObject({ accept: header, 'idempotency-key': header, 'if-match': header }),
   body: z.record(z.string(), z.unknown()).refine(isShallow).optional(),
   actor: z.string().regex(PERSON).describe('as the deck that asks knows who does'),

@@ -4,12 +4,12 @@ import { DeckError } from '../errors.js'
 import { MAX_RESPONSE_BYTES, parseRequest, roleFor, encodeResponse } from './rpc-protocol.js'
 
 /**
- * Answers calls of other members by this deck's own API, which checks them as any other call.
+ * Answers calls of other members by the API of the app that they mean, which checks them as any other call.
  * @typedef {import('./rpc-protocol.js').Question} Question
  * @typedef {import('./rpc-protocol.js').Answer} Answer
  * @typedef {import('./rpc-protocol.js').Role} Role
  * @typedef {{ name: string, actor: string, role: Role, client: Question['client'], from: string, bound: string }} Asker `bound`: why their role is not higher
- * @typedef {Pick<Question, 'method' | 'path' | 'headers' | 'body'>} Order
+ * @typedef {Pick<Question, 'app' | 'method' | 'path' | 'headers' | 'body'>} Order
  * @typedef {{ status: number, headers: Record<string, unknown>, body: string }} Served
  * @typedef {(order: Order, asker: Asker, limits: { maxBytes: number, signal: AbortSignal }) => Promise<Served>} Serve
  *   throws payload-too-large, and what `signal` is aborted with
@@ -49,7 +49,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   })
 
   return {
-    /** @param {boolean} isOwn  false: another deck has its name, and the questions to that name are for that deck */
+    /** @param {boolean} isOwn  false: another member has its name, and the questions to that name are for that one */
     named (isOwn) {
       if (isOwn === isNamed) return
       isNamed = isOwn
@@ -68,7 +68,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     const { connection, names } = open
     const maxBytes = Math.min(MAX_RESPONSE_BYTES, Number(connection.info?.max_payload ?? Infinity) - HEADROOM_BYTES)
     const subscription = connection.subscribe(`${names.subject}.${member}.api`, {
-      // During an upgrade a deck has two masters: only one of them gets each question.
+      // During an upgrade a host has two masters: only one of them gets each question.
       queue: home,
       callback (error, message) {
         if (!error && isHeard() && INBOX.test(String(message.reply))) answerMessage(message, maxBytes)
@@ -92,7 +92,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     }
   }
 
-  /** @param {Uint8Array} data @param {number} maxBytes @returns {Promise<string | null>} null: the question is for another deck with this name */
+  /** @param {Uint8Array} data @param {number} maxBytes @returns {Promise<string | null>} null: the question is for another member with this name */
   async function answerTo (data, maxBytes) {
     try {
       const question = parseRequest(data)
@@ -104,7 +104,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
   }
 
   /** @param {Question} question @param {number} maxBytes @returns {Promise<string>} @throws {DeckError} */
-  async function serveRequest ({ method, path, headers, body, actor, role, client, from }, maxBytes) {
+  async function serveRequest ({ app, method, path, headers, body, actor, role, client, from }, maxBytes) {
     const least = roleFor({ path, role }, { accept, member })
     if (running.size >= MAX_AT_ONCE) throw new DeckError('rate-limited', `${member} already answers ${MAX_AT_ONCE} other questions of the fleet`)
     const ending = new AbortController()
@@ -114,7 +114,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     try {
       const name = `${actor}@${from}`
       const asker = { name, actor: name, role: least, client, from, bound: `fleet.accept of ${member} is "${accept}"` }
-      return encodeWithinLimit(await serve({ method, path, headers, body }, asker, { maxBytes, signal: ending.signal }), maxBytes)
+      return encodeWithinLimit(await serve({ app, method, path, headers, body }, asker, { maxBytes, signal: ending.signal }), maxBytes)
     } finally {
       clearTimeout(timer)
       running.delete(ending)

@@ -2,16 +2,17 @@ import { createHash, randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { ARCHIVE } from '../system/archive.js'
+import { appKey } from './app-key.js'
 import { valueOrThrow } from './nats-connection.js'
 import { parseUntrusted } from './untrusted-json.js'
 import { streamExists, makeReplicated } from './streams.js'
 
 /**
- * Keeps pushed archives by their digests in a NATS object store. It reads and writes piece by piece and asks for the next one
+ * Keeps the pushed archives of an app by their digests in a NATS object store, whose objects are called `<app>/<digest>`. It reads and writes piece by piece and asks for the next one
  * only after the last one was handled, so neither a slow disk nor a hostile NATS fills the memory.
  * @typedef {ReturnType<typeof createStore>} Store
  * @typedef {{ digest: string, bytes: number, pushedAt: string, actor: string | null }} Pushed `digest`: `sha256:` and 64 hex digits
- * @typedef {Pushed & { id: string, pieces: number, revision: number }} Stored `id`: of its pieces
+ * @typedef {Pushed & { app: string, id: string, pieces: number, revision: number }} Stored `app`: its key; `id`: of its pieces
  * @typedef {import('./nats-connection.js').Open} Open
  */
 
@@ -28,7 +29,7 @@ const KEPT = 5
 const ABANDONED_MS = 10 * 60_000
 
 const OBJECT = z.object({
-  name: z.string().regex(DIGEST),
+  name: z.string().max(1000),
   nuid: z.string().regex(/^[\w-]{1,64}$/),
   size: z.int().min(1).max(ARCHIVE.maxBytes),
   chunks: z.int().min(1).max(ARCHIVE.maxBytes),
@@ -41,25 +42,27 @@ const OBJECT = z.object({
  * @param {object} parts
  * @param {import('./nats-connection.js').Connection} parts.nats
  * @param {string} parts.fleet  its name
+ * @param {string} parts.app
  * @param {number} [parts.abandonedMs]
  * @param {(ms: number) => Promise<unknown>} [parts.wait]
  * @param {() => number} [parts.now]  monotonic, ms
  */
-export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = waitFor, now = () => performance.now() }) {
+export function createStore ({ nats, fleet, app, abandonedMs = ABANDONED_MS, wait = waitFor, now = () => performance.now() }) {
   const bucket = `clusterdeck_${fleet}_releases`
   const stream = `OBJ_${bucket}`
   const piecesSubject = (/** @type {string} */ id) => `$O.${bucket}.C.${id}`
-  const objectSubject = (/** @type {string} */ digest) => `$O.${bucket}.M.${paddedBase64Url(Buffer.from(digest))}`
-  /** Failed uploads of this deck whose pieces are still in NATS: from the id of the pieces to the digest. @type {Map<string, string>} */
+  const nameOf = (/** @type {string} */ digest) => `${appKey(app)}/${digest}`
+  const objectSubject = (/** @type {string} */ digest) => `$O.${bucket}.M.${base64Url(Buffer.from(nameOf(digest)))}`
+  /** Failed uploads of this app whose pieces are still in NATS: from the id of the pieces to the digest. @type {Map<string, string>} */
   const owed = new Map()
-  nats.use(async (open) => {
+  const close = nats.use(async (open) => {
     for (const [id, digest] of owed) await dropPieces(open, id, digest).catch(() => {})
   })
 
   return {
     /** @returns {Promise<Pushed[]>} newest first @throws {DeckError} fleet-away */
     async list () {
-      return (await callOrThrow(listAll)).map(toPushed)
+      return (await callOrThrow(listOwn)).map(toPushed)
     },
 
     /** @param {string} digest @returns {Promise<boolean>} @throws {DeckError} fleet-away */
@@ -80,12 +83,12 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
         const { bytes, count } = await putPieces(id, verifyDigest(source, digest))
         const pushedAt = new Date().toISOString()
         await putAbout(digest, {
-          name: digest,
+          name: nameOf(digest),
           bucket,
           nuid: id,
           size: bytes,
           chunks: count,
-          digest: `SHA-256=${paddedBase64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`,
+          digest: `SHA-256=${base64Url(Buffer.from(digest.slice('sha256:'.length), 'hex'))}`,
           mtime: pushedAt,
           options: { max_chunk_size: PIECE_BYTES },
           metadata: { actor }
@@ -115,7 +118,9 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
         seq = piece.seq + 1
         yield piece.data
       }
-    }
+    },
+
+    close
   }
 
   /** @template T @param {(open: Open) => Promise<T>} work @returns {Promise<T>} @throws {DeckError} fleet-away */
@@ -154,11 +159,16 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
   /** @param {Open} open @param {string} digest @returns {Promise<Stored | null>} null also where a part of it is lost */
   async function findStored ({ manager }, digest) {
     if (!await streamExists(manager, stream)) return null
-    const found = storedOf(await manager.streams.getMessage(stream, { last_by_subj: objectSubject(digest) }), digest)
-    return found && isWhole(found, await subjectsOf(manager, piecesSubject(found.id))) ? found : null
+    const found = storedOf(await manager.streams.getMessage(stream, { last_by_subj: objectSubject(digest) }))
+    return found && found.app === appKey(app) && found.digest === digest && isWhole(found, await subjectsOf(manager, piecesSubject(found.id))) ? found : null
   }
 
   /** @param {Open} open @returns {Promise<Stored[]>} newest first */
+  async function listOwn (open) {
+    return (await listAll(open)).filter((stored) => stored.app === appKey(app))
+  }
+
+  /** @param {Open} open @returns {Promise<Stored[]>} of all apps, newest first */
   async function listAll ({ manager }) {
     if (!await streamExists(manager, stream)) return []
     const subjects = Object.keys(await subjectsOf(manager, `$O.${bucket}.M.>`))
@@ -206,11 +216,12 @@ export function createStore ({ nats, fleet, abandonedMs = ABANDONED_MS, wait = w
     }
   }
 
-  /** Removes the oldest ones, and pieces without an object. @param {Open} open @param {Set<string>} named */
+  /** Removes the oldest ones of this app, and pieces without an object. @param {Open} open @param {Set<string>} named */
   async function removeOld (open, named) {
     const { manager } = open
     const all = await listAll(open)
-    for (const { digest, id } of all.slice(KEPT).filter((each) => !named.has(each.digest))) {
+    const own = all.filter((stored) => stored.app === appKey(app))
+    for (const { digest, id } of own.slice(KEPT).filter((each) => !named.has(each.digest))) {
       await manager.streams.purge(stream, { filter: objectSubject(digest) })
       await manager.streams.purge(stream, { filter: piecesSubject(id) })
     }
@@ -230,15 +241,14 @@ export function notPushed (digest) {
   return new DeckError('not-found', `${digest} is not in the fleet: it was never pushed, or has been removed`)
 }
 
-/**
- * @param {import('@nats-io/jetstream').StoredMsg | null} message @param {string} [digest]  the only one that is accepted
- * @returns {Stored | null} null: it is none
- */
-function storedOf (message, digest) {
+/** @param {import('@nats-io/jetstream').StoredMsg | null} message @returns {Stored | null} null: it is none */
+function storedOf (message) {
   const found = message && parseUntrusted(OBJECT, () => message.json())
-  if (!found || (digest !== undefined && found.name !== digest)) return null
+  const [, app, digest] = /^([^/]+)\/(.+)$/.exec(found?.name ?? '') ?? []
+  if (!found || !DIGEST.test(digest)) return null
   return {
-    digest: found.name,
+    app,
+    digest,
     bytes: found.size,
     pushedAt: found.mtime,
     actor: found.metadata?.actor ?? null,
@@ -280,9 +290,9 @@ async function * piecesOf (source, size) {
   if (length > 0) yield Buffer.concat(chunks)
 }
 
-/** Both kinds of input are 2 bytes longer than a multiple of 3, so the padding is one `=`. @param {Buffer} bytes */
-function paddedBase64Url (bytes) {
-  return `${bytes.toString('base64url')}=`
+/** With its padding, as NATS has it. @param {Buffer} bytes */
+function base64Url (bytes) {
+  return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_')
 }
 
 /** @param {Stored} stored @returns {Pushed} */

@@ -83,6 +83,7 @@ export async function startHost (config, surroundings = {}) {
     reapOrphans(() => apps.all().flatMap(({ present }) => present ?? []), host)
     beginOpened()
     apps.startAll()
+    joinFleet(config, { apps, host, port, events, shutdown, ready: waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) })
     const service = tellHostService({ apps, keeper })
     closers.add(service, ({ end }) => end())
     listenToSignals({ apps, host, shutdown, stopHost })
@@ -106,6 +107,36 @@ export async function startHost (config, surroundings = {}) {
     await closers.close().catch(() => {})
     throw error
   }
+}
+
+/**
+ * @param {HostConfig} config
+ * @param {object} parts
+ * @param {import('./apps.js').Apps} parts.apps
+ * @param {import('./host.js').Host} parts.host
+ * @param {AdminPort} parts.port
+ * @param {import('../events/stream.js').EventStream} parts.events  of the host
+ * @param {import('./shutdown.js').Shutdown} parts.shutdown
+ * @param {Promise<unknown>} parts.ready
+ */
+function joinFleet (config, { apps, host: { fleetMembership, dataDir, software, closers }, port, events, shutdown, ready }) {
+  const url = config.admin.publicUrl ? port.publicUrl : null
+  closers.add(apps.onChange(fleetMembership.tellSoon), (end) => end())
+  fleetMembership.join({
+    folder: dataDir.folder,
+    only: null,
+    apps: () => apps.states().map(({ name, state }) => ({ app: name, state, url: url && `${url}/apps/${name}` })),
+    version: software.version,
+    url,
+    publish: events.publish,
+    async serve ({ app, path, ...order }, asker, limits) {
+      // The sender may have written anything there.
+      const { name } = apps.view(app)
+      const { headers, ...answer } = await port.ask({ ...order, path: `/apps/${name}${path}` }, { ...asker, token: null, until: null, via: 'fleet', apps: [name] }, limits)
+      // Other members know the app by its own paths.
+      return { ...answer, headers: { ...headers, ...(headers.location && { location: headers.location.replace(/^.*?(?=\/api\/v1\/)/, '') }) } }
+    }
+  }, { ready, shutdown, closers })
 }
 
 /**
@@ -145,7 +176,7 @@ function openRecord (config, { dataDir, keeper, log, terminal, closers }) {
  * @param {import('../handover/joint-upgrade.js').JointUpgrade} parts.upgrade
  * @param {(actor: string) => Promise<void>} parts.stop
  */
-function createHostDeck ({ apps, adoptions, host: { dataDir, keeper, software }, startedAt, upgrade, stop }) {
+function createHostDeck ({ apps, adoptions, host: { dataDir, keeper, software, fleetMembership }, startedAt, upgrade, stop }) {
   return {
     ...apps,
     adoptions,
@@ -168,6 +199,9 @@ function createHostDeck ({ apps, adoptions, host: { dataDir, keeper, software },
      * @throws {import('../errors.js').DeckError} invalid-body, not-possible, and what one of the apps has against it
      */
     upgradeHost: (order) => upgrade.begin({ ...order, type: 'upgrade', execPath: order.execPath && checkedProgram(order.execPath) }),
+
+    fleet: () => fleetMembership.fleet,
+    joinsFleet: fleetMembership.isWanted,
 
     /** Ends it, once all apps have finished. @param {{ actor: string }} by */
     stopHost ({ actor }) { stop(actor) }

@@ -22,7 +22,7 @@ const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
 
 /**
  * What a process has once, whatever apps are in it. It may be there twice, in two masters of an upgrade.
- * @param {Pick<import('../config/config.js').Config, 'admin' | 'dataDir' | 'dispatch'>} config @param {Surroundings} surroundings
+ * @param {Pick<import('../config/config.js').Config, 'admin' | 'dataDir' | 'dispatch' | 'fleet'>} config @param {Surroundings} surroundings
  * @param {import('../system/closers.js').Closers} closers
  * @throws {import('../errors.js').DeckError} invalid-config, not-possible, data-dir-unusable, start-failed
  */
@@ -39,7 +39,7 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     onFatal: (error) => log.fatal({ err: error }, 'the master failed'),
     onLateFault: (error, app) => log.error({ err: error, app }, 'what is left of an app that has failed or is closed failed')
   }), ({ close }) => close())
-  const fleetMembership = createFleetMembership()
+  const fleetMembership = createFleetMembership(config, log)
   const departure = createDeparture(order ?? null)
   return {
     keeper,
@@ -52,7 +52,8 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     software: SOFTWARE,
     others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir }),
     fleetMembership,
-    fleet: () => fleetMembership.fleet,
+    fleet: () => fleetMembership.only,
+    joinsFleet: fleetMembership.isWanted,
     departure,
     move: departure.begin,
     turns: null,

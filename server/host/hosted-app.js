@@ -40,6 +40,7 @@ const CLOSED_WITHIN_MS = 3000
  * @property {import('../app/turn.js').Turns} turns
  * @property {import('../handover/joint-upgrade.js').JointUpgrade} upgrade
  * @property {(name: string) => import('./announcement.js').Address} addressOf
+ * @property {Pick<import('./fleet-membership.js').FleetMembership, 'isWanted' | 'of' | 'enter'>} fleetMembership
  */
 
 /**
@@ -276,7 +277,8 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
         log: closers.add(createLog(dataDir.logFile), closeLog),
         terminal: lent.terminalOf(name),
         streams: { ...lent.streams, prefix: prefixOf(name) },
-        fleet: () => null
+        fleet: () => lent.fleetMembership.of(name),
+        joinsFleet: lent.fleetMembership.isWanted
       }
       if (config.launch) services.terminal.resolved(config.launch)
       if (dataDir.away) services.terminal.fail(dataDir.away)
@@ -293,13 +295,13 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     fault = null
     faulty = createDeferred()
     openedAt = performance.now()
-    own.run(() => run(prepared))
+    own.run(() => run(prepared, own))
     exits.length = 0
     if (early) onFault(early.error, own)
   }
 
-  /** @param {Omit<Prepared, 'own'>} prepared */
-  function run ({ app, services }) {
+  /** @param {Omit<Prepared, 'own'>} prepared @param {import('./app-scopes.js').AppScope} own */
+  function run ({ app, services }, own) {
     const end = createEnd(app, services.closers)
     opened = { app, end }
     present = app
@@ -314,6 +316,16 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     events.subscribe(({ type }) => { if (type === 'history.recovered') announce() })
     followNext({ keeper: services.keeper, supervisor, events })
     services.keeper.on('reaped', supervisor.reaped)
+    services.closers.add(lent.fleetMembership.enter({
+      app: name,
+      deck: app.deck,
+      state: () => state,
+      folder: app.dataDir.folder,
+      root: app.config.releases.root,
+      url: lent.addressOf(name).publicUrl,
+      log: services.log,
+      scope: own
+    }), (leave) => leave())
     supervisor.running.then(() => { if (state === 'starting') change('running') })
     supervisor.startBlocked.then(({ message }) => endWith(1, 'failed', message))
     supervisor.finished.then(() => endWith(0, 'stopped', null))

@@ -7,7 +7,9 @@ import { DeckError } from '../errors.js'
 import { failWhenToldToStop } from '../handover/next-master.js'
 import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
-import { openAdminPage } from './admin-page.js'
+import { waitAtMost } from '../system/wait-at-most.js'
+import { LOAD_SITE_WITHIN_MS, openAdminPage } from './admin-page.js'
+import { WHOLE_PROCESS } from './fleet-membership.js'
 import { createShutdown } from './shutdown.js'
 import { openHost } from './host.js'
 import { reportToKeeper, setUpProcess } from './process-setup.js'
@@ -35,7 +37,7 @@ export async function startMaster (config, surroundings = {}) {
     const shutdown = createShutdown({ keeper: host.keeper, end: createEnd(app, closers) })
     startApp(app, { host, admin, shutdown })
     host.departure.join(app, { host, shutdown })
-    host.fleetMembership.join(app, { host, admin, shutdown })
+    joinFleet(app, { host, admin, shutdown, closers })
     talkToKeeper(app, { host, shutdown })
     const { running, startBlocked, waitingFor } = app.supervisor
     /** `stopped`: the exit code, once nothing of this master is left. */
@@ -79,6 +81,26 @@ function startApp (app, { host, admin, shutdown }) {
     shutdown.stop(1)
   })
   supervisor.finished.then(() => shutdown.stop(0))
+}
+
+/** @param {import('../app/app.js').App} app @param {Parts & { closers: import('../system/closers.js').Closers }} parts */
+function joinFleet ({ config, dataDir, deck, supervisor }, { host: { fleetMembership, log, software }, admin, shutdown, closers }) {
+  const { name } = deck.snapshot().app
+  const url = config.admin.publicUrl ? admin.publicUrl : null
+  const state = () => deck.snapshot().state
+  closers.add(fleetMembership.enter({ app: name, deck, state, folder: dataDir.folder, root: config.releases.root, url, log, scope: WHOLE_PROCESS }), (leave) => leave())
+  fleetMembership.join({
+    folder: dataDir.folder,
+    only: name,
+    apps: () => [{ app: name, state: state(), url }],
+    version: software.version,
+    url,
+    publish: deck.events.publish,
+    async serve ({ app, ...order }, asker, limits) {
+      if (app !== name) throw new DeckError('not-found', `This host has no app ${JSON.stringify(app)}; it has ${name}`)
+      return await admin.ask(order, { ...asker, token: null, until: null, via: 'fleet' }, limits)
+    }
+  }, { ready: waitAtMost(supervisor.running, LOAD_SITE_WITHIN_MS), shutdown, closers })
 }
 
 /** @param {import('../app/app.js').App} app @param {Pick<Parts, 'host' | 'shutdown'>} parts */

@@ -147,18 +147,19 @@
  * @property {number} [diagnostics.maxBytes]  how large they may be together; the newest is always kept; default: `1073741824`
  * @property {{ url: string, events?: string[], secret: string }[]} [notify]  webhooks
  * @property {object} [fleet]
- * @property {string[]} [fleet.servers]  NATS servers with JetStream, by which decks on several machines deploy host by host (separated by commas); none:
- *   this deck is alone
- * @property {string} [fleet.name]  name of the fleet: decks with the same one belong together; default: `default`
- * @property {string} [fleet.member]  name of this deck in the fleet, where it must be unique; default: the names of the host and of the app
+ * @property {string[]} [fleet.servers]  NATS servers with JetStream, by which hosts on several machines see each other and deploy in turn (separated by
+ *   commas); none: this host is alone
+ * @property {string} [fleet.name]  name of the fleet: hosts with the same one belong together; default: `default`
+ * @property {string} [fleet.member]  name of this host in the fleet, where it must be unique; default: the name of the machine, for a deck in the
+ *   foreground with that of the app
  * @property {Record<string, string>} [fleet.labels]  labels by which members are selected and ordered
- * @property {'read' | 'operate' | 'nothing'} [fleet.accept]  what other members may do to this deck; read: what viewers can, operate: what operators
- *   can, such as restart and deploy, nothing: nothing; default: `read`
+ * @property {'read' | 'operate' | 'nothing'} [fleet.accept]  what other members may do to this host and its apps; read: what viewers can, operate: what
+ *   operators can, such as restart and deploy, nothing: nothing; default: `read`
  * @property {string} [fleet.token]  the token of the NATS servers; better set as a variable, as others can see flags
  * @property {string} [fleet.credentials]  a file of NATS credentials (.creds)
  * @property {object} [fleet.tls]
  * @property {string} [fleet.tls.ca]  the CA certificate of the NATS servers, as PEM
- * @property {string} [fleet.tls.cert]  a certificate for this deck, as PEM
+ * @property {string} [fleet.tls.cert]  a certificate for this host, as PEM
  * @property {string} [fleet.tls.key]  its private key, as PEM
  * @property {object} [logs]
  * @property {number} [logs.maxBytes]  how large a log file of a slot gets before its older lines move to another one; default: `10485760`

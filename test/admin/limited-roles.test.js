@@ -55,8 +55,7 @@ test('what concerns the whole host is not for an admin of some apps, who makes a
   const [made, other] = [await makeToken(host, { name: 'lead', role: 'admin', apps: ['shop', 'mail'] }), await makeToken(host, { name: 'other', role: 'viewer', apps: ['search'] })]
   const call = callWith(host, made.token)
   for (const [method, path, body] of /** @type {[string, string, object?][]} */ ([
-    ['POST', '/api/v1/apps', { cwd: '/srv/x' }], ['DELETE', '/api/v1/apps/shop'], ['POST', '/api/v1/host/stop'], ['POST', '/api/v1/host/upgrade', {}], ['POST', '/api/v1/apps/shop/upgrade', {}],
-    ['GET', '/api/v1/apps/shop/fleet'], ['POST', '/api/v1/apps/shop/fleet/rollout', { kind: 'restart' }], ['GET', '/apps/shop/fleet']
+    ['POST', '/api/v1/apps', { cwd: '/srv/x' }], ['DELETE', '/api/v1/apps/shop'], ['POST', '/api/v1/host/stop'], ['POST', '/api/v1/host/upgrade', {}], ['POST', '/api/v1/apps/shop/upgrade', {}]
   ])) assert.equal((await call(method, path, body)).status, 403, `${method} ${path}`)
 
   for (const apps of [undefined, ['shop']]) {

@@ -7,9 +7,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { createFleet } from '../../server/fleet/fleet.js'
 import { tempFolder } from '../support/folder.js'
-import { createIdleDeck } from '../support/idle-deck.js'
+import { joinIdleDeck } from '../support/idle-deck.js'
 import { startNats, withoutNats } from '../support/nats.js'
 
 const CLOCK_TICKS = 100
@@ -56,7 +55,7 @@ for (const end of endings) await end()
 
 /** @param {number} index */
 function join (index) {
-  return createFleet({ options: { servers: [nats.url], name: 'bench', member: `member-${index + 1}`, labels: {}, accept: 'operate', tls: {} }, folder: path.join(root, `${index}`), deck: createIdleDeck({ turnMs }), version: '1.0.0', url: null, log: { warn () {} }, serve: async () => { throw new Error('expected no question') } })
+  return joinIdleDeck({ servers: [nats.url], name: 'bench', member: `member-${index + 1}` }, { folder: path.join(root, `${index}`), turnMs })
 }
 
 /** @param {() => Promise<unknown>} work */

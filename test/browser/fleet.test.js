@@ -159,7 +159,7 @@ test('a viewer sees the fleet, and has nothing to order it about with; a deck th
   assert.equal(await page.locator('main button, dialog').count(), 0)
   dashboard.deck.fleet = null
   await page.reload()
-  await page.getByText('This deck is in no fleet').waitFor()
+  await page.getByText('This host is in no fleet').waitFor()
   assert.equal(await page.getByRole('link', { name: 'Fleet', exact: true }).count(), 0)
   dashboard.deck.fleet = fleet
 })

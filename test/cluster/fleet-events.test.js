@@ -124,7 +124,7 @@ test('each page of what the fleet has told is what it asks for, newest first, an
     const member = n % 100 === 0 ? 'rare' : `m${n % 3}`
     const [type, cause] = n % 7 === 0 ? ['worker.exited', n % 2 ? 'crash' : 'deploy'] : ['worker.ready', null]
     all.push({ member, type, cause, id: n })
-    await stream.put(`${member}.event.abc.${type}`, JSON.stringify(messageOf({ member, id: n, type, cause })))
+    await stream.put(`${member}.event.shop.abc.${type}`, JSON.stringify(messageOf({ member, id: n, type, cause })))
     if (n % 250 === 0) await putNonsense(stream)
   }
   const feed = createFeed({ nats: connection })
@@ -138,7 +138,9 @@ test('each page of what the fleet has told is what it asks for, newest first, an
     [{ limit: 200, types: ['worker.*'] }, () => true],
     [{ limit: 50, member: 'rare', types: ['worker.exited'] }, ({ member, type }) => member === 'rare' && type === 'worker.exited'],
     [{ limit: 50, member: 'm2', types: ['master.started', 'worker.exited:deploy'] }, ({ member, cause }) => member === 'm2' && cause === 'deploy'],
-    [{ limit: 50, member: 'nobody' }, () => false]
+    [{ limit: 50, member: 'nobody' }, () => false],
+    [{ limit: 200, app: 'shop', types: ['worker.exited'] }, ({ type }) => type === 'worker.exited'],
+    [{ limit: 50, app: 'mail' }, () => false]
   ])) {
     const found = await readAll(feed, /** @type {any} */ (wanted))
     assert.deepEqual(found.map(({ event: { id } }) => id), all.filter(isMeant).map(({ id }) => id), JSON.stringify(wanted))
@@ -169,14 +171,15 @@ function messageOf ({ member, id, type, cause }) {
 async function putNonsense (stream) {
   const good = messageOf({ member: 'm1', id: 1, type: 'worker.exited', cause: 'crash' })
   for (const [subject, data] of [
-    ['m1.event.abc.worker.exited', 'no JSON'],
-    ['m1.event.abc.worker.exited', 'null'],
-    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, member: 'm2' })],
-    ['m1.event.abc.worker.ready', JSON.stringify(good)],
-    ['m1.event.abd.worker.exited', JSON.stringify(good)],
-    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, at: 'yesterday' } })],
-    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, message: 'x'.repeat(2001) } })],
-    ['m1.event.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, slot: '1' } })],
+    ['m1.event.shop.abc.worker.exited', 'no JSON'],
+    ['m1.event.shop.abc.worker.exited', 'null'],
+    ['m1.event.shop.abc.worker.exited', JSON.stringify({ ...good, member: 'm2' })],
+    ['m1.event.shop.abc.worker.ready', JSON.stringify(good)],
+    ['m1.event.shop.abd.worker.exited', JSON.stringify(good)],
+    ['m1.event.mail.abc.worker.exited', JSON.stringify(good)],
+    ['m1.event.shop.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, at: 'yesterday' } })],
+    ['m1.event.shop.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, message: 'x'.repeat(2001) } })],
+    ['m1.event.shop.abc.worker.exited', JSON.stringify({ ...good, event: { ...good.event, slot: '1' } })],
     ['m1.event.x', JSON.stringify(good)]
   ]) await stream.put(subject, data)
 }

@@ -41,15 +41,21 @@ test('the page of the fleet leads from nothing to a fleet of three, and each of 
   process.env.CLUSTERDECK_FLEET_TOKEN = 'a long secret'
   const [, start] = /^ {4}CLUSTERDECK_FLEET_TOKEN="a long secret" (clusterdeck start .*)$/m.exec(PAGE) ?? []
   const root = tempFolder()
-  const decks = await Promise.all(NAMES.map(async (name) => {
+  /** @type {Deck[]} */
+  const decks = []
+  /** @type {string[]} */
+  const runtimeFolders = []
+  for (const name of NAMES) {
+    // Each is alone on its machine.
+    runtimeFolders.push(process.env.CLUSTERDECK_RUNTIME_DIR = tempFolder())
     const cwd = path.join(root, name)
     mkdirSync(cwd)
     writeRelease(cwd, 'v1')
     const words = wordsOf(start.replace('web-1', name).replace('nats://10.0.0.5:4222', nats.url)).slice(1)
     const deck = await startDeckHere(t, null, { workers: 1, flags: [...words, '--releases-root', root, '--fleet-labels', 'zone=a,disk=ssd'], cwd, dataDir: path.join(cwd, '.clusterdeck') })
     await deck.until({ ready: 1 })
-    return deck
-  }))
+    decks.push(deck)
+  }
   const scene = { decks, cwd: path.join(root, 'web-1'), last: async () => (await decks[0].api('/fleet')).body.rollout }
   mkdirSync(path.join(scene.cwd, 'build'))
   writeRelease(path.join(scene.cwd, 'build'), 'pushed')
@@ -60,7 +66,7 @@ test('the page of the fleet leads from nothing to a fleet of three, and each of 
   for (const { from, line } of lines) {
     await t.test(`${line} (${from})`, async () => {
       const ready = await PREPARED.filter(([pattern]) => pattern.test(line)).reduce(async (text, [, prepare]) => prepare(scene, await text), Promise.resolve(line))
-      const { code, stderr } = await runCliHere(wordsOf(ready), { cwd: scene.cwd })
+      const { code, stderr } = await runCliHere(wordsOf(ready), { cwd: scene.cwd, env: { CLUSTERDECK_RUNTIME_DIR: runtimeFolders[0] } })
       assert.equal(code, 0, `${ready}: ${stderr}`)
       await settle(scene)
     })

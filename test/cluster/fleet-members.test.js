@@ -145,7 +145,7 @@ test('no message changes anything that is not a question of a member, and none h
   const connection = await connect({ servers: nats.url })
   t.after(() => connection.close())
   const { members: [{ home }] } = await one.fleet()
-  const good = { home, method: 'PUT', path: '/scale', headers: {}, body: { workers: 2 }, actor: 'eve', role: 'operator', client: 'api', from: 'web-9' }
+  const good = { home, app: 'shop', method: 'PUT', path: '/scale', headers: {}, body: { workers: 2 }, actor: 'eve', role: 'operator', client: 'api', from: 'web-9' }
   const subject = 'clusterdeck.test.web-1.api'
   const ask = async (/** @type {any} */ data) => (await connection.request(subject, typeof data === 'string' || data instanceof Uint8Array ? data : JSON.stringify(data), { timeout: 5000 })).json()
   const before = await one.status()
@@ -174,6 +174,8 @@ test('no message changes anything that is not a question of a member, and none h
     'a request of two lines': path('/scale HTTP/1.1\r\nHost: x\r\n\r\nPOST /stop'),
     'a path of another script': path('/ѕcale'),
     'a fragment': path('/scale#x'),
+    'another app': { ...good, app: 'mail' },
+    'no app': { ...good, app: '' },
     'not below the API': path('/api/v1/scale'),
     'an admin who stops it': { ...path('/stop'), method: 'POST', role: 'admin', body: {} },
     'an admin who makes a token': { ...path('/tokens'), method: 'POST', role: 'admin', body: { name: 'eve', role: 'admin' } },
@@ -188,7 +190,7 @@ test('no message changes anything that is not a question of a member, and none h
   }
   await assert.rejects(connection.request(subject, JSON.stringify({ ...good, home: 'of another one' }), { timeout: 200 }), { name: 'TimeoutError' })
   connection.publish(subject, JSON.stringify(good))
-  connection.publish(subject, JSON.stringify(good), { reply: '$KV.clusterdeck_test_state.rollout' })
+  connection.publish(subject, JSON.stringify(good), { reply: '$KV.clusterdeck_test_state.rollout.shop' })
   await connection.flush()
   const stopped = connection.requestMany(subject, JSON.stringify({ ...path('/status'), method: 'GET', body: undefined }), { strategy: 'count', maxMessages: 1, maxWait: 5000 })
   for await (const message of await stopped) assert.equal(message.json().status, 200)

@@ -72,13 +72,13 @@ test('a NATS server that is back from a backup of before a rollout: nobody is se
   await begin(one, { pauseMs: 60_000 })
   await untilTurn(one, 'web-1', 'succeeded')
   await one.api('/fleet/rollout/pause', { method: 'POST' })
-  const backup = /** @type {import('@nats-io/kv').KvEntry} */ (await state.get('rollout')).value
+  const backup = /** @type {import('@nats-io/kv').KvEntry} */ (await state.get('rollout.shop')).value
   await one.api('/fleet/rollout/abort', { method: 'POST' })
   assert.equal((await untilOver(two)).state, 'rolled-back')
   one.hold()
   await begin(one)
   await two.untilFleet(({ rollout, members }) => rollout.turns['web-1'].state === 'running' && members[0].turnOf === rollout.uid, 'the first turn')
-  await state.put('rollout', backup)
+  await state.put('rollout.shop', backup)
   for (const order of ['resume', 'abort']) {
     const { status, body } = await two.api(`/fleet/rollout/${order}`, { method: 'POST' })
     assert.deepEqual([status, body.detail], [409, 'Still in a turn of a rollout that NATS has lost: web-1'])

@@ -27,7 +27,7 @@ async function startHosts (t, names, { servers, withoutRoot = [] }) {
     const releasesRoot = tempFolder()
     const flags = withoutRoot.includes(name) ? [] : ['--releases-root', releasesRoot]
     const member = await startMember(t, { name, servers, flags })
-    const own = path.join(releasesRoot, `fleet-${name}`)
+    const own = path.join(releasesRoot, `fleet-${name}.shop`)
     return Object.assign(member, { releasesRoot, unpacked: () => readdirSync(own).sort() })
   }))
   await hosts[0].untilFleet(({ members }) => names.every((name) => members.some((/** @type {any} */ each) => each.member === name && !each.isSilent)), 'all members')
@@ -104,7 +104,7 @@ test('an archive that would leave its folder runs nowhere, and nothing is left o
   const { body: { id } } = await host.api('/fleet/rollout', { method: 'POST', body: JSON.stringify({ kind: 'deploy', digest }) })
   const { rollout } = await host.untilFleet(({ rollout: seen }) => seen?.id === id && seen.state === 'held', 'its end')
   assert.match(rollout.reason, /cannot unpack sha256:\w+: "out": it is a link that leaves the folder: "..\/.."/)
-  assert.deepEqual(readdirSync(host.releasesRoot, { recursive: true }), ['fleet-one'])
+  assert.deepEqual(readdirSync(host.releasesRoot, { recursive: true }), ['fleet-one.shop'])
   assert.equal(await host.version(), 'v1')
 })
 
@@ -186,7 +186,7 @@ test('removes what no release needs any more, and nothing else', { skip }, async
   await host.untilFleet(({ nats }) => nats.isConnected, 'NATS')
   mkdirSync(path.join(releasesRoot, 'fleet-other'))
   mkdirSync(path.join(releasesRoot, 'v7'))
-  const own = path.join(releasesRoot, 'fleet-one')
+  const own = path.join(releasesRoot, 'fleet-one.shop')
   mkdirSync(path.join(own, '.unfinished-of-a-crash'), { recursive: true })
   writeFileSync(path.join(own, 'notes.txt'), 'somebody else\'s')
   /** @type {string[]} */
@@ -199,7 +199,7 @@ test('removes what no release needs any more, and nothing else', { skip }, async
   const newest = (/** @type {number} */ count) => digests.slice(-count).map((digest) => digest.slice('sha256:'.length)).sort()
   await until(() => readdirSync(own).length === 4, 'the older ones to go')
   assert.deepEqual(readdirSync(own).sort(), [...newest(3), 'notes.txt'].sort())
-  assert.deepEqual(readdirSync(releasesRoot).sort(), ['fleet-one', 'fleet-other', 'v7'])
+  assert.deepEqual(readdirSync(releasesRoot).sort(), ['fleet-one.shop', 'fleet-other', 'v7'])
   assert.equal(await host.version(), 'p5')
 })
 
@@ -229,6 +229,6 @@ function putByHand (url, digest, archive) {
   return withEngine(url, async ({ js, manager }) => {
     await manager.streams.add({ name: `OBJ_${BUCKET}`, subjects: [`$O.${BUCKET}.C.>`, `$O.${BUCKET}.M.>`], allow_rollup_hdrs: true, allow_direct: true })
     await js.publish(`$O.${BUCKET}.C.evil`, await buffer(archive.read()))
-    await js.publish(`$O.${BUCKET}.M.${Buffer.from(digest).toString('base64url')}=`, JSON.stringify({ name: digest, bucket: BUCKET, nuid: 'evil', size: archive.bytes, chunks: 1, mtime: new Date().toISOString() }))
+    await js.publish(`$O.${BUCKET}.M.${Buffer.from(`shop/${digest}`).toString('base64').replaceAll('+', '-').replaceAll('/', '_')}`, JSON.stringify({ name: `shop/${digest}`, bucket: BUCKET, nuid: 'evil', size: archive.bytes, chunks: 1, mtime: new Date().toISOString() }))
   })
 }

@@ -216,7 +216,7 @@ test('a second deck of one name is told so, is no member, takes no turn and begi
   const [first] = await startFleet(t, ['web-1'], { servers: nats.url })
   const second = await startMember(t, { name: 'web-1', servers: nats.url })
   const { problem } = await second.untilFleet(({ problem }) => problem !== null, 'the problem')
-  assert.match(problem, /the name web-1 is taken by a deck on .*: give this one another by fleet\.member/)
+  assert.match(problem, /the name web-1 is taken by .*: give this host another by fleet\.member/)
   assert.equal((await first.fleet()).problem, null)
   assert.equal((await second.history('type=fleet.name-taken')).length, 1)
 

@@ -33,14 +33,14 @@ export async function startAdmin (t, options = {}) {
 /**
  * The port of a host whose apps have no processes.
  * @param {Pick<import('node:test').TestContext, 'after'>} t
- * @param {Partial<Parameters<typeof createAdmin>[0]> & { names?: readonly string[], history?: any }} [options] `names`: of its apps, which run
+ * @param {Partial<Parameters<typeof createAdmin>[0]> & { names?: readonly string[], fleet?: import('./fake-apps.js').Apps['fleet'], history?: any }} [options] `names`: of its apps, which run; `fleet`: where it joins one
  */
-export async function startHostAdmin (t, { names = ['mail', 'shop'], ...options } = {}) {
+export async function startHostAdmin (t, { names = ['mail', 'shop'], fleet, ...options } = {}) {
   const { folder, history } = await openTestHistory(options)
   const clock = createClock()
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe((event) => history.record(event))
-  const apps = createFakeApps({ names, now: options.now ?? clock.now })
+  const apps = createFakeApps({ names, now: options.now ?? clock.now, fleet })
   const port = await openPort(t, { folder, clock, history }, { events, apps, ...options })
   t.after(apps.closeAll)
   return { apps, events, ...port }

@@ -25,6 +25,7 @@ export async function startAppHere (t, source) {
     software: { version: '0.0.0', nodeVersion: process.version },
     others: /** @type {any} */ ({ list: () => [] }),
     fleet: () => null,
+    joinsFleet: false,
     turns: null
   }
   const app = await openApp({ ...source, dataDir: openDataDir(source.config.dataDir) }, host)

@@ -41,6 +41,7 @@ export function hostAppsHere (t, { folder = tempFolder() } = {}) {
       streams: process,
       software: { version: '0.0.0', nodeVersion: process.version },
       others: /** @type {any} */ ({ list: () => [] }),
+      fleetMembership: { isWanted: false, of: () => null, enter: () => async () => {} },
       addressOf: (name) => ({ adminUrl: `http://127.0.0.1:9/apps/${name}`, publicUrl: null, fingerprint: null, host: folder })
     },
     forget: (name) => { forgotten.push(name) },

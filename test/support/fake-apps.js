@@ -20,8 +20,8 @@ import { tempFolder } from './folder.js'
  * }} FakeApps  `open`, `closeApp`: as if by itself; `set`: changes what the view says, and tells nobody
  */
 
-/** @param {{ names: readonly string[], now?: () => number }} parts @returns {FakeApps} */
-export function createFakeApps ({ names, now = Date.now }) {
+/** @param {{ names: readonly string[], now?: () => number, fleet?: Apps['fleet'] }} parts `fleet`: of the host, which joins one where this is given @returns {FakeApps} */
+export function createFakeApps ({ names, now = Date.now, fleet }) {
   const folder = tempFolder()
   /** @type {Map<string, { changes: Partial<AppView>, opened: { deck: FakeDeck, history: import('../../db/history.js').History, run: <T>(work: () => T) => T } | null }>} */
   const all = new Map()
@@ -82,6 +82,8 @@ export function createFakeApps ({ names, now = Date.now }) {
       return { startedAt: '2026-01-01T00:00:00.000Z', actor, note }
     },
     stopHost ({ actor }) { orders.push({ type: 'stop-host', name: '', actor }) },
+    fleet: fleet ?? (() => null),
+    joinsFleet: fleet !== undefined,
     about: () => ({ pid: 4000, keeperPid: 3999, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', folder, apps: all.size, upgrade: null, upgradeFailure: null }),
 
     deck: (name) => /** @type {any} */ (all.get(name)?.opened?.deck),

@@ -17,7 +17,7 @@ import { tempFolder } from './folder.js'
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/fleet.js').Fleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
+ * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })

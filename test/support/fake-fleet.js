@@ -4,7 +4,7 @@ import { finishTurn, startRollout, steerRollout, takeTurn } from '../../server/f
 
 /**
  * A fleet without a NATS server, for tests of the admin side: it is what the test says, and its rollout is a real document.
- * @typedef {import('../../server/fleet/fleet.js').Fleet} Fleet
+ * @typedef {import('../../server/fleet/app-fleet.js').AppFleet} Fleet
  * @typedef {import('../../server/fleet/presence.js').Member} Member
  * @typedef {import('../../server/fleet/rollout.js').FleetRollout} FleetRollout
  * @typedef {ReturnType<typeof createFakeFleet>} FakeFleet
@@ -21,6 +21,7 @@ export function aMember ({ member, ...fields }) {
     boot: `boot of ${member}`,
     host: `${member.split('-')[0]}.example.com`,
     app: 'shop',
+    state: 'running',
     version: '0.1.0',
     labels: { zone: member.length % 2 === 0 ? 'a' : 'b' },
     release: 'r3',
@@ -43,7 +44,7 @@ export function aMember ({ member, ...fields }) {
 
 /** @param {string[]} members @param {Partial<Parameters<typeof startRollout>[1]>} [fields] @returns {FleetRollout} in which nobody has begun */
 export function aRollout (members, fields = {}) {
-  return startRollout(null, { id: 7, uid: 'seven', kind: 'deploy', source: {}, batches: members.map((member) => [member]), pauseMs: 0, deadlineMs: 3_600_000, onFailure: 'hold', absent: [], note: null, actor: 'ada', at: AT, ...fields })
+  return startRollout(null, { id: 7, uid: 'seven', app: 'shop', kind: 'deploy', source: {}, batches: members.map((member) => [member]), pauseMs: 0, deadlineMs: 3_600_000, onFailure: 'hold', absent: [], note: null, actor: 'ada', at: AT, ...fields })
 }
 
 /** @param {FleetRollout} rollout @param {...string} members  whose turns begin and end well */
@@ -66,11 +67,11 @@ export function failedTurnOf (rollout, member, reason) {
 
 /**
  * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], nats?: Partial<import('../../server/fleet/nats-connection.js').Presence>, problem?: string | null, answer?: (member: string, order: { method: string, path: string }) => { status: number, body: unknown } }} [given] `answer`: what a member is to answer
- * @returns {Fleet & { set: (changes: Partial<import('../../server/fleet/fleet.js').FleetStatus>) => void, asked: any[] }}
+ * @returns {Fleet & { set: (changes: Partial<import('../../server/fleet/app-fleet.js').FleetStatus>) => void, asked: any[] }}
  */
 export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], nats = {}, problem = null, answer = () => ({ status: 200, body: {} }) } = {}) {
-  /** @type {import('../../server/fleet/fleet.js').FleetStatus} */
-  let state = { name: 'prod', member: members[0].member, nats: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...nats }, problem, outbox: { waiting: 0, problem: null }, members, rollout }
+  /** @type {import('../../server/fleet/app-fleet.js').FleetStatus} */
+  let state = { name: 'prod', app: 'shop', member: members[0].member, nats: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...nats }, problem, outbox: { waiting: 0, problem: null }, members, rollout }
   /** @type {Set<() => void>} */
   const listeners = new Set()
   /** @type {any[]} what was ordered, oldest first */
@@ -78,6 +79,7 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
   const by = (/** @type {string} */ actor) => ({ at: new Date().toISOString(), actor })
 
   return {
+    app: state.app,
     member: state.member,
     asked,
     status: () => state,
@@ -96,7 +98,7 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     push: async () => { throw new Error('expected no push') },
     async begin (wanted, actor) {
       const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'hold' } = wanted
-      const document = startRollout(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })
+      const document = startRollout(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, app: 'shop', kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })
       asked.push({ order: 'begin', wanted, actor })
       set({ rollout: document })
       return document
@@ -111,21 +113,45 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    close: async () => {},
     set
   }
 
-  /** @param {string} member @param {Omit<import('../../server/fleet/rpc-server.js').Order, 'headers'>} order @param {{ actor: string }} person */
+  /** @param {string} member @param {Omit<import('../../server/fleet/app-fleet.js').Order, 'headers'>} order @param {{ actor: string }} person */
   async function ask (member, { method, path, body: given }, { actor }) {
     if (method !== 'GET') asked.push({ order: method, member, path, body: given, actor })
     const { status, body } = answer(member, { method, path })
     return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
   }
 
-  /** @param {Partial<import('../../server/fleet/fleet.js').FleetStatus>} changes */
+  /** @param {Partial<import('../../server/fleet/app-fleet.js').FleetStatus>} changes */
   function set (changes) {
     const isNew = 'rollout' in changes
     state = { ...state, ...changes }
     if (isNew) for (const listener of listeners) listener()
+  }
+}
+
+/**
+ * The hosts of such a fleet, with all of their apps.
+ * @param {Member[]} members  one for each app of each host @param {{ fleets?: Fleet[], nats?: Partial<import('../../server/fleet/nats-connection.js').Presence>, problem?: string | null }} [given] `fleets`: of apps of the first host
+ * @returns {import('../../server/fleet/fleet.js').Fleet}
+ */
+export function createFakeHostFleet (members, { fleets = [], nats = {}, problem = null } = {}) {
+  /** @type {Map<string, import('../../server/fleet/presence.js').Host>} */
+  const hosts = new Map()
+  for (const { app, state, release, code, workers, health, vitals, openCrashes, rollout, turnOf, seen, ...rest } of members) {
+    const host = hosts.get(rest.member) ?? { ...rest, apps: [] }
+    if (app !== '') host.apps.push({ app, state, release, code, workers, health, vitals, openCrashes, rollout, turnOf, seen, url: rest.url })
+    hosts.set(rest.member, host)
+  }
+  const status = { name: 'prod', member: members[0].member, nats: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...nats }, problem, members: [...hosts.values()] }
+  return {
+    member: status.member,
+    status: () => status,
+    look: async () => status,
+    of: (app) => fleets.find((fleet) => fleet.app === app) ?? null,
+    join: () => async () => {},
+    tellSoon () {},
+    close: async () => {}
   }
 }

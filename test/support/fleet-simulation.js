@@ -137,7 +137,7 @@ export function createFleet ({ members, loses = () => false }) {
         if (order !== 'pause' && Array.from(hosts.values()).some((host) => host.running && host.running.fleet !== now?.document.uid && !isSilent(host))) return false
         if (order === 'begin') {
           const batches = Array.from({ length: Math.ceil(members.length / batch) }, (_, index) => members.slice(index * batch, (index + 1) * batch))
-          store(startRollout(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
+          store(startRollout(now?.document ?? null, { ...by, id: highest + 1, uid: `uid ${++uids}`, app: 'shop', kind: 'deploy', source: {}, batches, pauseMs: 1000, deadlineMs: DEADLINE_MS, onFailure, absent: [], note: null }, silent))
           giveUpOn(silent)
         } else if (now) {
           const isGivingUp = order === 'resume' || now.document.state === 'held'

@@ -13,10 +13,10 @@ const PATIENCE_MS = 60_000
 /**
  * Runs `clusterdeck host` as a service manager would, in processes of its own. It ends with the test, and all of its apps.
  * @param {import('./deck.js').TestOwner} t
- * @param {{ folder?: string, env?: Record<string, string> }} [options]  `folder`: of a host before
+ * @param {{ folder?: string, flags?: string[], env?: Record<string, string> }} [options]  `folder`: of a host before
  */
-export async function startHost (t, { folder = tempFolder(), env = {} } = {}) {
-  const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0'], {
+export async function startHost (t, { folder = tempFolder(), flags = [], env = {} } = {}) {
+  const child = spawn(process.execPath, [CLI, 'host', '--admin-port', '0', ...flags], {
     env: { ...process.env, CLUSTERDECK_HOST_DIR: folder, ...env }, stdio: ['ignore', 'pipe', 'pipe']
   })
   let output = ''
@@ -65,10 +65,10 @@ export async function startHost (t, { folder = tempFolder(), env = {} } = {}) {
     return Object.fromEntries(items.map((/** @type {any} */ app) => [app.name, app]))
   }
 
-  /** @param {string} route below /api/v1 @param {{ method?: string, body?: object }} [what] */
-  async function api (route, { method = 'GET', body } = {}) {
+  /** @param {string} route below /api/v1 @param {{ method?: string, body?: object, bearer?: string }} [what] `bearer`: a token of somebody else */
+  async function api (route, { method = 'GET', body, bearer } = {}) {
     const { adminUrl } = JSON.parse(readFileSync(path.join(folder, 'master.json'), 'utf8'))
-    const token = readFileSync(path.join(folder, 'admin.token'), 'utf8').trim()
+    const token = bearer ?? readFileSync(path.join(folder, 'admin.token'), 'utf8').trim()
     // A kept connection may be one that a master which was killed has left.
     const headers = { authorization: `Bearer ${token}`, connection: 'close', ...(body && { 'content-type': 'application/json' }) }
     const response = await fetch(`${adminUrl}/api/v1${route}`, { method, headers, body: body && JSON.stringify(body) })

@@ -1,4 +1,6 @@
 import { createEventStream } from '../../server/events/stream.js'
+import { createFleet } from '../../server/fleet/fleet.js'
+import { WHOLE_PROCESS } from '../../server/host/fleet-membership.js'
 
 /**
  * A deck without workers, for members of a fleet: each of its rollouts succeeds after a while.
@@ -21,4 +23,30 @@ export function createIdleDeck ({ turnMs = 0 } = {}) {
       return { id: rollout }
     }
   })
+}
+
+/**
+ * A host with one such deck, in a fleet.
+ * @param {Pick<import('../../server/fleet/fleet.js').Options, 'servers' | 'name' | 'member'>} options
+ * @param {{ folder: string, turnMs?: number, connect?: any }} how
+ * @returns {import('../../server/fleet/app-fleet.js').AppFleet & { close: () => Promise<void> }}
+ */
+export function joinIdleDeck (options, { folder, turnMs, connect }) {
+  const deck = createIdleDeck({ turnMs })
+  const log = { warn () {} }
+  const host = createFleet({
+    options: { labels: {}, accept: 'operate', tls: {}, ...options },
+    folder,
+    only: 'app',
+    apps: () => [{ app: 'app', state: 'running', url: null }],
+    version: '1.0.0',
+    url: null,
+    log,
+    publish: deck.events.publish,
+    serve: async () => { throw new Error('expected no question') },
+    ...(connect && { connect })
+  })
+  host.join({ app: 'app', deck, state: () => 'running', folder, url: null, log, scope: WHOLE_PROCESS })
+  const fleet = /** @type {import('../../server/fleet/app-fleet.js').AppFleet} */ (host.of('app'))
+  return { ...fleet, close: host.close }
 }

@@ -46,6 +46,7 @@ test('an app that is made and ended again and again leaves nothing in its proces
       software: { version: '0.0.0', nodeVersion: process.version },
       others: /** @type {any} */ ({ list: () => [] }),
       fleet: () => null,
+      joinsFleet: false,
       turns: null
     })
     assert.equal(app.deck.snapshot().state, 'starting')

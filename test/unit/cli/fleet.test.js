@@ -46,7 +46,7 @@ test('whose turn did not last is told of a rollout that has succeeded', async ()
   const rollout = { ...undoTurn({ ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1', 'web-2'), state: 'succeeded' }, 'web-2', { at: '2026-01-01T00:00:00.000Z', reason: 'r2 crashes again and again' }) }
   /** @type {string[]} */
   const lines = []
-  const api = { get: async () => ({ name: 'prod', member: 'web-1', nats: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null }, members: [], rollout }) }
+  const api = { get: async () => ({ name: 'prod', app: 'shop', member: 'web-1', nats: { isConnected: true, server: 'nats.example.com' }, problem: null, outbox: { waiting: 1, problem: null }, members: [], rollout }) }
   await fleetCommand(/** @type {any} */ ({ api, options: {}, print: (/** @type {string} */ text) => lines.push(...text.split('\n')) }))
   assert.ok(lines.includes('outbox    1 event waits'))
   assert.ok(lines.includes('rollout   rollout 7 of the fleet (deploy) succeeded: 1 of 2; web-2: r2 crashes again and again'), lines.join('\n'))

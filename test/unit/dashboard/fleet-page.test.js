@@ -112,7 +112,7 @@ test('a line of requests ends at the present, forgets what is old, and a silent 
 
 test('a deck that is alone says what a fleet is', async () => {
   const model = await fleetModel({ deck: { fleet: null }, params: new URLSearchParams(), now: () => NOW })
-  assert.match(render('pages/fleet', model), /This deck is in no fleet.*fleet\.servers/s)
+  assert.match(render('pages/fleet', model), /This host is in no fleet.*fleet\.servers/s)
 })
 
 test('whatever members and operators have written is text on the pages', async () => {

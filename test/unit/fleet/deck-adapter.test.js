@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { startRollout } from '../../../server/fleet/rollout.js'
 import { createDeckAdapter } from '../../../server/fleet/deck-adapter.js'
 
-const ROLLOUT = startRollout(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const ROLLOUT = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
 /** @param {'nothing' | 'read' | 'operate'} accept */
 function open (accept) {

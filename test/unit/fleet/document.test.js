@@ -3,17 +3,18 @@ import { test } from 'node:test'
 import { documentOf, MAX_MEMBERS } from '../../../server/fleet/document.js'
 import { startRollout, MAX_ID } from '../../../server/fleet/rollout.js'
 
-const GOOD = startRollout(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a'], ['b']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const GOOD = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a'], ['b']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
-/** @param {unknown} value @param {string} [operation] */
-function read (value, operation = 'PUT') {
+/** @param {unknown} value @param {string} [operation] @param {string} [app] */
+function read (value, operation = 'PUT', app = 'shop') {
   const text = JSON.stringify(value)
-  return documentOf(/** @type {any} */ ({ operation, length: text.length, json: () => JSON.parse(text) }))
+  return documentOf(/** @type {any} */ ({ operation, length: text.length, json: () => JSON.parse(text) }), app)
 }
 
 test('a document is what a member has written, and nothing else', () => {
   assert.deepEqual(read(GOOD), GOOD)
   assert.equal(read(GOOD, 'DEL'), null)
+  assert.equal(read(GOOD, 'PUT', 'mail'), null)
   for (const actor of ['api', 'cli', 'dashboard', 'ada@example.com']) assert.equal(read({ ...GOOD, actor })?.actor, actor)
   const [moment] = GOOD.timeline
   const names = Array.from({ length: MAX_MEMBERS + 1 }, (_, n) => `m${n}`)

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createFleet } from '../../../server/fleet/fleet.js'
 import { tempFolder } from '../../support/folder.js'
-import { createIdleDeck } from '../../support/idle-deck.js'
+import { joinIdleDeck } from '../../support/idle-deck.js'
 
 /** a NATS server that is connected, and answers when it is told to. */
 function createSlowEngine () {
@@ -12,14 +11,14 @@ function createSlowEngine () {
   const away = async () => ({ is: 'away', reason: 'busy' })
   const state = { isConnected: true, since: '2026-01-01T00:00:00.000Z', server: 'nats.example.com:4222', problem: null }
   return {
-    nats: /** @type {any} */ ({ state, start () {}, use () {}, call: later, attempt: away, write: away, say () {}, close: async () => {} }),
+    nats: /** @type {any} */ ({ state, start () {}, use: () => () => {}, call: later, attempt: away, write: away, say () {}, close: async () => {} }),
     answer: () => { for (const resolve of waiting.splice(0)) resolve({ is: 'done', value: { document: null, revision: 0 } }) }
   }
 }
 
 test('a master that has not read the rollout yet does not say that there is none', async (t) => {
   const { nats, answer } = createSlowEngine()
-  const fleet = createFleet({ options: { servers: [], name: 'test', member: 'a', labels: {}, accept: 'operate', tls: {} }, folder: tempFolder(), deck: createIdleDeck(), version: '1.0.0', url: null, log: { warn () {} }, serve: async () => { throw new Error('expected no question') }, connect: () => nats })
+  const fleet = joinIdleDeck({ servers: [], name: 'test', member: 'a' }, { folder: tempFolder(), connect: () => nats })
   t.after(fleet.close)
   const { nats: before } = fleet.status()
   assert.deepEqual([before.isConnected, before.problem], [false, 'its rollout has not been read yet'])

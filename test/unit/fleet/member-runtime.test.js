@@ -7,7 +7,7 @@ const TIMERS = { setTimeout () {}, clearTimeout () {}, setInterval () {}, clearI
 
 /** @typedef {{ is: 'written', revision: number } | { is: 'refused' }} Told */
 
-const rollout = (/** @type {number} */ id) => startRollout(null, { id, uid: `uid-${id}`, kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+const rollout = (/** @type {number} */ id) => startRollout(null, { id, uid: `uid-${id}`, app: 'shop', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
 
 /**
  * NATS answers what it is told to, when it is told to.
@@ -23,7 +23,10 @@ function open (memory = {}, parts = {}) {
   /** @type {string[]} */
   const told = []
   const rolloutStore = /** @type {any} */ ({
-    follow (/** @type {typeof announce} */ onChange) { announce = onChange },
+    follow (/** @type {typeof announce} */ onChange) {
+      announce = onChange
+      return () => {}
+    },
     read: () => new Promise((resolve) => reads.push((value) => resolve({ is: 'done', value }))),
     write: () => new Promise((resolve) => writes.push(resolve))
   })

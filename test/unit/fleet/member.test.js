@@ -202,7 +202,7 @@ test('an abort of what was held goes on without a host that is silent in its tur
 })
 
 test('who is in no turn gives up a host that is late all the same, so that a person can go on', () => {
-  const alone = startRollout(null, { id: 1, uid: 'one', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
+  const alone = startRollout(null, { id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches: [['a']], pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], actor: 'ada', note: null, at: '2026-01-01T00:00:00.000Z' })
   const document = takeTurn(alone, 'a', { at: alone.startedAt, boot: 'boot' })
   const now = (/** @type {number} */ at) => ({ at, iso: alone.startedAt, release: 'old' })
   const seen = reduceMember(createMember({ member: 'b', boot: 'boot' }), { type: 'seen', document, revision: 5 }, now(0))

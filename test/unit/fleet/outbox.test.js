@@ -47,7 +47,7 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 } = {}) {
         info: async () => ({ state: { first_seq: stored[0]?.seq ?? lastSeq + 1, last_seq: lastSeq } }),
         /** @param {string} _name @param {{ last_by_subj: string }} query */
         async getMessage (_name, { last_by_subj: pattern }) {
-          const meant = new RegExp(`^${pattern.replaceAll('.', '\\.').replace('*', '[^.]+').replace('>', '.+')}$`)
+          const meant = new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^.]+').replace('>', '.+')}$`)
           const last = stored.findLast(({ subject }) => meant.test(subject))
           queueMicrotask(arrive)
           return last ? { seq: last.seq, subject: last.subject, data: { length: last.length }, json: () => last.value } : null
@@ -61,6 +61,7 @@ function createFakeEngine ({ outcomes = [], maxPayload = 1024 * 1024 } = {}) {
     use (use) {
       users.add(use)
       if (isOpen) use(open)
+      return () => users.delete(use)
     },
 
     callMs: 1000,

@@ -24,8 +24,8 @@ function member ({ root = tempFolder(), bytes = APP, releases = [], unpack } = {
       yield bytes.subarray(10)
     }
   }
-  const packages = createPackages({ root, member: 'one', store, releases: () => releases, onError: (error) => errors.push(error), ...(unpack && { unpack }) })
-  return { root, home: path.join(root, 'fleet-one'), packages, read, errors }
+  const packages = createPackages({ root, member: 'one', app: 'shop', store, releases: () => releases, onError: (error) => errors.push(error), ...(unpack && { unpack }) })
+  return { root, home: path.join(root, 'fleet-one.shop'), packages, read, errors }
 }
 
 test('unpacks what was pushed into a folder by its digest, once', async () => {
@@ -49,7 +49,7 @@ test('leaves nothing of what is another thing, cannot be unpacked, or ends in th
       throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
     }
   })
-  await assert.rejects(full.packages.fetch(DIGEST), { message: /cannot unpack .*: the disk with .*fleet-one is full/ })
+  await assert.rejects(full.packages.fetch(DIGEST), { message: /cannot unpack .*: the disk with .*fleet-one.shop is full/ })
   assert.deepEqual([wrong, broken, full].map(({ home }) => readdirSync(home)), [[], [], []])
 })
 
@@ -60,12 +60,12 @@ test('removes what a master before it has left unfinished', async () => {
   writeFileSync(path.join(root, '.unfinished-2'), 'not its own')
   await packages.sweep()
   assert.deepEqual(readdirSync(home), [])
-  assert.deepEqual(readdirSync(root).sort(), ['.unfinished-2', 'fleet-one'])
+  assert.deepEqual(readdirSync(root).sort(), ['.unfinished-2', 'fleet-one.shop'])
 })
 
 test('keeps the last three, and what a release still needs', async () => {
   const root = tempFolder()
-  const home = path.join(root, 'fleet-one')
+  const home = path.join(root, 'fleet-one.shop')
   const names = Array.from({ length: 6 }, (_, index) => String(index).repeat(64))
   for (const [index, name] of names.entries()) {
     mkdirSync(path.join(home, name, 'app'), { recursive: true })
@@ -80,16 +80,16 @@ test('keeps the last three, and what a release still needs', async () => {
 
 test('says what is wrong with releases.root', async () => {
   const store = { async * read () {} }
-  const of = (/** @type {string | undefined} */ root) => createPackages({ root, member: 'one', store, releases: () => [], onError () {} }).fetch(DIGEST)
+  const of = (/** @type {string | undefined} */ root) => createPackages({ root, member: 'one', app: 'shop', store, releases: () => [], onError () {} }).fetch(DIGEST)
   await assert.rejects(of(undefined), { code: 'path-refused', message: /^releases\.root: expected a folder to unpack pushes into, received nothing$/ })
   await assert.rejects(of('/none'), { code: 'path-refused', message: /^releases\.root: expected a readable folder, received \/none \(ENOENT\)$/ })
   const linked = tempFolder()
-  symlinkSync(tempFolder(), path.join(linked, 'fleet-one'))
-  await assert.rejects(of(linked), { code: 'path-refused', message: /fleet-one to be a folder that only this user can write, but it is no folder/ })
+  symlinkSync(tempFolder(), path.join(linked, 'fleet-one.shop'))
+  await assert.rejects(of(linked), { code: 'path-refused', message: /fleet-one.shop to be a folder that only this user can write, but it is no folder/ })
   const open = tempFolder()
-  mkdirSync(path.join(open, 'fleet-one'))
-  chmodSync(path.join(open, 'fleet-one'), 0o777)
-  await assert.rejects(of(open), { code: 'path-refused', message: /fleet-one to be a folder .* but it can be written by others/ })
+  mkdirSync(path.join(open, 'fleet-one.shop'))
+  chmodSync(path.join(open, 'fleet-one.shop'), 0o777)
+  await assert.rejects(of(open), { code: 'path-refused', message: /fleet-one.shop to be a folder .* but it can be written by others/ })
 })
 
 test('what is under way when the master ends comes to nothing', async () => {

@@ -4,7 +4,8 @@ import { MAX_MEMBERS } from '../../../server/fleet/document.js'
 import { createPresence } from '../../../server/fleet/presence.js'
 
 const BEAT_MS = 5000
-const WORD = { member: 'web-1', home: 'home', host: 'one', app: 'shop', version: '1', labels: {}, release: null, code: null, workers: { ready: 1, desired: 1 }, health: { tone: 'ok', text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: 0, rollout: null, turnOf: null, url: null, accept: 'read', seen: { rollout: 0, revision: 0 } }
+const SHOP = { app: 'shop', state: 'running', release: null, code: null, workers: { ready: 1, desired: 1 }, health: { tone: 'ok', text: 'well' }, vitals: { requestsPerSecond: null, latencyP99Ms: null }, openCrashes: 0, rollout: null, turnOf: null, seen: { rollout: 0, revision: 0 }, url: null }
+const WORD = { member: 'web-1', home: 'home', host: 'one', version: '1', labels: {}, url: null, accept: 'read', apps: [SHOP] }
 
 /** A bucket with one key, and decks that write to it: each beats when the test says so. */
 function open () {
@@ -61,7 +62,7 @@ test('of two decks with one data folder, one a copy, one gives way', async () =>
     bucket.pass()
   }
   assert.equal(one.problem, null)
-  assert.match(String(copy.problem), /^the name web-1 is taken by a deck on one \(shop\) with a copy of this data folder: give this one another by fleet\.member/)
+  assert.match(String(copy.problem), /^the name web-1 is taken by one \(shop\) with a copy of this data folder: give this host another by fleet\.member/)
   assert.equal(bucket.stored.boot, 'a')
 })
 

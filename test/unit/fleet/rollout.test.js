@@ -7,7 +7,7 @@ const { at } = by
 
 /** @param {string[][]} batches @param {Partial<Parameters<typeof startRollout>[1]>} [wanted] */
 function open (batches, wanted = {}) {
-  return startRollout(null, { ...by, id: 1, uid: 'one', kind: 'deploy', source: {}, batches, pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], note: null, ...wanted })
+  return startRollout(null, { ...by, id: 1, uid: 'one', app: 'shop', kind: 'deploy', source: {}, batches, pauseMs: 0, deadlineMs: 60_000, onFailure: 'hold', absent: [], note: null, ...wanted })
 }
 
 /** @param {ReturnType<typeof open>} rollout @param {string} member @param {'succeeded' | 'failed' | 'reverted'} state */

@@ -4,11 +4,11 @@ import { createRpcClient } from '../../../server/fleet/rpc-client.js'
 
 const ADA = Object.freeze({ name: 'ada', actor: 'ada', role: /** @type {const} */ ('admin'), client: /** @type {const} */ ('cli') })
 const ANSWER = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
-const STATUS = Object.freeze({ method: /** @type {const} */ ('GET'), path: '/status', headers: {} })
+const STATUS = Object.freeze({ app: 'shop', method: /** @type {const} */ ('GET'), path: '/status', headers: {} })
 
 /** @param {{ request?: (subject: string, text: string) => Promise<any>, isConnected?: boolean, serve?: any }} [parts] of this deck, web-1, which knows web-2 and db-1 that is silent */
 function setUp ({ request = async () => ({ data: Buffer.from(JSON.stringify(ANSWER)) }), isConnected = true, serve = async () => ANSWER } = {}) {
-  const members = ['db-1', 'web-1', 'web-2'].map((member) => ({ member, home: `home of ${member}`, isOwn: member === 'web-1', isSilent: member === 'db-1', ageMs: 40_000 }))
+  const members = ['db-1', 'web-1', 'web-2'].map((member) => ({ member, home: `home of ${member}`, isOwn: member === 'web-1', isSilent: member === 'db-1', ageMs: 40_000, apps: [{ app: 'shop' }] }))
   const nats = {
     state: { isConnected, problem: isConnected ? null : 'the connection is lost' },
     attempt: async (/** @type {any} */ work) => ({ is: 'done', value: await work({ connection: { request }, names: { subject: 'clusterdeck.test' } }) })
@@ -16,12 +16,12 @@ function setUp ({ request = async () => ({ data: Buffer.from(JSON.stringify(ANSW
   return createRpcClient({ nats: /** @type {any} */ (nats), presence: /** @type {any} */ ({ list: () => members, find: (/** @type {string} */ name) => members.find((each) => each.member === name) ?? null, all: async () => ({ members, isComplete: true }) }), member: 'web-1', serve })
 }
 
-test('a question says who asks, from where, with their role, and which data folder is meant', async () => {
+test('a question says who asks, from where, with their role, and which data folder and which app are meant', async () => {
   /** @type {[string, any][]} */
   const asked = []
   const { ask } = setUp({ request: async (subject, text) => { asked.push([subject, JSON.parse(text)]); return { data: Buffer.from(JSON.stringify(ANSWER)) } } })
-  assert.deepEqual(await ask('web-2', { method: 'PUT', path: '/scale', headers: { accept: 'application/json' }, body: { workers: 2 } }, ADA), ANSWER)
-  assert.deepEqual(asked, [['clusterdeck.test.web-2.api', { home: 'home of web-2', method: 'PUT', path: '/scale', headers: { accept: 'application/json' }, body: { workers: 2 }, actor: 'ada', role: 'admin', client: 'cli', from: 'web-1' }]])
+  assert.deepEqual(await ask('web-2', { app: 'shop', method: 'PUT', path: '/scale', headers: { accept: 'application/json' }, body: { workers: 2 } }, ADA), ANSWER)
+  assert.deepEqual(asked, [['clusterdeck.test.web-2.api', { home: 'home of web-2', app: 'shop', method: 'PUT', path: '/scale', headers: { accept: 'application/json' }, body: { workers: 2 }, actor: 'ada', role: 'admin', client: 'cli', from: 'web-1' }]])
 })
 
 test('whoever cannot be asked, or answers nothing that is an answer, is told of plainly', async () => {
@@ -30,6 +30,7 @@ test('whoever cannot be asked, or answers nothing that is an answer, is told of 
   const named = (/** @type {string} */ name, /** @type {object} */ more = {}) => Object.assign(new Error('x'), { name, ...more })
   for (const [what, ask, member, code, message] of /** @type {const} */ ([
     ['an unknown one', setUp().ask, 'web-9', 'not-found', 'The fleet has no member "web-9"'],
+    ['one without the app', (/** @type {string} */ member, /** @type {any} */ order, /** @type {any} */ person) => setUp().ask(member, { ...order, app: 'mail' }, person), 'web-2', 'not-found', 'web-2 has no app "mail"'],
     ['a silent one', setUp().ask, 'db-1', 'no-master', 'db-1 has been silent for 40 s'],
     ['without NATS', setUp({ isConnected: false }).ask, 'web-2', 'fleet-away', 'cannot ask web-2: NATS is out of reach (the connection is lost)'],
     ['one that has gone', fails(named('RequestError', { isNoResponders: () => true })), 'web-2', 'no-master', 'web-2 is offline'],
@@ -42,12 +43,12 @@ test('whoever cannot be asked, or answers nothing that is an answer, is told of 
   }
 })
 
-test('this deck asks itself without NATS, by the same rules', async () => {
+test('this host asks itself without NATS, by the same rules', async () => {
   /** @type {any[]} */
   const served = []
-  const { ask } = setUp({ isConnected: false, serve: async (/** @type {any} */ order, /** @type {any} */ asker) => { served.push([order.path, asker.actor, asker.role]); return ANSWER } })
+  const { ask } = setUp({ isConnected: false, serve: async (/** @type {any} */ order, /** @type {any} */ asker) => { served.push([order.app, order.path, asker.actor, asker.role]); return ANSWER } })
   await ask('web-1', STATUS, ADA)
-  assert.deepEqual(served, [['/status', 'ada', 'operator']])
+  assert.deepEqual(served, [['shop', '/status', 'ada', 'operator']])
   await assert.rejects(ask('web-1', { ...STATUS, path: '/tokens' }, ADA), { code: 'forbidden' })
   await assert.rejects(ask('web-1', { ...STATUS, path: '/a/../b' }, ADA), { code: 'bad-request' })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MAX_RESPONSE_BYTES, MAX_REQUEST_BYTES, parseResponse, parseRequest, roleFor, encodeResponse, encodeRequest } from '../../../server/fleet/rpc-protocol.js'
 
-const QUESTION = { home: 'h', method: 'GET', path: '/status', headers: {}, actor: 'ada', role: 'operator', client: 'cli', from: 'web-1' }
+const QUESTION = { home: 'h', app: 'shop', method: 'GET', path: '/status', headers: {}, actor: 'ada', role: 'operator', client: 'cli', from: 'web-1' }
 const ANSWER = { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: '{}' }
 
 const bytes = (/** @type {unknown} */ value) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
@@ -36,7 +36,7 @@ test('a question has the fields of a question and no others, and is no larger th
   assert.deepEqual(parseRequest(bytes(encodeRequest(QUESTION))), QUESTION)
   const deep = JSON.parse(`${'{"a":'.repeat(200)}1${'}'.repeat(200)}`)
   assert.throws(() => encodeRequest({ ...QUESTION, method: 'POST', body: deep }), { code: 'bad-request', message: /: body$/ })
-  for (const changes of [{ method: 'HEAD' }, { method: 'get' }, { body: {} }, { method: 'POST', body: deep }, { role: 'root' }, { actor: '' }, { actor: 'a b' }, { actor: 'x'.repeat(65) }, { from: 'a.b' }, { client: 'fleet' }, { headers: { cookie: 'x' } }, { headers: { accept: 'a\nb' } }, { headers: null }, { via: 'token' }, { home: 7 }]) {
+  for (const changes of [{ method: 'HEAD' }, { method: 'get' }, { body: {} }, { method: 'POST', body: deep }, { role: 'root' }, { actor: '' }, { actor: 'a b' }, { actor: 'x'.repeat(65) }, { from: 'a.b' }, { client: 'fleet' }, { headers: { cookie: 'x' } }, { headers: { accept: 'a\nb' } }, { headers: null }, { via: 'token' }, { home: 7 }, { app: '' }, { app: undefined }, { app: 'x'.repeat(201) }]) {
     assert.throws(() => parseRequest(bytes({ ...QUESTION, ...changes })), { code: 'bad-request' }, JSON.stringify(changes))
   }
   const body = { text: 'x'.repeat(MAX_REQUEST_BYTES) }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRpcServer } from '../../../server/fleet/rpc-server.js'
 
-const QUESTION = { home: 'here', method: 'GET', path: '/status', headers: {}, actor: 'ada', role: 'admin', client: 'cli', from: 'web-1' }
+const QUESTION = { home: 'here', app: 'shop', method: 'GET', path: '/status', headers: {}, actor: 'ada', role: 'admin', client: 'cli', from: 'web-1' }
 const SERVED = { status: 200, headers: { 'content-type': 'application/json' }, body: '{}' }
 
 /** @param {{ now?: () => number, accept?: 'nothing' | 'read' | 'operate', maxPayload?: number, serve?: import('../../../server/fleet/rpc-server.js').Serve }} [parts] */

@@ -29,7 +29,7 @@ let fleets = 0
 async function start (t, options = {}) {
   const name = `f${++fleets}`
   const natsConnection = createNatsConnection({ options: { servers: [nats.url], name, tls: {} }, member: 'one' })
-  const store = createStore({ nats: natsConnection, fleet: name, wait: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 20))), ...options })
+  const store = createStore({ nats: natsConnection, fleet: name, app: 'shop', wait: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 20))), ...options })
   natsConnection.start()
   t.after(() => natsConnection.close())
   await until(() => natsConnection.state.isConnected, 'NATS')
@@ -92,7 +92,7 @@ test('removes pieces that nobody has finished, once they are old', { skip }, asy
   await young.js.publish(`$O.${young.bucket}.C.abandoned`, 'x')
   await young.put(randomBytes(10))
   assert.equal((await young.subjects()).length, 3)
-  const old = createStore({ nats: young.natsConnection, fleet: young.bucket.split('_')[1], abandonedMs: 0 })
+  const old = createStore({ nats: young.natsConnection, fleet: young.bucket.split('_')[1], app: 'shop', abandonedMs: 0 })
   const bytes = randomBytes(10)
   await old.put(digestOf(bytes), chunks(bytes), BY)
   assert.deepEqual((await young.subjects()).filter((subject) => subject.endsWith('abandoned')), [])
@@ -145,6 +145,6 @@ test('goes on reading where the connection was lost, and gives up where nothing 
 
 test('says that the fleet is out of reach', async () => {
   const natsConnection = createNatsConnection({ options: { servers: ['nats://127.0.0.1:1'], name: 'x', tls: {} }, member: 'one' })
-  const store = createStore({ nats: natsConnection, fleet: 'x' })
+  const store = createStore({ nats: natsConnection, fleet: 'x', app: 'shop' })
   for (const asked of [store.list(), store.has('x'), store.put('x', chunks(Buffer.from('x')), BY), store.read('x').next()]) await assert.rejects(asked, { code: 'fleet-away', message: /The fleet is out of reach: not connected yet/ })
 })

@@ -9,7 +9,7 @@ const EVENT = { id: 1, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', ca
 /** @param {string} detail JSON */
 function read (detail) {
   const text = JSON.stringify({ source: 'abc', member: 'web-1', app: 'shop', host: 'one', event: { ...EVENT, detail: '@' } }).replace('"@"', detail)
-  return messageOf(NAMES, { subject: 'clusterdeck.test.web-1.event.abc.worker.exited', data: Buffer.from(text), json: () => JSON.parse(text) })
+  return messageOf(NAMES, { subject: 'clusterdeck.test.web-1.event.shop.abc.worker.exited', data: Buffer.from(text), json: () => JSON.parse(text) })
 }
 
 test('an event that could be read, but never written again, is none', () => {

@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { DeckError } from '../errors.js'
+import { operation } from './endpoint.js'
+import { FLEET, FLEET_ROLLOUT_SUMMARY, MEMBER } from './fleet-answers.js'
+import { groupsOf, marksOf } from './fleet-builds.js'
+import { summaryOf } from './fleet.js'
+import { mayUse } from './roles.js'
+
+/**
+ * The fleet as a host sees it: all hosts, and the apps of each. What is of one app is below the path of that app.
+ * @typedef {import('../fleet/presence.js').Host} Host
+ * @typedef {import('../fleet/presence.js').Member} Member
+ * @typedef {import('../fleet/fleet.js').HostsStatus} HostsStatus
+ * @typedef {{ fleet: () => import('../fleet/fleet.js').Fleet | null, joinsFleet: boolean }} FleetHost
+ * @typedef {z.infer<typeof HOST_FLEET>} HostFleet
+ * @typedef {HostFleet['members'][number]} FleetHostMember
+ * @typedef {FleetHostMember['apps'][number]} FleetHostApp
+ */
+
+const APP = MEMBER
+  .pick({ app: true, state: true, release: true, code: true, workers: true, health: true, vitals: true, openCrashes: true, rollout: true, turnOf: true, seen: true, url: true, mark: true })
+  .meta({ id: 'FleetHostApp' })
+const HOST = MEMBER
+  .pick({ member: true, home: true, boot: true, host: true, version: true, labels: true, url: true, accept: true, isSilent: true, ageMs: true, isOwn: true })
+  .extend({ apps: z.array(APP).describe('sorted by name') })
+  .meta({ id: 'FleetHost' })
+
+const HOST_FLEET = FLEET.pick({ name: true, member: true, nats: true, problem: true })
+  .extend({
+    members: z.array(HOST).describe('all hosts, sorted by name'),
+    rollouts: z.array(FLEET_ROLLOUT_SUMMARY).describe('the newest rollout of each app of this host, sorted by the name of the app')
+  })
+  .meta({ id: 'HostFleet' })
+
+/**
+ * @param {{ apps: FleetHost }} parts
+ * @returns {Record<string, import('./endpoint.js').Resource>}
+ */
+export function hostFleetResources ({ apps }) {
+  return {
+    '/host/fleet': {
+      GET: operation({
+        name: 'getHostFleet',
+        summary: 'Returns all hosts of the fleet with their apps',
+        description: 'A role for some apps sees these alone, and the hosts that have one of them.',
+        role: 'viewer',
+        cli: 'clusterdeck fleet',
+        problems: ['no-fleet', 'fleet-away'],
+        answer: HOST_FLEET,
+        handle: async ({ auth }) => {
+          const fleet = hostFleetOf(apps)
+          return { body: hostFleetFor(await fleet.look(), fleet, auth) }
+        }
+      })
+    }
+  }
+}
+
+/** @param {FleetHost} host @returns {import('../fleet/fleet.js').Fleet} @throws {DeckError} no-fleet, fleet-away */
+export function hostFleetOf ({ fleet, joinsFleet }) {
+  const joined = fleet()
+  if (joined) return joined
+  if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this host is still connecting to NATS')
+  throw new DeckError('no-fleet', 'This host is in no fleet: set fleet.servers to the addresses of your NATS servers')
+}
+
+/**
+ * @param {HostsStatus} status @param {Pick<import('../fleet/fleet.js').Fleet, 'of'>} fleet @param {Pick<import('./roles.js').Person, 'apps'>} person
+ * @returns {HostFleet} what this person may see
+ */
+export function hostFleetFor ({ members, ...status }, fleet, person) {
+  const visible = members
+    .map((host) => ({ ...host, apps: host.apps.filter(({ app }) => mayUse(person, app)) }))
+    .filter(({ apps }) => !person.apps || apps.length > 0)
+  const all = visible.flatMap(({ apps, ...host }) => apps.map((app) => ({ ...host, ...app })))
+  const byApp = new Map(groupsOf(all, ({ app }) => app).map((ofApp) => [ofApp[0].app, marksOf(ofApp, fleet.of(ofApp[0].app)?.status().rollout ?? null)]))
+  return {
+    ...status,
+    members: visible.map((host) => ({
+      ...host,
+      apps: host.apps.map((app) => ({ ...app, mark: byApp.get(app.app)?.get(host.member) ?? null })).sort((one, other) => one.app < other.app ? -1 : 1)
+    })),
+    rollouts: [...byApp.keys()].sort().flatMap((app) => {
+      const rollout = fleet.of(app)?.status().rollout
+      return rollout ? [summaryOf(rollout)] : []
+    })
+  }
+}

@@ -1,0 +1,144 @@
+import { codeText, groupsOf } from '../api/fleet-builds.js'
+import { hostFleetFor } from '../api/host-fleet.js'
+import { count } from '../health.js'
+import { ROLLOUT_STATES } from './fleet-rollout.js'
+
+/**
+ * The page of a host about its fleet: hosts by apps, the sick first. What is of one app is on the page of that app.
+ * @typedef {import('../events/kinds.js').Tone} Tone
+ * @typedef {import('../api/host-fleet.js').FleetHost} FleetHost
+ * @typedef {import('../api/host-fleet.js').HostFleet} HostFleet
+ * @typedef {import('../api/host-fleet.js').FleetHostMember} FleetHostMember
+ * @typedef {import('../api/host-fleet.js').FleetHostApp} FleetHostApp
+ * @typedef {{ apps: FleetHost & Pick<import('../api/apps.js').Apps, 'states'>, now: () => number, can?: import('./powers.js').Powers }} Asked
+ */
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const HOST_FLEET_FRAGMENTS = Object.freeze(['health', 'host-fleet-facts', 'host-fleet'])
+
+const SICK = Object.freeze(['bad', 'warn'])
+/** From the one that needs help most. @type {readonly Tone[]} */
+const SICK_FIRST = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
+/** So many sick ones are named at the top. */
+const MOST_NAMED = 3
+
+/** @param {Asked} asked */
+export function hostFleetModel ({ apps, now, can }) {
+  const fleet = apps.fleet()
+  const canonicalUrl = '/fleet'
+  if (!fleet) return { now: now(), isAlone: !apps.joinsFleet, isJoining: apps.joinsFleet, canonicalUrl, health: { tone: 'idle', text: apps.joinsFleet ? 'Joining the fleet' : 'Fleet', hint: '', reasons: [] } }
+  const shown = hostFleetFor(fleet.status(), fleet, can ?? {})
+  const isAway = !shown.nats.isConnected
+  const open = new Set(apps.states().filter(({ state }) => ['starting', 'running', 'stopping'].includes(state)).map(({ name }) => name))
+  const names = [...new Set(shown.members.flatMap((host) => host.apps.map(({ app }) => app)))].sort()
+  const hosts = shown.members.map((host) => toHostRow(host, { names, open, isAway })).sort((one, other) => one.urgency - other.urgency || (one.member < other.member ? -1 : 1))
+  return {
+    now: now(),
+    isAlone: false,
+    isJoining: false,
+    health: healthOf(hosts, shown),
+    nameProblem: shown.problem,
+    columns: names.map((app) => ({ app, url: open.has(app) ? `/apps/${app}/fleet` : null, rollout: rolloutView(shown.rollouts.find((each) => each.app === app), open.has(app)) })),
+    hosts,
+    totals: totalsOf(shown.members),
+    canonicalUrl
+  }
+}
+
+/** @param {FleetHostMember} host @param {{ names: string[], open: Set<string>, isAway: boolean }} how */
+function toHostRow (host, { names, open, isAway }) {
+  const isSilent = host.isSilent && !host.isOwn
+  const cells = names.map((name) => toCell(host, host.apps.find(({ app }) => app === name), { name, isSilent, isOpen: open.has(name) }))
+  return {
+    member: host.member,
+    host: host.host,
+    version: host.version,
+    labels: Object.entries(host.labels).map((label) => label.join(':')),
+    url: host.isOwn ? null : host.url,
+    isOwn: host.isOwn,
+    isSilent,
+    isAway,
+    ageMs: host.ageMs,
+    tone: /** @type {Tone} */ (isSilent ? isAway ? 'idle' : 'bad' : 'ok'),
+    cells,
+    urgency: isSilent && !isAway ? -1 : Math.min(...cells.map(({ urgency }) => urgency), SICK_FIRST.length)
+  }
+}
+
+/** @param {FleetHostMember} host @param {FleetHostApp | undefined} app @param {{ name: string, isSilent: boolean, isOpen: boolean }} how */
+function toCell (host, app, { name, isSilent, isOpen }) {
+  if (!app) return { app: name, isThere: /** @type {const} */ (false), urgency: SICK_FIRST.length, tone: /** @type {Tone} */ ('idle') }
+  const { health, release, code, workers, openCrashes, mark, rollout } = app
+  const isSick = !isSilent && SICK.includes(health.tone)
+  return {
+    app: name,
+    isThere: /** @type {const} */ (true),
+    urgency: isSilent ? SICK_FIRST.length : Math.min(SICK_FIRST.indexOf(health.tone), mark?.isBehind ? SICK_FIRST.indexOf('warn') : SICK_FIRST.length),
+    tone: /** @type {Tone} */ (isSilent ? 'idle' : health.tone),
+    text: health.text,
+    isSick,
+    release,
+    code: codeText(code),
+    workers,
+    isShort: !isSilent && workers.ready < workers.desired,
+    isStopped: app.state === 'stopped',
+    openCrashes: openCrashes ?? 0,
+    mark,
+    change: !isSilent && rollout ? `${rollout.kind} ${rollout.replaced} of ${rollout.total}` : null,
+    // This host has the page of a member only for the apps that run here.
+    url: isOpen ? `/apps/${name}/fleet/members/${host.member}` : host.isOwn ? null : app.url
+  }
+}
+
+/** @param {HostFleet['rollouts'][number] | undefined} rollout @param {boolean} isOpen */
+function rolloutView (rollout, isOpen) {
+  if (!rollout || !isOpen) return null
+  const { label, tone, isOver } = ROLLOUT_STATES[rollout.state]
+  // One that has ended well is nothing that anybody has to know.
+  if (rollout.state === 'succeeded') return null
+  const { done, total } = rollout.progress
+  return { url: `/apps/${rollout.app}/fleet/rollouts/${rollout.id}`, text: isOver || rollout.state === 'held' ? `${rollout.kind} ${label}` : `${rollout.kind} ${label}, ${done} of ${total}`, tone }
+}
+
+/** @param {ReturnType<typeof toHostRow>[]} hosts @param {Pick<HostFleet, 'nats' | 'name' | 'member'>} fleet */
+function healthOf (hosts, { nats, name, member }) {
+  const about = `Fleet ${name}, this host is ${member}`
+  if (!nats.isConnected) {
+    return { tone: 'warn', text: 'The fleet is out of reach', hint: `${about}. ${nats.problem ?? ''}. The apps of this host keep running. What others report below is the last known, and no new turn starts.`, reasons: [] }
+  }
+  const silent = hosts.filter(({ isSilent }) => isSilent)
+  const cells = hosts.flatMap((host) => host.cells.filter((cell) => cell.isThere).map((cell) => ({ ...cell, member: host.member })))
+  const sick = cells.filter(({ isSick }) => isSick)
+  const behind = cells.filter(({ mark }) => mark?.isBehind)
+  const parts = [
+    silent.length > 0 && `${count(silent.length, 'host')} silent`,
+    sick.length > 0 && `${count(sick.length, 'app')} not well`,
+    behind.length > 0 && `${behind.length} behind`
+  ].filter(Boolean)
+  const named = [...silent.map((host) => `${host.member} is silent`), ...sick.map((cell) => `${cell.app} on ${cell.member}: ${cell.text}`), ...behind.map((cell) => `${cell.app} on ${cell.member} is behind`)]
+  const more = named.length - MOST_NAMED
+  return {
+    tone: /** @type {Tone} */ (silent.length > 0 || sick.some(({ tone }) => tone === 'bad') ? 'bad' : parts.length > 0 ? 'warn' : 'ok'),
+    text: parts.length === 0 ? `${hosts.length === 1 ? 'The only host is' : `All ${hosts.length} hosts are`} well` : parts.join(', '),
+    hint: [...named.slice(0, MOST_NAMED), ...(more > 0 ? [`and ${more} more`] : []), about].join('. '),
+    reasons: []
+  }
+}
+
+/** @param {FleetHostMember[]} members */
+function totalsOf (members) {
+  const there = members.filter(({ isSilent, isOwn }) => isOwn || !isSilent)
+  const apps = there.flatMap((host) => host.apps)
+  const sumOf = (/** @type {(app: FleetHostApp) => number} */ of) => apps.reduce((total, each) => total + of(each), 0)
+  const [usual] = groupsOf(members, ({ version }) => version)
+  return {
+    there: there.length,
+    all: members.length,
+    apps: new Set(members.flatMap((host) => host.apps.map(({ app }) => app))).size,
+    workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
+    requestsPerSecond: sumOf(({ vitals }) => vitals.requestsPerSecond ?? 0),
+    openCrashes: sumOf(({ openCrashes }) => openCrashes ?? 0),
+    version: usual?.[0].version ?? '',
+    otherVersions: members.length - (usual?.length ?? 0)
+  }
+}
