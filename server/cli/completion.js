@@ -1,33 +1,46 @@
 import { DeckError } from '../errors.js'
 import { manualPages } from '../manual.js'
+import { listedApps } from './remembered.js'
 
 /**
  * Completion scripts, made from the program's own commands. The hint that help shows tells which values an option takes:
  * `<shared|round-robin>` is one of these, `<file>`, `<folder>` and `<path>` are files.
  * @typedef {import('commander').Command} Command
- * @typedef {string[] | 'files'} Values an empty list: any text
+ * @typedef {string[] | 'files' | 'apps'} Values an empty list: any text; apps: those of the host of this user, looked up when the shell asks
  * @typedef {{ flags: string[], about: string, values: Values | null, isRepeatable: boolean }} Flag `values`: null for a switch
- * @typedef {{ name: string, about: string, flags: Flag[], values: Values | null }} Entry `values`: of its argument, null without one
+ * @typedef {{ name: string, about: string, flags: Flag[], values: Values | null, isRepeated: boolean }} Entry `values`: of its argument, null without one; `isRepeated`: it takes several
  */
 
 /** @type {Readonly<Record<string, (entries: Entry[]) => string>>} */
 const SCRIPTS = Object.freeze({ bash: bashScript, zsh: zshScript, fish: fishScript })
 const SHELLS = Object.keys(SCRIPTS)
 const FILE_HINTS = ['entry', 'file', 'folder', 'path']
+/** What a script runs to learn the names of apps. */
+const APPS = 'apps'
+const LOOK_UP = `clusterdeck completion ${APPS} 2> /dev/null`
 /** In a hint such as `n|max`, this stands for a number and is no value itself. */
 const NUMBER = /^n%?$/
 /** A quote inside of a single-quoted word. */
 const POSIX_QUOTE = "'\\''"
 const FISH_QUOTE = "\\'"
 
-/** @param {import('./deck-command.js').DeckCommand} program @param {Pick<import('./program.js').Terminal, 'stdout'>} terminal */
-export function addCompletionCommand (program, { stdout }) {
+/** @param {import('./deck-command.js').DeckCommand} program @param {Pick<import('./program.js').Terminal, 'stdout' | 'env'>} terminal */
+export function addCompletionCommand (program, { stdout, env }) {
   program.command(`completion <${SHELLS.join('|')}>`)
     .description('print a script that lets the shell complete commands, options and values')
     .example('for this bash, or in ~/.bashrc for every one', 'source <(clusterdeck completion bash)')
     .example('for every zsh', 'clusterdeck completion zsh > $fpath[1]/_clusterdeck')
     .example('for every fish', 'clusterdeck completion fish > ~/.config/fish/completions/clusterdeck.fish')
-    .action((shell) => { stdout.write(completionScript(program, shell)) })
+    .action((shell) => { stdout.write(shell === APPS ? appNames(env).map((name) => `${name}\n`).join('') : completionScript(program, shell)) })
+}
+
+/** Whatever goes wrong, somebody who presses Tab wants no error. @param {Record<string, string | undefined>} env */
+function appNames (env) {
+  try {
+    return listedApps(env).map(({ name }) => name)
+  } catch {
+    return []
+  }
 }
 
 /** @param {Command} program @param {string} shell @throws {DeckError} usage */
@@ -42,6 +55,7 @@ function completionScript (program, shell) {
 /** @param {Command} command @returns {Entry} */
 function toEntry (command) {
   const [argument] = command.registeredArguments
+  const { variadic: isRepeated = false } = argument ?? {}
   return {
     name: command.name(),
     about: command.description(),
@@ -51,13 +65,15 @@ function toEntry (command) {
       values: flags.includes('<') ? valuesOf(flags.slice(flags.indexOf('<') + 1, -1)) : null,
       isRepeatable: parseArg !== undefined
     })),
-    values: argument ? valuesOf(argument.name()) : null
+    values: argument ? valuesOf(argument.name()) : null,
+    isRepeated
   }
 }
 
 /** @param {string} hint @returns {Values} */
 function valuesOf (hint) {
   if (FILE_HINTS.includes(hint)) return 'files'
+  if (hint === 'app') return 'apps'
   return hint.includes('|') ? hint.split('|').filter((word) => !NUMBER.test(word)) : []
 }
 
@@ -104,6 +120,7 @@ function bashCase ({ name, flags, values }) {
 
 /** @param {Values | null} values */
 function bashWords (values) {
+  if (values === 'apps') return `words=$(${LOOK_UP})`
   return values === 'files' ? 'return' : `words='${values?.join(' ') ?? ''}'`
 }
 
@@ -134,8 +151,8 @@ if [[ $funcstack[1] == _${program.name} ]]; then _${program.name} "$@"; else com
 }
 
 /** @param {Entry} entry */
-function zshCase ({ name, flags, values }) {
-  const argument = values === null ? '' : ` \\\n    ${quoteForShell(`1:argument:${zshAction(values)}`, POSIX_QUOTE)}`
+function zshCase ({ name, flags, values, isRepeated }) {
+  const argument = values === null ? '' : ` \\\n    ${quoteForShell(`${isRepeated ? '*' : '1'}:argument:${zshAction(values)}`, POSIX_QUOTE)}`
   return `        ${name}) _arguments -S \\\n${zshFlags(flags)}${argument} ;;`
 }
 
@@ -152,6 +169,7 @@ function zshFlags (all) {
 /** @param {Values} values */
 function zshAction (values) {
   if (values === 'files') return '_files'
+  if (values === 'apps') return `{compadd -- \${(f)"$(${LOOK_UP})"}}`
   return values.length === 0 ? ' ' : `(${values.join(' ')})`
 }
 
@@ -163,7 +181,7 @@ function fishScript ([program, ...commands]) {
     ...commands.map(({ name, about }) => lineFor('__fish_use_subcommand', ['-a', name, '-d', fishText(about)])),
     ...commands.flatMap(({ name, flags, values }) => [
       ...fishFlags(flags),
-      ...(values === 'files' ? [['-F']] : values?.length ? [['-a', fishText(values.join(' '))]] : [])
+      ...(values === 'files' ? [['-F']] : values?.length ? [['-a', fishWords(values)]] : [])
     ].map((words) => lineFor(`__fish_seen_subcommand_from ${name}`, words))),
     ''
   ].join('\n')
@@ -179,9 +197,14 @@ function fishFlags (all) {
   return all.map(({ flags, about, values }) => [
     ...flags.flatMap((flag) => flag.startsWith('--') ? ['-l', flag.slice(2)] : ['-s', flag.slice(1)]),
     ...(values === null ? [] : values === 'files' ? ['-r', '-F'] : ['-x']),
-    ...(values !== 'files' && values?.length ? ['-a', fishText(values.join(' '))] : []),
+    ...(values !== 'files' && values?.length ? ['-a', fishWords(values)] : []),
     '-d', fishText(about)
   ])
+}
+
+/** @param {Exclude<Values, 'files'>} values */
+function fishWords (values) {
+  return values === 'apps' ? `'(${LOOK_UP})'` : fishText(values.join(' '))
 }
 
 /** @param {string} text */

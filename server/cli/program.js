@@ -46,7 +46,9 @@ export async function runProgram (argv, terminal) {
 
 /** @param {string[]} argv @param {Terminal} terminal @param {{ exitCode: number }} outcome */
 export async function createProgram (argv, terminal, outcome) {
-  const isWanted = (/** @type {string} */ name) => argv.includes(name) || commandOf(argv) === 'completion'
+  // A script that completes names wants them at once, and nothing of the options.
+  const isScript = commandOf(argv) === 'completion' && !argv.includes('apps')
+  const isWanted = (/** @type {string} */ name) => argv.includes(name) || isScript
   const program = new DeckCommand('clusterdeck')
     .description(description)
     .version(version, '-V, --version', 'print the version')

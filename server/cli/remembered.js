@@ -14,7 +14,14 @@ import { findHost } from './host.js'
  * @throws {DeckError} data-dir-unusable, unauthenticated
  */
 export function rememberedApps (env) {
-  if (findHost(env) !== null) return []
+  return findHost(env) === null ? listedApps(env) : []
+}
+
+/**
+ * The apps on the list that the host of this user keeps, whether it runs or not.
+ * @param {Record<string, string | undefined>} env @returns {RememberedApp[]} by name @throws {DeckError} data-dir-unusable
+ */
+export function listedApps (env) {
   const list = readJson(path.join(hostFolder(env), 'apps.json'))
   const apps = isObject(list) && Array.isArray(list.apps) ? list.apps : []
   return apps.flatMap(toRemembered).sort((one, other) => one.name < other.name ? -1 : 1)

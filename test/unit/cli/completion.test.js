@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { test } from 'node:test'
 import { createProgram } from '../../../server/cli/program.js'
 import { manualPages } from '../../../server/manual.js'
 import { runCliHere } from '../../support/cli-here.js'
 import { ASK } from '../../support/completion.js'
+import { CLI } from '../../support/deck.js'
+import { tempFolder } from '../../support/folder.js'
 
 /** All options, those of `start` too. */
 const program = await createProgram(['completion'], /** @type {any} */ ({}), { exitCode: 0 })
@@ -47,6 +51,24 @@ for (const [shell, ask] of Object.entries(ASK)) {
     }
   })
 }
+
+test('offers the apps of the host, several of them, and nothing where there is none', async () => {
+  const folder = tempFolder()
+  const before = process.env.CLUSTERDECK_HOST_DIR
+  process.env.CLUSTERDECK_HOST_DIR = folder
+  try {
+    const { stdout } = await runCliHere(['completion', 'bash'])
+    const script = `clusterdeck() { '${process.execPath}' '${CLI}' "$@"; }\n${stdout}`
+    const lines = ['clusterdeck restart ', 'clusterdeck restart shop m', 'clusterdeck logs --since ']
+    assert.deepEqual(ASK.bash(script, lines), [[], [], []])
+    const order = { cwd: folder, env: {}, flags: {} }
+    writeFileSync(path.join(folder, 'apps.json'), JSON.stringify({ version: 1, apps: ['shop', 'mail'].map((name) => ({ name, order, dataDir: folder, isStopped: false })) }))
+    assert.deepEqual(ASK.bash(script, lines), [['mail', 'shop'], ['mail'], []])
+  } finally {
+    if (before === undefined) delete process.env.CLUSTERDECK_HOST_DIR
+    else process.env.CLUSTERDECK_HOST_DIR = before
+  }
+})
 
 test('a shell that it knows nothing of is refused', async () => {
   assert.deepEqual(await runCliHere(['completion', 'csh']), { code: 2, stdout: '', stderr: 'clusterdeck: completion: expected one of bash, zsh, fish, received "csh"\n' })
