@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createContract } from '../support/api-contract.js'
 import { rawRequest, startHostAdmin, TOKEN } from '../support/admin.js'
+import { aMember, createFakeHostFleet } from '../support/fake-fleet.js'
 import { until } from '../support/until.js'
 
 test('every operation of the host answers as its document says, when all goes well and when it does not', async (t) => {
-  const host = await startHostAdmin(t)
+  const members = ['shop', 'mail'].map((app) => aMember({ member: 'web-1', app }))
+  const host = await startHostAdmin(t, { fleet: () => createFakeHostFleet(members) })
   const { body: document } = await host.api('get', '/api/v1/openapi.json').expect(200)
   const contract = createContract(document)
   const ask = askWith(host, contract)
@@ -41,10 +43,14 @@ test('every operation of the host answers as its document says, when all goes we
   await ask('get', '/apps/nothing/readyz', 503)
   assert.deepEqual(await ask('post', '/api/v1/host/upgrade', 202, { note: 'autumn' }), { startedAt: '2026-01-01T00:00:00.000Z', actor: 'api', note: 'autumn' })
   await ask('post', '/api/v1/host/upgrade', 422, { execPath: 'node' })
+  assert.equal((await ask('post', '/api/v1/host/adoptions', 201, { name: 'blog' })).secret, 'once')
+  assert.equal((await ask('get', '/api/v1/host/adoptions/1', 200)).state, 'done')
+  await ask('get', '/api/v1/host/adoptions/2', 404)
+  assert.deepEqual((await ask('get', '/api/v1/host/fleet', 200)).members[0].apps.map((/** @type {any} */ { app }) => app), ['mail', 'shop'])
   assert.equal((await ask('post', '/api/v1/host/stop', 202)).state, 'stopping')
 
   assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [
-    ['stop', 'shop', 'api'], ['start', 'shop', 'api'], ['add', 'queue', 'api'], ['add', 'queue', 'api'], ['remove', 'queue', 'api'], ['remove', 'mail', 'api'], ['upgrade-host', '', 'api'], ['stop-host', '', 'api']
+    ['stop', 'shop', 'api'], ['start', 'shop', 'api'], ['add', 'queue', 'api'], ['add', 'queue', 'api'], ['remove', 'queue', 'api'], ['remove', 'mail', 'api'], ['upgrade-host', '', 'api'], ['adopt', 'blog', 'api'], ['stop-host', '', 'api']
   ])
   assert.deepEqual(host.apps.orders.filter(({ type }) => type === 'remove').map(({ more }) => more), [{ purge: false }, { purge: true }])
   const own = Object.entries(document.paths).filter(([path]) => !path.startsWith('/api/v1/apps/{app}/')).flatMap(([, item]) => Object.values(item).map(({ operationId }) => operationId))

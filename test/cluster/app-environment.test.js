@@ -96,6 +96,7 @@ describe('an app in a process with other variables', () => {
       'bin/serves-it': `#!/usr/bin/env node\n${TELLS_VARIABLES}`,
       'bin/notes-it': NOTES_VARIABLES,
       'bin/git': TELLS_COMMIT,
+      '.git': 'what a checkout has',
       'clusterdeck.config.json': JSON.stringify({ entry: 'serves-it', hooks: { beforeDeploy: { command: ['notes-it', 'notes'] } } })
     })
     const app = await start(t, own)
