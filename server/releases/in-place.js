@@ -31,7 +31,7 @@ export function createInPlace ({ catalogue, drift }) {
      * (templates, the output of a build), so a later deploy of other code from the same folder counts in any case.
      * @param {string} id @returns {Drift | null}
      */
-    whyNoReturn: (id) => drift.of(id) ?? overwritten(id, drift.knows(id) ? isOtherCode : isAnotherCommit)
+    changeOf: (id) => drift.of(id) ?? overwritten(id, drift.knows(id) ? isOtherCode : isAnotherCommit)
   }
 
   /**

@@ -14,6 +14,8 @@ import { createReleaseFolders } from './release-folders.js'
 import { folderBelow } from './resolve.js'
 
 const SHOWN_COMMITS = 20
+/** What the list tells of changed files is at most so old. A rollback looks for itself. */
+const LOOK_AGAIN_MS = 2000
 
 /** @typedef {Awaited<ReturnType<typeof openReleases>>} Releases */
 /** @typedef {import('../lifecycle/state.js').Release} Release */
@@ -57,6 +59,8 @@ export async function openReleases ({
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
   const maker = createMaker({ config, key, catalogue, folders, drift, inherited, current: currentRelease, now })
   const inPlace = createInPlace({ catalogue, drift })
+  /** What the list tells of the files of each release, and when it has looked, wall time. @type {Map<string, { at: number, change: import('../lifecycle/state.js').Drift | null }>} */
+  const looks = new Map()
   let latest = await readLaunchSpec(config, key, inherited)
   /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
@@ -137,7 +141,7 @@ export async function openReleases ({
      */
     checkReturn (id) {
       const { release } = catalogue.mustFind(id)
-      const change = inPlace.whyNoReturn(id)
+      const change = inPlace.changeOf(id)
       if (!change) return
       const restore = release.git ? `check out ${release.git.commit.slice(0, 9)}` : 'put the files back'
       throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
@@ -285,13 +289,23 @@ export async function openReleases ({
     // The release to roll back to has to stay.
     const needed = usedReleases().add(givenOut).add(catalogue.lastGood(currentRelease() ?? '')?.release.id ?? '')
     const forgotten = catalogue.prune(config.releases.keep, (id) => needed.has(id))
+    for (const { id } of forgotten) looks.delete(id)
     await Promise.all(forgotten.filter(({ mode }) => mode === 'folder').map(({ id }) => folders.remove(id)))
   }
 
   /** @param {ReturnType<typeof catalogue.show>} shown */
   function withChange (shown) {
-    const change = inPlace.whyNoReturn(shown.id)
+    const change = recentChange(shown.id)
     return { ...shown, changedInPlace: change && { ...change, message: changeText(shown.id, change) } }
+  }
+
+  /** Pages are drawn often, and a look at the files of ten releases can take 40 ms. @param {string} id */
+  function recentChange (id) {
+    const known = looks.get(id)
+    if (known !== undefined && Math.abs(now() - known.at) < LOOK_AGAIN_MS) return known.change
+    const change = inPlace.changeOf(id)
+    looks.set(id, { at: now(), change })
+    return change
   }
 
   function clusterUse () {

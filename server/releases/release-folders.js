@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { lstat, mkdir, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError, errorCode, errorText } from '../errors.js'
+import { isBelow } from './resolve.js'
 import { copyTree, UNFINISHED } from './tree-copy.js'
 import { listTree } from './tree.js'
 import { workspaceFolder } from './workspace.js'
@@ -46,7 +47,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       if (top === data) {
         throw new DeckError('copy-failed', `dataDir: expected another folder than that of the app, received ${top}: its copy would have to hold itself`)
       }
-      if (path.relative(top, entry).startsWith('..')) {
+      if (!isBelow(entry, top)) {
         throw new DeckError('copy-failed', `the copy of ${top} failed: its entry, ${entry}, is not in it`)
       }
       const within = (/** @type {string} */ name) => path.relative(top, path.join(folder, name))
@@ -69,7 +70,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     async keep (id, { top, place, entries, links }) {
       const copy = path.join(await realpath(releaseFolder), id)
       await copyTree(entries, { from: top, to: copy, links })
-      const inCopy = (/** @type {string} */ file) => isWithin(top, file) ? path.join(copy, path.relative(top, file)) : file
+      const inCopy = (/** @type {string} */ file) => file === top || isBelow(file, top) ? path.join(copy, path.relative(top, file)) : file
       const { entry, folder, cwd, calledAs } = place
       return { mode: 'folder', entry: inCopy(entry), path: inCopy(folder), cwd: inCopy(cwd), ...(calledAs !== undefined && { calledAs: inCopy(calledAs) }) }
     },
@@ -82,7 +83,8 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     async checkWritten ({ id, createdAt }, { top, place, left }) {
       const copy = path.join(releaseFolder, id)
       const since = Date.parse(createdAt)
-      const { entries } = await listTree(copy, { except: left.map((name) => path.join(copy, name)) }).catch(() => ({ entries: [] }))
+      // Of packages nothing counts, so they need not be listed.
+      const { entries } = await listTree(copy, { except: [...left, 'node_modules'].map((name) => path.join(copy, name)) }).catch(nothingIfGone)
       const written = entries.filter(({ kind, isDependency, ctimeMs }) => kind === 'file' && !isDependency && ctimeMs > since).map(({ name }) => name)
       if (written.length === 0) return
       const more = written.length - MAX_NAMED
@@ -129,8 +131,8 @@ async function sharedTarget (home, name) {
   return target
 }
 
-/** @param {string} outer @param {string} inner */
-function isWithin (outer, inner) {
-  const way = path.relative(outer, inner)
-  return way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way)
+/** In a folder that somebody has removed, there is nothing to lose. @param {unknown} error */
+function nothingIfGone (error) {
+  if (errorCode(error) !== 'ENOENT') throw error
+  return { entries: [] }
 }

@@ -177,8 +177,8 @@ async function realFile (file) {
   }
 }
 
-/** @param {string} inner @param {string} outer */
-function isBelow (inner, outer) {
+/** @param {string} inner @param {string} outer @returns {boolean} by the paths alone; a folder is not below itself */
+export function isBelow (inner, outer) {
   const way = path.relative(outer, inner)
   return way !== '' && way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way)
 }

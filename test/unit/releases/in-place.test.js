@@ -21,9 +21,9 @@ function inPlace (releases, { changed = [], known = [] } = {}) {
 
 describe('a release whose folder was changed in place', () => {
   test('is known by the files that its workers have loaded', () => {
-    const { look, whyNoReturn } = inPlace({ r1: {}, r2: {} }, { changed: ['r1'], known: ['r2'] })
+    const { look, changeOf } = inPlace({ r1: {}, r2: {} }, { changed: ['r1'], known: ['r2'] })
     assert.deepEqual(look(['r1', 'r2', 'r3']), { r1: CHANGE })
-    assert.deepEqual([whyNoReturn('r1'), whyNoReturn('r2')], [CHANGE, null])
+    assert.deepEqual([changeOf('r1'), changeOf('r2')], [CHANGE, null])
   })
 
   for (const [what, before, after, isChanged] of /** @type {[string, any, any, boolean][]} */ ([
@@ -36,27 +36,27 @@ describe('a release whose folder was changed in place', () => {
     ['a later copy', {}, { mode: 'folder', path: '/data/r2' }, false]
   ])) {
     test(`where no master has seen its files, by ${what}: ${isChanged}`, () => {
-      const { look, whyNoReturn } = inPlace({ r1: before, r2: after })
+      const { look, changeOf } = inPlace({ r1: before, r2: after })
       assert.deepEqual(look(['r1', 'r2']), isChanged ? { r1: BY_R2 } : {})
-      assert.deepEqual([whyNoReturn('r1'), whyNoReturn('r2')], [isChanged ? BY_R2 : null, null])
+      assert.deepEqual([changeOf('r1'), changeOf('r2')], [isChanged ? BY_R2 : null, null])
     })
   }
 
   test('names the first of the later deploys', () => {
-    assert.equal(inPlace({ r1: {}, r2: {}, r3: {} }).whyNoReturn('r1')?.by, 'r2')
+    assert.equal(inPlace({ r1: {}, r2: {}, r3: {} }).changeOf('r1')?.by, 'r2')
   })
 
   test('does not come back after a deploy of another commit, even if the files that its workers have loaded are the same', () => {
-    const { look, whyNoReturn } = inPlace({ r1: clean('a'), r2: clean('b') }, { known: ['r1'] })
-    assert.deepEqual([look(['r1']), whyNoReturn('r1')], [{}, BY_R2])
+    const { look, changeOf } = inPlace({ r1: clean('a'), r2: clean('b') }, { known: ['r1'] })
+    assert.deepEqual([look(['r1']), changeOf('r1')], [{}, BY_R2])
   })
 
   test('comes back where only variables were changed', () => {
-    assert.equal(inPlace({ r1: {}, r2: {} }, { known: ['r1'] }).whyNoReturn('r1'), null)
+    assert.equal(inPlace({ r1: {}, r2: {} }, { known: ['r1'] }).changeOf('r1'), null)
   })
 
   test('is never a copy, nor an unknown one', () => {
-    const { whyNoReturn } = inPlace({ r1: { mode: 'folder' }, r2: { mode: 'folder' } })
-    assert.deepEqual([whyNoReturn('r1'), whyNoReturn('r9')], [null, null])
+    const { changeOf } = inPlace({ r1: { mode: 'folder' }, r2: { mode: 'folder' } })
+    assert.deepEqual([changeOf('r1'), changeOf('r9')], [null, null])
   })
 })
