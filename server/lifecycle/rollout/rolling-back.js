@@ -23,7 +23,9 @@ export function giveUp (transition, reason, { hasReplaced } = {}) {
 
 /** @param {Transition} transition @param {Rollout} rollout @returns {boolean} whether its files have changed since it began, so that nothing may start on its release */
 export function giveUpIfBlocked (transition, { kind, to }) {
-  const why = to === null ? null : kind === 'rollback' ? whyNoReturn(transition, to) : isBlocked(transition, to) ? whyBlocked(transition, to) : null
+  if (to === null) return false
+  const whyNot = isBlocked(transition, to) ? whyBlocked(transition, to) : null
+  const why = kind === 'rollback' ? whyNoReturn(transition, to) : whyNot
   if (why !== null) giveUp(transition, why)
   return why !== null
 }
@@ -39,8 +41,8 @@ function holdRollout (transition, rollout, reason) {
 }
 
 /**
- * Every slot that was replaced gets its old release back; its worker is ready before the new one drains. Where the files of that were
- * changed in place, it stays: workers of the old release that still serve are the only ones that run its code.
+ * Every slot that was replaced gets its old release back; its worker is ready before the new one drains. A slot stays as it is if the
+ * files of its old release were changed in place: a new worker of that release would not run its code.
  * @param {Transition} transition
  * @param {{ reason: string, actor?: string, hasReplaced?: boolean }} why `actor`: an operator has aborted it;
  *   `hasReplaced`: it has replaced something, even if its steps no longer show that

@@ -14,7 +14,7 @@ export function sidesOf ({ state: { workers } }, rollout) {
   const canary = Object.values(workers).filter((worker) => worker.state === 'ready' && isNew(worker)).map(({ id }) => id)
   // Draining workers count as well: at the end of a rollout no other old ones are left.
   const isOld = (/** @type {Worker} */ worker) => worker.state === 'ready' ? !isNew(worker) : worker.readyAt !== null && worker.release !== rollout.to
-  // One that was started after its files had changed in place runs the code of nobody knows which release.
+  // A worker that started after the files of its release had been changed in place does not run the old code.
   const baseline = Object.values(workers).filter((worker) => !worker.orphan && !worker.drift && isOld(worker)).map(({ id }) => id)
   return { canary, baseline }
 }
