@@ -9,6 +9,7 @@ import { DeckError } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { createJobLogs } from './job-log.js'
 import { createKeptStreams } from './kept-streams.js'
+import { orNone } from './or-none.js'
 import { createOutcomes } from './outcomes.js'
 import { createRunOutput } from './run-output.js'
 import { isAlive } from '../system/process-identity.js'
@@ -582,13 +583,4 @@ export function createJobs ({
 /** @template T @param {() => T[]} read @returns {T[]} */
 function listOrNone (read) {
   return orNone(read) ?? []
-}
-
-/** @template T @param {() => T} read from the history, on which no start depends @returns {T | null} null: it cannot be read */
-function orNone (read) {
-  try {
-    return read()
-  } catch {
-    return null
-  }
 }

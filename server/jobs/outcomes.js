@@ -1,3 +1,5 @@
+import { orNone } from './or-none.js'
+
 /**
  * How the jobs have gone: which of them has failed since its last good run, how often each has ended how, and when it has succeeded last.
  * @typedef {ReturnType<typeof createOutcomes>} Outcomes
@@ -58,7 +60,7 @@ export function createOutcomes ({ store, names, isScheduled }) {
 
   /** @param {string} name @returns {Failure | null} */
   function readFailure (name) {
-    const run = orNull(() => store.lastOutcome(name, MEANT))
+    const run = orNone(() => store.lastOutcome(name, MEANT))
     if (run === null || run.state === 'succeeded' || run.acknowledgedBy !== null) return null
     return { job: name, run: run.id, at: run.finishedAt ?? run.startedAt, reason: run.reason ?? `${name} was interrupted` }
   }
@@ -67,17 +69,8 @@ export function createOutcomes ({ store, names, isScheduled }) {
   function metricsOf (job) {
     const known = counted.get(job)
     if (known) return known
-    const blank = { job, runs: { succeeded: 0, failed: 0, interrupted: 0, skipped: 0 }, lastSuccessAt: orNull(() => store.lastSuccessAt(job)) }
+    const blank = { job, runs: { succeeded: 0, failed: 0, interrupted: 0, skipped: 0 }, lastSuccessAt: orNone(() => store.lastSuccessAt(job)) }
     counted.set(job, blank)
     return blank
-  }
-}
-
-/** @template T @param {() => T | null} read from the history, on which nothing here depends */
-function orNull (read) {
-  try {
-    return read()
-  } catch {
-    return null
   }
 }
