@@ -1,6 +1,7 @@
 import { durationText } from '../lifecycle/duration.js'
 import { createDeferred } from '../system/deferred.js'
 import { isAlive, signalProcess } from '../system/process-identity.js'
+import { failureOf } from './command-run.js'
 
 /** That it has ended is noticed within this time where nobody tells. */
 const LOOK_EVERY_MS = 500
@@ -44,7 +45,7 @@ export function attachCommand ({ name, identity, ageMs = 0 }) {
     leave: stopLooking,
 
     tellEnd ({ code, signal }) {
-      finish({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : `exited with code ${code}` })
+      finish({ code, signal, failure: failureOf({ code, signal }) })
     }
   }
 

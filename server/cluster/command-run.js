@@ -109,7 +109,7 @@ export function followCommand (process, {
         onExited(Number(pid))
         output.flush()
         await waitAtMost(output.closed, LAST_OUTPUT_MS)
-        finishRun({ code, signal, failure: code === 0 ? null : signal ? `was ended by ${signal}` : code === null ? 'has ended, and nobody saw how' : `exited with code ${code}` })
+        finishRun({ code, signal, failure: failureOf({ code, signal }) })
       })
 
       /** @param {{ code: number | null, signal: string | null, failure: string | null }} exit */
@@ -185,6 +185,13 @@ function signalProcessGroup (pid, signal) {
 /** @param {string} text as a program has written it @returns {string} without control sequences */
 export function readableOutput (text) {
   return stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replace(CONTROLS, '')
+}
+
+/** @param {{ code: number | null, signal: string | null }} exit @returns {string | null} why a command has not passed; null: it has */
+export function failureOf ({ code, signal }) {
+  if (code === 0) return null
+  if (signal) return `was ended by ${signal}`
+  return code === null ? 'has ended, and nobody saw how' : `exited with code ${code}`
 }
 
 /** @param {string} why @param {string} output */
