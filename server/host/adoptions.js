@@ -13,9 +13,9 @@ import { receiveSockets } from '../handover/socket-passing.js'
 /** @typedef {import('../api/host.js').AdoptionView} AdoptionView */
 /** @typedef {import('../handover/json-lines.js').JsonLines} JsonLines */
 /** @typedef {import('./apps.js').Arrival} Arrival */
-/** @typedef {AdoptionView & { actor: string, secret: string, wantedName: string | undefined, close: () => void }} Adoption */
+/** @typedef {AdoptionView & { actor: string, secret: string, wantedName: string | undefined, stopWaiting: () => void, close: () => void }} Adoption */
 
-/** How long a deck is waited for. */
+/** How long a deck is waited for, with its sockets. How long its workers may take to get ready here is said by their own options. */
 const COMES_WITHIN_MS = 30_000
 /** The oldest ones that are over are forgotten. */
 const MAX_KEPT = 100
@@ -57,10 +57,11 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
       const secret = randomBytes(32).toString('base64url')
       const id = ++lastId
       /** @type {Adoption} */
-      const adoption = { id, state: 'waiting', app: null, reason: null, actor, secret, wantedName: name, close: () => {} }
+      const adoption = { id, state: 'waiting', app: null, reason: null, actor, secret, wantedName: name, stopWaiting: () => {}, close: () => {} }
       const line = net.createServer((connection) => receive(adoption, connection, sockets))
       const sockets = net.createServer({ pauseOnConnect: true })
       const timer = setTimeout(() => fail(adoption, 'no deck has come'), comesWithinMs)
+      adoption.stopWaiting = () => clearTimeout(timer)
       adoption.close = () => {
         clearTimeout(timer)
         for (const server of [line, sockets]) server.close()
@@ -117,8 +118,12 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
       const received = await receiveSockets(await connectionTo(sockets), listed.map(({ kind }) => kind))
       listed.forEach(({ key, data }, index) => handles.set(key, { handle: received[index], data: data ?? undefined }))
     }
-    line.send({ type: 'received' })
-    if ((await line.next())?.type === 'released') return { app, arrival }
+    // Else it has failed meanwhile, as the deck has taken too long.
+    if (adoption.state === 'moving') {
+      adoption.stopWaiting()
+      line.send({ type: 'received' })
+      if ((await line.next())?.type === 'released') return { app, arrival }
+    }
     for (const { handle } of handles.values()) handle.close()
     throw new DeckError('not-possible', 'the deck stays where it is')
   }

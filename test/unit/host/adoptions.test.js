@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import net from 'node:net'
+import { test } from 'node:test'
+import { createJsonLines } from '../../../server/handover/json-lines.js'
+import { createAdoptions } from '../../../server/host/adoptions.js'
+import { createDeferred } from '../../../server/system/deferred.js'
+import { tempFolder } from '../../support/folder.js'
+
+const WITHIN_MS = 30_000
+
+/** An adoption by a host whose workers are ready once `served` is reached. @param {import('node:test').TestContext} t */
+async function begin (t) {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  /** @type {ReturnType<typeof createDeferred<void>>} */
+  const served = createDeferred()
+  const dataDir = tempFolder()
+  const apps = /** @type {any} */ ({ expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.reached })
+  const adoptions = createAdoptions({ folder: tempFolder(), apps, log: /** @type {any} */ ({}), comesWithinMs: WITHIN_MS })
+  const { view: { id }, path, secret } = await adoptions.begin({ actor: 'cli' })
+  return {
+    served,
+    view: () => adoptions.view(id),
+
+    /** A deck comes, and is accepted. */
+    async meet () {
+      const connection = net.connect({ path })
+      await once(connection, 'connect')
+      const line = createJsonLines(connection)
+      line.send({ type: 'hello', secret, pid: process.pid, dataDir, order: { cwd: dataDir } })
+      assert.deepEqual(await line.next(), { type: 'accepted', name: 'shop' })
+      return line
+    }
+  }
+}
+
+test('a deck that does not come is waited for no longer than that', async (t) => {
+  const { view } = await begin(t)
+  assert.equal(view().state, 'waiting')
+  t.mock.timers.tick(WITHIN_MS)
+  assert.deepEqual([view().state, view().reason], ['failed', 'no deck has come'])
+})
+
+test('a deck that has come may take longer than that until its workers are ready', async (t) => {
+  const { served, view, meet } = await begin(t)
+  const line = await meet()
+  line.send({ type: 'sockets', sockets: [] })
+  assert.equal((await line.next())?.type, 'received')
+  line.send({ type: 'released' })
+  t.mock.timers.tick(WITHIN_MS)
+  assert.deepEqual(view(), { id: 1, state: 'moving', app: 'shop', reason: null })
+  served.reach()
+  assert.equal((await line.next())?.type, 'serving')
+  assert.deepEqual(view(), { id: 1, state: 'done', app: 'shop', reason: null })
+  line.close()
+})
+
+test('a deck whose sockets come too late stays where it is', async (t) => {
+  const { view, meet } = await begin(t)
+  const line = await meet()
+  t.mock.timers.tick(WITHIN_MS)
+  line.send({ type: 'sockets', sockets: [] })
+  assert.deepEqual(await line.next(), { type: 'refused', code: 'not-possible', message: 'the deck stays where it is' })
+  assert.equal(view().state, 'failed')
+})
