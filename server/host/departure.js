@@ -85,7 +85,7 @@ function check ({ app: { config, supervisor, deck }, host: { keeper }, shutdown,
   if (config.dispatch === 'round-robin') throw new DeckError('not-possible', 'the workers of a deck that moves have to accept by themselves: dispatch is "round-robin", expected "shared" or "sticky"')
   const [inherited] = listInherited(keeper.held)
   if (inherited) throw new DeckError('not-possible', 'a deck with sockets of the service manager cannot move into a host: that one would start it again at the next connection. Disable the socket unit, and restart the deck without it')
-  if (config.fleet.servers.length > 0) throw new DeckError('not-possible', 'a deck of a fleet cannot move into a host, where it would be in none: restart it without fleet.servers first')
+  if (config.fleet.servers.length > 0) throw new DeckError('not-possible', 'a deck of a fleet cannot move into a host, whose own options say whether it is in a fleet: restart it without fleet.servers first')
   const { problem } = deck.snapshot().history
   if (problem !== null) throw new DeckError('not-possible', `the history of this deck cannot be written, so not all of it would move: ${problem}`)
   // It starts new workers beside the old ones, as an upgrade does.
