@@ -29,8 +29,8 @@ export async function adoptCommand (folder, options, terminal) {
   const { timeoutMs } = timeoutOf(options, env)
   const signal = AbortSignal.timeout(timeoutMs)
   const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)
-  // By then it has ended.
-  const [{ pid }] = master.recipient?.processes.toReversed() ?? [{ pid: 0 }]
+  // Once the deck has moved, its processes are gone, and nothing tells which unit they were of.
+  const { pid } = master.recipient?.processes.at(-1) ?? { pid: 0 }
   const unit = unitOf(pid)
   const deck = createApiClient(master, { timeoutMs, signal, findAgain: () => findMasterAt(master.dataDir, terminal) })
   await deck.get('/status')
@@ -58,20 +58,14 @@ async function findDeck (folder, { app }, { env }) {
 }
 
 /**
- * Tells each of the other, once the deck is not starting any more.
+ * Tells the host of the deck and the deck of the host, once the deck is not starting any more.
  * @param {ApiClient} deck @param {ApiClient} host @param {{ name: string | undefined, signal: AbortSignal, timeoutMs: number }} how
  * @returns {Promise<{ id: number, name: string }>} `name`: what the host calls the app
  */
 async function send (deck, host, { name, signal, timeoutMs }) {
-  /** @type {{ id: number, name: string } | null} */
-  let sent = null
-  await waitUntil(async () => {
-    if ((await deck.get('/status')).state === 'starting') return false
-    const { id, path: place, secret } = await host.post('/host/adoptions', { name })
-    sent = { id, ...await deck.post('/move', { path: place, secret }) }
-    return true
-  }, signal, timeoutMs)
-  return /** @type {{ id: number, name: string }} */ (/** @type {unknown} */ (sent))
+  await waitUntil(async () => (await deck.get('/status')).state !== 'starting', signal, timeoutMs)
+  const { id, path: place, secret } = await host.post('/host/adoptions', { name })
+  return { id, ...await deck.post('/move', { path: place, secret }) }
 }
 
 /** @param {ApiClient} host @param {{ id: number, signal: AbortSignal, timeoutMs: number }} how @throws {DeckError} start-failed, timed-out */
