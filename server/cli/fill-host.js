@@ -126,6 +126,6 @@ function notInHost (label, dependsOn) {
 }
 
 /** @param {ReadonlyMap<string, Pick<Followed, 'name'>>} apps by label @returns {Map<string, string>} the labels by name */
-export function labelsOf (apps) {
+function labelsOf (apps) {
   return new Map([...apps].map(([label, { name }]) => [name, label]))
 }

@@ -56,7 +56,7 @@ export async function startHost (config, surroundings = {}) {
     // After a death the workers serve by themselves: whoever wants to know how they are comes first.
     /** @type {ReturnType<typeof createDeferred<void>>} */
     const siteLoaded = createDeferred()
-    const turns = createTurns({ atOnce: cpuCount(), after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) : Promise.resolve() })
+    const turns = createTurns({ atOnce: cpuCount(), after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) : undefined })
     const lent = { ...host, others, links, upgrade, turns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
     const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log, isBeside: isNext })
     const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
