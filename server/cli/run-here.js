@@ -10,12 +10,12 @@ import { createApiClient } from './api-client.js'
 
 /** Waits with the command until its run is known, and knows its number. Without a line the command has no run, and does not begin. */
 const SCRIPT = 'read -r CLUSTERDECK_RUN <&3 || exit 1; export CLUSTERDECK_RUN; exec 3<&-; exec "$@"'
-/** By these somebody may tell this process to end. @type {readonly NodeJS.Signals[]} */
+/** Signals by which somebody may tell this process to end. @type {readonly NodeJS.Signals[]} */
 const PASSED_ON = ['SIGTERM', 'SIGHUP']
 
 /**
- * Runs a command of the app as a child of this process, with its stdin, stdout and stderr: a console, or a program that reads a file. The master knows that it
- * runs, and how it ends.
+ * Runs a command of the app as a child of this process, with its stdin, stdout and stderr: a console, or a program that reads a
+ * file. The master knows that it runs, and how it ends.
  * @param {Context} context @param {string[]} command
  * @returns {Promise<number>} the exit code, as of runCommand()
  * @throws {DeckError} usage, and what the master refuses

@@ -3,8 +3,9 @@ import net from 'node:net'
 import { handleOf } from '../../workers/descriptor.js'
 
 /**
- * A program: sends the sockets that are its descriptors from 4 on, of these kinds, through its channel, and ends once the
- * other end disconnects: a channel that ends earlier takes along what was not read yet. It neither listens nor receives on any.
+ * This is a program of its own. It sends the sockets that are its descriptors from 4 on, whose kinds are its arguments, through its
+ * channel, and ends once the other end disconnects: a channel that ends earlier takes along what was not read yet. It neither
+ * listens nor receives on any of them.
  */
 const FIRST_FD = 4
 

@@ -15,7 +15,7 @@ export function createJsonLines (connection) {
   let isOver = false
   let rest = ''
   connection.setEncoding('utf8').on('data', read)
-  // 'close' says it.
+  // 'close' follows, and tells whoever waits.
   connection.on('error', () => {})
   connection.on('close', () => {
     isOver = true
@@ -33,7 +33,7 @@ export function createJsonLines (connection) {
       return isOver ? Promise.resolve(null) : new Promise((resolve) => { waiting.push(resolve) })
     },
 
-    /** Once what was sent is on its way. */
+    /** Ends the connection, once what was sent is on its way. */
     close () { connection.end() }
   }
 
@@ -52,7 +52,7 @@ export function createJsonLines (connection) {
   }
 }
 
-/** @param {string} line @returns {Message | null} null: it is none */
+/** @param {string} line @returns {Message | null} null: it is no message */
 function parse (line) {
   try {
     const message = JSON.parse(line)

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 /**
- * A program: takes sockets of these kinds from its channel, which is a connection to a process of somebody else, and lets another
- * program send them through the channel of the process that has started this one, its descriptor 4.
+ * This is a program of its own. It takes sockets, whose kinds are its arguments, from its channel, which is a connection to another
+ * master. Then it lets another program send them through its descriptor 4, the channel of the process that has started this one.
  */
 const CHANNEL_OF_PARENT = 4
 const HAND_ON = fileURLToPath(new URL('hand-on-sockets.js', import.meta.url))

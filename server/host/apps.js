@@ -341,7 +341,7 @@ function stateText (app) {
   return app.state === 'failed' ? `failed (${app.reason})` : 'is stopped'
 }
 
-/** @param {HostedApp | undefined} app */
+/** @param {HostedApp | undefined} app @returns {boolean} whether it runs, with all of its workers ready or at their end */
 function isUp (app) {
   return Boolean(app?.opened && app.state === 'running' && isReady(app.opened.app.supervisor.snapshot()))
 }

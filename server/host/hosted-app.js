@@ -93,7 +93,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
   let openedAt = -Infinity
   /** The master that it comes from, while it is taken over. @type {Arrival['before'] | null} */
   let before = null
-  /** Something is thrown in its part of this host. @type {ReturnType<typeof createDeferred<void>>} */
+  /** Resolves once something is thrown in its part of this host. @type {ReturnType<typeof createDeferred<void>>} */
   let faulty = createDeferred()
   /** @type {NodeJS.Timeout | null} until it is made anew */
   let pause = null

@@ -75,7 +75,7 @@ function appOf (group, ownEnv) {
   const [first] = group
   const online = group.filter(({ status }) => status !== 'stopped')
   const given = isObject(first.env) ? Object.entries(first.env) : []
-  // PM2 adds one that has the name of the app, and nothing in it.
+  // PM2 adds a variable that has the name of the app, and nothing in it.
   const ofApp = given.filter(([name, value]) => !(name === first.name && (isObject(value) || value === '{}')) && !SURROUNDINGS.some((pattern) => pattern.test(name)))
   const taken = ofApp.filter(([name, value]) => isPlain(value) && ownEnv[name] !== String(value))
   const left = ofApp.map(([name]) => name).filter((name) => !taken.some(([each]) => each === name))
