@@ -211,7 +211,7 @@ function ofDrift ({ workers, desiredWorkers }) {
   const drifted = workers.filter((worker) => worker.drifted).length
   if (drifted === 0) return null
   const who = desiredWorkers === 1 ? 'The worker runs' : `${drifted} of ${desiredWorkers} workers ${drifted === 1 ? 'runs' : 'run'}`
-  return { tone: 'warn', text: `${who} changed files`, hint: 'They started after files of their release had been changed in place. Deploy to give all workers the same files.' }
+  return { tone: 'warn', text: `${who} changed files`, hint: `${drifted === 1 ? 'It' : 'They'} started after files of ${drifted === 1 ? 'its' : 'their'} release had been changed in place. Deploy to give all workers the same files.` }
 }
 
 /** @param {Pick<import('./lifecycle/rollout/record.js').RolloutView, 'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */

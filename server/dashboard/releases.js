@@ -41,13 +41,13 @@ export function toReleaseRow (release, status) {
 }
 
 /** @param {ReleaseView} release @param {Status} status @returns {Mark[]} */
-function currentMarks ({ id, isLastGood }, { release, rollout }) {
+function currentMarks ({ id, isLastGood, changedInPlace }, { release, rollout }) {
   if (id === release.id) return [{ label: 'current', tone: 'ok' }]
   if (id === rollout?.to) {
     if (rollout.state === 'rolling-back') return [{ label: 'rolling back', tone: 'warn' }]
     return [rollout.state === 'held' ? { label: 'held', tone: 'bad' } : { label: 'rolling out', tone: 'info' }]
   }
-  return isLastGood ? [{ label: 'last good', tone: 'drain' }] : []
+  return isLastGood && changedInPlace === null ? [{ label: 'last good', tone: 'drain' }] : []
 }
 
 /** @param {ReleaseView} release @returns {Mark[]} */
