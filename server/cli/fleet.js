@@ -1,18 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { formatAgo, formatExactDuration, formatLatency, formatRate } from '../../public/format.js'
+import { formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { optionalDuration } from './duration.js'
 import { fleetCrashes, settleFleetCrash } from './fleet-crashes.js'
 import { fleetHistory } from './fleet-history.js'
-import { healthText, releaseText } from './host-fleet.js'
+import { COLUMNS, connectionFacts, rowOf } from './fleet-table.js'
 import { formatTable, jsonText } from './output.js'
 import { pushFolder } from './push.js'
 import { countFrom } from './rollouts.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 /** @typedef {import('../api/fleet-answers.js').Fleet} Fleet */
-/** @typedef {import('../api/fleet-answers.js').FleetMember} FleetMember */
 /** @typedef {import('../api/fleet-answers.js').FleetRollout} FleetRollout */
 /** @typedef {import('../api/fleet-answers.js').FleetTurn} FleetTurn */
 
@@ -195,34 +194,17 @@ function rolloutText ({ id, kind, state, turns, reason }) {
 function statusText ({ name, app, member, nats, problem, outbox, members, rollout }) {
   const facts = [
     `fleet     ${oneLine(name)}, ${oneLine(app)}, this is ${member}`,
-    `nats      ${nats.isConnected ? `connected to ${nats.server}` : `out of reach since ${nats.since}: ${oneLine(String(nats.problem))}`}`,
-    ...(problem ? [`problem   ${oneLine(problem)}`] : []),
+    ...connectionFacts({ nats, problem }),
     ...(Number(outbox.waiting) > 0 || (nats.isConnected && outbox.problem) ? [`outbox    ${outboxText(outbox)}`] : []),
     ...(rollout ? [`rollout   ${rolloutText(rollout)}`] : [])
   ]
-  const head = ['MEMBER', 'HEALTH', 'READY', 'RELEASE', 'REQ/S', 'P99', 'CRASHES', 'HEARD', 'VERSION']
-  return `${facts.join('\n')}\n\n${formatTable(head, members.map(rowOf), { right: [2, 4, 5, 6, 7] })}`
+  return `${facts.join('\n')}\n\n${formatTable(COLUMNS, members.map((member) => rowOf(member, member)), { right: [2, 4, 5, 6, 7] })}`
 }
 
 /** @param {Fleet['outbox']} outbox */
 function outboxText ({ waiting, problem }) {
   const counted = `${waiting ?? 'unknown how many'} ${waiting === 1 ? 'event waits' : 'events wait'}`
   return problem ? `${counted}: ${oneLine(problem)}` : counted
-}
-
-/** @param {FleetMember} member */
-function rowOf ({ member, isSilent, isOwn, ageMs, health, workers, release, mark, vitals, openCrashes, version }) {
-  return [
-    member,
-    healthText({ isSilent, isOwn, ageMs }, health.text),
-    `${workers.ready}/${workers.desired}`,
-    releaseText({ release, mark }),
-    formatRate(vitals.requestsPerSecond),
-    formatLatency(vitals.latencyP99Ms),
-    openCrashes,
-    formatAgo(ageMs),
-    version
-  ]
 }
 
 /** @param {string} text `zone=a,disk=ssd` @returns {Record<string, string>} @throws {DeckError} usage */

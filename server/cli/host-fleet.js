@@ -1,9 +1,9 @@
-import { formatAgo, formatDuration, formatLatency, formatRate } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { createTools } from './context.js'
 import { namesDeck } from './deck-options.js'
 import { findMaster } from './find-master.js'
+import { COLUMNS, connectionFacts, rowOf } from './fleet-table.js'
 import { callHost, findHost } from './host.js'
 import { formatTable, jsonText } from './output.js'
 import { findTargets } from './targets.js'
@@ -57,38 +57,17 @@ async function placeOf (app, options, { env, cwd }) {
 function fleetText ({ name, member, nats, problem, members, rollouts }) {
   const facts = [
     `fleet     ${oneLine(name)}, this is ${member}`,
-    `nats      ${nats.isConnected ? `connected to ${nats.server}` : `out of reach since ${nats.since}: ${oneLine(String(nats.problem))}`}`,
-    ...(problem ? [`problem   ${oneLine(problem)}`] : []),
+    ...connectionFacts({ nats, problem }),
     ...rollouts.map(({ app, id, kind, state, progress: { done, total }, reason }) => `rollout   ${oneLine(`${app}: rollout ${id} of the fleet (${kind}) ${state}: ${done} of ${total}${reason ? `; ${reason}` : ''}`)}`)
   ]
-  const head = ['MEMBER', 'APP', 'HEALTH', 'READY', 'RELEASE', 'REQ/S', 'P99', 'CRASHES', 'HEARD', 'VERSION']
-  return `${facts.join('\n')}\n\n${formatTable(head, members.flatMap(rowsOf), { right: [3, 5, 6, 7, 8] })}`
+  const [first, ...others] = COLUMNS
+  return `${facts.join('\n')}\n\n${formatTable([first, 'APP', ...others], members.flatMap(rowsOf), { right: [3, 5, 6, 7, 8] })}`
 }
 
 /** @param {HostFleet['members'][number]} host */
 function rowsOf ({ apps, ...host }) {
-  return apps.length === 0
-    ? [[host.member, null, healthText(host, 'No apps'), null, null, null, null, null, formatAgo(host.ageMs), host.version]]
-    : apps.map((app) => [
-      host.member,
-      app.app,
-      healthText(host, app.health.text),
-    `${app.workers.ready}/${app.workers.desired}`,
-    releaseText(app),
-    formatRate(app.vitals.requestsPerSecond),
-    formatLatency(app.vitals.latencyP99Ms),
-    app.openCrashes,
-    formatAgo(host.ageMs),
-    host.version
-    ])
-}
-
-/** @param {Pick<HostFleet['members'][number], 'isSilent' | 'isOwn' | 'ageMs'>} host @param {string} text */
-export function healthText ({ isSilent, isOwn, ageMs }, text) {
-  return isSilent && !isOwn ? `silent for ${formatDuration(ageMs)}` : text
-}
-
-/** @param {Pick<HostFleet['members'][number]['apps'][number], 'release' | 'mark'>} app */
-export function releaseText ({ release, mark }) {
-  return mark ? `${release} (${mark.label.toLowerCase()})` : release
+  return (apps.length === 0 ? [null] : apps).map((app) => {
+    const [member, ...others] = rowOf(host, app)
+    return [member, app && app.app, ...others]
+  })
 }

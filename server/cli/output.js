@@ -17,7 +17,7 @@ export function jsonText (value) {
 
 /**
  * Makes columns as wide as their widest cell, two spaces apart; the last one is left as it is.
- * @param {string[]} head @param {(string | number | null | undefined)[][]} rows
+ * @param {readonly string[]} head @param {(string | number | null | undefined)[][]} rows
  * @param {{ right?: number[] }} [options] `right`: columns that hold numbers
  */
 export function formatTable (head, rows, { right = [] } = {}) {
