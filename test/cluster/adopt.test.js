@@ -82,6 +82,12 @@ function isOwn ({ pid, host }, before) {
   return host === undefined && pid !== before
 }
 
+/** The host has the deck, and starts its workers. @param {import('../support/host.js').Host} host @param {import('../support/deck.js').Deck} deck */
+async function untilBegun (host, deck) {
+  await host.untilApp('shop', ({ state }) => state === 'starting')
+  await until(() => readFileSync(path.join(deck.folder, 'memory.json'), 'utf8').includes(`"pid":${host.about.pid}`), 'the host to have begun')
+}
+
 /** The deck goes on with two workers of its own, and knows why. @param {import('../support/deck.js').Deck} deck @param {import('../support/host.js').Host | null} host */
 async function checkGoesOn (deck, host) {
   // The host may have announced itself there in between.
@@ -177,8 +183,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
       const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
       order('hold')
       const adopting = adopt()
-      await host.untilApp('shop', ({ state }) => state === 'starting')
-      await until(() => readFileSync(path.join(deck.folder, 'memory.json'), 'utf8').includes(`"pid":${host.about.pid}`), 'the host to have begun')
+      await untilBegun(host, deck)
       for (const key of list) process.kill(host.about[key], 'SIGKILL')
       withdraw('hold')
       const { code, stderr } = await adopting
@@ -193,8 +198,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
     order('hold')
     const adopting = adopt()
-    await host.untilApp('shop', ({ state }) => state === 'starting')
-    await until(() => readFileSync(path.join(deck.folder, 'memory.json'), 'utf8').includes(`"pid":${host.about.pid}`), 'the host to have begun')
+    await untilBegun(host, deck)
     process.kill(deck.masterPid, 'SIGKILL')
     withdraw('hold')
     const { code, stderr } = await adopting
