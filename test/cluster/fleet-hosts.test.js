@@ -17,15 +17,15 @@ test('one app is deployed over three hosts of three apps under load: no request 
   const nats = await startNats(t)
   const hosts = await startFleetHosts(t, nats.url, THREE)
   const [one, two] = hosts
-  const others = hosts.flatMap((host) => ['mail', 'search'].map((app) => [host, app])).map(([host, app]) => /** @type {[import('../support/fleet-hosts.js').FleetHost, string]} */ ([host, app]))
-  const before = await Promise.all(others.map(([host, app]) => host.pids(app)))
+  const others = hosts.flatMap((host) => ['mail', 'search'].map((app) => ({ host, app })))
+  const before = await Promise.all(others.map(({ host, app }) => host.pids(app)))
   const loads = hosts.flatMap((host) => ALL.map((app) => openFreshConnections(t, host.urls[app], { perSecond: 5 })))
   for (const host of hosts) host.put('shop', 'v2')
   await one.begin('shop', { note: 'faster totals' })
   const { rollout } = await two.untilFleet('shop', isOver)
   assert.deepEqual([rollout.app, rollout.state, statesOf(rollout)], ['shop', 'succeeded', ['web-1 succeeded', 'web-2 succeeded', 'web-3 succeeded']])
   for (const host of hosts) assert.deepEqual([await host.version('shop'), await host.version('mail')], ['v2', 'v1'])
-  assert.deepEqual(await Promise.all(others.map(([host, app]) => host.pids(app))), before)
+  assert.deepEqual(await Promise.all(others.map(({ host, app }) => host.pids(app))), before)
   assert.equal((await two.request('/apps/mail/fleet')).rollout, null)
 
   // A bad release goes back on the hosts that have it, while another app is restarted on all.

@@ -6,6 +6,8 @@ import { tempFolder } from './folder.js'
 import { startHost } from './host.js'
 import { untilFound } from './until.js'
 
+const PATIENCE_MS = 120_000
+
 /**
  * Hosts of several apps that are members of one fleet.
  * @typedef {Awaited<ReturnType<typeof startFleetHost>>} FleetHost
@@ -70,8 +72,6 @@ export async function startFleetHost (t, { name, servers, apps }) {
     }, () => `the hosts of the fleet on ${name}`, { patienceMs: PATIENCE_MS })
   }
 }
-
-const PATIENCE_MS = 120_000
 
 /**
  * @param {import('./deck.js').TestOwner} t @param {string} servers @param {Record<string, readonly string[]>} apps  of each host, by its name
