@@ -3,9 +3,9 @@ import { createDeferred } from '../system/deferred.js'
 import { isAlive, signalProcess } from '../system/process-identity.js'
 import { failureOf } from './command-run.js'
 
-/** That it has ended is noticed within this time where nobody tells. */
+/** Every so often it looks whether the command still runs: perhaps nobody tells that it has ended. */
 const LOOK_EVERY_MS = 500
-/** Who has started it may still be about to tell how it has ended. */
+/** Whoever has started the command gets this long to tell how it has ended. */
 const TOLD_WITHIN_MS = 2000
 const TERM_GRACE_MS = 5000
 

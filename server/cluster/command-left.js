@@ -3,9 +3,9 @@ import net from 'node:net'
 import { isAlive } from '../system/process-identity.js'
 import { followCommand } from './command-run.js'
 
-/** That it has ended is noticed within this time where nobody tells. */
+/** Every so often it looks whether the command still runs: perhaps nobody tells that it has ended. */
 const LOOK_EVERY_MS = 500
-/** The keeper may still be about to tell how it has ended. */
+/** The keeper gets this long to tell how the command has ended. */
 const TOLD_WITHIN_MS = 2000
 
 /** @typedef {import('../system/process-identity.js').ProcessIdentity} ProcessIdentity */
@@ -15,7 +15,7 @@ const TOLD_WITHIN_MS = 2000
 /**
  * @typedef {object} Left
  * @property {ProcessIdentity} identity
- * @property {{ stdout: SocketHandle, stderr: SocketHandle }} handles  by which comes what it writes
+ * @property {{ stdout: SocketHandle, stderr: SocketHandle }} handles  through which its output comes
  * @property {() => Exit | null} findExit  null: nobody has told yet
  */
 
@@ -28,13 +28,13 @@ export function adoptCommand ({ identity, handles, findExit }, order) {
   return followCommand(createLeftChild({ identity, handles, findExit }), { ...order, identity })
 }
 
-/** What there is to follow of it, as of a child. @param {Left} left @returns {LeftChild} */
+/** Makes something that can be followed as a child process can. @param {Left} left @returns {LeftChild} */
 function createLeftChild ({ identity, handles, findExit }) {
   const streams = { stdout: openHandle(handles.stdout), stderr: openHandle(handles.stderr) }
   const child = Object.assign(new EventEmitter(), { pid: identity.pid, ...streams })
   let open = 2
   for (const stream of Object.values(streams)) {
-    // ECONNRESET: there is no more to be read of what a process has left that was killed.
+    // ECONNRESET: a process that was killed has left nothing more to read.
     stream.on('error', () => {})
     stream.once('close', () => { if (--open === 0) child.emit('close') })
   }

@@ -52,7 +52,7 @@ const LEFT_PATIENCE_MS = GRACE_MS + 1000
 const LOOK_EVERY_MS = 50
 /** Whoever has started a run may still be about to ask for its output. */
 const KEPT_AFTER_MS = 10_000
-/** What a run has written is in the history this much later, for a master that goes on with it. */
+/** While a run writes, its output is put into the history this often, for a master that may have to go on with it. */
 const KEEP_OUTPUT_EVERY_MS = 5000
 /** A time that is noticed this late is told: the machine slept, its clock was set, or no master ran. */
 const LATE_AFTER_MS = 2 * 60_000
@@ -129,7 +129,7 @@ export function createJobs ({
     /** Asks no history, as a list does: every page has a link to the jobs where there are some. */
     isEmpty: () => Object.keys(jobs).length === 0,
 
-    /** Those that run by the clock and have failed since their last good run, unless somebody has acknowledged it. It asks no history but at first. */
+    /** As of createOutcomes(): it reads the history only at the first call. */
     failing: outcomes.failing,
 
     metrics: outcomes.metrics,

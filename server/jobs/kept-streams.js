@@ -1,6 +1,6 @@
 /**
- * The ends of a run's output, of which the keeper holds a copy: where its master dies or is replaced, the run waits with what it writes until
- * the next master reads on.
+ * The pipes through which the output of runs comes. The keeper holds a copy of each: where the master dies or is replaced, a run can still
+ * write into its pipes, until they are full and it waits for the next master to read on.
  * @typedef {ReturnType<typeof createKeptStreams>} KeptStreams
  * @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle
  * @typedef {{ stdout: SocketHandle, stderr: SocketHandle }} Handles

@@ -12,7 +12,7 @@ import { orNone } from './or-none.js'
 
 const RESULTS = Object.freeze(/** @type {const} */ (['succeeded', 'failed', 'interrupted', 'skipped']))
 
-/** Whoever ends a run by one of these means to, so that it says nothing about the job. */
+/** A run with one of these causes was ended on purpose, so its end says nothing about the job. */
 const MEANT = Object.freeze(['operator', 'replaced', 'stopping'])
 
 /**
@@ -28,7 +28,7 @@ export function createOutcomes ({ store, names, isScheduled }) {
   const counted = new Map()
 
   return {
-    /** @param {DeckEvent} event `job.*` */
+    /** @param {DeckEvent} event  of any kind; those that name a job count */
     note (event) {
       const { type, cause, detail } = event
       const job = detail?.job

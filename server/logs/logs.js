@@ -15,7 +15,7 @@ import { createStamps } from './stamps.js'
 const MAX_TAIL_BYTES = 64 * 1024
 const MAX_MARKS = 1000
 const LINE_END = 10
-/** Readers of all apps in this process. */
+/** So many may read many lines at a time, over all apps of this process. */
 const READERS = createSemaphore(4)
 const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW
 
