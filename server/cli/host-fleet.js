@@ -26,22 +26,32 @@ export async function fleetOptions (options, action = 'status', terminal) {
   const { env, cwd } = terminal
   const { app, ...others } = options
   if (app !== undefined && others.name === undefined && others.dataDir === undefined) return { ...others, ...await placeOf(app, options, terminal) }
-  if (namesDeck(options, env)) return options
+  const host = namesDeck(options, env) ? null : await hostWithoutApp(options, { env, cwd })
+  if (host === null) return options
+  /** @type {HostFleet} */
+  const fleet = await callHost(host, { env }).get('/host/fleet')
+  const names = new Set(fleet.members.flatMap(({ apps }) => apps.map((each) => each.app)))
+  const own = fleet.members.find(({ isOwn }) => isOwn)?.apps.map((each) => each.app) ?? []
+  if (names.size === 1 && own.length === 1) return { ...options, ...await placeOf(own[0], options, terminal) }
+  if (action !== 'status') throw new DeckError('usage', `fleet ${action}: expected --app with one of ${own.join(', ') || 'the apps of this host, which has none'}, received none`)
+  const { print } = createTools(options, terminal)
+  print(options.json ? jsonText(fleet) : fleetText(fleet))
+  return null
+}
+
+/**
+ * @param {Options} options @param {Pick<Terminal, 'env' | 'cwd'>} place
+ * @returns {Promise<import('./find-master.js').Master | null>} the host, where this folder is of no app; null: it is of one, which runs
+ * @throws {DeckError} as findMaster() does, and where no host runs
+ */
+async function hostWithoutApp (options, { env, cwd }) {
   try {
     await findMaster(options, { env, cwd })
-    return options
+    return null
   } catch (error) {
     const host = findHost(env)
     if (host === null || !(error instanceof DeckError && NO_APP_HERE.includes(error.code))) throw error
-    /** @type {HostFleet} */
-    const fleet = await callHost(host, { env }).get('/host/fleet')
-    const names = [...new Set(fleet.members.flatMap(({ apps }) => apps.map((each) => each.app)))].sort()
-    const own = fleet.members.find(({ isOwn }) => isOwn)?.apps.map((each) => each.app) ?? []
-    if (names.length === 1 && own.length === 1) return { ...options, ...await placeOf(own[0], options, terminal) }
-    if (action !== 'status') throw new DeckError('usage', `fleet ${action}: expected --app with one of ${own.join(', ') || 'the apps of this host, which has none'}, received none`)
-    const { print } = createTools(options, terminal)
-    print(options.json ? jsonText(fleet) : fleetText(fleet))
-    return null
+    return host
   }
 }
 
