@@ -14,7 +14,7 @@ import { DeckError, errorCode, errorText } from '../server/errors.js'
 const MAY_ABORT = /^v24\.(19|[2-9]\d)\./
 const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url))
 const MAX_STATEMENTS = 300
-/** Their collection stops this process for a moment, so it waits until there are many of them. */
+/** So many objects of closed databases are kept before they are collected, as that stops this process for a moment. */
 const MAX_CLOSED = 5000
 /** Objects of open databases, by database. @type {Set<Set<object>>} */
 const kept = new Set()
@@ -76,7 +76,7 @@ function letGo (objects) {
   if (closed.size > collectsAbove) setImmediate(collectClosed)
 }
 
-/** Collects them here and now, while JavaScript runs, and goes on keeping what somebody still has. */
+/** Collects the objects of closed databases at once, while JavaScript runs, and goes on keeping those that somebody still has. */
 function collectClosed () {
   if (closed.size <= collectsAbove) return
   const refs = [...closed.keys()]
