@@ -18,7 +18,7 @@ const TROUBLES = [ofHeld, ofCrashLoops, ofUnresponsive, ofEnded]
 /**
  * @param {Snapshot} snapshot
  * @param {{ openCrashes?: number | null, notices?: number, failingJobs?: readonly { job: string, reason: string }[], reasonsOf?: (slots: number[]) => Reason[] }} [more]
- *   `openCrashes`: groups that nobody has resolved, null where nobody knows; `notices`: what nobody has acknowledged
+ *   `openCrashes`: groups that nobody has resolved, null where nobody knows; `notices`: how many nobody has acknowledged; `failingJobs`: whose last run has failed
  * @returns {Health}
  */
 export function describeHealth (snapshot, { openCrashes = 0, notices = 0, failingJobs = [], reasonsOf = () => [] } = {}) {
