@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { SCALE_ORDER } from '../config/orders.js'
 import { DeckError } from '../errors.js'
 import { operation, refuseLimited } from './endpoint.js'
-import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
+import { COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
 import { NOTICE } from './notices.js'
 import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
 import { RELEASE } from './releases.js'
 import { ROLLOUT, ROLLOUT_PROBLEMS, rolloutSummary } from './rollouts.js'
+import { UPGRADE, upgradeOperation } from './upgrade.js'
 import { SAMPLE } from './vitals.js'
 
 /** @typedef {z.infer<typeof WORKER>} Worker */
@@ -77,7 +78,6 @@ export const HEALTH = z.strictObject({
 }).meta({ id: 'Health' })
 
 const SCALE = z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' })
-export const UPGRADE = z.strictObject({ startedAt: TIME, actor: ACTOR, note: z.string().nullable() })
 
 /** @typedef {z.infer<typeof STATUS>} Status */
 export const STATUS = z.strictObject({
@@ -102,11 +102,6 @@ export const STATUS = z.strictObject({
   health: HEALTH,
   notices: z.array(NOTICE).describe('problems that nobody has acknowledged, newest first')
 }).meta({ id: 'Status' })
-
-export const UPGRADE_BODY = z.strictObject({
-  execPath: z.string().startsWith('/').max(4096).optional().describe('the absolute path of a node binary'),
-  note: z.string().max(500).optional().describe('a text of at most 500 characters')
-}).meta({ examples: [{ note: 'clusterdeck 1.4' }] })
 
 const MOVE_BODY = z.strictObject({
   path: z.string().startsWith('/').max(4096).describe('the socket of a host that waits'),
@@ -229,23 +224,11 @@ export function clusterResources ({ deck }) {
     },
 
     '/upgrade': {
-      POST: operation({
+      POST: upgradeOperation({
         name: 'upgradeMaster',
         summary: 'Starts a new master, perhaps with another version of Node.js, without dropping a request',
-        description: 'When it is over, `status.upgrade` is null again. The history tells how it ended.',
-        role: 'admin',
-        // The body names a program to run.
-        byToken: 'An upgrade',
-        cli: 'clusterdeck upgrade',
-        body: UPGRADE_BODY,
-        status: 202,
-        problems: [...ROLLOUT_PROBLEMS, 'not-possible'],
-        answer: UPGRADE,
-        handle ({ body: { execPath = null, note = null }, auth }) {
-          refuseLimited(auth, 'changes masters')
-          return { body: deck.dispatch({ type: 'upgrade', execPath, note, actor: auth.actor }) }
-        }
-      })
+        description: 'When it is over, `status.upgrade` is null again. The history tells how it ended.'
+      }, (order) => deck.dispatch({ type: 'upgrade', ...order }))
     },
 
     '/move': {

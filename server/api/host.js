@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { APP_NAME } from './apps.js'
-import { UPGRADE, UPGRADE_BODY } from './cluster.js'
 import { operation, refuseLimited } from './endpoint.js'
 import { COUNT, NUMBER, TIME } from './fields.js'
-import { ROLLOUT_PROBLEMS } from './rollouts.js'
+import { UPGRADE, upgradeOperation } from './upgrade.js'
 
 const HOST = z.strictObject({
   pid: NUMBER,
@@ -45,23 +44,11 @@ export function hostResources ({ apps }) {
     },
 
     '/host/upgrade': {
-      POST: operation({
+      POST: upgradeOperation({
         name: 'upgradeHost',
         summary: 'Starts a new master for all apps, perhaps with another version of Node.js, without dropping a request',
-        description: 'All apps that serve change masters, or none does. When it is over, `upgrade` of `GET /host` is null again: there is a new `pid`, or `upgradeFailure` says why not.',
-        role: 'admin',
-        // The body names a program to run.
-        byToken: 'An upgrade',
-        cli: 'clusterdeck upgrade',
-        body: UPGRADE_BODY,
-        status: 202,
-        problems: [...ROLLOUT_PROBLEMS, 'not-possible'],
-        answer: UPGRADE,
-        handle ({ body: { execPath = null, note = null }, auth }) {
-          refuseLimited(auth, 'changes masters')
-          return { body: apps.upgradeHost({ execPath, note, actor: auth.actor }) }
-        }
-      })
+        description: 'All apps that serve change masters, or none does. When it is over, `upgrade` of `GET /host` is null again: there is a new `pid`, or `upgradeFailure` says why not.'
+      }, (order) => apps.upgradeHost(order))
     },
 
     '/host/adoptions': {
