@@ -188,7 +188,10 @@ async function * bytesOf (req) {
   }
 }
 
-/** @param {FleetDeck} deck @throws {DeckError} no-fleet, fleet-away */
+/**
+ * @template F the fleet of an app, or of a host
+ * @param {{ fleet: F | null, joinsFleet?: boolean }} member @returns {F} @throws {DeckError} no-fleet, fleet-away
+ */
 export function fleetOf ({ fleet, joinsFleet }) {
   if (fleet) return fleet
   if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this host is still connecting to NATS')

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { FLEET, FLEET_ROLLOUT_SUMMARY, MEMBER } from './fleet-answers.js'
 import { groupsOf, marksOf } from './fleet-builds.js'
-import { summaryOf } from './fleet.js'
+import { fleetOf, summaryOf } from './fleet.js'
 import { mayUse } from './roles.js'
 
 /**
@@ -48,20 +47,12 @@ export function hostFleetResources ({ apps }) {
         problems: ['no-fleet', 'fleet-away'],
         answer: HOST_FLEET,
         handle: async ({ auth }) => {
-          const fleet = hostFleetOf(apps)
+          const fleet = fleetOf({ fleet: apps.fleet(), joinsFleet: apps.joinsFleet })
           return { body: hostFleetFor(await fleet.look(), fleet, auth) }
         }
       })
     }
   }
-}
-
-/** @param {FleetHost} host @returns {import('../fleet/fleet.js').Fleet} @throws {DeckError} no-fleet, fleet-away */
-export function hostFleetOf ({ fleet, joinsFleet }) {
-  const joined = fleet()
-  if (joined) return joined
-  if (joinsFleet) throw new DeckError('fleet-away', 'The fleet is out of reach: this host is still connecting to NATS')
-  throw new DeckError('no-fleet', 'This host is in no fleet: set fleet.servers to the addresses of your NATS servers')
 }
 
 /**
