@@ -6,7 +6,7 @@ import { fleetOf, summaryOf } from './fleet.js'
 import { mayUse } from './roles.js'
 
 /**
- * The fleet as a host sees it: all hosts, and the apps of each. What is of one app is below the path of that app.
+ * The fleet as a host sees it: all hosts, and the apps of each. Calls about one app are below the path of that app.
  * @typedef {import('../fleet/presence.js').Host} Host
  * @typedef {import('../fleet/presence.js').Member} Member
  * @typedef {import('../fleet/fleet.js').HostsStatus} HostsStatus
@@ -64,15 +64,19 @@ export function hostFleetFor ({ members, ...status }, fleet, person) {
     .map((host) => ({ ...host, apps: host.apps.filter(({ app }) => mayUse(person, app)) }))
     .filter(({ apps }) => !person.apps || apps.length > 0)
   const all = visible.flatMap(({ apps, ...host }) => apps.map((app) => ({ ...host, ...app })))
-  const byApp = new Map(groupsOf(all, ({ app }) => app).map((ofApp) => [ofApp[0].app, marksOf(ofApp, fleet.of(ofApp[0].app)?.status().rollout ?? null)]))
+  const byApp = new Map(groupsOf(all, ({ app }) => app).map((ofApp) => {
+    const [{ app }] = ofApp
+    const rollout = fleet.of(app)?.status().rollout ?? null
+    return [app, { rollout, marks: marksOf(ofApp, rollout) }]
+  }))
   return {
     ...status,
     members: visible.map((host) => ({
       ...host,
-      apps: host.apps.map((app) => ({ ...app, mark: byApp.get(app.app)?.get(host.member) ?? null })).sort((one, other) => one.app < other.app ? -1 : 1)
+      apps: host.apps.map((app) => ({ ...app, mark: byApp.get(app.app)?.marks.get(host.member) ?? null })).sort((one, other) => one.app < other.app ? -1 : 1)
     })),
     rollouts: [...byApp.keys()].sort().flatMap((app) => {
-      const rollout = fleet.of(app)?.status().rollout
+      const rollout = byApp.get(app)?.rollout
       return rollout ? [summaryOf(rollout)] : []
     })
   }
