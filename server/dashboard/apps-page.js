@@ -17,7 +17,7 @@ import { OUTCOMES } from './releases.js'
 export const APPS_FRAGMENTS = Object.freeze(['health', 'apps-facts', 'apps-tabs', 'apps'])
 
 /** From the one that needs help most. @type {readonly Tone[]} */
-const SICK_FIRST = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
+export const SICK_FIRST = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
 
 /** @type {Readonly<Record<Exclude<AppView['state'], 'running'>, { tone: Tone, text: string }>>} */
 const WITHOUT_WORKERS = Object.freeze({
@@ -97,7 +97,7 @@ function toRow (app) {
   }
 }
 
-/** @param {Row} row */
+/** @param {{ tone: Tone }} of */
 export function isSick ({ tone }) {
   return tone === 'bad' || tone === 'warn'
 }

@@ -21,7 +21,7 @@ export const HEALTHS = Object.freeze({
 const ILL = Object.freeze(['bad', 'warn'])
 const BLANK_ROLLOUT = Object.freeze({ id: 0, kind: '', state: '', replaced: 0, total: 0 })
 
-/** A deck never counts itself as silent, whatever NATS does. @param {Member} member */
+/** A host never counts itself as silent, whatever NATS does. @param {Pick<Member, 'isSilent' | 'isOwn'>} member */
 export function isSilent ({ isSilent, isOwn }) {
   return isSilent && !isOwn
 }
@@ -88,7 +88,7 @@ export function toMemberRow (member, { observations, isAway, usualVersion, filte
   }
 }
 
-/** @param {Member[]} members @returns {string} the version of clusterdeck that most members run */
+/** @param {Pick<Member, 'version'>[]} members @returns {string} the version of clusterdeck that most members run */
 export function usualVersionOf (members) {
   return groupsOf(members, ({ version }) => version)[0]?.[0].version ?? ''
 }

@@ -1,10 +1,12 @@
-import { codeText, groupsOf } from '../api/fleet-builds.js'
+import { codeText } from '../api/fleet-builds.js'
 import { hostFleetFor } from '../api/host-fleet.js'
 import { count } from '../health.js'
+import { isSick as isSickTone, SICK_FIRST } from './apps-page.js'
+import { isSilent as isSilentHost, usualVersionOf } from './fleet-members.js'
 import { ROLLOUT_STATES } from './fleet-rollout.js'
 
 /**
- * The page of a host about its fleet: hosts by apps, the sick first. What is of one app is on the page of that app.
+ * The page of a host about its fleet: hosts by apps, the sick first. The page of an app has more about that one.
  * @typedef {import('../events/kinds.js').Tone} Tone
  * @typedef {import('../api/host-fleet.js').FleetHost} FleetHost
  * @typedef {import('../api/host-fleet.js').HostFleet} HostFleet
@@ -16,17 +18,14 @@ import { ROLLOUT_STATES } from './fleet-rollout.js'
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const HOST_FLEET_FRAGMENTS = Object.freeze(['health', 'host-fleet-facts', 'host-fleet'])
 
-const SICK = Object.freeze(['bad', 'warn'])
-/** From the one that needs help most. @type {readonly Tone[]} */
-const SICK_FIRST = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
-/** So many sick ones are named at the top. */
+/** So many hosts and apps that are not well are named at the top. */
 const MOST_NAMED = 3
 
 /** @param {Asked} asked */
 export function hostFleetModel ({ apps, now, can }) {
   const fleet = apps.fleet()
   const canonicalUrl = '/fleet'
-  if (!fleet) return { now: now(), isAlone: !apps.joinsFleet, isJoining: apps.joinsFleet, canonicalUrl, health: { tone: 'idle', text: apps.joinsFleet ? 'Joining the fleet' : 'Fleet', hint: '', reasons: [] } }
+  if (!fleet) return { now: now(), isAlone: !apps.joinsFleet, canonicalUrl, health: { tone: 'idle', text: apps.joinsFleet ? 'Joining the fleet' : 'Fleet', hint: '', reasons: [] } }
   const shown = hostFleetFor(fleet.status(), fleet, can ?? {})
   const isAway = !shown.nats.isConnected
   const open = new Set(apps.states().filter(({ state }) => ['starting', 'running', 'stopping'].includes(state)).map(({ name }) => name))
@@ -35,7 +34,6 @@ export function hostFleetModel ({ apps, now, can }) {
   return {
     now: now(),
     isAlone: false,
-    isJoining: false,
     health: healthOf(hosts, shown),
     nameProblem: shown.problem,
     columns: names.map((app) => ({ app, url: open.has(app) ? `/apps/${app}/fleet` : null, rollout: rolloutView(shown.rollouts.find((each) => each.app === app), open.has(app)) })),
@@ -47,13 +45,11 @@ export function hostFleetModel ({ apps, now, can }) {
 
 /** @param {FleetHostMember} host @param {{ names: string[], open: Set<string>, isAway: boolean }} how */
 function toHostRow (host, { names, open, isAway }) {
-  const isSilent = host.isSilent && !host.isOwn
+  const isSilent = isSilentHost(host)
   const cells = names.map((name) => toCell(host, host.apps.find(({ app }) => app === name), { name, isSilent, isOpen: open.has(name) }))
   return {
     member: host.member,
     host: host.host,
-    version: host.version,
-    labels: Object.entries(host.labels).map((label) => label.join(':')),
     url: host.isOwn ? null : host.url,
     isOwn: host.isOwn,
     isSilent,
@@ -69,7 +65,7 @@ function toHostRow (host, { names, open, isAway }) {
 function toCell (host, app, { name, isSilent, isOpen }) {
   if (!app) return { app: name, isThere: /** @type {const} */ (false), urgency: SICK_FIRST.length, tone: /** @type {Tone} */ ('idle') }
   const { health, release, code, workers, openCrashes, mark, rollout } = app
-  const isSick = !isSilent && SICK.includes(health.tone)
+  const isSick = !isSilent && isSickTone(health)
   return {
     app: name,
     isThere: /** @type {const} */ (true),
@@ -94,7 +90,7 @@ function toCell (host, app, { name, isSilent, isOpen }) {
 function rolloutView (rollout, isOpen) {
   if (!rollout || !isOpen) return null
   const { label, tone, isOver } = ROLLOUT_STATES[rollout.state]
-  // One that has ended well is nothing that anybody has to know.
+  // Nobody has to know of a rollout that has ended well.
   if (rollout.state === 'succeeded') return null
   const { done, total } = rollout.progress
   return { url: `/apps/${rollout.app}/fleet/rollouts/${rollout.id}`, text: isOver || rollout.state === 'held' ? `${rollout.kind} ${label}` : `${rollout.kind} ${label}, ${done} of ${total}`, tone }
@@ -127,10 +123,10 @@ function healthOf (hosts, { nats, name, member }) {
 
 /** @param {FleetHostMember[]} members */
 function totalsOf (members) {
-  const there = members.filter(({ isSilent, isOwn }) => isOwn || !isSilent)
+  const there = members.filter((host) => !isSilentHost(host))
   const apps = there.flatMap((host) => host.apps)
   const sumOf = (/** @type {(app: FleetHostApp) => number} */ of) => apps.reduce((total, each) => total + of(each), 0)
-  const [usual] = groupsOf(members, ({ version }) => version)
+  const usual = usualVersionOf(members)
   return {
     there: there.length,
     all: members.length,
@@ -138,7 +134,7 @@ function totalsOf (members) {
     workers: { ready: sumOf(({ workers }) => workers.ready), desired: sumOf(({ workers }) => workers.desired) },
     requestsPerSecond: sumOf(({ vitals }) => vitals.requestsPerSecond ?? 0),
     openCrashes: sumOf(({ openCrashes }) => openCrashes ?? 0),
-    version: usual?.[0].version ?? '',
-    otherVersions: members.length - (usual?.length ?? 0)
+    version: usual,
+    otherVersions: members.filter(({ version }) => version !== usual).length
   }
 }
