@@ -6,7 +6,7 @@ import { hostFolder } from '../system/host-folder.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { createAttachment } from './attachment.js'
 import { timeoutOf } from './duration.js'
-import { orderApps } from './fill-host.js'
+import { checkNoneFailed, orderApps } from './fill-host.js'
 import { findHost, isWanted, lastingHost } from './host.js'
 import { ensureHost, killHost } from './host-start.js'
 import { createInterruption } from './interruption.js'
@@ -20,8 +20,6 @@ import { waitUntil } from './wait-until.js'
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('node:child_process').ChildProcess} ChildProcess */
 
-/** @type {Readonly<Partial<Record<Ordered['state'], string>>>} */
-const TEXTS = Object.freeze({ failed: 'failed', 'not started': 'was not started' })
 const POLL_MS = 100
 /** How long a host may take to end apps at once. */
 const KILLED_WITHIN_MS = 3000
@@ -111,8 +109,7 @@ async function endHost (child, { host, ours, kill, terminal: { env, stderr } }) 
 
 /** The reasons have been printed before. @param {ReadonlyMap<string, Ordered>} ordered @param {AbortSignal} kill @throws {DeckError} start-failed */
 function checkNoneMissing (ordered, kill) {
-  const missing = [...ordered].filter(([, { state }]) => TEXTS[state] !== undefined)
-  if (missing.length > 0) throw new DeckError('start-failed', `up: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)
+  checkNoneFailed([...ordered].filter(([, { state }]) => state === 'failed' || state === 'not started'), 'up')
   if (kill.aborted) throw new DeckError('start-failed', 'up: a second signal has ended the apps at once')
 }
 

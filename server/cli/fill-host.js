@@ -47,7 +47,7 @@ export async function fillHost (wanted, { command, waits, json = false, timeout,
     const views = new Map((await host.get('/apps')).items.map((/** @type {AppView} */ view) => [view.name, view]))
     if (json) stdout.write(`${jsonText([...apps.values()].map(({ name }) => views.get(name) ?? null))}\n`)
     else stdout.write(`${decksTable([...apps].map(([label, app]) => rowOf(label, app, views.get(app.name))), { now: Date.now() })}\n`)
-    if (missing.length > 0) throw new DeckError('start-failed', `${command}: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)
+    checkNoneFailed(missing, command)
   }
 
   /** @param {string} label @param {Followed} app @param {AppView | undefined} view @returns {import('./decks-table.js').Row} */
@@ -123,6 +123,11 @@ export async function orderApps (wanted, { host, prefixed, stop }) {
 /** @param {string} label @param {string[]} [dependsOn] @returns {Ordered} */
 function notInHost (label, dependsOn) {
   return { ...toFollowed({ name: label }, dependsOn), isInHost: false, ranBefore: false, isIdle: false }
+}
+
+/** @param {[label: string, app: Pick<Followed, 'state'>][]} missing  that did not become what they were to @param {string} command @throws {DeckError} start-failed */
+export function checkNoneFailed (missing, command) {
+  if (missing.length > 0) throw new DeckError('start-failed', `${command}: ${missing.map(([label, { state }]) => `${label} ${TEXTS[state]}`).join(', ')}`)
 }
 
 /** @param {ReadonlyMap<string, Pick<Followed, 'name'>>} apps by label @returns {Map<string, string>} the labels by name */
