@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { z } from 'zod'
-import { identifyProcess } from '../system/process-identity.js'
+import { readMemory } from '../system/data-dir.js'
+import { identifyProcess, isAlive } from '../system/process-identity.js'
 
 const VERSION = 1
 
@@ -104,6 +105,12 @@ export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
     lastEvent: data.lastEvent,
     lastRollout: data.nextRollout - 1
   }
+}
+
+/** @param {string} dataDir of an app that does not run here @returns {boolean} whether workers of a master that has died serve it */
+export function hasLeftWorkers (dataDir) {
+  const { success, data } = MEMORY.safeParse(readMemory(dataDir))
+  return success && data.workers.some(({ identity }) => isAlive(identity))
 }
 
 /**

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { appName } from '../config/app-name.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError, errorText } from '../errors.js'
+import { hasLeftWorkers } from '../handover/checkpoint.js'
 import { openTogether } from '../handover/joint-upgrade.js'
 import { isReady } from '../health.js'
 import { createDeferred } from '../system/deferred.js'
@@ -272,7 +273,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     if (app.state !== 'stopped' && app.state !== 'failed') return
     const { dependsOn } = app.order
     tell('app.started', app, { actor })
-    app.start(dependsOn.length === 0 ? { file } : { untilReady: untilReady(dependsOn) })
+    // Workers that a dead master has left need this one now, whatever has become of the other apps.
+    app.start(dependsOn.length === 0 || hasLeftWorkers(app.dataDir) ? { file } : { untilReady: untilReady(dependsOn) })
   }
 
   /** @param {string} type @param {Pick<HostedApp, 'name'>} app @param {Partial<import('../events/stream.js').NewEvent>} [more] */

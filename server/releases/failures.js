@@ -36,13 +36,14 @@ export function createFailures () {
 
     /**
      * @param {{ errorRate: number, minRequests: number }} limits
-     * @returns {'none' | 'some' | 'over'} over: they failed more often, but the last answers are fine
+     * @returns {'none' | 'unsure' | 'some' | 'over'} unsure: by so few answers it can be chance; over: they failed more often, but the last answers are fine
      */
     look ({ errorRate, minRequests }) {
       if (canary.requests < minRequests) return 'none'
       const share = Math.min(1, (canary.failed + expected) / 2 / canary.requests)
       const more = canary.failed - expected
-      if (more <= errorRate * canary.requests || more <= SURE * Math.sqrt(share * (1 - share) * spread)) return 'none'
+      if (more <= errorRate * canary.requests) return 'none'
+      if (more <= SURE * Math.sqrt(share * (1 - share) * spread)) return 'unsure'
       const { requests, excess } = sumOf(recent)
       return requests >= RECENT * minRequests && excess <= errorRate / 2 * requests ? 'over' : 'some'
     }

@@ -107,9 +107,9 @@ function roundMs (ms) {
 }
 
 /**
- * @param {{ canary: Figures, baseline: Figures, failures: 'none' | 'some' | 'over', latencies: ReturnType<typeof createLatencies> }} found
+ * @param {{ canary: Figures, baseline: Figures, failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies> }} found
  * @param {Limits} limits
- * @returns {{ passed: boolean | null, message: string, warning?: string }} null: there are too few requests to judge
+ * @returns {{ passed: boolean | null, message: string, warning?: string }} null: there are too few requests to be sure
  */
 function verdictOn ({ canary, baseline, failures, latencies }, limits) {
   const { errorRate, p99Ratio, minRequests } = limits
@@ -128,6 +128,10 @@ function verdictOn ({ canary, baseline, failures, latencies }, limits) {
     const [now, before] = [slower.canaryMs, slower.baselineMs].map((ms) => formatLatency(roundMs(ms)))
     const what = `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${now}, old workers: ${before}`
     return { passed: false, message: `${what} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+  }
+  if (failures === 'unsure') {
+    const message = `too few responses of the new workers to be sure: ${failing} of ${canary.requests} are 5xx, old workers: ${failedBefore}`
+    return { passed: null, message }
   }
   const errors = `${failing} of ${canary.requests} responses are 5xx (old: ${failedBefore})`
   return {

@@ -152,6 +152,11 @@ export function openDataDir (wanted) {
   }
 }
 
+/** @param {string} folder  a data folder that is not opened @returns {any} as `memory.read` */
+export function readMemory (folder) {
+  return readJson(path.join(folder, 'memory.json'))
+}
+
 /** @param {string} wanted @returns {{ folder: string, away: string | null }} */
 function placeFolder (wanted) {
   try {

@@ -7,10 +7,11 @@ import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
 import { openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
+import { until } from '../support/until.js'
 
 const NAMES = ['shop', 'mail', 'jobs']
 
-/** @param {string} name @param {number} port @returns {Promise<object>} an order for an app that answers there */
+/** @param {string} name @param {number} port @returns {Promise<{ name: string, cwd: string, flags: object, env: object }>} an order for an app that answers there */
 async function orderOf (name, port) {
   const cwd = tempFolder()
   writeFileSync(path.join(cwd, 'app.js'), `require('node:http').createServer((_, response) => response.end('${name}')).listen(${port})`)
@@ -53,6 +54,22 @@ describe('a host', { concurrency: 2 }, () => {
     }
     for (const [index, url] of urls.entries()) assert.equal(await get(url), NAMES[index])
     assert.deepEqual(await host.stop(), { code: 0, signal: null })
+  })
+
+  test('an app goes on with the next master though the app that it depends on does not start any more', async (t) => {
+    const host = await startHost(t)
+    const shop = await orderOf('shop', await freePort())
+    await host.add(shop)
+    await host.add({ ...await orderOf('mail', await freePort()), dependsOn: ['shop'] })
+    await host.untilApps(doRun)
+    writeFileSync(path.join(shop.cwd, 'app.js'), 'process.exit(1)')
+    process.kill(host.about.pid, 'SIGKILL')
+    await host.untilNext(host.about.pid)
+    await host.untilApp('mail', ({ state, workers }) => state === 'running' && workers.ready === workers.desired)
+    const readyPids = async () => (await host.request('/apps/mail/workers')).items.filter((/** @type {any} */ { state }) => state === 'ready').map((/** @type {any} */ { pid }) => pid)
+    const before = await readyPids()
+    process.kill(before[0], 'SIGKILL')
+    await until(async () => (await readyPids()).filter((/** @type {number} */ pid) => pid !== before[0]).length === before.length, 'a worker in its place')
   })
 
   test('keeper and master are gone: the same command brings the same list back, and what was stopped stays so', async (t) => {

@@ -44,6 +44,7 @@ describe('a judge is shown new workers', () => {
     ['too few requests', (/** @type {number} */ second) => ({ good: second < 49 ? 1 : 0 }), SOME, null, /^too few requests to judge the new workers: 30, expected at least 50 \(option rollout\.limits\.minRequests\)$/],
     ['too few after warm-up', always({ good: 4, ms: 900 }), SOME, true, /; latency is not compared: 20 answers of the new workers after warm-up, expected at least 50$/],
     ['errors within the limit', always({ good: 38, failed: 2 }), SOME, true, /5\.0% of/],
+    ['errors beyond it, but too few answers to be sure', (/** @type {number} */ second) => second < 2 ? { good: 25, failed: 5 } : {}, SOME, null, /^too few responses of the new workers to be sure: 16\.7% of 60 are 5xx, old workers: 0\.0%$/],
     ['errors beyond it', always({ good: 36, failed: 4 }), SOME, false, /^10\.0% of the new workers' responses are 5xx, old workers: 0\.0% \(option rollout\.limits\.errorRate: 0\.05\)$/],
     ['errors that the old ones have as well', always({ good: 28, failed: 12 }), always({ good: 29, failed: 11 }), true, /30\.0%/],
     ['fewer errors than before', SOME, always({ good: 20, failed: 20 }), true, /as well/],
