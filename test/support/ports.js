@@ -4,6 +4,8 @@ import net from 'node:net'
 /** Below those that the system gives to outgoing connections, one of which could be using a port that was free a moment ago. */
 const FIRST = 10_000
 const LAST = 30_000
+/** Of fifty that are free when they are asked for, two would be the same in one of twenty tests. @type {Set<number>} */
+const given = new Set()
 
 /** @returns {Promise<number>} a port that nobody listens on */
 export async function freePort () {
@@ -16,6 +18,8 @@ export async function freePort () {
 export async function busyPort () {
   for (;;) {
     const port = FIRST + Math.floor(Math.random() * (LAST - FIRST))
+    if (given.has(port)) continue
+    given.add(port)
     const server = net.createServer()
     try {
       await once(server.listen(port), 'listening')
