@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { APP_STATES } from '../config/app-states.js'
 import { DECK_NAME } from '../config/apps.js'
 import { didYouMean } from '../config/nearest.js'
 import { APP_ORDER } from '../config/orders.js'
@@ -42,7 +43,7 @@ const OUTCOME = z.strictObject({ state: z.string(), release: z.string().nullable
 
 export const APP = z.strictObject({
   name: APP_NAME,
-  state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'failed'])
+  state: z.enum(APP_STATES)
     .describe('waiting: for the apps that it depends on; failed: the host cannot run it, and `reason` says why'),
   reason: z.string().nullable().describe('why it waits or has failed'),
   isRetried: z.boolean().describe('it has failed, and the host starts it again by itself'),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { APP_STATES } from '../config/app-states.js'
 import { ACTOR, COUNT, NUMBER, TIME } from './fields.js'
 
 /** Answers about a fleet: its members, and its rollouts host by host. */
@@ -13,7 +14,7 @@ export const MEMBER = z.strictObject({
   boot: z.string().describe('the id of its master'),
   host: z.string(),
   app: z.string(),
-  state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'failed']).describe('of the app, as in the list of apps of its host'),
+  state: z.enum(APP_STATES).describe('of the app, as in the list of apps of its host'),
   version: z.string().describe('the version of clusterdeck'),
   labels: z.record(z.string(), z.string()),
   release: RELEASE.nullable(),

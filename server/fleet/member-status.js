@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { APP_STATES } from '../config/app-states.js'
 import { LABEL_NAME, MEMBER_NAME } from '../config/member-name.js'
 import { parseUntrusted, textUpTo } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
@@ -19,7 +20,7 @@ const figure = z.number().nullable()
 
 const APP_STATUS = z.object({
   app: textUpTo(200),
-  state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'failed']).describe('as in the list of apps of its host'),
+  state: z.enum(APP_STATES).describe('as in the list of apps of its host'),
   release: textUpTo(50).nullable(),
   // Members of an earlier version do not say it.
   code: z.object({ version: textUpTo(100).nullable(), commit: textUpTo(50).nullable() })

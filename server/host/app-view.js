@@ -7,7 +7,7 @@ import { countOpen } from '../health.js'
  * How an app of a host is, in short.
  * @param {import('./hosted-app.js').HostedApp} app @returns {AppView}
  */
-export function viewOf ({ name, state, reason, isRetried, order, dataDir, config, opened }) {
+export function viewOf ({ name, state, reason, isRetried, order, dataDir, config, part }) {
   return {
     name,
     state,
@@ -18,7 +18,7 @@ export function viewOf ({ name, state, reason, isRetried, order, dataDir, config
     configFile: (config && configFileOf(config)) ?? order.config ?? null,
     dataDir,
     path: `/apps/${name}`,
-    ...opened ? figuresOf(opened.app) : NO_FIGURES
+    ...part ? figuresOf(part.app) : NO_FIGURES
   }
 }
 

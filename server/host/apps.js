@@ -57,7 +57,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** @param {string} name @returns {ReturnType<import('../api/apps.js').Apps['opened']>} null: it does not run */
     opened (name) {
       const app = apps.get(name)
-      return app?.opened ? { deck: app.opened.app.deck, history: app.opened.app.history, run: app.run } : null
+      return app?.part ? { deck: app.part.app.deck, history: app.part.app.history, run: app.part.run } : null
     },
 
     /** All of them, for those who look after the process. */
@@ -345,5 +345,5 @@ function stateText (app) {
 
 /** @param {HostedApp | undefined} app @returns {boolean} whether it runs, with all of its workers ready or at their end */
 function isUp (app) {
-  return Boolean(app?.opened && app.state === 'running' && isReady(app.opened.app.supervisor.snapshot()))
+  return Boolean(app?.part && app.state === 'running' && isReady(app.part.app.supervisor.snapshot()))
 }

@@ -250,6 +250,6 @@ function listenToSignals ({ apps, host: { terminal, keeper }, shutdown, stopHost
   /** @param {(deck: import('../deck.js').Deck) => Promise<unknown>} work */
   function forEachDeck (work) {
     if (shutdown.hasBegun) return
-    for (const { name, opened, run } of apps.all()) if (opened) run(() => work(opened.app.deck)).catch((error) => terminal.of(name).line(`refused: ${errorText(error)}`))
+    for (const { name, part } of apps.all()) if (part) part.run(() => work(part.app.deck)).catch((error) => terminal.of(name).line(`refused: ${errorText(error)}`))
   }
 }

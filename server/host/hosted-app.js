@@ -1,46 +1,19 @@
-import { createEnd } from '../app/end.js'
-import { openApp } from '../app/app.js'
-import { recordPast, startWorkers, watchDataDir } from '../app/start.js'
-import { takePolicy } from '../cluster/policy.js'
-import { DeckError, errorText, toError } from '../errors.js'
-import { followNext } from '../handover/old-master.js'
-import { createClosers } from '../system/closers.js'
-import { openDataDir } from '../system/data-dir.js'
+import { DeckError, errorText } from '../errors.js'
 import { createDeferred } from '../system/deferred.js'
-import { closeLog, createLog } from '../system/log.js'
-import { waitAtMost } from '../system/wait-at-most.js'
-import { prefixOf } from '../terminal.js'
-import { createAnnouncement } from './announcement.js'
+import { openAppPart } from './app-part.js'
 import { readConfigOf } from './order-config.js'
+import { createRecovery } from './recovery.js'
 import { untilServed } from './until-served.js'
 
 /** @typedef {ReturnType<typeof createHostedApp>} HostedApp */
 /** @typedef {import('./app-list.js').AppOrder} AppOrder */
+/** @typedef {import('./app-part.js').AppPart} AppPart */
+/** @typedef {import('./app-part.js').Lent} Lent */
 /** @typedef {import('../config/apps.js').ConfigFile} ConfigFile */
-/** Where something is thrown in an app's part of this host, that part is made anew after this time, then after twice that, and so on. */
-const FIRST_PAUSE_MS = 100
-const MAX_PAUSE_MS = 30_000
-/** After this time without a fault the next one is the first again. */
-const FORGOTTEN_AFTER_MS = 60_000
-/** A part that has failed may not be able to close either. */
-const CLOSED_WITHIN_MS = 3000
-
-/** @typedef {'waiting' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed'} AppState */
-
+/** @typedef {import('../config/app-states.js').AppState} AppState */
 /**
- * What a host lends each of its apps.
- * @typedef {object} Lent
- * @property {import('../keeper/app-links.js').AppLinks} links
- * @property {import('./app-scopes.js').AppScopes} scopes
- * @property {import('../system/log.js').Log} log  of the host
- * @property {(name: string) => import('../terminal.js').Lines} terminalOf
- * @property {import('../app/app.js').HostServices['streams']} streams
- * @property {import('../app/app.js').HostServices['software']} software
- * @property {import('../app/app.js').HostServices['others']} others
- * @property {import('../app/turn.js').Turns} turns
- * @property {import('../handover/joint-upgrade.js').JointUpgrade} upgrade
- * @property {(name: string) => import('./announcement.js').Address} addressOf
- * @property {Pick<import('./fleet-membership.js').FleetMembership, 'isWanted' | 'of' | 'enter'>} fleetMembership
+ * Who wants it to stop. `comesBack`: it is started again with the host.
+ * @typedef {{ actor: string, comesBack: boolean }} StopOrder
  */
 
 /**
@@ -52,72 +25,49 @@ const CLOSED_WITHIN_MS = 3000
  */
 
 /**
- * An app of a host, which runs or does not.
+ * An app of a host, which runs or does not. What there is of it in this process is its part; where that fails, it is made anew.
  * @param {import('./app-list.js').Entry} entry
  * @param {Lent} lent
  * @param {{ onChange: () => void }} hooks
  */
-export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isStopped }, lent, { onChange }) {
+export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }, lent, { onChange }) {
   let order = firstOrder
-  /** @type {AppState} */
-  let state = 'stopped'
-  /** @type {string | null} */
-  let reason = null
+  let isKept = !isStopped
+  /** @type {{ state: AppState, reason: string | null }} */
+  let status = { state: 'stopped', reason: null }
   /** @type {import('../config/config.js').Config | null} as it was read last */
   let config = null
-  /** @type {Opened | null} */
-  let opened = null
-  /** What is here of it, also while it closes. @type {import('../app/app.js').App | null} */
-  let present = null
+  /** The one that is here, or was until the next one is made. @type {AppPart | null} */
+  let part = null
+  /** Resolves once it is open, or cannot be. @type {Promise<unknown>} */
+  let opening = Promise.resolve()
   /** Resolves once nothing of it is left in this process. @type {ReturnType<typeof createDeferred<void>>} */
   let closed = createDeferred()
   closed.reach()
-  let isKept = !isStopped
-  /** Who wants it to stop. @type {string | null} */
-  let stopper = null
-  let isLeaving = false
+  /** @type {StopOrder | null} */
+  let stopOrder = null
   /** The next master has it, so nothing begins here any more. */
   let isHandedOver = false
-  /** Resolves once it is open, or cannot be. @type {Promise<unknown>} */
-  let opening = Promise.resolve()
-  let isClosing = false
-  /** @type {import('./app-scopes.js').AppScope | null} */
-  let scope = null
-  /** What has been thrown in its part of this host, until that part is made anew. @type {import('../keeper/app-links.js').Fault | null} */
-  let fault = null
-  /** What has been thrown there while it was still being opened. @type {{ error: unknown } | null} */
-  let early = null
-  /** How workers have ended that such a part has left. @type {import('../keeper/link.js').Exit[]} */
+  const recovery = createRecovery()
+  /** How workers have ended that a part has left. @type {import('../keeper/link.js').Exit[]} */
   const exits = []
-  let pauseMs = FIRST_PAUSE_MS
-  let openedAt = -Infinity
-  /** The master that it comes from, while it is taken over. @type {Arrival['before'] | null} */
-  let before = null
-  /** Resolves once something is thrown in its part of this host. @type {ReturnType<typeof createDeferred<void>>} */
-  let faulty = createDeferred()
-  /** @type {NodeJS.Timeout | null} until it is made anew */
-  let pause = null
 
   return {
     name,
-    dataDir: folder,
+    dataDir,
     get order () { return order },
-    get state () { return state },
-    get reason () { return reason },
+    get state () { return status.state },
+    get reason () { return status.reason },
     get config () { return config },
-    get opened () { return opened },
-    get present () { return present },
+    /** Its part in this process, unless that is about to leave. */
+    get part () { return part?.isOpen ? part : null },
+    /** What is here of it, also while it leaves. */
+    get present () { return part?.app ?? null },
     /** Whether it is to run when the host starts. */
     get isKept () { return isKept },
     /** Whether it has failed for a while only: its part of this host is made anew. */
-    get isRetried () { return state === 'failed' && fault !== null && isKept },
+    get isRetried () { return isBeingRecovered() && isKept },
     get closed () { return closed.reached },
-
-    /**
-     * Does what somebody else wants of it as a part of the app, and so does whatever follows from that: what fails there later is a fault of this app.
-     * @template T @param {() => T} work @returns {T}
-     */
-    run: (work) => scope ? scope.run(work) : work(),
 
     /** @param {AppOrder} next  counts from its next start on */
     changeOrder (next) { order = next },
@@ -129,8 +79,12 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
      */
     async start ({ untilReady, file } = {}) {
       isKept = true
-      if (pause) return await openAgain()
-      if (state !== 'stopped' && state !== 'failed') return
+      if (isBeingRecovered()) {
+        stopOrder = null
+        if (recovery.isPausing) await openAgain()
+        return
+      }
+      if (!isIn('stopped', 'failed')) return
       if (untilReady) {
         change('waiting')
         const missing = await untilReady
@@ -138,8 +92,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
         if (!isIn('waiting') || isHandedOver) return
         if (missing !== null) return change('failed', missing)
       }
-      opening = open(file)
-      await opening
+      await open({ file })
     },
 
     /**
@@ -148,49 +101,41 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
      * @throws {DeckError} start-failed; then it is closed here, and those workers serve on
      */
     async adopt (arrival, actor) {
-      before = arrival.before
       arrival.onExit = noteExit
-      opening = open()
-      await opening
-      before = null
-      const current = opened
-      if (!current) throw new DeckError('start-failed', String(reason))
+      await open({ before: arrival.before })
+      const opened = part
+      if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
       // If somebody stops it meanwhile, or its part here fails and is made anew, that is the host's matter already.
-      const missing = await Promise.race([untilServed(current.app), faulty.reached, closed.reached])
+      const missing = await Promise.race([untilServed(opened.app), Promise.race([opened.fault, closed.reached]).then(() => null)])
       if (missing) {
-        await giveBack(current, missing)
+        await giveBack(opened, missing)
         throw new DeckError('start-failed', missing)
       }
-      current.app.events.publish({ type: 'app.adopted', actor, message: `moved into the host as ${name}, from a deck of its own (pid ${arrival.before.pid})` })
+      opened.app.events.publish({ type: 'app.adopted', actor, message: `moved into the host as ${name}, from a deck of its own (pid ${arrival.before.pid})` })
     },
 
     /** Lets its workers finish. @param {string} actor */
     stop (actor) {
       isKept = false
-      if (pause) return openToStop(actor)
-      if (state === 'waiting' || state === 'failed') return change('stopped')
-      drain(actor)
+      if (isIn('failed') && !isBeingRecovered()) return change('stopped')
+      drain({ actor, comesBack: false })
     },
 
     /** Ends it at once, where it is open. @param {string} actor */
     async kill (actor) {
       this.stop(actor)
-      await endWith(1, 'stopped', null)
+      if (part?.isOpen) await endPart(part, { exitCode: 1 })
     },
 
     /** Lets its workers finish because the host ends: it is started again with the host. @param {string} actor */
-    leave (actor) {
-      isLeaving = true
-      if (pause) return openToStop(actor)
-      if (state === 'waiting') return change('stopped')
-      drain(actor)
-    },
+    leave (actor) { drain({ actor, comesBack: true }) },
 
-    /** Ends what is left of it. @param {number} exitCode 1: without any grace */
+    /** Ends what is left of it, as the host ends. @param {number} exitCode 1: without any grace */
     async end (exitCode) {
-      if (pause) close('stopped', null)
-      if (state === 'waiting') change('stopped')
-      await opened?.end.stop(exitCode)
+      if (isBeingRecovered()) close('stopped')
+      if (isIn('waiting')) change('stopped')
+      stopOrder ??= { actor: 'system', comesBack: true }
+      if (part?.isOpen) await endPart(part, { exitCode })
     },
 
     /**
@@ -199,8 +144,8 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
      * @throws {import('../errors.js').DeckError} upgrade-failed, and what a start throws
      */
     async openNext () {
-      const prepared = await prepare()
-      return { begin: () => begin(prepared) }
+      const next = await openPart({})
+      return { begin: () => begin(next) }
     },
 
     /** It could not be opened in an upgrade that has succeeded without it. @param {unknown} error */
@@ -209,214 +154,131 @@ export function createHostedApp ({ name, order: firstOrder, dataDir: folder, isS
     /** The next master of an upgrade has it. */
     async handOver () {
       isHandedOver = true
-      if (pause) clearTimeout(pause)
+      recovery.hurry()
       await opening
-      if (state === 'stopping' || isClosing) await closed.reached
-      const current = opened
-      opened = null
-      await current?.end.handOver()
+      if (isIn('stopping')) await closed.reached
+      await (part?.isOpen ? part.handOver() : part?.left)
     }
   }
 
-  /** @param {AppState} one */
-  function isIn (one) {
-    return state === one
+  /** @param {AppState[]} states */
+  function isIn (...states) {
+    return states.includes(status.state)
   }
 
-  /** @param {AppState} next @param {string | null} [why] */
-  function change (next, why = null) {
-    state = next
-    reason = why
+  /** @param {AppState} state @param {string | null} [reason] */
+  function change (state, reason = null) {
+    status = { state, reason }
     // Whoever hears of it is no part of the app.
     lent.scopes.outside(onChange)
   }
 
-  /** @param {string} actor */
-  function drain (actor) {
-    if (state === 'stopped' || state === 'failed' || state === 'stopping') return
-    stopper = actor
-    opened?.app.deck.dispatch({ type: 'stop', actor })
+  /** Whether its part has failed, and the next one is yet to be opened. */
+  function isBeingRecovered () {
+    return isIn('failed') && part !== null
+  }
+
+  /** @param {StopOrder} wanted */
+  function drain (wanted) {
+    if (isIn('waiting')) return change('stopped')
+    if (!isBeingRecovered() && !isIn('starting', 'running')) return
+    stopOrder = wanted
+    // Only a part of the host ends the workers that the one before has left. One that is still letting go of them is followed at once.
+    if (!isBeingRecovered()) drainPart(wanted)
+    else if (recovery.isPausing) openAgain()
+  }
+
+  /** @param {StopOrder} by  what is not open yet does so once it is */
+  function drainPart ({ actor }) {
+    if (part?.isOpen) part.app.deck.dispatch({ type: 'stop', actor })
     change('stopping')
   }
 
-  /** @param {ConfigFile | null} [file]  as it has just been read */
-  async function open (file) {
-    try {
-      begin(await prepare(file))
-    } catch (error) {
-      if (fault === null || stopper !== null) return close('failed', errorText(error))
+  /** @param {{ file?: ConfigFile | null, before?: Arrival['before'] | null }} how  `file`: as it has just been read; `before`: the master that it comes from */
+  async function open (how) {
+    opening = lent.scopes.outside(() => openPart(how)).then(begin).catch((error) => {
+      if (recovery.fault === null || stopOrder !== null) return close('failed', errorText(error))
       change('failed', `its part of this host failed, and cannot be made anew: ${errorText(error)}`)
       tryAgain()
-    }
+    })
+    await opening
   }
 
-  /** @param {ConfigFile | null} [file]  as it has just been read @returns {Promise<Prepared>} */
-  async function prepare (file) {
-    if (fault === null) closed = createDeferred()
+  /** @param {Parameters<typeof open>[0]} how @returns {Promise<AppPart>} */
+  async function openPart ({ file, before = null }) {
+    const { fault } = recovery
+    if (part === null) closed = createDeferred()
     change('starting')
-    const own = lent.scopes.open(name, { onFault: (error) => onFault(error, own) })
-    scope = own
-    early = null
-    return await own.run(() => openInScope(own, file))
+    config = await readConfigOf(order, { name, file })
+    return await openAppPart({ name, order, config, origin: { fault, exits, before } }, lent)
   }
 
-  /** @param {import('./app-scopes.js').AppScope} own @param {ConfigFile | null} [file] @returns {Promise<Prepared>} */
-  async function openInScope (own, file) {
-    const closers = createClosers()
-    try {
-      config = await readConfigOf(order, { name, file })
-      takePolicy(config.dispatch)
-      const dataDir = openDataDir(config.dataDir)
-      const link = lent.links.of(name, { call: own.call, fault, exits, before })
-      const keeper = closers.add(link, (_, { hasFailed }) => lent.links.close(name, { keepsSockets: hasFailed }))
-      const services = {
-        ...lent,
-        keeper,
-        upgrade: lent.upgrade.of(name),
-        closers,
-        log: closers.add(createLog(dataDir.logFile), closeLog),
-        terminal: lent.terminalOf(name),
-        streams: { ...lent.streams, prefix: prefixOf(name) },
-        fleet: () => lent.fleetMembership.of(name),
-        joinsFleet: lent.fleetMembership.isWanted
-      }
-      if (config.launch) services.terminal.resolved(config.launch)
-      if (dataDir.away) services.terminal.fail(dataDir.away)
-      return { services, own, app: await openApp({ config, reload: (launchIn) => readConfigOf(order, { name, launchIn }), dataDir, environment: order.env }, services) }
-    } catch (error) {
-      // What its workers listen on is there for the next try.
-      await closers.close({ handsOver: fault !== null, hasFailed: fault !== null }).catch(() => {})
-      throw error
-    }
-  }
-
-  /** @param {Prepared} prepared */
-  function begin ({ own, ...prepared }) {
-    fault = null
-    faulty = createDeferred()
-    openedAt = performance.now()
-    own.run(() => run(prepared, own))
+  /** @param {AppPart} opened */
+  function begin (opened) {
+    recovery.end()
+    part = opened
+    opened.begin({
+      state: () => status.state,
+      onRunning () { if (isIn('starting')) change('running') },
+      onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
+      onFinished: () => endPart(opened, { exitCode: 0 })
+    })
     exits.length = 0
-    if (early) onFault(early.error, own)
-  }
-
-  /** @param {Omit<Prepared, 'own'>} prepared @param {import('./app-scopes.js').AppScope} own */
-  function run ({ app, services }, own) {
-    const end = createEnd(app, services.closers)
-    opened = { app, end }
-    present = app
-    const { supervisor, logs, events } = app
-    const { announce, register, withdraw } = createAnnouncement(app, services, () => lent.addressOf(name))
-    logs.start()
-    register()
-    services.closers.add(withdraw, (_, { handsOver }) => { if (!handsOver) withdraw() })
-    announce()
-    startWorkers(app, services, recordPast(app, services))
-    watchDataDir(app, services)
-    events.subscribe(({ type }) => { if (type === 'history.recovered') announce() })
-    followNext({ keeper: services.keeper, supervisor, events })
-    services.keeper.on('reaped', supervisor.reaped)
-    services.closers.add(lent.fleetMembership.enter({
-      app: name,
-      deck: app.deck,
-      state: () => state,
-      folder: app.dataDir.folder,
-      root: app.config.releases.root,
-      url: lent.addressOf(name).publicUrl,
-      log: services.log,
-      scope: own
-    }), (leave) => leave())
-    supervisor.running.then(() => { if (state === 'starting') change('running') })
-    supervisor.startBlocked.then(({ message }) => endWith(1, 'failed', message))
-    supervisor.finished.then(() => endWith(0, 'stopped', null))
-    if (stopper !== null) app.deck.dispatch({ type: 'stop', actor: stopper })
+    lent.scopes.outside(() => opened.fault.then((error) => onFault(opened, error)))
+    if (stopOrder !== null) drainPart(stopOrder)
   }
 
   /**
    * Its workers serve on, and it is made anew.
-   * @param {unknown} error @param {import('./app-scopes.js').AppScope} own
+   * @param {AppPart} faulty @param {unknown} error
    */
-  async function onFault (error, own) {
-    const current = opened
-    early = { error }
-    faulty.reach()
-    lent.log.error({ err: error, app: name }, 'the part of the host for an app failed')
-    // It is still being opened, or is being closed anyway.
-    if (!current) return
-    opened = null
-    own.close()
-    const { message, stack = null } = toError(error)
-    fault = { message, stack }
-    if (performance.now() - openedAt > FORGOTTEN_AFTER_MS) pauseMs = FIRST_PAUSE_MS
+  async function onFault (faulty, error) {
+    // It is being closed anyway.
+    if (!faulty.isOpen) return
+    const { message } = recovery.begin(error)
+    const left = faulty.letGo(noteExit)
     change('failed', `its part of this host failed, and is made anew; its workers serve on: ${message}`)
-    await waitAtMost(own.run(async () => {
-      const left = await current.end.letGo()
-      for (const exit of left.exits) exit.then(noteExit)
-    }), CLOSED_WITHIN_MS)
-    tryAgain()
+    await left
+    // Else the host has ended it meanwhile.
+    if (part === faulty) tryAgain()
   }
 
   function tryAgain () {
-    if (stopper !== null) return openAgain()
-    pause = lent.scopes.outside(() => setTimeout(openAgain, pauseMs))
-    pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)
+    if (stopOrder !== null) return openAgain()
+    if (!isHandedOver) lent.scopes.outside(() => recovery.later(openAgain))
+  }
+
+  async function openAgain () {
+    recovery.hurry()
+    if (!isHandedOver) await open({})
   }
 
   /** @param {import('../keeper/link.js').Exit} exit */
   function noteExit (exit) {
     exits.push(exit)
-    const { app } = opened ?? {}
-    if (app) scope?.call(() => app.supervisor.reaped(exit))
+    if (part?.isOpen) part.reaped(exit)
   }
 
-  async function openAgain () {
-    if (pause) clearTimeout(pause)
-    pause = null
-    if (isHandedOver) return
-    opening = open()
-    await opening
-  }
-
-  /** Only a part of the host ends what it has left. @param {string} actor */
-  function openToStop (actor) {
-    stopper = actor
-    openAgain()
-  }
-
-  /** Leaves it to another master, for which this one is as if it had never been. @param {Opened} current @param {string} why */
-  async function giveBack ({ end }, why) {
-    opened = null
-    isClosing = true
-    await scope?.run(() => end.move(`the app did not move into the host: ${why}`)).catch((error) => lent.log.error({ err: error, app: name }, 'an app could not be given back as it should'))
+  /** Leaves it to another master, for which this one is as if it had never been. @param {AppPart} current @param {string} why */
+  async function giveBack (current, why) {
+    await current.move(`the app did not move into the host: ${why}`).catch((error) => lent.log.error({ err: error, app: name }, 'an app could not be given back as it should'))
     close('failed', why)
   }
 
-  /** @param {number} exitCode @param {'stopped' | 'failed'} next @param {string | null} why */
-  async function endWith (exitCode, next, why) {
-    const current = opened
-    if (!current) return
-    opened = null
-    isClosing = true
-    await current.end.stop(exitCode).catch((error) => { why ??= errorText(error) })
-    if (next === 'stopped' && !isLeaving) isKept = false
-    close(next, why)
+  /** @param {AppPart} current @param {{ exitCode: number, state?: 'stopped' | 'failed', reason?: string | null }} how */
+  async function endPart (current, { exitCode, state = 'stopped', reason = null }) {
+    if (!current.isOpen) return
+    await current.stop(exitCode).catch((error) => { reason ??= errorText(error) })
+    if (state === 'stopped' && !stopOrder?.comesBack) isKept = false
+    close(state, reason)
   }
 
-  /** @param {'stopped' | 'failed'} next @param {string | null} why */
-  function close (next, why) {
-    if (pause) clearTimeout(pause)
-    pause = null
-    opened = null
-    present = null
-    isClosing = false
-    stopper = null
-    scope?.close()
-    change(next, why)
+  /** @param {'stopped' | 'failed'} state @param {string | null} [reason] */
+  function close (state, reason = null) {
+    recovery.hurry()
+    part = null
+    stopOrder = null
+    change(state, reason)
     closed.reach()
   }
 }
-
-/**
- * @typedef {{ app: import('../app/app.js').App, end: ReturnType<typeof createEnd> }} Opened
- * @typedef {{ app: import('../app/app.js').App, services: import('../app/app.js').HostServices, own: import('./app-scopes.js').AppScope }} Prepared
- */

@@ -9,15 +9,20 @@
 export function untilServed ({ events, supervisor, restored }) {
   const earlier = new Set(restored.left.map(({ id }) => id))
   return new Promise((resolve) => {
-    const leave = events.subscribe(look)
-    look({ type: 'app.adopted' })
+    const leave = events.subscribe(({ type, worker, message }) => {
+      if (type === 'worker.exited' && worker != null && !earlier.has(worker)) end(String(message ?? `worker ${worker} ended`))
+      else endIfServed()
+    })
+    endIfServed()
 
-    /** @param {Pick<import('../events/stream.js').NewEvent, 'type' | 'worker' | 'message'>} event */
-    function look ({ type, worker, message }) {
-      const hasEnded = type === 'worker.exited' && worker != null && !earlier.has(worker)
-      if (!hasEnded && !isServed(supervisor.snapshot())) return
+    function endIfServed () {
+      if (isServed(supervisor.snapshot())) end(null)
+    }
+
+    /** @param {string | null} reason */
+    function end (reason) {
       leave()
-      resolve(hasEnded ? String(message ?? `worker ${worker} ended`) : null)
+      resolve(reason)
     }
   })
 }
