@@ -1,4 +1,5 @@
 import { crashReasons } from './crash-reasons.js'
+import { turnText } from './lifecycle/rollout/turn.js'
 
 /**
  * How the cluster is, most urgent truth first: who serves, and what is wrong.
@@ -214,9 +215,10 @@ function ofDrift ({ workers, desiredWorkers }) {
   return { tone: 'warn', text: `${who} changed files`, hint: `${drifted === 1 ? 'It' : 'They'} started after files of ${drifted === 1 ? 'its' : 'their'} release had been changed in place. Deploy to give all workers the same files.` }
 }
 
-/** @param {Pick<import('./lifecycle/rollout/record.js').RolloutView, 'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook'>} rollout `to`: null until its release is prepared */
-export function rolloutTitle ({ kind, state, from, to, steps, hook }) {
+/** @param {Pick<import('./lifecycle/rollout/record.js').RolloutView, 'kind' | 'state' | 'from' | 'to' | 'steps' | 'hook' | 'waitingFor'>} rollout `to`: null until its release is prepared */
+export function rolloutTitle ({ kind, state, from, to, steps, hook, waitingFor }) {
   if (state === 'rolling-back') return `Rolling back to ${from}`
+  if (state === 'preparing' && waitingFor) return `${nameOf(kind, to)} ${turnText(waitingFor)}`
   if (state === 'preparing') return hook?.state === 'running' ? `Running ${hook.name} of ${to}` : 'Preparing a release'
   if (state === 'held') return `${nameOf(kind, to)} is held`
   if (state === 'paused') return `${nameOf(kind, to)} paused`
@@ -224,6 +226,11 @@ export function rolloutTitle ({ kind, state, from, to, steps, hook }) {
   if (kind === 'deploy') return `Deploying ${to}`
   if (kind === 'rollback') return `Rolling back to ${to}`
   return steps.length === 1 ? `Restarting slot ${steps[0].slot}` : 'Restarting all workers'
+}
+
+/** @param {{ waitingFor?: string[] | null }} rollout @returns {string | null} what it waits for before it begins */
+export function waitingText ({ waitingFor }) {
+  return waitingFor ? turnText(waitingFor) : null
 }
 
 /** @param {string} kind @param {string | null} to */

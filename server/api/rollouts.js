@@ -78,6 +78,7 @@ export const ROLLOUT = z.strictObject({
   pausedAt: TIME.nullable().describe('when it was paused or held').optional(),
   startedAt: TIME,
   finishedAt: TIME.nullable(),
+  waitingFor: z.array(z.string()).nullable().describe('apps of the same host that are rolled out first; null: it need not wait for its turn').optional(),
   reason: z.string().nullable().describe('why it did not succeed'),
   abortedBy: ACTOR.nullable().describe('who aborted it; null: nobody'),
   warnings: z.array(z.string()),

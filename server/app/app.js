@@ -36,6 +36,7 @@ const UNKNOWN_EVENTS = 1000
  * @property {boolean} joinsFleet  whether there is to be one, once it has been joined
  * @property {import('../deck.js').Move} [move]  into a host; without it, it is in one
  * @property {import('./turn.js').Turns | null} turns  of the apps that start; null: there is no other one
+ * @property {import('../cluster/rollout-turn.js').Turns | null} rolloutTurns  of the apps that are being deployed; null: there is no other one
  */
 
 /**
@@ -116,7 +117,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
 
   const first = await releases.beginWith(restored.release)
   /** @type {import('../cluster/supervisor.js').Supervisor} */
-  const supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, {
+  const supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, {
     release: first.release,
     restored,
     next

@@ -24,12 +24,13 @@ import { loadPosix } from '../system/posix.js'
  * @param {import('../crashes/recorder.js').CrashRecorder} parts.crashes
  * @param {History} parts.history
  * @param {import('../events/stream.js').EventStream} parts.events
+ * @param {import('../cluster/rollout-turn.js').Turns | null} parts.rolloutTurns
  * @param {object} past
  * @param {import('../lifecycle/state.js').Release} past.release  to begin with
  * @param {Restored} past.restored
  * @param {import('../handover/next-master.js').NextMaster | null} past.next  in an upgrade: another master has the history
  */
-export function createCluster ({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events }, { release, restored, next }) {
+export function createCluster ({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events, rolloutTurns }, { release, restored, next }) {
   const { dispatch, portPerSlot, sticky, watchdog, recycle } = settings.current
   const state = createState({
     options: lifecycleOptions(settings.current),
@@ -53,6 +54,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     events,
     keeper,
     sticky: dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: sticky.failoverMs } : null,
+    rolloutTurns,
     portPerSlot,
     vitals,
     watch: { watchdog, recycle },

@@ -1,5 +1,5 @@
 /** @typedef {import('../cluster/supervisor.js').Supervisor} Supervisor */
-/** @typedef {{ take: (over: Promise<unknown>) => Promise<void> }} Turns  `take`: waits for a turn, which ends with `over` */
+/** @typedef {import('../cluster/rollout-turn.js').Turns} Turns */
 
 /**
  * Starts the workers of an app: at once, or when it is its turn among the apps of its host. Those that a master before has left serve
@@ -8,5 +8,5 @@
  */
 export function startInTurn (supervisor, { turns }, order) {
   supervisor.start({ ...order, awaitsTurn: turns !== null })
-  turns?.take(Promise.race([supervisor.running, supervisor.startBlocked, supervisor.finished])).then(supervisor.takeTurn)
+  if (turns) Promise.resolve(turns.take(Promise.race([supervisor.running, supervisor.startBlocked, supervisor.finished]))).then(supervisor.takeTurn)
 }

@@ -1,3 +1,4 @@
+import { waitingText } from '../health.js'
 import { oneLine } from '../system/one-line.js'
 import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 
@@ -163,7 +164,9 @@ function percentOf (share) {
 }
 
 /** @param {Rollout} rollout */
-export function rolloutText ({ id, kind, state, progress, hook, startedAt, finishedAt }) {
+export function rolloutText ({ id, kind, state, progress, hook, startedAt, finishedAt, waitingFor }) {
+  const waiting = waitingText({ waitingFor })
+  if (waiting) return oneLine(`rollout ${id} (${kind}) ${state === 'paused' ? 'paused, and ' : ''}${waiting}`)
   if (hook && isHookRunning({ state, hook })) return oneLine(`rollout ${id} (${kind}) running ${hook.name}`)
   const took = startedAt && finishedAt ? ` in ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : ''
   return oneLine(`rollout ${id} (${kind}) ${state}${took}: ${progress.replaced} of ${progress.total} workers replaced`)

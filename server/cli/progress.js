@@ -26,12 +26,16 @@ const STEP_TEXTS = Object.freeze({
 export function createProgress (rollout, tell) {
   let state = rollout.state
   let wasHookRunning = false
+  let wasWaiting = false
   const knownSteps = rollout.steps.filter(({ state, finishedAt }) => state === 'pending' || finishedAt !== null)
   /** @type {Map<number, string>} by slot */
   const known = new Map(knownSteps.map((step) => [step.slot, keyOf(step)]))
   return (now) => {
     if (isHookRunning(now) && !wasHookRunning) tell(rolloutText(now))
     wasHookRunning = isHookRunning(now)
+    // Whom it waits for changes all the time.
+    if (now.waitingFor && !wasWaiting) tell(rolloutText(now))
+    wasWaiting = Boolean(now.waitingFor)
     // The end is printed as the result.
     if (now.state !== state && !now.done) tell(stateText(now))
     state = now.state

@@ -14,6 +14,7 @@
  * @param {Pick<import('./sockets.js').Keeper, 'send'>} [parts.keeper]
  * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive
  * @param {Pick<import('./standbys.js').Standbys, 'promote'>} parts.standbys
+ * @param {(order: Commands['take-turn']) => void} parts.takeTurn  of a rollout
  * @param {(order: Commands['fork']) => void} parts.forkWorker
  * @param {(order: Commands['prepare-release']) => void} parts.prepareRelease
  * @param {(order: Commands['run-hook']) => void} parts.runHook
@@ -24,7 +25,7 @@
  */
 export function createEffects ({
   handles, deadlines, boots, sockets, slotPorts, watchdog, judge, keeper, standbys, receive,
-  forkWorker, prepareRelease, runHook, runStartHook, endHook, onFinished
+  takeTurn, forkWorker, prepareRelease, runHook, runStartHook, endHook, onFinished
 }) {
   return {
     fork: forkWorker,
@@ -45,6 +46,7 @@ export function createEffects ({
     },
     'expire-unused-sockets': () => sockets.expireUnused(),
     'close-unused-sockets': () => sockets.closeUnused(),
+    'take-turn': takeTurn,
     'prepare-release': prepareRelease,
     'run-hook': runHook,
     'run-start-hook': runStartHook,

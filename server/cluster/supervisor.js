@@ -18,6 +18,7 @@ import { createMessages } from './messages.js'
 import { createOpenRequests } from './open-requests.js'
 import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
+import { createRolloutTurn } from './rollout-turn.js'
 import { createSlotPorts } from './slot-ports.js'
 import { createSockets } from './sockets.js'
 import { createAcceptFairness } from './accept-fairness.js'
@@ -40,6 +41,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {import('./sockets.js').Keeper & Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
  * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
  * @param {{ calls: import('./sticky-group.js').Calls, failoverMs: number } | null} [shell.sticky]  where clients stay with a slot
+ * @param {import('./rollout-turn.js').Turns | null} [shell.rolloutTurns]  null: there is no other app
  * @param {number} [shell.portPerSlot]  the port below that of slot 1; 0: they have none
  * @param {() => number} [shell.now]  monotonic, ms
  * @param {() => number} [shell.time]  wall, ms
@@ -52,7 +54,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'renew'> & { look: (ids: string[]) => Record<string, import('../lifecycle/state.js').Drift> }} [shell.drift]
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, sticky = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
+  fork, events, keeper, sticky = null, rolloutTurns = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
   vitals = NO_VITALS, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
@@ -74,6 +76,7 @@ export function createSupervisor (initialState, {
   let socketsBefore = new Set()
 
   const { receive, ask } = createInbox({ work: applyInput, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
+  const rolloutTurn = createRolloutTurn({ turns: rolloutTurns, receive })
   const boots = createBoots({ pidOf: (worker) => handles.get(worker)?.identity?.pid, now })
   const deadlines = createDeadlines({
     onPassed: (deadline, id) => receive({ type: 'deadline-passed', deadline, id, ...(deadline === 'ready' && { starvedMs: boots.starvedMs(id) }) })
@@ -151,6 +154,7 @@ export function createSupervisor (initialState, {
     keeper,
     standbys,
     receive,
+    takeTurn: rolloutTurn.take,
     forkWorker,
     prepareRelease,
     runHook,
@@ -171,6 +175,7 @@ export function createSupervisor (initialState, {
       const view = snapshotOf(state)
       return {
         ...view,
+        rollout: rolloutTurn.shown(view.rollout),
         isEven: acceptFairness.isEven(),
         standby: { ...view.standby, workers: view.standby.workers.map((row) => ({ ...row, rssBytes: standbys.rssBytesOf(row.id) })) },
         workers: view.workers.map((row) => ({ ...row, port: slotPorts.of(row.slot), vitals: row.id === null ? null : vitals.latest(row.id) }))
@@ -266,6 +271,7 @@ export function createSupervisor (initialState, {
      */
     letGo ({ hasMoved = false } = {}) {
       isLetGo = true
+      rolloutTurn.leave()
       watchdog.stop()
       for (const part of [sockets, slotPorts]) hasMoved ? part.leave() : part.letGo()
       return [...handles.values()].map((handle) => handle.letGo()).filter((exit) => exit !== undefined)
@@ -286,7 +292,7 @@ export function createSupervisor (initialState, {
      * @throws {DeckError} when it is not possible now; then nothing has changed
      */
     dispatch (command) {
-      const refusal = ask(command)
+      const refusal = ask(command.type === 'rollout' ? { ...command, awaitsTurn: rolloutTurn.isNeeded } : command)
       if (refusal) throw new DeckError(refusal.code, refusal.message, { details: refusal.details })
     },
 
@@ -323,6 +329,7 @@ export function createSupervisor (initialState, {
       events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[event.release]?.path ?? null) : event)
     }
     for (const command of result.commands) doCommand(command)
+    rolloutTurn.look(state.rollout)
     sockets.look()
     slotPorts.shrink(state.slots.length)
     if (state.phase === 'running') running.reach()

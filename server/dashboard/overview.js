@@ -1,7 +1,7 @@
 import { formatLatency, formatPercent } from '../../public/format.js'
 import { BLAMED_CAUSES, FAULTS } from '../causes.js'
 import { NOTABLE_TYPES } from '../events/kinds.js'
-import { rolloutTitle } from '../health.js'
+import { rolloutTitle, waitingText } from '../health.js'
 import { newestMark } from './chart-news.js'
 import { crashUrlOf } from './crash-kinds.js'
 import { readable } from './readable-text.js'
@@ -196,6 +196,7 @@ export function toRollout (rollout, { history } = {}) {
       ? (rollout.steps.length === 1 ? `Restart of slot ${rollout.steps[0].slot}` : 'Restart of all workers')
       : `${rollout.kind === 'rollback' ? 'Rollback to' : 'Deploy of'} ${rollout.to ?? 'a new release'}`,
     outcome,
+    waiting: waitingText(rollout),
     hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
     beside: rollout.state === 'held' ? toBeside(rollout, crashesOfOld(history, rollout)) : null,

@@ -27,7 +27,8 @@ const CLOSED_WITHIN_MS = 3000
  * @property {import('../app/app.js').HostServices['streams']} streams
  * @property {import('../app/app.js').HostServices['software']} software
  * @property {import('../app/app.js').HostServices['others']} others
- * @property {import('../app/turn.js').Turns} turns
+ * @property {import('./turns.js').Turns} turns  of the apps that start
+ * @property {import('./turns.js').Turns} rolloutTurns  of the apps that are being deployed
  * @property {import('../handover/joint-upgrade.js').JointUpgrade} upgrade
  * @property {(name: string) => import('./announcement.js').Address} addressOf
  * @property {Pick<import('./fleet-membership.js').FleetMembership, 'isWanted' | 'of' | 'enter'>} fleetMembership
@@ -115,6 +116,8 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
       ...lent,
       keeper,
       upgrade: lent.upgrade.of(name),
+      turns: lent.turns.of(name),
+      rolloutTurns: lent.rolloutTurns.of(name),
       closers,
       log: closers.add(createLog(dataDir.logFile), closeLog),
       terminal: lent.terminalOf(name),

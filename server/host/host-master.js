@@ -23,7 +23,7 @@ import { createApps } from './apps.js'
 import { openHost } from './host.js'
 import { keepHeapSmall, reapOrphans, reportToKeeper } from './process-setup.js'
 import { createShutdown } from './shutdown.js'
-import { createTurns, TURN_MS } from './turns.js'
+import { createTurns, ROLLOUT_TURN_MS, TURN_MS } from './turns.js'
 
 /** @typedef {import('../config/config.js').HostConfig} HostConfig */
 /** @typedef {import('./admin-page.js').AdminPort} AdminPort */
@@ -57,7 +57,8 @@ export async function startHost (config, surroundings = {}) {
     /** @type {ReturnType<typeof createDeferred<void>>} */
     const siteLoaded = createDeferred()
     const turns = createTurns({ atOnce: cpuCount(), after: keeper.predecessor && !isNext ? waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) : undefined })
-    const lent = { ...host, others, links, upgrade, turns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
+    const rolloutTurns = createTurns({ atOnce: cpuCount(), turnMs: ROLLOUT_TURN_MS })
+    const lent = { ...host, others, links, upgrade, turns, rolloutTurns, terminalOf: terminal.of, addressOf: (/** @type {string} */ name) => addressOf(name, port, dataDir.folder, config) }
     const apps = createApps({ list: createAppList(dataDir.folder, log), lent, forget: links.forget, events, log, isBeside: isNext })
     const beginOpened = isNext ? await apps.openNext({ links, keeper }, keeper.upgrading) : () => {}
     dataDir.lock()

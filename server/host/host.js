@@ -57,6 +57,7 @@ export async function openHost (config, { stdout = process.stdout, stderr = proc
     departure,
     move: departure.begin,
     turns: null,
+    rolloutTurns: null,
     isGuest,
     closers
   }

@@ -1,55 +1,59 @@
 /** An app that takes longer to get ready than this keeps no other one from starting. */
 export const TURN_MS = 3000
+/** A rollout that takes longer than this keeps no other one from beginning. */
+export const ROLLOUT_TURN_MS = 60_000
+
+/** @typedef {ReturnType<typeof createTurns>} Turns */
+/** @typedef {{ app: string, over: Promise<unknown>, begin: () => void }} Turn */
 
 /**
- * Many apps that start at once on few CPUs would make all of them slow, and the first answer as late as the last. So some of
- * them start at a time, in the order in which they ask.
+ * Many apps that start or are deployed at once on few CPUs would make all of them slow, and the first answer as late as the last. So some of
+ * them do so at a time, in the order in which they ask.
  * @param {{ atOnce: number, after?: Promise<unknown>, turnMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }} options
  *   `after`: what comes before the first of them
- * @returns {import('../app/turn.js').Turns}
  */
-export function createTurns ({ atOnce, after = Promise.resolve(), turnMs = TURN_MS, timers = globalThis }) {
-  /** @type {(() => void)[]} */
+export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalThis }) {
+  /** @type {Turn[]} */
   const waiting = []
-  let running = 0
-  let isOpen = false
-  after.then(() => {
+  /** @type {Set<Turn>} */
+  const running = new Set()
+  let isOpen = after === undefined
+  after?.then(() => {
     isOpen = true
     next()
   })
 
   return {
-    take (over) {
-      return new Promise((resolve) => {
-        waiting.push(() => {
-          resolve()
-          endTurn(over)
-        })
+    /** @param {string} app @returns {import('../app/turn.js').Turns} as that app sees them */
+    of: (app) => ({
+      take (over) {
+        /** @type {() => void} */
+        let begin = () => {}
+        const coming = new Promise((/** @type {(value: void) => void} */ resolve) => { begin = resolve })
+        const turn = { app, over, begin }
+        waiting.push(turn)
         next()
-      })
-    }
+        return running.has(turn) ? null : coming
+      },
+
+      taken: () => Array.from(running, (turn) => turn.app)
+    })
   }
 
   function next () {
     if (!isOpen) return
-    while (running < atOnce && waiting.length > 0) {
-      running++
-      waiting.shift()?.()
-    }
+    for (let turn; running.size < atOnce && (turn = waiting.shift());) beginTurn(turn)
   }
 
-  /** @param {Promise<unknown>} over */
-  function endTurn (over) {
-    let isOver = false
-    const timer = timers.setTimeout(end, turnMs)
-    over.then(end, end)
-
-    function end () {
-      if (isOver) return
-      isOver = true
+  /** @param {Turn} turn */
+  function beginTurn (turn) {
+    const end = () => {
       timers.clearTimeout(timer)
-      running--
-      next()
+      if (running.delete(turn)) next()
     }
+    running.add(turn)
+    const timer = timers.setTimeout(end, turnMs)
+    turn.over.then(end, end)
+    turn.begin()
   }
 }

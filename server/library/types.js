@@ -167,6 +167,7 @@
  *   it runs before anything is replaced
  * @property {string} startedAt
  * @property {string | null} finishedAt
+ * @property {string[] | null} [waitingFor]  apps of the same host that are rolled out first; null: it need not wait for its turn
  * @property {{ total: number, replaced: number }} progress
  * @property {RolloutStep[]} steps
  */

@@ -18,7 +18,7 @@ import {
 } from './readiness.js'
 import {
   advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone,
-  releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout
+  releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout, takeTurn, waitForTurn
 } from './rollout/rollout.js'
 import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, standbyTooSlow, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
@@ -111,6 +111,10 @@ const HANDLERS = {
     callOff(transition, { cause: input.kind, actor: input.actor })
     startRollout(transition, input)
   },
+
+  'rollout-waits': waitForTurn,
+
+  'rollout-turn-came': takeTurn,
 
   'release-prepared': releasePrepared,
 
@@ -476,6 +480,8 @@ function retrySlot (transition, number) {
 /** Does what follows from the state, whatever the input was. @param {Transition} transition */
 function settleState (transition) {
   const { state } = transition
+  // The guard waits for the running rollout, and no other app comes before it.
+  if (state.guard?.isTripped && state.rollout) takeTurn(transition, { rollout: state.rollout.id })
   advanceRollout(transition)
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {
     state.phase = 'running'

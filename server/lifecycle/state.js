@@ -160,6 +160,8 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./rollout/hook.js').RolloutHook | null} [hook]  what it runs before anything is replaced; null: nothing
  * @property {{ total: number, replaced: number }} progress
  * @property {RolloutStep[]} steps
+ * @property {import('./rollout/turn.js').Plan | null} [plan]  while it waits for its turn; null: it has begun
+ * @property {string[] | null} [waitingFor]  the apps of its host that come first; null: it need not wait
  */
 
 /**
@@ -208,8 +210,10 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'start-hook-passed' | 'turn-came' }
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'configure', options: LifecycleOptions }
- *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null }
+ *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null, awaitsTurn?: boolean }
  *   | { type: 'pause' | 'resume' | 'abort' | 'promote' | 'retry', rollout: number, actor: string }
+ *   | { type: 'rollout-waits', rollout: number, apps: string[] }
+ *   | { type: 'rollout-turn-came', rollout: number }
  *   | { type: 'release-prepared', rollout: number, release: Release, hasHook?: boolean }
  *   | { type: 'release-not-prepared', rollout: number, reason: string }
  *   | { type: 'hook-ended', rollout: number, passed: boolean, reason: string | null, output: string }
@@ -266,6 +270,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'close-sockets' }
  *   | { type: 'expire-unused-sockets' }
  *   | { type: 'close-unused-sockets' }
+ *   | { type: 'take-turn', rollout: number }
  *   | { type: 'prepare-release', rollout: number, source: Record<string, unknown>, note: string | null, actor: string }
  *   | { type: 'run-hook', rollout: number, from: string, release: Release }
  *   | { type: 'end-hook', rollout: number }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { hostAppsHere, orderOf } from '../support/apps-here.js'
@@ -90,6 +90,42 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     await host.add(orderOf('heir', { cwd: folderWith(HELLO), dependsOn: ['thief'] }), BY)
     assert.match(String((await host.until('heir', ({ state }) => state === 'failed')).reason), /^it depends on thief, which failed \(.*in use/)
     assert.deepEqual(host.list().map(({ name, state }) => `${name} ${state}`), ['above running', 'base running', 'heir failed', 'loop starting', 'thief failed'])
+  })
+
+  test('are rolled out in the order in which that is asked for, some at a time: who waits says for whom, can be aborted, and keeps no rollback', async (t) => {
+    const host = hostAppsHere(t, { rolloutsAtOnce: 1 })
+    const gate = path.join(tempFolder(), 'gate')
+    // With the gate its next worker is not ready.
+    const slow = `const { existsSync } = require('node:fs'); const timer = setInterval(() => { if (existsSync(${JSON.stringify(gate)})) return; clearInterval(timer); ${HELLO} }, 20)`
+    const names = ['first', 'second', 'third', 'fourth']
+    for (const name of names) await host.add(orderOf(name, { cwd: folderWith(name === 'first' ? slow : HELLO) }), BY)
+    for (const name of names) await host.until(name, ({ state }) => state === 'running')
+    const deckOf = (/** @type {string} */ name) => /** @type {NonNullable<ReturnType<typeof host.opened>>} */ (host.opened(name)).deck
+    const rolloutOf = (/** @type {string} */ name) => deckOf(name).snapshot().rollout
+    /** @type {string[]} */
+    const ends = []
+    for (const name of names) deckOf(name).events.subscribe(({ type, cause }) => { if (/^rollout\.(succeeded|rolled-back|failed)$/.test(type)) ends.push(`${name} ${cause} ${type.slice(8)}`) })
+    writeFileSync(gate, '')
+    for (const name of names) {
+      const begun = deckOf(name).dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
+      assert.deepEqual(begun.waitingFor, name === 'first' ? null : ['first'])
+    }
+    assert.equal(host.view('third').health?.text, 'Restart waits for its turn: first is being rolled out')
+    deckOf('third').dispatch({ type: 'abort', rollout: Number(rolloutOf('third')?.id), actor: 'ada' })
+    assert.deepEqual([rolloutOf('third'), ends], [null, ['third restart rolled-back']])
+    await deckOf('third').deploy({ actor: 'ada' })
+    assert.deepEqual(rolloutOf('third')?.waitingFor, ['first'])
+    rmSync(gate)
+    await until(() => names.every((name) => rolloutOf(name) === null), () => `all rollouts to end: ${ends.join(', ')}`)
+    assert.deepEqual(ends, ['third restart rolled-back', 'first restart succeeded', 'second restart succeeded', 'fourth restart succeeded', 'third deploy succeeded'])
+    writeFileSync(gate, '')
+    deckOf('first').dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
+    const back = deckOf('third').dispatch({ type: 'rollout', kind: 'rollback', actor: 'ada' })
+    assert.equal(back.waitingFor, null)
+    await until(() => rolloutOf('third') === null, 'the rollback')
+    assert.equal(rolloutOf('first')?.state, 'rolling')
+    rmSync(gate)
+    await until(() => rolloutOf('first') === null, 'the restart')
   })
 
   test('an order that is wrong changes nothing: a name or folder that another one has, an option that there is not, an entry that is not there', async (t) => {

@@ -26,7 +26,8 @@ export async function startAppHere (t, source) {
     others: /** @type {any} */ ({ list: () => [] }),
     fleet: () => null,
     joinsFleet: false,
-    turns: null
+    turns: null,
+    rolloutTurns: null
   }
   const app = await openApp({ ...source, dataDir: openDataDir(source.config.dataDir) }, host)
   const { events, supervisor, deck } = app

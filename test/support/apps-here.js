@@ -14,9 +14,9 @@ const scopes = createAppScopes({ onLateFault: (error, app) => console.error(`lat
 /**
  * Runs the apps of a host in this very process, without a page and a keeper: real workers, histories and releases.
  * @param {import('./deck.js').TestOwner} t
- * @param {{ folder?: string }} [how]  `folder`: of a host before
+ * @param {{ folder?: string, rolloutsAtOnce?: number }} [how]  `folder`: of a host before
  */
-export function hostAppsHere (t, { folder = tempFolder() } = {}) {
+export function hostAppsHere (t, { folder = tempFolder(), rolloutsAtOnce = 2 } = {}) {
   /** @type {string[]} */
   const said = []
   const say = (/** @type {string} */ text) => { said.push(text) }
@@ -37,6 +37,7 @@ export function hostAppsHere (t, { folder = tempFolder() } = {}) {
       log: /** @type {any} */ (log),
       terminalOf: () => /** @type {any} */ ({ show () {}, line: say, fail: say, quote: say, resolved () {} }),
       turns: createTurns({ atOnce: 2 }),
+      rolloutTurns: createTurns({ atOnce: rolloutsAtOnce, turnMs: 60_000 }),
       upgrade: createJointUpgrade(keeper, { turnMs: 3000, events }),
       streams: process,
       software: { version: '0.0.0', nodeVersion: process.version },

@@ -31,6 +31,8 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   const judgements = []
   /** @type {number | null} */
   let preparing = null
+  /** The rollout that has asked for a turn. @type {number | null} */
+  let asking = null
   /** What was to be prepared last. @type {any} */
   let prepared = null
   let isFinished = false
@@ -56,6 +58,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     'close-sockets': () => { socketsClosed = true },
     'expire-unused-sockets': () => {},
     'close-unused-sockets': () => {},
+    'take-turn' ({ rollout }) { asking = rollout },
     'prepare-release' ({ rollout, source }) {
       preparing = rollout
       prepared = source
@@ -85,6 +88,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     get socketsClosed () { return socketsClosed },
     get nextMaster () { return nextMaster },
     get preparing () { return preparing },
+    get asking () { return asking },
     get prepared () { return prepared },
     get hook () { return hook },
     judgements,

@@ -7,7 +7,7 @@ import { isPausedOrHeld, makeMove, phaseOf, shownStage } from './stages.js'
 /** @typedef {import('../transition.js').Transition} Transition */
 /** @typedef {import('../state.js').Rollout} Rollout */
 /** @typedef {import('../state.js').RolloutStep} RolloutStep */
-/** @typedef {Omit<Rollout, 'stage' | 'progressDueAt' | 'progressLeftMs'> & import('./stages.js').Shown} ShownRollout */
+/** @typedef {Omit<Rollout, 'stage' | 'plan' | 'progressDueAt' | 'progressLeftMs'> & import('./stages.js').Shown} ShownRollout */
 
 const MAX_VERDICTS = 50
 const MAX_WARNINGS = 20
@@ -94,7 +94,7 @@ function messageOf (rollout) {
 
 /** @param {Rollout} rollout @returns {ShownRollout} the rollout as API and dashboard show it */
 export function describeRollout (rollout) {
-  const { stage, progressDueAt, progressLeftMs, ...rest } = rollout
+  const { stage, plan, progressDueAt, progressLeftMs, ...rest } = rollout
   const { id, kind, ...more } = structuredClone(rest)
   return { id, kind, ...shownStage(rollout), ...more }
 }
@@ -103,7 +103,7 @@ export function describeRollout (rollout) {
 export function finishRollout (transition, how) {
   const rollout = runningRollout(transition)
   makeMove(rollout, how)
-  rollout.finishedAt = transition.isoTime()
+  Object.assign(rollout, { finishedAt: transition.isoTime(), plan: null, waitingFor: null })
   clearClocks(transition)
   leaveHook(transition, rollout)
   if (how === 'succeed') {

@@ -10,6 +10,7 @@ import {
   startCandidate, stepIsReady, toSteps, UNDER_WAY
 } from './step.js'
 import { strategyOf } from './strategy.js'
+import { awaitsTurn, turnText } from './turn.js'
 import { beginJudging, tryOut } from './trial.js'
 import { durationText } from '../duration.js'
 
@@ -25,9 +26,9 @@ const UNMEANT_CAUSES = ['crash', 'out-of-memory', 'killed']
  * rollback (one that was deployed before).
  * @param {Transition} transition
  * @param {Omit<Extract<import('../state.js').PlainInput, { type: 'rollout' }>, 'type'>} input
- *   `slots`: only these; `source`: what is to be prepared
+ *   `slots`: only these; `source`: what is to be prepared; `awaitsTurn`: other apps may come first
  */
-export function startRollout (transition, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null }) {
+export function startRollout (transition, { kind, release, source = {}, slots, note = null, strategy: wish, actor, client = null, awaitsTurn: isInTurn = false }) {
   const { state } = transition
   const chosen = slots ?? state.slots.map(({ number }) => number)
   state.rollout = {
@@ -56,12 +57,40 @@ export function startRollout (transition, { kind, release, source = {}, slots, n
     warnings: [],
     hook: null,
     progress: { total: chosen.length, replaced: 0 },
-    steps: []
+    steps: [],
+    plan: { release: release ?? null, source, slots: chosen },
+    waitingFor: null
   }
-  if (kind === 'restart') setOut(transition, state.rollout, { to: state.release.id, slots: chosen })
-  else if (release) setOut(transition, state.rollout, { to: addRelease(transition, release), slots: chosen })
+  // Whoever takes a release back does not wait until others have got theirs.
+  if (!isInTurn || kind === 'rollback') return begin(transition, state.rollout, 'rollout.started')
   tellRollout(transition, 'rollout.started')
-  if (state.rollout.to === null) transition.command({ type: 'prepare-release', rollout: state.rollout.id, source, note, actor })
+  transition.command({ type: 'take-turn', rollout: state.rollout.id })
+}
+
+/** @param {Transition} transition @param {{ rollout: number, apps: string[] }} input `apps`: whose rollouts come first */
+export function waitForTurn (transition, { rollout: id, apps }) {
+  const { rollout } = transition.state
+  if (rollout?.id !== id || !awaitsTurn(rollout)) return
+  rollout.waitingFor = apps
+  tellRollout(transition, 'rollout.step', { message: turnText(apps) })
+}
+
+/** @param {Transition} transition @param {{ rollout: number }} input */
+export function takeTurn (transition, { rollout: id }) {
+  const { rollout } = transition.state
+  if (rollout?.id === id && awaitsTurn(rollout)) begin(transition, rollout, rollout.waitingFor ? 'rollout.step' : null, 'its turn has come')
+}
+
+/** @param {Transition} transition @param {Rollout} rollout @param {string | null} event by which that is told @param {string} [message] */
+function begin (transition, rollout, event, message) {
+  const { release, source, slots } = mustFind(rollout.plan)
+  const { id, kind, note, actor } = rollout
+  rollout.plan = null
+  rollout.waitingFor = null
+  if (kind === 'restart') setOut(transition, rollout, { to: transition.state.release.id, slots })
+  else if (release) setOut(transition, rollout, { to: addRelease(transition, release), slots })
+  if (event) tellRollout(transition, event, { message })
+  if (rollout.to === null) transition.command({ type: 'prepare-release', rollout: id, source, note, actor })
   else beginJudging(transition)
 }
 

@@ -47,7 +47,8 @@ test('an app that is made and ended again and again leaves nothing in its proces
       others: /** @type {any} */ ({ list: () => [] }),
       fleet: () => null,
       joinsFleet: false,
-      turns: null
+      turns: null,
+      rolloutTurns: null
     })
     assert.equal(app.deck.snapshot().state, 'starting')
     await closers.close()

@@ -33,6 +33,16 @@ test('what runs before anything is replaced is told once', () => {
   ]), ['rollout 7 (deploy) running beforeDeploy', 'rollout 7 (deploy) rolling: 0 of 2 workers replaced'])
 })
 
+test('a rollout whose turn has not come says for whom it waits, once, however they change', () => {
+  const waiting = (/** @type {string[]} */ ...waitingFor) => rollout([], { state: 'preparing', waitingFor })
+  assert.deepEqual(told([
+    waiting('shop', 'mail'),
+    waiting('mail'),
+    rollout([], { state: 'preparing', waitingFor: null }),
+    rollout([step({})])
+  ]), ['rollout 7 (deploy) waits for its turn: shop and mail are being rolled out', 'rollout 7 (deploy) rolling: 0 of 2 workers replaced'])
+})
+
 test('each step is told as it changes, once, also where looks have missed something in between', () => {
   const second = { slot: 2, oldWorker: 5, newWorker: 9, startedAt: START }
   assert.deepEqual(told([

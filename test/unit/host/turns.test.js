@@ -8,6 +8,11 @@ mock.timers.enable({ apis: ['setTimeout'] })
 /** Lets promises be settled. */
 const settle = async () => { for (let n = 0; n < 10; n++) await null }
 
+/** @param {import('../../../server/host/turns.js').Turns} turns @param {string} name @param {Promise<unknown>} [over] */
+async function begin (turns, name, over = new Promise(() => {})) {
+  await turns.of(name).take(over)
+}
+
 test('so many apps start at a time, in the order in which they ask; the next one starts when one is ready, has failed, or takes too long', async () => {
   const turns = createTurns({ atOnce: 2, turnMs: 3000 })
   /** @type {string[]} */
@@ -15,7 +20,7 @@ test('so many apps start at a time, in the order in which they ask; the next one
   const apps = ['first', 'second', 'third', 'fourth', 'fifth'].map((name) => {
     const over = createDeferred()
     const failure = createDeferred()
-    turns.take(Promise.race([over.reached, failure.reached.then(() => { throw new Error(name) })])).then(() => { begun.push(name) })
+    begin(turns, name, Promise.race([over.reached, failure.reached.then(() => { throw new Error(name) })])).then(() => { begun.push(name) })
     return { ready: over.reach, fail: failure.reach }
   })
   await settle()
@@ -35,7 +40,7 @@ test('so many apps start at a time, in the order in which they ask; the next one
   // One that has lost its turn gives none back later: beside the fifth there is room for one.
   apps[0].ready()
   await settle()
-  for (const name of ['sixth', 'seventh']) turns.take(new Promise(() => {})).then(() => { begun.push(name) })
+  for (const name of ['sixth', 'seventh']) begin(turns, name).then(() => { begun.push(name) })
   await settle()
   assert.deepEqual(begun.slice(5), ['sixth'])
 })
@@ -44,10 +49,27 @@ test('none starts before what comes first', async () => {
   const first = createDeferred()
   const turns = createTurns({ atOnce: 2, after: first.reached })
   let isBegun = false
-  turns.take(new Promise(() => {})).then(() => { isBegun = true })
+  begin(turns, 'shop').then(() => { isBegun = true })
   await settle()
   assert.equal(isBegun, false)
   first.reach()
   await settle()
   assert.equal(isBegun, true)
+})
+
+test('whoever has a turn at once is told so at once; the others see whose turn it is, and one that gives up takes none', async () => {
+  const turns = createTurns({ atOnce: 2 })
+  const [shop, mail, gone] = [createDeferred(), createDeferred(), createDeferred()]
+  assert.deepEqual([turns.of('shop').take(shop.reached), turns.of('mail').take(mail.reached)], [null, null])
+  let isGone = false
+  turns.of('gone').take(gone.reached)?.then(() => { isGone = true })
+  const blog = turns.of('blog').take(new Promise(() => {}))
+  assert.deepEqual(turns.of('blog').taken(), ['shop', 'mail'])
+  gone.reach()
+  await settle()
+  assert.deepEqual([isGone, turns.of('blog').taken()], [false, ['shop', 'mail']])
+  shop.reach()
+  await blog
+  await settle()
+  assert.deepEqual(turns.of('blog').taken(), ['mail', 'blog'])
 })

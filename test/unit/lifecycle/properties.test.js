@@ -37,6 +37,10 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   deployUnprepared: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: 2, minReadyMs: 500, onFailure: 'hold', limits: { crashes: 1 } } }),
   deployCanary: (pool, n) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', strategy: { surge: '50%', canary: { workers: 1 + n % 3, durationMs: 1000 }, onFailure: n % 2 ? 'hold' : 'rollback' } }),
   deployStopFirst: (pool, n) => pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api', strategy: { order: 'stop-first', surge: 1 + n % 2, onFailure: n % 3 ? 'hold' : 'rollback' } }),
+  deployInTurn: (pool) => pool.feed({ type: 'rollout', kind: 'deploy', actor: 'api', awaitsTurn: true }),
+  restartInTurn: (pool) => pool.feed({ type: 'rollout', kind: 'restart', actor: 'api', awaitsTurn: true }),
+  othersFirst: (pool) => pool.feed({ type: 'rollout-waits', rollout: pool.asking ?? 1, apps: ['shop'] }),
+  turnCame: (pool) => pool.feed({ type: 'rollout-turn-came', rollout: pool.asking ?? 1 }),
   rollback: (pool, n) => pool.feed({ type: 'rollout', kind: 'rollback', release: pick(Object.values(pool.state.releases), n), actor: 'api' }),
   prepared: (pool) => pool.feed({ type: 'release-prepared', rollout: pool.preparing ?? 1, release: { ...NEW_RELEASE, id: 'r9' } }),
   notPrepared: (pool) => pool.feed({ type: 'release-not-prepared', rollout: pool.preparing ?? 1, reason: 'no room on the disk' }),
@@ -177,6 +181,7 @@ function becomeHealthy (/** @type {Pool} */ pool) {
     const living = pool.state.slots.length - snapshotOf(pool.state).workers.filter(({ state }) => state === 'finished').length
     const isQuiet = !pool.state.rollout && pool.ready() === living && pool.processes.size === living + wantedStandbys(pool)
     if (isQuiet) return
+    if (pool.asking !== null) pool.feed({ type: 'rollout-turn-came', rollout: pool.asking })
     if (pool.rollout?.state === 'preparing') pool.feed({ type: 'release-prepared', rollout: pool.rollout.id, release: { ...NEW_RELEASE, id: 'r9' } })
     if (pool.hook) pool.endHook()
     if (['paused', 'held'].includes(String(pool.rollout?.state))) steer(pool, 'resume')
