@@ -16,6 +16,9 @@ export interface SocketHandle {
   ref (): void
   unref (): void
   hasRef (): boolean
+  /** Of a stream: whether it is read, and the end of that. */
+  reading?: boolean
+  readStop? (): number
   /** A pipe has neither. */
   getsockname? (out: { address?: string, port?: number, family?: string }): number
   getpeername? (out: { address?: string, port?: number, family?: string }): number

@@ -41,11 +41,11 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt },
     },
 
     /**
-     * Its part of this master has failed. Its workers serve on, and whoever opens it anew goes on with them, as after a death.
-     * @returns {Promise<{ exits: Promise<import('../keeper/link.js').Exit>[] }>} `exits`: how each worker ends
+     * Its part of this master has failed. Its workers serve on, its jobs run on, and whoever opens it anew goes on with them, as after a death.
+     * @returns {Promise<{ exits: Promise<import('../keeper/link.js').Exit>[] }>} `exits`: how each of them ends
      */
     async letGo () {
-      const exits = supervisor.letGo()
+      const exits = [...supervisor.letGo(), ...jobs.letGo()]
       await Promise.all([hooks.close({ graceMs: 0 }), jobs.close({ graceMs: 0 })]).catch(() => {})
       await closers.close({ handsOver: true, hasFailed: true }).catch(() => {})
       return { exits }

@@ -44,6 +44,11 @@ export function attachCommand ({ name, identity, ageMs = 0 }) {
 
     leave: stopLooking,
 
+    letGo () {
+      stopLooking()
+      return null
+    },
+
     tellEnd ({ code, signal }) {
       finish({ code, signal, failure: failureOf({ code, signal }) })
     }

@@ -83,6 +83,7 @@ export function followCommand (process, {
   const { pid } = child
   const output = collectOutput(child, { maxChars: maxOutputChars, before, onOutput })
   let timedOut = false
+  let hasExited = false
   /** Why it was told to end. @type {string | null} */
   let endedFor = null
   /** @type {NodeJS.Timeout | undefined} */
@@ -105,6 +106,7 @@ export function followCommand (process, {
         if (pid === undefined) finishRun({ code: null, signal: null, failure: `could not be started: ${place} (${error.code})` })
       })
       child.once('exit', async (code, signal) => {
+        hasExited = true
         signalGroup('SIGKILL')
         onExited(Number(pid))
         output.flush()
@@ -127,11 +129,26 @@ export function followCommand (process, {
 
     /** Another master goes on with it: whatever has come is passed on, and what it writes from now on stays unread here. */
     leave () {
-      clearTimeout(timeout)
-      clearTimeout(killTimer)
-      child.removeAllListeners('exit')
+      stopFollowing()
       output.leave()
+    },
+
+    /**
+     * Somebody else in this process goes on with it, by the same handles.
+     * @returns {Promise<import('./command-left.js').Exit & { pid: number }> | null} how it ends; null: it has ended, and is followed to its last output
+     */
+    letGo () {
+      if (hasExited) return null
+      stopFollowing()
+      output.letGo()
+      return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid: Number(pid), code, signal })))
     }
+  }
+
+  function stopFollowing () {
+    clearTimeout(timeout)
+    clearTimeout(killTimer)
+    child.removeAllListeners('exit')
   }
 
   /** @param {string} why @param {{ graceMs?: number }} [how] until whatever is left is killed */
@@ -180,6 +197,12 @@ function signalProcessGroup (pid, signal) {
     // ESRCH: nobody is left in it. EPERM: those who are have become somebody else's.
     if (!['ESRCH', 'EPERM'].includes(String(errorCode(error)))) throw error
   }
+}
+
+/** @param {import('node:net').Socket | null} stream that may have some that it has not passed on, as it was paused */
+function endReading (stream) {
+  while (stream?.read() != null);
+  stream?.destroy()
 }
 
 /** @param {string} text as a program has written it @returns {string} without control sequences */
@@ -233,11 +256,17 @@ function collectOutput (child, { maxChars, before, onOutput }) {
       child.stderr?.resume()
     },
 
-    leave () {
+    leave () { for (const stream of [child.stdout, child.stderr]) endReading(stream) },
+
+    /** As `leave`, but what it writes can still be read by the handles. */
+    letGo () {
       for (const stream of [child.stdout, child.stderr]) {
-        // A stream that is paused may have some that it has not passed on.
-        while (stream?.read() != null);
-        stream?.destroy()
+        const handle = stream?._handle
+        if (!stream || !handle) continue
+        handle.reading = false
+        handle.readStop?.()
+        stream._handle = null
+        endReading(stream)
       }
     },
 

@@ -35,7 +35,7 @@ const CLOSED_WITHIN_MS = 3000
  */
 
 /**
- * What it goes on with. `fault`: by which the part before it in this process has ended; `exits`: of the workers that such a part has
+ * What it goes on with. `fault`: by which the part before it in this process has ended; `exits`: of the workers and runs that such a part has
  * left; `before`: another master, which the app comes from.
  * @typedef {Required<Pick<import('../keeper/app-links.js').LinkOptions, 'fault' | 'exits' | 'before'>>} Origin
  */
@@ -102,10 +102,10 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
     move: (message) => leave(async () => { await end.move(message) }),
 
     /**
-     * Its workers serve on, for the next part.
-     * @param {(exit: import('../keeper/link.js').Exit) => void} onExit  one of them has ended
+     * Its workers serve on, and its jobs run on, for the next part.
+     * @param {(exit: import('../keeper/link.js').Exit) => void} onExit  of one of them
      */
-    letGo: (onExit) => leave(() => waitAtMost(letGoInside(onExit), CLOSED_WITHIN_MS))
+    letGo: (onExit) => leave(() => waitAtMost(letGoInside(onExit).catch(noteTrouble), CLOSED_WITHIN_MS))
   }
 
   async function openInside () {
@@ -171,6 +171,11 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
   async function letGoInside (onExit) {
     const { exits } = await end.letGo()
     for (const exit of exits) exit.then(onExit)
+  }
+
+  /** @param {unknown} error */
+  function noteTrouble (error) {
+    lent.log.error({ err: error, app: name }, 'the part of the host for an app could not let go as it should')
   }
 
   /** @param {() => Promise<void>} work @returns {Promise<void>} */

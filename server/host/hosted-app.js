@@ -1,4 +1,5 @@
 import { DeckError, errorText } from '../errors.js'
+import { noteExit } from '../keeper/link.js'
 import { createDeferred } from '../system/deferred.js'
 import { openAppPart } from './app-part.js'
 import { readConfigOf } from './order-config.js'
@@ -49,7 +50,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
   /** The next master has it, so nothing begins here any more. */
   let isHandedOver = false
   const recovery = createRecovery()
-  /** How workers have ended that a part has left. @type {import('../keeper/link.js').Exit[]} */
+  /** How workers and runs of jobs have ended that a part has left. @type {import('../keeper/link.js').Exit[]} */
   const exits = []
 
   return {
@@ -101,7 +102,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
      * @throws {DeckError} start-failed; then it is closed here, and those workers serve on
      */
     async adopt (arrival, actor) {
-      arrival.onExit = noteExit
+      arrival.onExit = keepExit
       await open({ before: arrival.before })
       const opened = part
       if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
@@ -223,7 +224,6 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
       onBlocked: (reason) => endPart(opened, { exitCode: 1, state: 'failed', reason }),
       onFinished: () => endPart(opened, { exitCode: 0 })
     })
-    exits.length = 0
     lent.scopes.outside(() => opened.fault.then((error) => onFault(opened, error)))
     if (stopOrder !== null) drainPart(stopOrder)
   }
@@ -236,7 +236,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
     // It is being closed anyway.
     if (!faulty.isOpen) return
     const { message } = recovery.begin(error)
-    const left = faulty.letGo(noteExit)
+    const left = faulty.letGo(keepExit)
     change('failed', `its part of this host failed, and is made anew; its workers serve on: ${message}`)
     await left
     // Else the host has ended it meanwhile.
@@ -254,8 +254,8 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
   }
 
   /** @param {import('../keeper/link.js').Exit} exit */
-  function noteExit (exit) {
-    exits.push(exit)
+  function keepExit (exit) {
+    noteExit(exits, exit)
     if (part?.isOpen) part.reaped(exit)
   }
 

@@ -274,8 +274,23 @@ export function createJobs ({
      * @returns {Promise<void>} when they are gone
      */
     async handOver () {
-      for (const each of active.values()) if (each.endedFor === null && (each.order.attached || each.process.handles.stdout !== null)) leaveRun(each)
+      for (const each of goingOn()) {
+        each.process.leave()
+        leaveRun(each)
+      }
       await this.close({ cause: 'upgrade' })
+    },
+
+    /**
+     * The runs go on for whoever opens the app anew in this process. Whatever is left is to be closed.
+     * @returns {Promise<import('../keeper/link.js').Exit>[]} how those end that are its children
+     */
+    letGo () {
+      return goingOn().flatMap((each) => {
+        const exit = each.process.letGo()
+        if (exit || each.order.attached) leaveRun(each)
+        return exit ?? []
+      })
     },
 
     /**
@@ -462,10 +477,14 @@ export function createJobs ({
     entry.process.end(why, { graceMs })
   }
 
-  /** @param {Active} entry */
+  /** Those that somebody else can go on with. */
+  function goingOn () {
+    return [...active.values()].filter(({ endedFor, order, process }) => endedFor === null && (order.attached || process.handles.stdout !== null))
+  }
+
+  /** @param {Active} entry which somebody else goes on with */
   function leaveRun (entry) {
     left.add(entry)
-    entry.process.leave()
     entry.log.leave()
     if (!entry.order.attached) keepOutput(entry.id, entry.order.job, entry.output.text(), entry.output.written)
   }
@@ -546,6 +565,7 @@ export function createJobs ({
     const log = logs.open(job ?? COMMAND_LOG, null)
     const order = { job, command: '', timeoutMs, actor: view.actor, dueAt: view.dueAt, attached: hasTerminal ? identity : null }
     const ageMs = Math.max(0, now() - Date.parse(view.startedAt))
+    if (handles) children.add(identity.pid)
     follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS, before }) }, (shared) => {
       if (handles === null) return attachCommand({ name, identity, ageMs })
       const findExit = () => keeper.exits.findLast(({ pid }) => pid === identity.pid) ?? null

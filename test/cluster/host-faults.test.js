@@ -36,8 +36,10 @@ describe('an exception in the part of a host for one app', { concurrency: 2 }, (
     })
   }
 
-  test('may come again, and each time its workers are taken over', async () => {
-    const { failed, lost, exits } = await throwInOne('again')
+  test('may come again, and each time its workers are taken over, and a command that runs beside them runs on and is followed to its end', async () => {
+    const { failed, lost, exits, run } = await throwInOne('again')
+    assert.deepEqual(run.told, [['job.started', null], ['job.continued', 'master-lost'], ['job.continued', 'master-lost'], ['job.command-failed', null]])
+    assert.deepEqual([run.state, run.code, run.output.split('\n').filter(Boolean).sort()], ['failed', 3, ['one', 'oops', 'two']])
     assert.deepEqual([failed[0], lost], [[], ['first', 'second'].map(lostBy)])
     assert.ok(exits.length >= 2 && exits.every((/** @type {any} */ { cause, code }) => cause === 'master-lost' && code === 0), JSON.stringify(exits))
   })

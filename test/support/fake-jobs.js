@@ -74,6 +74,7 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }) {
       name: order.name,
       identity: { pid: 5000 + commands.length, startTime: null },
       handles: { stdout: null, stderr: null },
+      letGo: () => null,
       leave () {},
       ended,
       end (/** @type {string} */ why, { graceMs } = /** @type {{ graceMs?: number }} */ ({})) {

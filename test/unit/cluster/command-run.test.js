@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
+import { adoptCommand } from '../../../server/cluster/command-left.js'
 import { runCommand } from '../../../server/cluster/command-run.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
@@ -68,4 +69,27 @@ test('what it leaves running in its group ends with it, and what has left the gr
   const { passed, output } = await run(`sleep 1000 & echo $!; setsid sh -c 'touch ${file}; exec sleep 20' & until [ -e ${file} ]; do sleep 0.01; done`).ended
   assert.ok(passed && performance.now() - began < 15_000)
   await until(() => isGone(output), 'the end of its child')
+})
+
+test('a command that is let go of is gone on with by the same handles, as often as that has to be: all that it writes arrives, and how it ends', async () => {
+  const gate = path.join(tempFolder(), 'gate')
+  let before = ''
+  const onOutput = (/** @type {string} */ _, /** @type {string} */ text) => { before += text }
+  let each = run(`echo one; while [ ! -e ${gate} ]; do sleep 0.02; done; echo two; exit 3`, { onOutput })
+  /** @type {{ pid: number, code: number | null, signal: string | null }[]} */
+  const exits = []
+  for (let times = 0; times < 2; times++) {
+    const { identity, handles } = each
+    const exit = each.letGo()
+    assert.ok(exit && identity && handles.stdout && handles.stderr)
+    exit.then((end) => exits.push(end))
+    each = adoptCommand({ identity, handles: /** @type {any} */ (handles), findExit: () => exits[0] ?? null }, {
+      name: 'beforeDeploy', option: 'hooks.beforeDeploy', timeoutMs: 20_000, before, onOutput
+    })
+  }
+  writeFileSync(gate, '')
+  const { code, output, reason } = await each.ended
+  assert.deepEqual([code, output], [3, 'one\ntwo\n'])
+  assert.match(String(reason), /exited with code 3/)
+  assert.equal(each.letGo(), null)
 })
