@@ -17,6 +17,8 @@ import { receiveSockets } from '../handover/socket-passing.js'
 
 /** How long a deck is waited for, with its sockets. How long its workers may take to get ready here is said by their own options. */
 const COMES_WITHIN_MS = 30_000
+/** Meanwhile a host that does not hang says so this often. */
+const BEAT_MS = 3000
 /** The oldest ones that are over are forgotten. */
 const MAX_KEPT = 100
 /** sun_path of unix(7), without its last byte. */
@@ -109,7 +111,7 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
     // Where the folder is must not depend on where a link leads by now, or on a config file that has changed since.
     const app = await apps.expect({ ...order, ...(adoption.wantedName !== undefined && { name: adoption.wantedName }), flags: { ...order.flags, dataDir } })
     adoption.app = app.name
-    line.send({ type: 'accepted', name: app.name })
+    line.send({ type: 'accepted', name: app.name, pid: process.pid })
     const handles = new Map()
     const { sockets: listed } = expect(SOCKET_LIST, await line.next())
     /** @type {Arrival} */
@@ -131,7 +133,12 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
   /** @param {Adoption} adoption @param {{ app: import('./apps.js').Expected, arrival: Arrival, line: JsonLines }} parts */
   async function goOn (adoption, { app, arrival, line }) {
     tellExits(line, arrival)
-    await apps.adopt(app, arrival, { actor: adoption.actor })
+    const beat = setInterval(() => line.send({ type: 'starting' }), BEAT_MS)
+    try {
+      await apps.adopt(app, arrival, { actor: adoption.actor })
+    } finally {
+      clearInterval(beat)
+    }
     adoption.state = 'done'
     line.send({ type: 'serving' })
   }

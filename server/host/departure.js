@@ -10,7 +10,7 @@ import { listInherited } from '../systemd/activated-sockets.js'
 /** @typedef {import('../handover/json-lines.js').JsonLines} JsonLines */
 /** @typedef {{ app: import('../app/app.js').App, host: import('./host.js').Host, shutdown: import('./shutdown.js').Shutdown }} Parts */
 
-/** How long a host may take for an answer: its configuration is read there. */
+/** How long a host may take for an answer: its configuration is read there. While it starts the workers, it says so all the time. */
 const ANSWERS_WITHIN_MS = 30_000
 /** The keeper holds these for the app, see cluster/sockets.js and cluster/slot-ports.js; the admin port stays here. */
 const OF_APP = /^(app|slot|port) /
@@ -56,7 +56,7 @@ export function createDeparture (order) {
     const line = createJsonLines(connection)
     try {
       line.send({ type: 'hello', secret, pid: process.pid, dataDir: app.config.dataDir, order: await order?.() })
-      const { name } = await answerOf(line, 'accepted')
+      const { name, pid } = await answerOf(line, 'accepted')
       const sockets = [...host.keeper.copies].filter(([key]) => OF_APP.test(key))
       line.send({ type: 'sockets', sockets: sockets.map(([key, { handle, data }]) => ({ key, data: data ?? null, kind: kindOf(handle) })) })
       if (sockets.length > 0) await sendSockets(await connect(`${path}-sockets`, { isPaused: true }), sockets.map(([, { handle }]) => handle))
@@ -64,7 +64,7 @@ export function createDeparture (order) {
       // Something may have begun meanwhile.
       check({ app, host, shutdown, actor })
       // Whoever has asked for it gets an answer from this master.
-      setImmediate(() => shutdown.move(() => leave({ app, host, line, name: String(name) })))
+      setImmediate(() => shutdown.move(() => leave({ app, host, line, name: String(name), hostPid: Number(pid) })))
       return { name: String(name) }
     } catch (error) {
       line.close()
@@ -94,15 +94,15 @@ function check ({ app: { config, supervisor, deck }, host: { keeper }, shutdown,
 }
 
 /**
- * @param {Pick<Parts, 'app' | 'host'> & { line: JsonLines, name: string }} parts
+ * @param {Pick<Parts, 'app' | 'host'> & { line: JsonLines, name: string, hostPid: number }} parts
  * @returns {Promise<number>} the exit code: 0: it lives in the host, and no worker is left here; 1: the keeper has to start the next master
  */
-async function leave ({ app, host: { keeper, terminal, closers }, line, name }) {
+async function leave ({ app, host: { keeper, terminal, closers }, line, name, hostPid }) {
   try {
     const { exits } = await createEnd(app, closers).move(`moves into the host as ${name}`)
     for (const exit of exits) exit.then((how) => line.send({ type: 'exit', ...how }))
     line.send({ type: 'released' })
-    await answerOf(line, 'serving', Infinity)
+    await untilServing(line, { onSilent: () => terminal.fail(silenceText(hostPid)) })
     for (const key of keeper.copies.keys()) if (key.startsWith(OF_ADMIN)) keeper.drop(key)
     terminal.line(`this app is in the host now: clusterdeck status ${name}`)
     await Promise.all(exits)
@@ -115,16 +115,43 @@ async function leave ({ app, host: { keeper, terminal, closers }, line, name }) 
 }
 
 /**
- * @param {JsonLines} line @param {string} type  of the message that is expected @param {number} [withinMs]
+ * Waits until the host serves the app, whose data folder it has. So where the host hangs, nobody else can go on with the app before the
+ * host is ended; the old workers serve meanwhile.
+ * @param {Pick<JsonLines, 'next'>} line
+ * @param {{ onSilent: () => void, silentMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }} how  `onSilent`: called each time that the host has
+ *   not said for so long that it is still there
+ * @throws {DeckError} what the host has against it
+ */
+export async function untilServing (line, { onSilent, silentMs = ANSWERS_WITHIN_MS, timers = globalThis }) {
+  for (;;) {
+    const timer = timers.setTimeout(onSilent, silentMs)
+    const answer = await line.next()
+    timers.clearTimeout(timer)
+    if (answer?.type !== 'starting') return checkAnswer(answer, 'serving')
+  }
+}
+
+/** @param {number} hostPid */
+function silenceText (hostPid) {
+  return `the host (pid ${hostPid}) has not answered for ${ANSWERS_WITHIN_MS / 1000} s: the workers serve on, and this deck goes on with them once that host has ended. Wait, or end it: kill -9 ${hostPid}`
+}
+
+/**
+ * @param {JsonLines} line @param {string} type  of the message that is expected
  * @returns {Promise<import('../handover/json-lines.js').Message>}
  * @throws {DeckError} what the host has against it
  */
-async function answerOf (line, type, withinMs = ANSWERS_WITHIN_MS) {
+async function answerOf (line, type) {
   /** @type {NodeJS.Timeout | undefined} */
   let timer
-  const late = new Promise((resolve) => { if (withinMs !== Infinity) timer = setTimeout(resolve, withinMs, { type: 'late' }) })
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, ANSWERS_WITHIN_MS, { type: 'late' }) })
   const answer = /** @type {import('../handover/json-lines.js').Message | null} */ (await Promise.race([line.next(), late]))
   clearTimeout(timer)
+  return checkAnswer(answer, type)
+}
+
+/** @param {import('../handover/json-lines.js').Message | null} answer @param {string} type that is expected @throws {DeckError} */
+function checkAnswer (answer, type) {
   if (answer?.type === type) return answer
   if (answer?.type === 'refused') throw new DeckError(isErrorCode(answer.code) ? answer.code : 'not-possible', String(answer.message))
   throw new DeckError('not-possible', answer === null ? 'the host has gone, or has closed the connection' : 'the host does not answer as expected')

@@ -15,16 +15,16 @@ import { until } from '../support/until.js'
 
 /**
  * A host, a deck with two workers on three sockets, and clients that keep their connections and such that do not.
- * @param {import('node:test').TestContext} t
+ * @param {import('node:test').TestContext} t @param {Parameters<typeof startHost>[1]} [ofHost]
  */
-async function startBoth (t) {
+async function startBoth (t, ofHost) {
   const place = tempFolder()
   const port = await freePort()
   // A release comes back only where its files are kept.
   const app = path.join(tempFolder(), 'app.mjs')
   copyFileSync(path.join(FIXTURES, 'serves-on-three-sockets.js'), app)
   const [host, deck] = await Promise.all([
-    startHost(t),
+    startHost(t, ofHost),
     startDeck(t, app, { flags: ['--name', 'shop', '--releases-mode', 'folder'], env: { PORT: String(port), PLACE: place } })
   ])
   await deck.until({ ready: 2 })
@@ -193,6 +193,22 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
       await checkNoneLost()
     })
   }
+
+  test('the host hangs in the middle of it, and has no keeper: adopt ends with its time, the old workers serve on, and once that host is killed the deck goes on', async (t) => {
+    const { host, deck, url, adopt, order, withdraw, checkNoneLost } = await startBoth(t, { env: { CLUSTERDECK_KEEPER: 'off' } })
+    assert.equal(host.about.keeperPid, null)
+    order('hold')
+    const adopting = adopt('--timeout', '4s')
+    await untilBegun(host, deck)
+    process.kill(host.about.pid, 'SIGSTOP')
+    const { code, stderr } = await adopting
+    assert.equal(code, 124, stderr)
+    assert.ok(Number(await get(url)) > 0)
+    withdraw('hold')
+    process.kill(host.about.pid, 'SIGKILL')
+    await checkGoesOn(deck, null)
+    await checkNoneLost()
+  })
 
   test('its master is killed in the middle of it: the host goes on, and the keeper ends', async (t) => {
     const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
