@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises'
 import { changesBetween, isTheSame } from './changes.js'
 import { describeFolder } from './description.js'
 import { keyedDigest } from './environment.js'
-import { resolveConfigured, resolvePath } from './resolve.js'
+import { pinOptions, resolveConfigured, resolvePath } from './resolve.js'
 
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {import('./catalogue.js').Item} Item */
@@ -31,6 +31,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
    */
   async function makeRelease (spec, { path, actor, note }) {
     const place = await locatePlace(spec, path)
+    const execArgv = await pinOptions(spec.config.execArgv)
     const draft = config.releases.mode === 'folder' ? await draftFolder(spec, place, path) : null
     const stamp = draft?.digest ?? null
     /** @type {Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'calledAs'>} */
@@ -43,9 +44,9 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
     }
     const number = catalogue.takeNumber()
     const id = `r${number}`
-    const kept = draft ? await folders.keep(id, draft) : found
+    const kept = draft ? await folders.keep(id, draft, execArgv) : { ...found, execArgv }
     /** @type {Release} */
-    const release = { id, ...kept, createdAt: new Date(now()).toISOString(), ...about, changed: changesTo({ ...kept, ...about }, spec), createdBy: actor, note }
+    const release = { id, createdAt: new Date(now()).toISOString(), ...about, ...kept, changed: changesTo({ ...kept, ...about }, spec), createdBy: actor, note }
     catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, values: spec.values, stamp })
     catalogue.save()
     return { release, isNew: true }

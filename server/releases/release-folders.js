@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { lstat, mkdir, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError, errorCode, errorText } from '../errors.js'
-import { isBelow } from './resolve.js'
+import { isBelow, mapPath } from './resolve.js'
 import { copyTree, UNFINISHED } from './tree-copy.js'
 import { listTree } from './tree.js'
 import { workspaceFolder } from './workspace.js'
@@ -63,16 +63,16 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     },
 
     /**
-     * @param {string} id of the release that gets the copy @param {Draft} draft
-     * @returns {Promise<{ mode: 'folder', entry: string, path: string, cwd: string, calledAs?: string }>} where its workers find in it what the app has
+     * @param {string} id of the release that gets the copy @param {Draft} draft @param {string[]} execArgv  options of Node, as `pinOptions` gives them
+     * @returns {Promise<{ mode: 'folder', entry: string, path: string, cwd: string, calledAs?: string, execArgv: string[] }>} where its workers find in it what the app has
      * @throws {DeckError} copy-failed; then nothing is left of it
      */
-    async keep (id, { top, place, entries, links }) {
+    async keep (id, { top, place, entries, links }, execArgv) {
       const copy = path.join(await realpath(releaseFolder), id)
       await copyTree(entries, { from: top, to: copy, links })
       const inCopy = (/** @type {string} */ file) => file === top || isBelow(file, top) ? path.join(copy, path.relative(top, file)) : file
       const { entry, folder, cwd, calledAs } = place
-      return { mode: 'folder', entry: inCopy(entry), path: inCopy(folder), cwd: inCopy(cwd), ...(calledAs !== undefined && { calledAs: inCopy(calledAs) }) }
+      return { mode: 'folder', entry: inCopy(entry), path: inCopy(folder), cwd: inCopy(cwd), execArgv: execArgv.map((word) => mapPath(word, inCopy)), ...(calledAs !== undefined && { calledAs: inCopy(calledAs) }) }
     },
 
     /**

@@ -1,6 +1,7 @@
 import { lstat, readFile, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
+import { splitOption } from '../launch/node-options.js'
 
 /**
  * @param {{ mode?: string }} release
@@ -191,4 +192,24 @@ function pathRefusal (wanted, why) {
 /** @param {string} text */
 function quoteClipped (text) {
   return JSON.stringify(text.length > 200 ? `${text.slice(0, 199)}…` : text)
+}
+
+/**
+ * Follows links now, as the entry does: a worker that is started later must not load what the next release has put there, such as
+ * the `.pnp.cjs` of Yarn.
+ * @param {readonly string[]} words options of Node @returns {Promise<string[]>}
+ */
+export async function pinOptions (words) {
+  /** @type {Map<string, string>} */
+  const real = new Map()
+  for (const word of words) mapPath(word, (file) => { real.set(file, file); return file })
+  await Promise.all([...real.keys()].map(async (file) => real.set(file, await realpath(file).catch(() => file))))
+  return words.map((word) => mapPath(word, (file) => real.get(file) ?? file))
+}
+
+/** @param {string} word an option of Node, or its value @param {(file: string) => string} change of an absolute path in it @returns {string} */
+export function mapPath (word, change) {
+  const [name, value] = splitOption(word)
+  if (value !== undefined) return path.isAbsolute(value) ? `${name}=${change(value)}` : word
+  return path.isAbsolute(word) ? change(word) : word
 }

@@ -14,6 +14,8 @@ import { TOOLS } from './catalogue/tools.js'
  * @property {Record<string, string>} [overrides] as in package.json
  * @property {string} [project] a folder of `programs` whose content is put beside its node_modules
  * @property {string[]} [files] of `programs`, files and folders, which are put there. Default: the entry, if that is no package's
+ * @property {[specifier: string, command: string]} [manager] the package manager that installs it, where that is not npm; then its project has a package.json
+ * @property {'module'} [type] as in package.json
  * @property {string[][]} [build] commands of its packages, once it is installed
  * @property {string} [entry] below its folder
  * @property {string[]} [start] what is typed behind `clusterdeck start` instead of it, but for `--` and what follows

@@ -34,6 +34,52 @@ export const FRAMEWORKS = [
     asks: { expects: 'hello from astro' }
   },
   { name: 'nitro', packages: { nitropack: '2', h3: '1' }, project: 'nitro', build: [['nitropack', 'build']], entry: '.output/server/index.mjs', asks: { expects: 'hello from nitro' } },
+  {
+    name: 'nuxt',
+    packages: { nuxt: '3' },
+    project: 'nuxt',
+    build: [['nuxt', 'build']],
+    entry: '.output/server/index.mjs',
+    env: () => ({ HOST: '127.0.0.1' }),
+    asks: { expects: 'hello from nuxt' }
+  },
+  {
+    name: 'sveltekit',
+    packages: { '@sveltejs/kit': '2', '@sveltejs/adapter-node': '5', '@sveltejs/vite-plugin-svelte': '6', svelte: '5', vite: '7' },
+    type: 'module',
+    project: 'sveltekit',
+    build: [['vite', 'build']],
+    entry: 'build/index.js',
+    env: () => ({ HOST: '127.0.0.1' }),
+    asks: { expects: 'hello from sveltekit' }
+  },
+  {
+    name: 'react-router',
+    packages: { 'react-router': '7.18.4', '@react-router/serve': '7.18.4', '@react-router/node': '7.18.4', '@react-router/dev': '7.18.4', react: '19', 'react-dom': '19', vite: '7', isbot: '5' },
+    project: 'react-router',
+    build: [['react-router', 'build']],
+    entry: 'node_modules/.bin/react-router-serve',
+    args: () => ['build/server/index.js'],
+    env: () => ({ NODE_ENV: 'production', HOST: '127.0.0.1' }),
+    asks: { expects: 'hello from react-router' }
+  },
+  {
+    name: 'pnpm-workspace',
+    packages: {},
+    manager: ['pnpm@9', 'pnpm'],
+    project: 'pnpm-workspace',
+    entry: 'packages/web/web.cjs',
+    asks: { expects: 'hello from pnpm-workspace' }
+  },
+  {
+    name: 'yarn-pnp',
+    packages: {},
+    manager: ['@yarnpkg/cli-dist@4', 'yarn'],
+    project: 'yarn-pnp',
+    start: ['yarn'],
+    args: () => ['start'],
+    asks: { expects: 'hello from yarn-pnp' }
+  },
   { name: 'h3', packages: { h3: '1' }, entry: 'h3.mjs', asks: { expects: 'hello from h3' } },
   { name: 'restify', packages: { restify: '11' }, entry: 'restify.cjs', asks: { expects: 'hello from restify' } },
   { name: 'polka', packages: { polka: '0.5' }, entry: 'polka.cjs', asks: { expects: 'hello from polka' } },

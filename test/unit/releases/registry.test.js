@@ -319,6 +319,22 @@ describe('a release folder', () => {
     assert.equal(realpathSync(path.join(release.path, 'node_modules', 'lib')), path.join(path.dirname(release.path), 'lib'))
   })
 
+  test('is told by Node options what to load from the copy, and by a link what to load from where that leads', async () => {
+    const folder = realpathSync(write({ 'package.json': '{}', 'app.js': '', '.pnp.cjs': '', 'trace.mjs': '' }))
+    const current = path.join(tempFolder(), 'current')
+    symlinkSync(folder, current)
+    const other = realpathSync(write({ 'agent.cjs': '' }))
+    const execArgv = ['--require', path.join(current, '.pnp.cjs'), `--import=${path.join(folder, 'trace.mjs')}`, '-r', path.join(other, 'agent.cjs'), '-r', './own.cjs', '--title', '/gone', '--no-warnings']
+    for (const [mode, entry] of /** @type {['folder' | 'auto', string][]} */ ([['folder', path.join(folder, 'app.js')], ['auto', path.join(current, 'app.js')]])) {
+      const { releases } = await registry({ folder, entry, mode, execArgv })
+      const { id, path: own } = await releases.prepare(ACTOR)
+      const { execArgv: words } = /** @type {any} */ (releases.find(id))
+      assert.deepEqual(words, ['--require', path.join(own, '.pnp.cjs'), `--import=${path.join(own, 'trace.mjs')}`, '-r', path.join(other, 'agent.cjs'), '-r', './own.cjs', '--title', '/gone', '--no-warnings'])
+      assert.equal((await releases.prepare(ACTOR)).id, id, 'they make no new release')
+      assert.equal(own === folder, mode === 'auto')
+    }
+  })
+
   test('cannot be made where Yarn has the packages in a folder of the user', async () => {
     const folder = write({ 'package.json': '{}', 'app.js': '', '.pnp.cjs': '{ "packageLocation": "../../home/ada/.yarn/berry/cache/dep.zip/" }' })
     const { releases } = await registry({ folder, mode: 'folder' })
