@@ -104,8 +104,8 @@ export const STATUS = z.strictObject({
 }).meta({ id: 'Status' })
 
 const MOVE_BODY = z.strictObject({
-  path: z.string().startsWith('/').max(4096).describe('the socket of a host that waits'),
-  secret: z.string().max(200).describe('what the host has said with it')
+  path: z.string().startsWith('/').max(4096).describe('the `path` that `POST /api/v1/host/adoptions` of the host has returned'),
+  secret: z.string().max(200).describe('the `secret` of the same answer of the host')
 })
 
 /**

@@ -24,7 +24,7 @@ const ADOPTION = z.strictObject({
   app: z.string().nullable().describe('what the host calls it; null: it does not know yet'),
   reason: z.string().nullable()
 }).meta({ id: 'Adoption' })
-const WAY = { path: z.string().describe('a socket on this machine'), secret: z.string().describe('it counts once') }
+const WAY = { path: z.string().describe('of a Unix socket on this machine'), secret: z.string().describe('valid for one deck') }
 
 /**
  * The host itself: one master with many apps.
@@ -54,7 +54,7 @@ export function hostResources ({ apps }) {
     '/host/adoptions': {
       POST: operation({
         name: 'beginAdoption',
-        summary: 'Waits half a minute for a running deck of this user, which is to move into this host',
+        summary: 'Begins to move a running deck of this user into this host: waits half a minute for it',
         description: 'Send `path` and `secret` to `POST /api/v1/move` of the deck.',
         role: 'admin',
         // A deck that comes names a program to run.
@@ -77,7 +77,7 @@ export function hostResources ({ apps }) {
     '/host/adoptions/:id': {
       GET: operation({
         name: 'getAdoption',
-        summary: 'Returns how far a deck has come into this host',
+        summary: 'Returns the state of a move into this host',
         role: 'admin',
         problems: ['not-found'],
         answer: ADOPTION,

@@ -115,7 +115,7 @@ export function jobResources ({ deck: { jobs } }, stream) {
     '/jobs/place': {
       GET: operation({
         name: 'getRunPlace',
-        summary: 'Returns where a command of the app belongs that somebody runs in a terminal of their own: release, folder, and all variables of the workers',
+        summary: 'Returns the release, the folder and all variables of the workers, for a command that is run in a terminal',
         role: 'admin',
         byToken: 'The variables of the app',
         problems: ['stopping', 'upgrade-running'],
@@ -130,7 +130,7 @@ export function jobResources ({ deck: { jobs } }, stream) {
     '/jobs/runs/:id/ended': {
       POST: operation({
         name: 'tellRunEnded',
-        summary: 'Tells how a run has ended that has a terminal of its own',
+        summary: 'Reports the exit of a command that was run in a terminal',
         role: 'admin',
         body: EXIT,
         problems: ['not-found', 'run-ended', 'not-possible'],

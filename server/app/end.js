@@ -34,7 +34,7 @@ export function createEnd ({ deck, supervisor, events, hooks, jobs, startedAt },
      */
     async move (message) {
       const exits = supervisor.letGo({ hasMoved: true })
-      await Promise.all([hooks.close(), jobs.close({ cause: 'upgrade' })])
+      await Promise.all([hooks.close(), jobs.close({ cause: 'upgrade', why: 'as the app went on in another process' })])
       tellStopped({ cause: 'upgrade', code: 0, message })
       await closers.close({ handsOver: true })
       return { exits }

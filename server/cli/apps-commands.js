@@ -38,7 +38,7 @@ export function addAppsCommands (program, terminal) {
       await adoptCommand(folder, options, terminal)
     })
   program.command('ls')
-    .description('list all decks of this user on this machine')
+    .description('list the apps of the host of this user, also those that do not run, and all other decks of this user on this machine')
     .option('--json', 'print the result as JSON')
     .example('what runs, and its state', 'clusterdeck ls')
     .example('for a script', 'clusterdeck ls --json | jq -r .[].name')

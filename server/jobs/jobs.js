@@ -278,7 +278,7 @@ export function createJobs ({
         each.process.leave()
         leaveRun(each)
       }
-      await this.close({ cause: 'upgrade' })
+      await this.close({ cause: 'upgrade', why: 'as the master was upgraded' })
     },
 
     /**
@@ -295,15 +295,15 @@ export function createJobs ({
 
     /**
      * Starts no more runs, and ends those that run.
-     * @param {{ graceMs?: number, cause?: 'stopping' | 'upgrade' }} [how]
+     * @param {{ graceMs?: number, cause?: 'stopping' | 'upgrade', why?: string }} [how] `why`: they are ended
      * @returns {Promise<void>} when they are gone
      */
-    async close ({ graceMs = GRACE_MS, cause = 'stopping' } = {}) {
+    async close ({ graceMs = GRACE_MS, cause = 'stopping', why = 'as the master was stopping' } = {}) {
       isClosed = true
       unsubscribe()
       timetable.close()
       const all = [...active.values()].filter((each) => !left.has(each))
-      for (const each of all) endRun(each, cause, cause === 'upgrade' ? 'was ended by an upgrade of the master' : 'was ended, as the master was stopping', graceMs)
+      for (const each of all) endRun(each, cause, `was ended, ${why}`, graceMs)
       await Promise.all(all.map(({ done }) => done))
       stopNoting()
     }

@@ -74,9 +74,6 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
       knownOf(release).since = since
     },
 
-    /** @param {string} release */
-    forget (release) { releases.delete(release) },
-
     /** @returns {Promise<void>} until every content has been read */
     settled: () => new Promise((resolve) => { unread.length === 0 ? resolve() : waiting.push(resolve) })
   }
