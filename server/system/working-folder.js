@@ -2,22 +2,29 @@ import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * The folder that this process works in. `named`: as people call it, by the links that a shell has followed (`$PWD`), and
- * also where it has been removed since; `real`: where that is at the moment, or was.
+ * The folder that this process works in. `named`: as people call it, by the links that a shell has followed (`$PWD`) or that lead
+ * to it in a path that was typed, and also where it has been removed since; `real`: where that is at the moment, or was.
  * @typedef {{ named: string, real: string }} WorkingFolder
  */
 
 /**
- * @param {{ env?: Record<string, string | undefined>, cwd?: () => string }} [process_]
+ * @param {{ env?: Record<string, string | undefined>, cwd?: () => string, words?: readonly string[] }} [process_]  `words`: that were typed
  * @returns {WorkingFolder}
  */
-export function workingFolder ({ env = process.env, cwd = process.cwd } = {}) {
+export function workingFolder ({ env = process.env, cwd = process.cwd, words = process.argv.slice(2) } = {}) {
   const said = env.PWD !== undefined && path.isAbsolute(env.PWD) ? path.resolve(env.PWD) : null
   const real = tryOrNull(cwd)
   // ENOENT: it has been removed. Only the name is left, which a new folder may have by now.
   if (real === null) return { named: said ?? path.sep, real: said ?? path.sep }
-  // Whoever starts a program in another folder than its own need not tell it.
-  return { named: said !== null && tryOrNull(() => realpathSync(said)) === real ? said : real, real }
+  // Whoever starts a program in another folder than its own need not tell it. A service manager never does.
+  const names = [...(said === null ? [] : [said]), ...words.map((word) => word.replace(/^--[^=]+=/, '')).filter((word) => path.isAbsolute(word)).flatMap(withFoldersAbove)]
+  return { named: names.find((name) => tryOrNull(() => realpathSync(name)) === real) ?? real, real }
+}
+
+/** @param {string} file absolute @returns {string[]} the nearest first */
+function withFoldersAbove (file) {
+  const folder = path.dirname(file)
+  return folder === file ? [file] : [file, ...withFoldersAbove(folder)]
 }
 
 /** @param {string} folder absolute @returns {string} itself, or the nearest one above it that is there */

@@ -19,6 +19,19 @@ test('a folder has the name by which a shell has come there, as long as that lea
   for (const other of [path.join(top, '2'), path.join(top, 'none'), 'current', '', undefined]) assert.deepEqual(of(other), { named: real, real }, other)
 })
 
+test('a folder where a service manager starts a program has the name that a path of its command leads to it by', () => {
+  const top = realpathSync(tempFolder())
+  for (const name of ['1', '2', '1/web']) mkdirSync(path.join(top, name))
+  const link = path.join(top, 'current')
+  symlinkSync('1', link)
+  const real = path.join(top, '1', 'web')
+  const of = (/** @type {string[]} */ ...words) => workingFolder({ env: {}, cwd: () => real, words }).named
+  const named = path.join(link, 'web')
+  for (const words of [['start', path.join(named, 'app.js')], [named], [`--config=${named}/deck.json`], ['--data-dir', '/var/lib/app', path.join(named, 'node_modules', '.bin', 'next')]]) assert.equal(of(...words), named, words.join(' '))
+  for (const words of [[], ['app.js'], [path.join(top, '2', 'app.js')], [path.join(link, 'app.js')]]) assert.equal(of(...words), real, words.join(' '))
+  assert.equal(workingFolder({ env: { PWD: real }, cwd: () => real, words: [named] }).named, real, 'what the shell says counts more')
+})
+
 test('one that has been removed keeps its name, and the nearest folder above it stands in', () => {
   const top = tempFolder()
   const folder = path.join(top, 'a', 'b')
