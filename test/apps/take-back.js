@@ -82,8 +82,8 @@ async function begin (program, layout, { installed, row, owner }) {
     cwd: home,
     flags: [...start, ...flags?.(place) ?? [], '--drain-idle-grace-ms', '200', '--rollout-guard-ms', '0', '--rollout-min-ready-ms', '1500', ...['folder', 'git'].includes(layout) ? ['--releases-mode', 'folder'] : []],
     args: args?.(place) ?? [],
-    // As a shell says it that has gone there.
-    env: { PWD: home, PORT: String(port), GALLERY_STATE: place.state, NODE_ENV: undefined, ...env?.(place) }
+    // As a service manager starts it, which says no name of its folder; but of a package manager nothing else tells the link.
+    env: { PWD: entry ? undefined : home, PORT: String(port), GALLERY_STATE: place.state, NODE_ENV: undefined, ...env?.(place) }
   })
   await deck.until({ ready: WORKERS })
   return { program, layout, root, source, home, port, deck, row, current: /** @type {string} */ ('one'), versions: /** @type {Record<string, string>} */ ({ r1: 'one' }) }
