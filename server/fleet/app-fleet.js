@@ -96,13 +96,14 @@ import { createStore, notPushed } from './store.js'
  * @property {import('./nats-connection.js').Connection} nats
  * @property {import('./presence.js').Presence} presence
  * @property {ReturnType<typeof import('./feed.js').createFeed>} feed
+ * @property {import('./bucket-version.js').BucketVersion} bucketVersion
  * @property {ReturnType<typeof import('./rpc-client.js').createRpcClient>} asking
  * @property {() => string | null} nameProblem  another member has the name of this host
  */
 
 const DEADLINE_MS = 60 * 60_000
 /** A page does not wait longer than this for NATS. */
-const LOOK_WITHIN_MS = 1000
+export const LOOK_WITHIN_MS = 1000
 /** Events that other members cause may not fill the history of this app: a rollout causes only a few. */
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
 const COMMIT_CHARS = 10
@@ -114,13 +115,13 @@ const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-bac
  * @returns {AppFleet & { describe: () => import('./member-status.js').AppStatus, away: () => void, named: (isOwn: boolean) => void, close: () => Promise<void> }}
  *   `describe`: what this host tells others of the app; `away`: NATS is out of reach; `named`: whether the name of this host is its own
  */
-export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }, { options, member, host, nats, presence, feed, asking, nameProblem }) {
+export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }, { options, member, host, nats, presence, feed, bucketVersion, asking, nameProblem }) {
   const file = path.join(folder, 'fleet.json')
   /** @type {Set<() => void>} */
   const listeners = new Set()
   const waitMs = createRateLimiter({ ...TOLD, now: () => performance.now() })
 
-  const rolloutStore = createRolloutStore({ nats, app, scope })
+  const rolloutStore = createRolloutStore({ nats, app, scope, bucketVersion })
   const store = createStore({ nats, fleet: options.name, app })
   const packages = createPackages({
     root,

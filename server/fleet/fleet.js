@@ -3,7 +3,8 @@ import { hostname } from 'node:os'
 import path from 'node:path'
 import { readJson, writeJson } from '../system/json-file.js'
 import { waitAtMost } from '../system/wait-at-most.js'
-import { createAppFleet } from './app-fleet.js'
+import { createAppFleet, LOOK_WITHIN_MS } from './app-fleet.js'
+import { createBucketVersion } from './bucket-version.js'
 import { createFeed } from './feed.js'
 import { MAX_APPS } from './member-status.js'
 import { createNatsConnection } from './nats-connection.js'
@@ -39,8 +40,6 @@ import { createRpcServer } from './rpc-server.js'
  * @property {() => Promise<void>} close
  */
 
-/** A page does not wait longer than this for NATS. */
-const LOOK_WITHIN_MS = 1000
 /** A NATS server that comes and goes may not fill the history of this host. */
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
 /** The status of an app that has none of its own: it does not run, or cannot be asked. */
@@ -96,6 +95,7 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
   const nats = connect({ options, member, onState: onNatsState })
   const presence = createPresence({ nats, describe: describeHost, onName })
   const feed = createFeed({ nats })
+  const bucketVersion = createBucketVersion({ nats })
   const asking = createRpcClient({ nats, presence, member, serve })
   const answering = createRpcServer({ nats, member, home, accept: options.accept, serve })
   // The id has to be on the disk before others see it, so that the next master is the same member.
@@ -115,7 +115,7 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
     of: (app) => joined.get(app)?.fleet ?? null,
 
     join (part) {
-      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, feed, asking, nameProblem: () => nameProblem }))
+      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, feed, bucketVersion, asking, nameProblem: () => nameProblem }))
       if (nameProblem !== null) fleet.named(false)
       joined.set(part.app, { part, fleet })
       presence.tellSoon()
@@ -130,6 +130,7 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
 
     async close () {
       answering.close()
+      bucketVersion.close()
       await Promise.all([...[...joined.values()].map(({ fleet }) => fleet.close()), presence.close()])
       joined.clear()
       await nats.close()

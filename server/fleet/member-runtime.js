@@ -18,9 +18,9 @@ import { STATES } from './states.js'
  * @property {() => string | null} release
  */
 
-/** Announcements can be lost, so the version of the document is checked as well. */
-const LOOK_EVERY_MS = 10_000
 const AGAIN_MS = 2000
+/** A document that is not over is read at most so often, even if nothing is heard of it. */
+const LEAST_READ_MS = 10_000
 const READ_EVERY_MS = 60_000
 /** How long each change is read after somebody has asked for the document. */
 const ATTENTIVE_MS = 60_000
@@ -42,7 +42,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * @param {(document: FleetRollout | null) => void} [parts.onDocument]
  * @param {() => number} [parts.now]  monotonic, ms
  * @param {() => number} [parts.time]  wall, ms
- * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout' | 'setInterval' | 'clearInterval'>} [parts.timers]
+ * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
 export function createMemberRuntime ({
   rolloutStore,
@@ -82,8 +82,7 @@ export function createMemberRuntime ({
   let soon
   const waitMs = createRateLimiter({ ...READS, now })
   let isClosed = false
-  const every = timers.setInterval(checkVersion, LOOK_EVERY_MS)
-  every?.unref?.()
+  const unfollowVersion = rolloutStore.followVersion(checkVersion)
   const unfollow = rolloutStore.follow((announcement) => {
     heard = announcement.revision
     if (concerns(announcement)) readSoon()
@@ -140,7 +139,7 @@ export function createMemberRuntime ({
     close () {
       isClosed = true
       unfollow()
-      timers.clearInterval(every)
+      unfollowVersion()
       timers.clearTimeout(alarm)
       timers.clearTimeout(again)
       timers.clearTimeout(soon)
@@ -171,9 +170,8 @@ export function createMemberRuntime ({
     soon?.unref?.()
   }
 
-  /** Reads a change whose announcement was lost, and now and then reads anyway. */
-  async function checkVersion () {
-    const found = await rolloutStore.version()
+  /** Reads a change whose announcement was lost, and now and then reads anyway. @param {number | null} found */
+  async function checkVersion (found) {
     const isHeard = found !== null && (found === version || found === heard)
     if (isHeard && now() - readAt < patience()) return
     await readDocument()
@@ -183,7 +181,7 @@ export function createMemberRuntime ({
   /** Often enough to notice a member that is late in its turn, and no more: there may be hundreds of readers. */
   function patience () {
     const document = state.known?.document
-    return !document || STATES[document.state].done ? Infinity : Math.min(Math.max(document.deadlineMs / 4, LOOK_EVERY_MS), READ_EVERY_MS)
+    return !document || STATES[document.state].done ? Infinity : Math.min(Math.max(document.deadlineMs / 4, LEAST_READ_MS), READ_EVERY_MS)
   }
 
   /** @returns {Promise<void>} a call during a read waits for the next one: the present one may have begun too early */

@@ -35,8 +35,9 @@ const ANNOUNCEMENT = z.object({
  * @param {import('./nats-connection.js').Connection} parts.nats
  * @param {string} parts.app
  * @param {import('./app-fleet.js').Scope} parts.scope  of what the connection calls
+ * @param {Pick<import('./bucket-version.js').BucketVersion, 'follow'>} parts.bucketVersion
  */
-export function createRolloutStore ({ nats, app, scope }) {
+export function createRolloutStore ({ nats, app, scope, bucketVersion }) {
   const key = `rollout.${appKey(app)}`
   const past = `past.${appKey(app)}`
 
@@ -62,11 +63,8 @@ export function createRolloutStore ({ nats, app, scope }) {
       })
     },
 
-    /** @returns {Promise<number | null>} a number that changes with each write, null: NATS is out of reach */
-    async version () {
-      const found = await nats.call(async ({ manager, names }) => (await manager.streams.info(`KV_${names.state}`)).state.last_seq)
-      return found.is === 'done' ? found.value : null
-    },
+    /** @param {(version: number | null) => void} onVersion  now and then; null: NATS is out of reach @returns {() => void} ends it */
+    followVersion: (onVersion) => bucketVersion.follow(scope.bind(onVersion)),
 
     /**
      * If another member is faster, it reads the document and tries again.

@@ -49,6 +49,11 @@ test('one app is deployed over three hosts of three apps under load: no request 
 test('a host without the app, and one where it is stopped, take no part; each host shows all hosts with their apps', { skip }, async (t) => {
   const nats = await startNats(t)
   const [one, two, three] = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'], 'web-3': ['mail'] })
+  for (const path of ['stop', 'stop?now=true']) {
+    const refused = await one.api(`/apps/shop/fleet/members/web-2/api/${path}`, { method: 'POST' })
+    assert.deepEqual([refused.status, refused.body.detail], [403, '/stop of web-2: sign in on web-2 itself'])
+  }
+  assert.equal((await two.request('/apps/shop')).state, 'running')
   await two.request('/apps/shop/stop', { method: 'POST' })
   const { members } = await three.untilHosts(({ members: seen }) => seen[1].apps[1].state === 'stopped')
   assert.deepEqual(members.map((/** @type {any} */ { member, apps }) => `${member}: ${apps.map((/** @type {any} */ { app, state }) => `${app} ${state}`).join(', ')}`), ['web-1: mail running, shop running', 'web-2: mail running, shop stopped', 'web-3: mail running'])

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createMemberRuntime } from '../../../server/fleet/member-runtime.js'
 import { startRollout } from '../../../server/fleet/rollout.js'
 
-const TIMERS = { setTimeout () {}, clearTimeout () {}, setInterval () {}, clearInterval () {} }
+const TIMERS = { setTimeout () {}, clearTimeout () {} }
 
 /** @typedef {{ is: 'written', revision: number } | { is: 'refused' }} Told */
 
@@ -27,6 +27,7 @@ function open (memory = {}, parts = {}) {
       announce = onChange
       return () => {}
     },
+    followVersion: () => () => {},
     read: () => new Promise((resolve) => reads.push((value) => resolve({ is: 'done', value }))),
     write: () => new Promise((resolve) => writes.push(resolve))
   })

@@ -16,7 +16,7 @@ for (const [accept, role, expected] of /** @type {const} */ ([
     const ask = () => roleFor({ path: '/scale', role }, { accept, member: 'web-2' })
     if (expected === null) assert.throws(ask, { code: 'forbidden', message: 'web-2: expected fleet.accept "read" or "operate", received "nothing"' })
     else assert.equal(ask(), expected)
-    for (const path of ['/fleet', '/fleet/crashes', '/fleet?x=1', '/tokens', '/tokens/1', '/sign-in-links']) {
+    for (const path of ['/fleet', '/fleet/crashes', '/fleet?x=1', '/tokens', '/tokens/1', '/sign-in-links', '/stop', '/stop?now=true', '/start']) {
       assert.throws(() => roleFor({ path, role }, { accept, member: 'web-2' }), { code: 'forbidden' }, path)
     }
   })
