@@ -179,6 +179,7 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
       rollout: rollouts.find,
       rollouts: rollouts.page,
       rolloutDurations: rollouts.durations,
+      lastRollouts: rollouts.lastOf,
       unfinishedRollouts: rollouts.unfinished,
       workerLives: createWorkerLives(db)
     },

@@ -28,6 +28,10 @@ export function createRollouts (db, { clock }) {
     SELECT json_extract(body, '$.startedAt') AS startedAt, json_extract(body, '$.finishedAt') AS finishedAt
     FROM (SELECT body FROM rollouts WHERE kind = @kind AND state = 'succeeded' AND id < @before ORDER BY id DESC LIMIT ${MAX_SEARCHED})
     WHERE (json_array_length(body, '$.steps') = 1) = @isOfOneSlot LIMIT ${MAX_COMPARED}`)
+  /** @type {import('./sqlite.js').Rows<{ body: string }>} */
+  const lastEnded = db.prepare(`
+    SELECT body FROM (SELECT id, body FROM rollouts WHERE kind = @kind AND state IN ('succeeded', 'failed', 'rolled-back') ORDER BY id DESC LIMIT ${MAX_SEARCHED})
+    WHERE json_array_length(body, '$.steps') = @slots ORDER BY id DESC LIMIT @limit`)
   /** @type {import('./sqlite.js').Rows<{ id: number, body: string }>} */
   const below = db.prepare('SELECT id, body FROM rollouts WHERE id < ? ORDER BY id DESC LIMIT ?')
 
@@ -52,6 +56,12 @@ export function createRollouts (db, { clock }) {
       const times = spans.all({ kind, before, isOfOneSlot: Number(isOfOneSlot) })
       return times.map(({ startedAt, finishedAt }) => Date.parse(finishedAt) - Date.parse(startedAt)).filter((ms) => ms >= 0)
     },
+
+    /**
+     * @param {{ kind: string, slots: number, limit: number }} which `slots`: how many they replaced
+     * @returns {RolloutView[]} that have ended, newest first
+     */
+    lastOf: (which) => lastEnded.all(which).map(({ body }) => JSON.parse(body)),
 
     /** @returns {RolloutView[]} those whose master ended before they did, oldest first; never more than a few */
     unfinished: () => unfinished.all().map(({ body }) => JSON.parse(body)),

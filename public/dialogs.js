@@ -6,7 +6,8 @@ import { showToast } from './toasts.js'
  * Confirmations. Forms live in native dialogs, so focus, Escape and the return of focus are the browser's business.
  *
  *     <button data-dialog="dialog-scale" data-fill-workers="4" data-subject="…"> opens, fills the field `workers`
- *     <div data-load-here></div><template>…</template>                           shows that until what the opener asks for by htmx has come
+ *     <div data-load-here></div><template>…</template>                           shows that until what the opener asks for by htmx has come,
+ *                                                                                or what it asks for itself on `clusterdeck:open`
  *     <button data-close>                                                        closes the dialog around it
  */
 export function startDialogs () {
@@ -18,7 +19,8 @@ export function startDialogs () {
     if (target.closest('[data-close]')) target.closest('dialog')?.close()
   })
   document.addEventListener('htmx:after:request', ({ detail: { ctx: { sourceElement, response } } }) => {
-    if (!response || response.status >= 400) return
+    // What a dialog loads for itself is no answer to it.
+    if (!response || response.status >= 400 || sourceElement.hasAttribute('data-load-here')) return
     sourceElement.closest('dialog')?.close()
     if (sourceElement instanceof HTMLFormElement && 'reset' in sourceElement.dataset) sourceElement.reset()
   })
@@ -49,9 +51,11 @@ export async function openDialog (id, opener) {
   showPreferences(dialog)
   const template = dialog.querySelector('template')
   // The content of the last time may be about something else.
-  if (template) dialog.querySelector('[data-load-here]')?.replaceChildren(template.content.cloneNode(true))
+  const place = dialog.querySelector('[data-load-here]')
+  if (template) place?.replaceChildren(template.content.cloneNode(true))
   showCommands(dialog)
   dialog.showModal()
+  place?.dispatchEvent(new Event('clusterdeck:open'))
 }
 
 /** @param {HTMLDialogElement} dialog @param {HTMLElement} opener */

@@ -2,6 +2,7 @@ import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError } from './errors.js'
 import { createHealth } from './health.js'
+import { createPreview } from './preview.js'
 import { checkedProgram } from './system/program.js'
 
 /**
@@ -42,7 +43,7 @@ const MAX_RELEASES = 100
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }} parts.master  `isShared`: it has other apps as well
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
- * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'get' | 'list' | 'compare'>} parts.releases
+ * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'get' | 'list' | 'compare' | 'preview'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
@@ -85,6 +86,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 
     /** What there is to say of a snapshot. */
     health: createHealth({ history, crashes, notices, jobs }),
+
+    /** What a deploy or a rollback would do; it changes nothing. */
+    preview: createPreview({ supervisor, releases, history, settings }),
 
     settings: /** @type {{ list: () => import('./config/settings.js').Setting[], digest: () => string }} */ (settings),
 

@@ -66,7 +66,9 @@ const KEPT_RELEASE = RELEASE.extend({
   isLastGood: z.boolean().describe('the release that a rollback goes to by default'),
   inUse: z.boolean().describe('a worker runs it, or would restart with it'),
   changedInPlace: z.strictObject({
-    count: z.int().describe('how many of the files that its workers had loaded have changed'),
+    kind: z.enum(['code', 'folder', 'unknown'])
+      .describe('code: a new worker would run other code; folder: other files of its folder have changed, by a later deploy or by the app; unknown: whether they have is not known'),
+    count: z.int().describe('how many files have changed'),
     files: z.array(z.string()).describe('at most 5 of them'),
     since: TIME.nullable().describe('when the first of them was written; null: unknown'),
     by: RELEASE_NAME.nullable().describe('the release that was deployed from the same folder later, if only that is known'),

@@ -6,6 +6,7 @@ import { operation } from './endpoint.js'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { PAGE_QUERY } from './filters.js'
 import { durationParam } from './input.js'
+import { RELEASE } from './releases.js'
 import { usualOf } from './usual-duration.js'
 
 /** @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView */
@@ -113,13 +114,70 @@ const ROLLOUT_STORY = z.strictObject({
     .describe('the median time of the last 20 successful rollouts of its kind, and how many these are; null: fewer than three')
 }).meta({ id: 'RolloutStory' })
 
+const COMMITS = z.strictObject({
+  items: z.array(z.strictObject({ commit: z.string(), at: TIME, author: z.string(), subject: z.string() })).describe('newest first'),
+  hasMore: z.boolean()
+})
+
+/** @typedef {z.infer<typeof PREVIEW>} Preview */
+/** What a rollout would do. */
+const PREVIEW = z.strictObject({
+  kind: z.enum(['deploy', 'rollback']),
+  from: RELEASE_NAME.describe('the release that runs'),
+  release: z.strictObject({
+    ...RELEASE.pick({ mode: true, entry: true, path: true, cwd: true, source: true, package: true, git: true }).shape,
+    id: RELEASE_NAME,
+    isNew: z.boolean().describe('false: the release is known already'),
+    arguments: COUNT.describe('how many; they may hold secrets'),
+    nodeOptions: COUNT.describe('how many; they may hold secrets'),
+    hooks: z.array(z.enum(['beforeDeploy', 'afterDeploy'])).describe('commands that run with it')
+  }).nullable().describe('what would run; null: a refusal says why that is not known'),
+  changed: RELEASE.shape.changed.unwrap(),
+  commits: z.strictObject({ added: COMMITS, removed: COMMITS }).nullable().describe('between both releases, at most 20 each; null: none, or unknown'),
+  files: z.strictObject({
+    added: COUNT,
+    changed: COUNT,
+    removed: COUNT,
+    items: z.array(z.strictObject({ name: z.string(), change: z.enum(['added', 'changed', 'removed']) })).describe('at most 20')
+  }).nullable().describe('the files of its folder that differ from those of the release that runs, without packages; null: not known'),
+  options: z.array(z.strictObject({
+    name: z.string(),
+    from: z.unknown().describe('null: nothing was set, or the value is secret'),
+    to: z.unknown(),
+    takesEffect: z.enum(['now', 'deploy', 'start']).describe('deploy: with this one; now: once it is set by PATCH /config, else at the next start; start: at the next start')
+  })).describe('options whose configuration has changed since it was read'),
+  plan: z.strictObject({ workers: COUNT, text: z.string(), strategy: USED_STRATEGY.required({ order: true }) }).describe('how it replaces the workers; `text` says it in a sentence'),
+  last: z.array(z.strictObject({ rollout: NUMBER, state: ROLLOUT.shape.state, release: RELEASE_NAME.nullable(), startedAt: TIME, tookMs: COUNT }))
+    .describe('the last three of its kind and size, newest first'),
+  warnings: z.array(z.string()),
+  refusals: z.array(z.strictObject({ code: z.string(), message: z.string() })).describe('all reasons for which it would be refused; none: it would begin')
+}).meta({ id: 'Preview' })
+
 /** Errors that refuse a rollout. @type {readonly import('../errors.js').ErrorCode[]} */
 export const ROLLOUT_PROBLEMS = Object.freeze(['rollout-running', 'upgrade-running', 'starting', 'stopping', 'drifted'])
 
 const ROLLOUT_BODY = z.strictObject({
   kind: z.enum(['restart', 'deploy', 'rollback']).describe('"restart", "deploy" or "rollback"'),
   ...ROLLOUT_ORDER
-}).superRefine(({ kind, release, path, strategy }, context) => {
+}).superRefine(refuseMisplaced).meta({
+  examples: [{ kind: 'deploy', note: 'faster totals' }],
+  allOf: [
+    onlyWith('release', 'rollback'),
+    onlyWith('path', 'deploy'),
+    { anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { properties: { strategy: false } }] }
+  ]
+})
+
+const PREVIEW_BODY = z.strictObject({
+  kind: z.enum(['deploy', 'rollback']).describe('"deploy" or "rollback"'),
+  ...ROLLOUT_ORDER
+}).superRefine(refuseMisplaced).meta({
+  examples: [{ kind: 'deploy' }],
+  allOf: [onlyWith('release', 'rollback'), onlyWith('path', 'deploy')]
+})
+
+/** @param {Record<string, unknown>} body @param {z.core.$RefinementCtx} context */
+function refuseMisplaced ({ kind, release, path, strategy }, context) {
   const misplaced = {
     release: release !== undefined && kind !== 'rollback',
     path: path !== undefined && kind !== 'deploy',
@@ -128,14 +186,7 @@ const ROLLOUT_BODY = z.strictObject({
   for (const [key, isMisplaced] of Object.entries(misplaced)) {
     if (isMisplaced) context.addIssue({ code: 'custom', path: [key], params: { expected: `nothing with kind "${kind}"` } })
   }
-}).meta({
-  examples: [{ kind: 'deploy', note: 'faster totals' }],
-  allOf: [
-    onlyWith('release', 'rollback'),
-    onlyWith('path', 'deploy'),
-    { anyOf: [{ properties: { kind: { enum: ['deploy', 'rollback'] } } }, { properties: { strategy: false } }] }
-  ]
-})
+}
 
 /** Allows a field only with one kind, as JSON Schema. @param {string} field @param {string} kind */
 function onlyWith (field, kind) {
@@ -155,7 +206,7 @@ const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 
 /**
  * @param {object} parts
- * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy' | 'events'>} parts.deck
+ * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy' | 'preview' | 'events'>} parts.deck
  * @param {Pick<import('../../db/history.js').History, 'rollout' | 'rollouts' | 'rolloutDurations'>} parts.history
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
  * @param {AbortSignal} parts.closing  aborted when the admin port closes
@@ -191,6 +242,19 @@ export function rolloutResources ({ deck, history, timers, closing }) {
           const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
           return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
         }
+      })
+    },
+
+    '/rollouts/preview': {
+      POST: operation({
+        name: 'previewRollout',
+        summary: 'Returns what a deploy or a rollback would do, and changes nothing',
+        description: 'It takes what `POST /rollouts` takes. All reasons for which that would be refused are in `refusals`.',
+        role: 'operator',
+        cli: { deploy: 'clusterdeck deploy --dry-run', rollback: 'clusterdeck rollback --dry-run' },
+        body: PREVIEW_BODY,
+        answer: PREVIEW,
+        handle: async ({ body: { note, ...wanted }, auth }) => ({ body: await deck.preview({ ...wanted, actor: auth.actor }) })
       })
     },
 

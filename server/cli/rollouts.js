@@ -2,6 +2,7 @@ import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { optionalDuration } from './duration.js'
 import { rolloutText } from './output.js'
+import { previewRollout } from './preview.js'
 import { createProgress } from './progress.js'
 
 /** @typedef {import('./commands.js').Context} Context */
@@ -19,7 +20,9 @@ export function rolloutCommand (kind) {
     const { api, options, tell } = context
     const { path, note } = options
     const release = kind === 'rollback' ? argument : undefined
-    const started = await api.post('/rollouts', { kind, release, path, note, strategy: strategyFrom(options) })
+    const order = { kind, release, path, note, strategy: strategyFrom(options) }
+    if (options.dryRun) return await previewRollout(context, order)
+    const started = await api.post('/rollouts', order)
     if (options.wait) tell(oneLine(`rollout ${started.id} (${kind}) started`))
     await reportOn(started, context)
   }

@@ -242,7 +242,7 @@ export function configFileOf (config) {
   return [...ORIGINS.get(config)?.values() ?? []].find((origin) => origin?.source === 'file')?.from ?? null
 }
 
-/** @param {Config} config @param {Pick<Option, 'path'>} option @returns {unknown} */
+/** @param {Partial<Config>} config @param {Pick<Option, 'path'>} option @returns {unknown} */
 export function valueOf (config, { path: keys }) {
   /** @type {unknown} */
   let value = config

@@ -36,6 +36,9 @@ const LIVE = Object.freeze([
   'logs.maxBytes', 'logs.maxFiles', 'notify'
 ])
 
+/** Options that each deploy reads again. The others count from a start on. */
+const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'hooks', 'jobs', 'releases.shared', 'releases.exclude'])
+
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze([
   'args', 'execArgv', 'env', 'notify', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
@@ -334,6 +337,7 @@ export const SCHEMA = z.strictObject({
  * @property {string} env    `CLUSTERDECK_READY_TIMEOUT_MS`
  * @property {unknown} [fallback]  the default
  * @property {boolean} isLive  whether it can change while the cluster runs
+ * @property {boolean} isOfDeploy  whether each deploy reads it again
  * @property {boolean} isSecret  whether its value may hold a secret
  * @property {boolean} isRare  whether help and manual list it last
  *
@@ -366,6 +370,7 @@ function toOption (path, field, about) {
     env: `CLUSTERDECK_${words.join('_').toUpperCase()}`,
     fallback: field.safeParse(undefined).data,
     isLive: isListed(LIVE),
+    isOfDeploy: isListed(AT_DEPLOY),
     isSecret: SECRET.includes(name),
     isRare: isListed(RARE)
   }

@@ -11,6 +11,10 @@ import { OPTIONS } from './options.js'
  * @typedef {{ name: string, from: unknown, to: unknown }} Change  null for what is secret
  * @typedef {{ name: string, value: unknown, configured: unknown }} RememberedChange  `configured`: what it has changed
  *
+ * An option that was configured anew. `takesEffect`: `deploy`, with the next one; `now`, once it is set while the cluster runs, else with a new
+ * start; `start`, with a new start alone.
+ * @typedef {Change & { takesEffect: 'now' | 'deploy' | 'start' }} NewChange
+ *
  * An option with its value.
  * @typedef {object} Setting
  * @property {string} name  its path in a config file
@@ -62,6 +66,21 @@ export function createSettings (configured, { key }) {
       return { config, changes: changed.map((option) => ({ name: option.name, from: shownValue(option, current), to: shownValue(option, config) })) }
     },
 
+    /**
+     * What has changed in the configuration since it was read.
+     * @param {Partial<Config>} next  as it is read now @param {Partial<Config>} deployed  as the last deploy has read it
+     * @returns {NewChange[]}
+     */
+    changesIn (next, deployed) {
+      const baseOf = (/** @type {Option} */ { isOfDeploy }) => isOfDeploy ? deployed : configured
+      return OPTIONS.filter((option) => !isSame(option, baseOf(option), next)).map((option) => ({
+        name: option.name,
+        from: shownValue(option, baseOf(option)),
+        to: shownValue(option, next),
+        takesEffect: option.isOfDeploy ? 'deploy' : option.isLive ? 'now' : 'start'
+      }))
+    },
+
     /** @param {Config} config of a plan */
     adopt (config) { current = config },
 
@@ -105,12 +124,12 @@ export function createSettings (configured, { key }) {
   }
 }
 
-/** @param {Option} option @param {Config} one @param {Config} other */
+/** @param {Option} option @param {Partial<Config>} one @param {Partial<Config>} other */
 function isSame (option, one, other) {
   return isDeepStrictEqual(valueOf(one, option), valueOf(other, option))
 }
 
-/** @param {Option} option @param {Config} config */
+/** @param {Option} option @param {Partial<Config>} config */
 function shownValue (option, config) {
   return option.isSecret ? null : valueOf(config, option) ?? null
 }

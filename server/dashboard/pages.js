@@ -19,6 +19,7 @@ import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-pa
 import { logsModel } from './logs-page.js'
 import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
 import { paletteModel, placesOf } from './palette.js'
+import { previewModel } from './preview-page.js'
 import { compareModel, releaseModel, rollbackModel } from './release-page.js'
 import { followRollout, rolloutPageModel } from './rollout-page.js'
 import { SETTINGS_FRAGMENTS, settingsModel } from './settings-page.js'
@@ -30,7 +31,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @typedef {Pick<
  *   import('../deck.js').Deck,
  *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'jobs' |
- *   'diagnostics' | 'fleet'
+ *   'diagnostics' | 'fleet' | 'preview'
  * >} Deck
  * @typedef {{
  *   deck: Deck,
@@ -77,6 +78,7 @@ export const PAGES = Object.freeze([
     model: ({ deck, history, params, now }) => deploysModel({ deck, history, params, now: now(), blocked: blockedReason(deck.snapshot()) }),
     fragments: DEPLOYS_FRAGMENTS
   },
+  { path: '/deploys/preview', view: 'preview', model: previewModel },
   { path: '/fleet', view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true },
   { path: '/fleet/rollouts/:id', view: 'fleet-rollout', model: fleetRolloutModel, follow: followFleetRollout },
   { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember },

@@ -22,7 +22,7 @@ export function releaseRows (releases, status) {
 export function toReleaseRow (release, status) {
   const isCurrent = release.id === status.release.id
   const isRolledBack = release.setback?.outcome === 'rolled-back'
-  const canReturn = release.servedAt !== null && !isCurrent && release.changedInPlace === null
+  const canReturn = release.servedAt !== null && !isCurrent && release.changedInPlace?.kind !== 'code'
   return {
     ...release,
     isCurrent,
@@ -33,9 +33,9 @@ export function toReleaseRow (release, status) {
       running: status.workers.filter(({ pid, release: id }) => pid !== null && id === release.id).length,
       all: status.workers.filter(({ pid }) => pid !== null).length
     },
-    marks: [...currentMarks(release, status), ...pastMarks(release), ...release.changedInPlace ? [CHANGED] : []],
+    marks: [...currentMarks(release, status), ...pastMarks(release), ...hasOtherFiles(release) ? [CHANGED] : []],
     warning: release.setback && warningOf(release.setback),
-    changedText: release.changedInPlace && `${isCurrent ? 'New workers run other code' : 'It cannot come back'}: ${release.changedInPlace.message}.`,
+    changedText: release.changedInPlace && changedText(release.changedInPlace, isCurrent),
     changes: changesOf(release)
   }
 }
@@ -47,7 +47,18 @@ function currentMarks ({ id, isLastGood, changedInPlace }, { release, rollout })
     if (rollout.state === 'rolling-back') return [{ label: 'rolling back', tone: 'warn' }]
     return [rollout.state === 'held' ? { label: 'held', tone: 'bad' } : { label: 'rolling out', tone: 'info' }]
   }
-  return isLastGood && changedInPlace === null ? [{ label: 'last good', tone: 'drain' }] : []
+  return isLastGood && changedInPlace?.kind !== 'code' ? [{ label: 'last good', tone: 'drain' }] : []
+}
+
+/** @param {ReleaseView} release */
+function hasOtherFiles ({ changedInPlace }) {
+  return changedInPlace !== null && changedInPlace.kind !== 'unknown'
+}
+
+/** @param {NonNullable<ReleaseView['changedInPlace']>} change @param {boolean} isCurrent */
+function changedText ({ kind, message }, isCurrent) {
+  if (kind !== 'code') return `${message}.`
+  return `${isCurrent ? 'New workers run other code' : 'It cannot come back'}: ${message}.`
 }
 
 /** @param {ReleaseView} release @returns {Mark[]} */

@@ -11,7 +11,7 @@ const LOOK_AGAIN_MS = 2000
  * @param {Transition} transition @param {string} release @returns {boolean} whether nothing is to be started on it
  */
 export function isBlocked (transition, release) {
-  return transition.state.options.releases?.onDrift === 'hold' && release in transition.drift
+  return transition.state.options.releases?.onDrift === 'hold' && isOtherCode(transition.drift, release)
 }
 
 /** @param {Transition} transition @param {string} release is blocked */
@@ -24,7 +24,26 @@ export function whyBlocked (transition, release) {
  * @returns {string | null} why a rollback to it would start other code than it has served with, whatever `releases.onDrift` says
  */
 export function whyNoReturn (transition, release) {
-  return release in transition.drift ? `${release} cannot come back: ${changeText(release, transition.drift[release])}` : null
+  return isOtherCode(transition.drift, release) ? `${release} cannot come back: ${changeText(release, transition.drift[release])}` : null
+}
+
+/**
+ * @param {Transition} transition @param {string} release
+ * @returns {string | null} why a rollback to it may not bring back all that it was, though its code comes back
+ */
+export function returnCaveat (transition, release) {
+  const drift = transition.drift[release]
+  return drift && drift.kind !== 'code' ? caveatText(release, drift) : null
+}
+
+/** @param {string} release @param {Drift} drift of files that are not its code */
+export function caveatText (release, drift) {
+  return `${release} may not be what it was: ${changeText(release, drift)}`
+}
+
+/** @param {Transition} transition @param {string} release @returns {Drift | null} what is known to be other than at its deploy, for a worker that is forked on it now */
+export function knownDrift ({ drift }, release) {
+  return drift[release] && drift[release].kind !== 'unknown' ? drift[release] : null
 }
 
 /** @param {Transition} transition @param {Slot} slot waits until its files are restored, or another release is deployed to it */
@@ -62,7 +81,7 @@ export function tellDrift (transition, worker) {
   if (!drift) return
   transition.emitForWorker('worker.drifted', worker, {
     actor: 'system',
-    message: `worker ${worker.id} (slot ${worker.slot}) does not run what ${worker.release} was: ${changeText(worker.release, drift)}`,
+    message: `worker ${worker.id} (slot ${worker.slot}) ${drift.kind === 'code' ? 'does' : 'may'} not run what ${worker.release} was: ${changeText(worker.release, drift)}`,
     detail: drift
   })
 }
@@ -74,7 +93,7 @@ export function tellDrift (transition, worker) {
 export function driftRefusal (state, { drift = {}, ...input }) {
   const isMeant = input.type === 'restart-worker' || input.type === 'upgrade' || (input.type === 'rollout' && input.kind === 'restart')
   if (!isMeant || state.options.releases?.onDrift !== 'hold') return null
-  const drifted = [...new Set(state.slots.map((slot) => slot.release))].find((id) => id in drift)
+  const drifted = [...new Set(state.slots.map((slot) => slot.release))].find((id) => isOtherCode(drift, id))
   if (!drifted) return null
   return {
     code: 'drifted',
@@ -84,8 +103,16 @@ export function driftRefusal (state, { drift = {}, ...input }) {
 }
 
 /** @param {string} release @param {Drift} drift */
-export function changeText (release, { count, files, by }) {
+export function changeText (release, { kind, count, files, by }) {
+  if (kind === 'unknown') return 'it is not known whether files of its folder have changed since its deploy'
   if (by !== null) return `${by} was deployed from the same folder later`
   const more = count - files.length
-  return `files of ${release} changed after its deploy: ${files.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  const named = `${files.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  if (kind === 'folder') return `${count} ${count === 1 ? 'file of its folder has' : 'files of its folder have'} changed since its deploy: ${named}`
+  return `files of ${release} changed after its deploy: ${named}`
+}
+
+/** Files that no worker had loaded may be what the app writes, such as a database: they keep nothing from starting. @param {Record<string, Drift>} drift @param {string} release */
+function isOtherCode (drift, release) {
+  return drift[release]?.kind === 'code'
 }

@@ -74,10 +74,11 @@ import { blankRecord } from './restart-policy.js'
  */
 
 /**
- * Files of a release were changed in place, so that a new worker of it runs other code than the deploy. `files`: some of those that its
- * workers had loaded, absolute paths; `since`: when the first of them was written, ISO 8601, null: unknown; `by`: the release that was
- * deployed from the same folder later, if it is known from that alone.
- * @typedef {{ count: number, files: string[], since: string | null, by: string | null }} Drift
+ * Files of a release were changed in place. `kind`: `code`, a new worker of it runs other code than the deploy; `folder`, other files of its
+ * folder have changed, by a later deploy or by the app itself; `unknown`, whether they have is not known. `files`: some of them, those that
+ * its workers had loaded by their absolute paths, others from its folder; `since`: when the first of them was written, ISO 8601, null:
+ * unknown; `by`: the release that was deployed from the same folder later, if it is known from that alone.
+ * @typedef {{ kind: 'code' | 'folder' | 'unknown', count: number, files: string[], since: string | null, by: string | null }} Drift
  */
 
 /** @typedef {'master-lost' | 'upgrade'} OrphanCause why it has another master now */

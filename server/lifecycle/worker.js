@@ -1,5 +1,5 @@
 import { mayStart } from './boot-room.js'
-import { holdSlot, isBlocked, tellDrift, resumeSlot } from './drift.js'
+import { holdSlot, isBlocked, knownDrift, tellDrift, resumeSlot } from './drift.js'
 import { isAsked } from './readiness.js'
 import { takeStandby } from './promotion.js'
 import { lossOf, toEndDetail, unfinishedOf, warnOfLoss } from './loss.js'
@@ -42,7 +42,7 @@ function forkFor (transition, slot, release, { readyTimeoutMs = transition.state
     readyAt: null,
     intent: null,
     readyTimeoutMs,
-    drift: transition.drift[release] ?? null,
+    drift: knownDrift(transition, release),
     orphan: null,
     addresses: []
   }

@@ -12,7 +12,7 @@ import { DeckError } from '../errors.js'
 /**
  * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
  * time since which it has served, as far as is known; `values`: null where another master has started it;
- * `stamp`: of all its files, for a copy.
+ * `stamp`: of all its files, for a copy; `rewritten`: how other files of its folder have changed by a later deploy from the same folder.
  * @typedef {object} Item
  * @property {Release} release
  * @property {Outcome | null} outcome
@@ -23,6 +23,7 @@ import { DeckError } from '../errors.js'
  * @property {import('./environment.js').Marks} marks
  * @property {import('./environment.js').Variables | null} values
  * @property {string | null} stamp
+ * @property {import('../lifecycle/state.js').Drift | null} [rewritten]
  *
  * @typedef {{ used: Set<string>, current: string | null }} Use
  */
@@ -51,9 +52,11 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
     /** @param {number} number  that another master has given out */
     countFrom (number) { lastNumber = Math.max(lastNumber, number) },
 
+    nextNumber,
+
     /** @returns {number} one that was never given out, not even by a master whose upgrade failed */
     takeNumber () {
-      lastNumber = Math.max(lastNumber, history.lastReleaseNumber()) + 1
+      lastNumber = nextNumber()
       return lastNumber
     },
 
@@ -153,6 +156,11 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
     }
   }
 
+  /** @returns {number} the one that the next new release gets */
+  function nextNumber () {
+    return Math.max(lastNumber, history.lastReleaseNumber()) + 1
+  }
+
   /** @param {string} id @returns {Item} @throws {DeckError} not-found */
   function mustFind (id) {
     const item = known.get(releaseNumber(id))
@@ -174,10 +182,10 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
   /** @param {import('../../db/releases.js').ReleaseRow} row */
   function restoreRow ({ number, outcome, deployedMs, body, arguments: words, marks }) {
     lastNumber = Math.max(lastNumber, number)
-    const { stamp = null, rollout = null, setback = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
+    const { stamp = null, rollout = null, setback = null, rewritten = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
     const ours = known.get(number)
     // One that this master has adopted already keeps the values that it goes on with; its marks are those of its deploy.
-    if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, servedMs: servedMs ?? ours.servedMs })
+    if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, servedMs: servedMs ?? ours.servedMs })
     known.set(number, {
       release: /** @type {Release} */ ({ ...shownBody, ...words }),
       outcome: /** @type {Outcome | null} */ (outcome),
@@ -187,16 +195,17 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
       setback,
       marks,
       values: null,
-      stamp
+      stamp,
+      rewritten
     })
   }
 
   /** Writes them all: the next time makes up for one that failed. */
   function saveAll () {
     try {
-      history.releases.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, setback = null, marks, stamp }]) => {
+      history.releases.replace([...known].map(([number, { release, outcome, rollout, deployedMs, servedMs = null, setback = null, rewritten = null, marks, stamp }]) => {
         const { args = [], execArgv = [], environmentChanged: _, ...body } = release
-        return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs, setback }, arguments: { args, execArgv }, marks }
+        return { number, outcome, deployedMs, body: { ...body, stamp, rollout, servedMs, setback, rewritten }, arguments: { args, execArgv }, marks }
       }))
     } catch (error) {
       onError(error)

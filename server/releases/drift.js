@@ -62,7 +62,7 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
      */
     of (release) {
       const files = changedFiles(release)
-      return files.length === 0 ? null : { count: files.length, files: files.slice(0, MAX_NAMED), since: firstWritten(files), by: null }
+      return files.length === 0 ? null : { count: files.length, files: files.slice(0, MAX_NAMED), since: firstWritten(files), by: null, kind: 'code' }
     },
 
     /**

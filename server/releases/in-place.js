@@ -5,6 +5,7 @@ import { mayChange } from './resolve.js'
 
 /**
  * Tells which releases are no longer what they were, as their folder was changed in place: by an edit, `git pull`, `npm ci` or a build.
+ * Other code is a certain change. Of files that no worker has loaded nobody knows whether a deploy or the app itself has written them.
  * @param {object} parts
  * @param {Pick<import('./catalogue.js').Catalogue, 'find' | 'newestFirst'>} parts.catalogue
  * @param {Pick<import('./drift.js').Drift, 'of' | 'knows'>} parts.drift  knows what the workers of this master have loaded
@@ -20,18 +21,23 @@ export function createInPlace ({ catalogue, drift }) {
       /** @type {Record<string, Drift>} */
       const changed = {}
       for (const id of new Set(ids)) {
-        const change = drift.of(id) ?? (drift.knows(id) ? null : overwritten(id, isAnotherCommit))
+        const change = drift.of(id) ?? (drift.knows(id) ? null : overwritten(id, isAnotherCommit)) ?? rewritten(id)
         if (change) changed[id] = change
       }
       return changed
     },
 
     /**
-     * Whether a rollback to this release would start other code. Beside the files that workers load, apps read files that nobody sees
+     * Whether a rollback to this release would bring it back as it was. Beside the files that workers load, apps read files that nobody sees
      * (templates, the output of a build), so a later deploy of other code from the same folder counts in any case.
      * @param {string} id @returns {Drift | null}
      */
-    changeOf: (id) => drift.of(id) ?? overwritten(id, drift.knows(id) ? isOtherCode : isAnotherCommit)
+    changeOf: (id) => drift.of(id) ?? overwritten(id, drift.knows(id) ? isOtherCode : isAnotherCommit) ?? rewritten(id)
+  }
+
+  /** @param {string} id @returns {Drift | null} */
+  function rewritten (id) {
+    return catalogue.find(id)?.rewritten ?? null
   }
 
   /**
@@ -44,7 +50,7 @@ export function createInPlace ({ catalogue, drift }) {
     const newest = catalogue.newestFirst().map((item) => item.release)
     const later = newest.slice(0, newest.findIndex((each) => each.id === id)).reverse()
     const first = later.find((each) => mayChange(each) && each.path === release.path && differs(release, each))
-    return first ? { count: 0, files: [], since: first.createdAt, by: first.id } : null
+    return first ? { count: 0, files: [], since: first.createdAt, by: first.id, kind: 'code' } : null
   }
 }
 

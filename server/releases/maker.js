@@ -9,7 +9,7 @@ import { pinOptions, resolveConfigured, resolvePath } from './resolve.js'
 /** @typedef {import('./launch-spec.js').LaunchSpec} LaunchSpec */
 
 /**
- * Makes a release of the code on the disk and of what its workers are started with.
+ * Makes a release of the code on the disk and of what its workers are started with: first a draft, which changes nothing, then the release.
  * @param {object} parts
  * @param {Pick<import('../config/config.js').Config, 'releases'>} parts.config  as the master was started with
  * @param {string} parts.key  of digests
@@ -21,7 +21,7 @@ import { pinOptions, resolveConfigured, resolvePath } from './resolve.js'
  * @param {() => number} parts.now  wall clock, ms
  */
 export function createMaker ({ config, key, catalogue, folders, drift, inherited, current, now }) {
-  return { make: makeRelease, locate: locatePlace }
+  return { draft: draftRelease, checkWritten, make: makeRelease, locate: locatePlace }
 
   /**
    * @param {LaunchSpec} spec
@@ -30,38 +30,51 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
    * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, copy-failed, unshared-files; then nothing has changed
    */
   async function makeRelease (spec, { path, actor, note }) {
-    const place = await locatePlace(spec, path)
-    const execArgv = await pinOptions(spec.config.execArgv)
-    const draft = config.releases.mode === 'folder' ? await draftFolder(spec, place, path) : null
-    const stamp = draft?.digest ?? null
-    /** @type {Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'calledAs'>} */
-    const found = { mode: draft ? 'folder' : place.mode, entry: place.entry, path: place.folder, cwd: place.cwd, ...('calledAs' in place && { calledAs: place.calledAs }) }
-    const about = await describeRelease(spec, place, draft)
-    const same = await findSame({ ...found, ...about }, stamp)
+    const { copy, stamp, found, about, same, changed, execArgv } = await draftRelease(spec, path)
+    if (copy) await checkWritten(copy)
     if (same) {
       same.values = spec.values
       return { release: same.release, isNew: false }
     }
     const number = catalogue.takeNumber()
     const id = `r${number}`
-    const kept = draft ? await folders.keep(id, draft, execArgv) : { ...found, execArgv }
+    const kept = copy ? await folders.keep(id, copy, execArgv) : { ...found, execArgv }
     /** @type {Release} */
-    const release = { id, createdAt: new Date(now()).toISOString(), ...about, ...kept, changed: changesTo({ ...kept, ...about }, spec), createdBy: actor, note }
+    const release = { id, createdAt: new Date(now()).toISOString(), ...about, ...kept, changed, createdBy: actor, note }
     catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, values: spec.values, stamp })
     catalogue.save()
     return { release, isNew: true }
   }
 
   /**
+   * What would be made, without making it.
+   * @param {LaunchSpec} spec @param {string} [path]  that was named
+   * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, copy-failed, invalid-config
+   */
+  async function draftRelease (spec, path) {
+    const place = await locatePlace(spec, path)
+    const execArgv = await pinOptions(spec.config.execArgv)
+    const copy = config.releases.mode === 'folder' ? await draftCopy(spec, place, path) : null
+    const stamp = copy?.digest ?? null
+    /** @type {Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'calledAs'>} */
+    const found = { mode: copy ? 'folder' : place.mode, entry: place.entry, path: place.folder, cwd: place.cwd, ...('calledAs' in place && { calledAs: place.calledAs }) }
+    const about = await describeRelease(spec, place, copy)
+    return { place, copy, stamp, found, about, execArgv, same: await findSame({ ...found, ...about }, stamp), changed: changesTo({ ...found, ...about }, spec) }
+  }
+
+  /**
    * @param {LaunchSpec} spec @param {import('./resolve.js').Place} place @param {string} [path]  that was named
    * @returns {Promise<import('./release-folders.js').Draft>}
    */
-  async function draftFolder ({ config: { entry, cwd, releases: { shared, exclude } } }, place, path) {
+  async function draftCopy ({ config: { entry, cwd, releases: { shared, exclude } } }, place, path) {
     const home = path === undefined ? place.folder : (await resolveConfigured({ entry, cwd, mode: 'live' })).folder
-    const draft = await folders.look(place, { shared, exclude, home })
+    return await folders.look(place, { shared, exclude, home })
+  }
+
+  /** @param {import('./release-folders.js').Draft} copy that would take the place of the running one @throws {import('../errors.js').DeckError} unshared-files */
+  async function checkWritten (copy) {
     const running = catalogue.find(current() ?? '')?.release
-    if (running?.mode === 'folder') await folders.checkWritten(running, draft)
-    return draft
+    if (running?.mode === 'folder') await folders.checkWritten(running, copy)
   }
 
   /** @param {LaunchSpec} spec @param {string} [path] */

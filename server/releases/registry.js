@@ -1,19 +1,22 @@
 import { access } from 'node:fs/promises'
 import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
-import { changeText } from '../lifecycle/drift.js'
+import { caveatText, changeText } from '../lifecycle/drift.js'
 import { shownRelease } from '../lifecycle/state.js'
 import { createCatalogue } from './catalogue.js'
 import { changesBetween } from './changes.js'
+import { commitsBetween } from './commits.js'
 import { createDrift } from './drift.js'
-import { isGit, readCommits } from './git.js'
+import { partsLeftOut } from './file-differences.js'
+import { isGit } from './git.js'
 import { createInPlace } from './in-place.js'
 import { readLaunchSpec, reloadConfig } from './launch-spec.js'
 import { createMaker } from './maker.js'
+import { createManifests } from './manifests.js'
+import { createPreviews } from './previews.js'
 import { createReleaseFolders } from './release-folders.js'
 import { folderBelow } from './resolve.js'
 
-const SHOWN_COMMITS = 20
 /** What the list tells of changed files is at most so old. A rollback looks for itself. */
 const LOOK_AGAIN_MS = 2000
 
@@ -59,11 +62,15 @@ export async function openReleases ({
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
   const maker = createMaker({ config, key, catalogue, folders, drift, inherited, current: currentRelease, now })
   const inPlace = createInPlace({ catalogue, drift })
+  const manifests = createManifests({ dataDir, catalogue, onError })
+  const preview = createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () => latest, current: currentRelease, checkReturn, checkThere, caveatOf })
   /** What the list tells of the files of each release, and when it has looked, wall time. @type {Map<string, { at: number, change: import('../lifecycle/state.js').Drift | null }>} */
   const looks = new Map()
   let latest = await readLaunchSpec(config, key, inherited)
   /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
+  /** A master has begun with it, whose start is not to wait for a list of its files. @type {Release | null} */
+  let unlisted = null
   /** Releases are made one after the other. @type {Promise<unknown>} */
   let turn = Promise.resolve()
 
@@ -98,7 +105,10 @@ export async function openReleases ({
      * @throws {DeckError} as prepare
      */
     async beginWith (before) {
-      return before ? { release: adoptRelease(before), isNew: false } : await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
+      if (before) return { release: adoptRelease(before), isNew: false }
+      const made = await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
+      unlisted = made.release
+      return made
     },
 
     tellCreated,
@@ -132,6 +142,9 @@ export async function openReleases ({
       return spec
     },
 
+    /** What a deploy or a rollback would do; it changes nothing. @type {ReturnType<typeof createPreviews>} */
+    preview,
+
     /** Which of these releases a new worker would not find as they were. @type {typeof inPlace.look} */
     changedInPlace: inPlace.look,
 
@@ -139,15 +152,7 @@ export async function openReleases ({
      * Refuses a rollback that would start other code than the release has served with.
      * @param {string} id @throws {DeckError} not-found, drifted
      */
-    checkReturn (id) {
-      const { release } = catalogue.mustFind(id)
-      const change = inPlace.changeOf(id)
-      if (!change) return
-      const restore = release.git ? `check out ${release.git.commit.slice(0, 9)}` : 'put the files back'
-      throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
-        details: { release: id, ...change }
-      })
-    },
+    checkReturn,
 
     /** @param {string} id @returns {string} the one to roll back to @throws {DeckError} not-found */
     before (id) {
@@ -166,7 +171,7 @@ export async function openReleases ({
     /**
      * Tells how one release differs from another. Of variables it tells only the names.
      * @param {string} from @param {string} to
-     * @returns {Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof readCommits>> }>} `commits`: null: unknown
+     * @returns {Promise<{ changed: NonNullable<Release['changed']>, commits: Awaited<ReturnType<typeof commitsBetween>> }>} `commits`: null: unknown
      * @throws {DeckError} not-found
      */
     async compare (from, to) {
@@ -195,6 +200,8 @@ export async function openReleases ({
       if (item?.outcome !== 'succeeded' || item.deployedMs === null) {
         catalogue.settle({ release: id, outcome: currentRelease() === id ? 'succeeded' : 'failed', rollout: null })
       }
+      if (unlisted) listFiles(unlisted)
+      unlisted = null
       pruneReleases()
     },
 
@@ -215,6 +222,7 @@ export async function openReleases ({
   function prepareRelease ({ path, spec, actor, note = null }) {
     return inTurn(async () => {
       const { release, isNew } = await makeRelease(spec ?? await readSpec(path), { path, actor, note })
+      listFiles(release)
       if (isNew) tellCreated(release)
       return release
     })
@@ -224,6 +232,11 @@ export async function openReleases ({
   async function readSpec (path) {
     const folder = path === undefined ? undefined : await folderBelow(path, config.releases.root)
     return await readLaunchSpec(await reloadConfig(() => reload(folder)), key, inherited)
+  }
+
+  /** @param {Release} release has just been made of what is in its folder */
+  function listFiles (release) {
+    manifests.note(release, partsLeftOut(latest.config))
   }
 
   /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
@@ -269,16 +282,31 @@ export async function openReleases ({
    */
   async function loadRelease (id) {
     const item = catalogue.mustFind(id)
-    const { entry } = item.release
-    await access(entry).catch((error) => {
-      throw new DeckError('release-gone', `release ${id} cannot run: ${entry} is gone`, { cause: error })
-    })
+    await checkThere(item.release)
     if (item.values === null) {
       item.values = latest.values
       if (item.release.environment?.digest !== latest.digest) item.release = { ...item.release, environmentChanged: true }
     }
     givenOut = id
     return item.release
+  }
+
+  /** @param {Release} release @throws {DeckError} release-gone */
+  async function checkThere ({ id, entry }) {
+    await access(entry).catch((error) => {
+      throw new DeckError('release-gone', `release ${id} cannot run: ${entry} is gone`, { cause: error })
+    })
+  }
+
+  /** @param {string} id @throws {DeckError} not-found, drifted */
+  function checkReturn (id) {
+    const { release } = catalogue.mustFind(id)
+    const change = inPlace.changeOf(id)
+    if (change?.kind !== 'code') return
+    const restore = release.git ? `check out ${release.git.commit.slice(0, 9)}` : 'put the files back'
+    throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
+      details: { release: id, ...change }
+    })
   }
 
   /**
@@ -290,13 +318,14 @@ export async function openReleases ({
     const needed = usedReleases().add(givenOut).add(catalogue.lastGood(currentRelease() ?? '')?.release.id ?? '')
     const forgotten = catalogue.prune(config.releases.keep, (id) => needed.has(id))
     for (const { id } of forgotten) looks.delete(id)
+    if (forgotten.length > 0) await manifests.prune()
     await Promise.all(forgotten.filter(({ mode }) => mode === 'folder').map(({ id }) => folders.remove(id)))
   }
 
   /** @param {ReturnType<typeof catalogue.show>} shown */
   function withChange (shown) {
     const change = recentChange(shown.id)
-    return { ...shown, changedInPlace: change && { ...change, message: changeText(shown.id, change) } }
+    return { ...shown, changedInPlace: change && { ...change, message: change.kind === 'code' ? changeText(shown.id, change) : caveatText(shown.id, change) } }
   }
 
   /** Pages are drawn often, and a look at the files of ten releases can take 40 ms. @param {string} id */
@@ -306,6 +335,12 @@ export async function openReleases ({
     const change = inPlace.changeOf(id)
     looks.set(id, { at: now(), change })
     return change
+  }
+
+  /** @param {string} id @returns {string | null} what a rollback to it would not bring back */
+  function caveatOf (id) {
+    const change = inPlace.changeOf(id)
+    return change && change.kind !== 'code' ? caveatText(id, change) : null
   }
 
   function clusterUse () {
@@ -326,13 +361,4 @@ export async function openReleases ({
   function tellCreated (release) {
     events.publish({ type: 'release.created', release: release.id, actor: release.createdBy ?? 'system', detail: shownRelease(release) })
   }
-}
-
-/** Asks the folder of the newer release first, as its repository has more likely both. @param {Release} before @param {Release} after @param {Record<string, string | undefined>} env */
-async function commitsBetween (before, after, env) {
-  const [from, to] = [before.git?.commit, after.git?.commit]
-  if (!from || !to || from === to) return null
-  const folders = [after, before].sort((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt)).map(({ source, path }) => source ?? path)
-  const which = { from, to, limit: SHOWN_COMMITS }
-  return await readCommits(folders[0], which, { env }) ?? await readCommits(folders[1], which, { env })
 }

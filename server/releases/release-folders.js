@@ -14,8 +14,9 @@ const MAX_NAMED = 5
 
 /** @typedef {import('./resolve.js').Place} Place */
 /**
- * What a copy of the app would be made of. `top`: the folder that is copied, of which the app's package folder may be a part.
- * @typedef {{ top: string, place: Place, entries: import('./tree.js').TreeEntry[], digest: string, links: Record<string, string>, left: string[] }} Draft
+ * What a copy of the app would be made of. `top`: the folder that is copied, of which the app's package folder may be a part; `missing`: shared
+ * folders that are to be made.
+ * @typedef {{ top: string, place: Place, entries: import('./tree.js').TreeEntry[], digest: string, links: Record<string, string>, missing: string[], left: string[] }} Draft
  */
 /**
  * `shared`: files and folders of the app that all releases have in common; `exclude`: what no release has of its own. Both from the
@@ -34,6 +35,7 @@ const MAX_NAMED = 5
 export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
   return {
     /**
+     * It changes nothing.
      * @param {Place} place  of the code that is copied
      * @param {Parts & { home: string }} options  `home`: the app's package folder as configured, which has what is shared
      * @returns {Promise<Draft>}
@@ -41,7 +43,6 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
      */
     async look (place, { shared, exclude, home }) {
       const { folder, entry } = place
-      mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
       const data = await realpath(dataFolder)
       const top = await workspaceFolder(folder)
       if (top === data) {
@@ -51,11 +52,13 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
         throw new DeckError('copy-failed', `the copy of ${top} failed: its entry, ${entry}, is not in it`)
       }
       const within = (/** @type {string} */ name) => path.relative(top, path.join(folder, name))
-      const links = Object.fromEntries(await Promise.all(shared.map(async (name) => [within(name), await sharedTarget(home, name)])))
+      const targets = await Promise.all(shared.map((name) => sharedTarget(home, name)))
+      const links = Object.fromEntries(shared.map((name, at) => [within(name), targets[at].place]))
+      const missing = targets.filter(({ isThere }) => !isThere).map(({ place }) => place)
       const left = [...Object.keys(links), ...exclude.map(within)]
       try {
         const { entries, digest } = await listTree(top, { except: [data, ...left.map((name) => path.join(top, name))] })
-        return { top, place, entries, digest: [digest, ...Object.entries(links).flat()].join('|'), links, left }
+        return { top, place, entries, digest: [digest, ...Object.entries(links).flat()].join('|'), links, missing, left }
       } catch (error) {
         if (error instanceof DeckError) throw error
         throw new DeckError('copy-failed', `the copy of ${top} failed: ${errorText(error)}`, { cause: error })
@@ -67,7 +70,9 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
      * @returns {Promise<{ mode: 'folder', entry: string, path: string, cwd: string, calledAs?: string, execArgv: string[] }>} where its workers find in it what the app has
      * @throws {DeckError} copy-failed; then nothing is left of it
      */
-    async keep (id, { top, place, entries, links }, execArgv) {
+    async keep (id, { top, place, entries, links, missing }, execArgv) {
+      mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
+      for (const folder of missing) await mkdir(folder, { recursive: true })
       const copy = path.join(await realpath(releaseFolder), id)
       await copyTree(entries, { from: top, to: copy, links })
       const inCopy = (/** @type {string} */ file) => file === top || isBelow(file, top) ? path.join(copy, path.relative(top, file)) : file
@@ -83,9 +88,8 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     async checkWritten ({ id, createdAt }, { top, place, left }) {
       const copy = path.join(releaseFolder, id)
       const since = Date.parse(createdAt)
-      // Of packages nothing counts, so they need not be listed.
-      const { entries } = await listTree(copy, { except: [...left, 'node_modules'].map((name) => path.join(copy, name)) }).catch(nothingIfGone)
-      const written = entries.filter(({ kind, isDependency, ctimeMs }) => kind === 'file' && !isDependency && ctimeMs > since).map(({ name }) => name)
+      const { entries } = await listTree(copy, { except: left.map((name) => path.join(copy, name)), packages: false }).catch(nothingIfGone)
+      const written = entries.filter(({ kind, ctimeMs }) => kind === 'file' && ctimeMs > since).map(({ name }) => name)
       if (written.length === 0) return
       const more = written.length - MAX_NAMED
       const files = written.slice(0, MAX_NAMED).map((name) => path.relative(path.relative(top, place.folder), name))
@@ -120,15 +124,15 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
 
 /**
  * @param {string} home @param {string} name of something shared; a folder may end with a slash, and is made if it is not there
- * @returns {Promise<string>} where it is @throws {DeckError} invalid-config
+ * @returns {Promise<{ place: string, isThere: boolean }>} @throws {DeckError} invalid-config
  */
 async function sharedTarget (home, name) {
   const target = path.join(home, name).replace(/\/$/, '')
-  if (name.endsWith('/')) await mkdir(target, { recursive: true })
-  else if (!await lstat(target).then(() => true, () => false)) {
+  const isThere = await lstat(target).then(() => true, () => false)
+  if (!isThere && !name.endsWith('/')) {
     throw new DeckError('invalid-config', `releases.shared: expected files and folders of ${home}, received ${name}, which is not there; a folder that is to be made ends with "/"`)
   }
-  return target
+  return { place: target, isThere }
 }
 
 /** In a folder that somebody has removed, there is nothing to lose. @param {unknown} error */

@@ -17,6 +17,8 @@ import { DeckError, errorCode } from '../errors.js'
  */
 
 const MAX_ENTRIES = 500_000
+/** Packages, and the cache that a project with Yarn Plug'n'Play has. */
+const DEPENDENCY = /(^|\/)(node_modules|\.yarn\/(cache|unplugged))(\/|$)/
 const STATS_AT_ONCE = 64
 
 /** Caches of build tools, which are no part of a release. By the folder that they are in. @type {Readonly<Record<string, string>>} */
@@ -26,11 +28,12 @@ const CACHES = Object.freeze({ '.cache': 'node_modules', cache: '.next' })
  * Lists the folder of an app, each folder before its content. It leaves out `.git`, caches of build tools (`node_modules/.cache`,
  * `.next/cache`), and sockets, pipes and devices.
  * @param {string} top real path
- * @param {{ except: readonly string[] }} options  files and folders that are left out, absolute paths without links
+ * @param {{ except: readonly string[], packages?: boolean, limit?: number }} options  `except`: files and folders that are left out, absolute
+ *   paths without links; `packages`: list these too
  * @returns {Promise<{ entries: TreeEntry[], digest: string }>} `digest`: differs if a name, a size or a time of change does
  * @throws {DeckError} copy-failed
  */
-export async function listTree (top, { except }) {
+export async function listTree (top, { except, packages = true, limit = MAX_ENTRIES }) {
   /** @type {TreeEntry[]} */
   const entries = []
   const folders = ['']
@@ -45,15 +48,16 @@ export async function listTree (top, { except }) {
         if (entry.kind === 'folder') folders.push(entry.name)
       }
     }
-    if (entries.length > MAX_ENTRIES) {
-      throw new DeckError('copy-failed', `the copy of ${top} failed: expected at most ${MAX_ENTRIES} files, received more`)
+    if (entries.length > limit) {
+      throw new DeckError('copy-failed', `the copy of ${top} failed: expected at most ${limit} files, received more`)
     }
   }
   return { entries, digest: hash.digest('hex') }
 
   /** @param {string} folder @param {string} name */
   function isLeftOut (folder, name) {
-    return name === '.git' || (Object.hasOwn(CACHES, name) && path.basename(folder) === CACHES[name]) || except.includes(path.join(top, folder, name))
+    if (name === '.git' || (Object.hasOwn(CACHES, name) && path.basename(folder) === CACHES[name])) return true
+    return except.includes(path.join(top, folder, name)) || (!packages && DEPENDENCY.test(path.join(folder, name)))
   }
 
   /** @param {string} name @returns {Promise<TreeEntry | null>} */
@@ -64,7 +68,7 @@ export async function listTree (top, { except }) {
       const kind = found.isDirectory() ? 'folder' : found.isFile() ? 'file' : found.isSymbolicLink() ? 'link' : null
       if (kind === null) return null
       const { mode, size, mtimeMs, ctimeMs, ino } = found
-      const isDependency = /(^|\/)(node_modules|\.yarn\/(cache|unplugged))(\/|$)/.test(name)
+      const isDependency = DEPENDENCY.test(name)
       // Tools can set mtime, but not ctime. Copies link to files of packages, which changes their ctime: these have their inode instead.
       return { kind, name, isDependency, mode, size, mtimeMs, ctimeMs, mark: isDependency ? ino : ctimeMs, target: kind === 'link' ? await readlink(file) : null }
     } catch (error) {

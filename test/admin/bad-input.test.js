@@ -25,6 +25,7 @@ const ROUTES = [
   { path: '/upgrade', allow: 'POST' },
   { path: '/stop', allow: 'POST' },
   { path: '/rollouts', allow: 'GET, HEAD, POST' },
+  { path: '/rollouts/preview', allow: 'POST' },
   { path: '/rollouts/1', allow: 'GET, HEAD' },
   ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ path: `/rollouts/1/${action}`, allow: 'POST' })),
   { path: '/config', allow: 'GET, HEAD, PATCH' },
@@ -132,6 +133,7 @@ const CASES = [
     '{"kind":"deploy","strategy":{"guardMs":5}}': /^strategy.guardMs: expected one of /,
     '{"kind":"deploy","strategy":[]}': /^strategy: expected an object, received \[\]$/
   }).map(([body, detail]) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail })),
+  ...['{}', '{"kind":"restart"}'].map((body) => ({ method: 'POST', path: '/rollouts/preview', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "deploy" or "rollback"/ })),
   ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ method: 'POST', path: `/rollouts/99/${action}`, status: 404, code: 'not-found', detail: /Rollout 99/ })),
   ...['{"kind":"deploy","note":3}', '{"kind":"deploy","note":null}', JSON.stringify({ kind: 'deploy', note: 'x'.repeat(501) })].map((body) => ({ method: 'POST', path: '/rollouts', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^note: expected a text of at most 500 characters, received / })),
   ...['{}', '{"kind":"core"}', '{"kind":1}'].map((body) => ({ method: 'POST', path: '/workers/1/diagnostics', body, headers: JSON_TYPE, status: 422, code: 'invalid-body', detail: /^kind: expected "cpu-profile"/ })),

@@ -46,3 +46,14 @@ test('any two releases can be compared, and what is none is not found', async (t
   for (const { text } of [other, picked]) assert.match(text, /From <a href="\/releases\/r3">.* to <a href="\/releases\/r1">[^]*<option value="r3" selected>[^]*<option value="r1" selected>/)
   assert.deepEqual(await Promise.all(['/releases/r1/compare?from=r9', '/releases/x/compare', '/releases/r1/compare?from=%00', '/compare?from=r3', '/compare?from=r1&to=%3Cb%3E'].map(async (path) => (await visit(path)).status)), [404, 404, 404, 404, 404])
 })
+
+test('the dialog of a deploy shows what it would do, to those who may deploy', async (t) => {
+  const { admin, visit } = await setUp(t)
+  const { status, text } = await visit('/deploys/preview')
+  const said = text.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
+  assert.equal(status, 200)
+  assert.match(said, /r1 runs from the same folder Release r2, new, after r1 Package told 1\.2\.4 Commits 1 or more added Files 30 changed, 1 added: views\/&lt;b&gt;\.html and 30 more Changed package\.json, variables LEVEL Option workers from 2 to 4: at the next start Option env: with this deploy Plan 2 workers, .* Last three rollout 1 succeeded in 4\.2 s Entry \/srv\/app\/app\.js .* Node options 2, not shown Hooks beforeDeploy Added commits 8989898989 Faster totals Ada/)
+  assert.deepEqual(admin.deck.dispatched, [])
+  admin.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
+  assert.match((await visit('/deploys/preview')).text, /tone-bad"><bdi>rollout 1 \(restart\) is running/)
+})

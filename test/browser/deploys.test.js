@@ -65,3 +65,38 @@ test('a deploy on trial is paused, resumed and aborted, another one promoted, an
   assert.notEqual(await (await fetch(url)).text(), 'second')
   assert.deepEqual(page.problems, [])
 })
+
+test('the dialog of a deploy shows what it would do, and waits for nothing before it deploys', async (t) => {
+  const releases = await createReleases('answers-with-pid.js')
+  const deck = await startDeckHere(t, releases.entry)
+  await deck.until({ ready: 2 })
+  await releases.add('second', app('second'))
+  const page = await browser.page({ reducedMotion: 'reduce' })
+  t.after(() => page.context().close())
+  await page.goto(await deck.signInLink())
+  await page.locator('html[data-live=on]').waitFor()
+  const dialog = page.getByRole('dialog', { name: 'Roll out a new release?' })
+  await page.getByRole('button', { name: 'Rolling deploy' }).click()
+  await dialog.getByText('r2, new, after r1').waitFor()
+  assert.match(await dialog.getByRole('region', { name: 'What it will do' }).innerText(), /Files\s+1 changed: .*Plan\s+2 workers, one at a time; if one fails, it rolls back/s)
+  assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+
+  /** @type {(() => void) | undefined} */
+  let goOn
+  const held = new Promise((resolve) => { goOn = () => resolve(undefined) })
+  const asked = new Promise((resolve) => page.route('**/deploys/preview', async (route) => {
+    resolve(undefined)
+    await held
+    await route.continue().catch(() => {})
+  }))
+  await page.getByRole('button', { name: 'Rolling deploy' }).click()
+  await asked
+  await dialog.getByText('Looking at what has changed…').waitFor()
+  await dialog.getByLabel('Note').fill('at once')
+  await dialog.getByRole('button', { name: 'Deploy' }).click()
+  await deck.untilEvent(({ type, release }) => type === 'rollout.succeeded' && release === 'r2', 'the deploy')
+  await dialog.waitFor({ state: 'hidden' })
+  goOn?.()
+  assert.deepEqual(page.problems, [])
+})

@@ -17,7 +17,7 @@ async function killWorker (deck, slot, isOutcome) {
 /** @param {string} file that was written once, after the deploy */
 function changeOf (file) {
   const { mtimeMs, ctimeMs } = statSync(file)
-  return { count: 1, files: [file], since: new Date(Math.min(mtimeMs, ctimeMs)).toISOString(), by: null }
+  return { kind: 'code', count: 1, files: [file], since: new Date(Math.min(mtimeMs, ctimeMs)).toISOString(), by: null }
 }
 
 const isReady = (/** @type {any} */ { type }) => type === 'worker.ready'

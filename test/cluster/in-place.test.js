@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
@@ -7,6 +7,7 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, releasesOf, roll } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { until } from '../support/until.js'
 
 const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2']
 
@@ -27,11 +28,36 @@ async function answers (deck) {
   return [...new Set(texts)].sort()
 }
 
-/** Nothing may claim that a release has come back whose files are others now. @param {import('../support/deck-client.js').DeckClient} deck */
+/** Nothing may plainly claim that a release has come back whose files are others now. @param {import('../support/deck-client.js').DeckClient} deck */
 async function claims (deck) {
   const events = await deck.history('limit=500')
-  return events.filter((/** @type {any} */ { type, detail }) => type === 'rollout.rolled-back' || (type === 'rollout.succeeded' && detail.kind === 'rollback'))
+  return events.filter((/** @type {any} */ { type, message, detail }) => {
+    return (type === 'rollout.rolled-back' || (type === 'rollout.succeeded' && detail.kind === 'rollback')) && !message?.includes('may not be what it was')
+  })
 }
+
+/** @param {import('../support/deck-client.js').DeckClient} deck @param {string} release once it is known what was in its folder */
+async function listed (deck, release) {
+  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.json.gz`)), `the manifest of ${release}`)
+}
+
+const READS_BUILD = `import { existsSync, readFileSync } from 'node:fs'
+const build = readFileSync(new URL('.next/BUILD_ID', import.meta.url), 'utf8')`
+
+/** @param {import('../support/deck.js').TestOwner} t @param {{ atLoad?: string, workers?: number }} [how] an app that reads by itself what a build has made, which no deploy of code can be told by */
+async function deployedBuild (t, { atLoad = '', workers = 2 } = {}) {
+  const folder = tempFolder()
+  const entry = path.join(folder, 'app.mjs')
+  const build = (/** @type {string} */ id) => { mkdirSync(path.join(folder, '.next'), { recursive: true }); writeFileSync(path.join(folder, '.next', 'BUILD_ID'), id) }
+  build('one')
+  writeFileSync(entry, app('response.end(build)', `${READS_BUILD}\n${atLoad}`))
+  const deck = await startDeckHere(t, entry, { workers, flags: QUICK })
+  await deck.until({ ready: workers })
+  await listed(deck, 'r1')
+  return { deck, folder, build, cli: (/** @type {string[]} */ ...args) => runCliHere([...args, '--data-dir', deck.folder]) }
+}
+
+const BUILD_CAVEAT = 'r1 may not be what it was: 1 file of its folder has changed since its deploy: .next/BUILD_ID'
 
 describe('an app that is deployed in place', { concurrency: true }, () => {
   test('a rollback is refused with what to do instead, by command line, API and page, and changes nothing', async (t) => {
@@ -98,5 +124,68 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.deepEqual(workers.map((/** @type {any} */ { release, drifted, driftedSince }) => [release, drifted, driftedSince !== null]), [['r1', true, true], ['r1', false, false]])
     assert.match((await cli('status')).stdout, /r1 \+ changes/)
     assert.deepEqual(await answers(deck), ['one', 'two'])
+  })
+})
+
+describe('an app in place that reads files by itself', { concurrency: true }, () => {
+  test('a deploy of these alone that fails midway goes back, and says what has not come back', async (t) => {
+    const fault = path.join(tempFolder(), 'fault')
+    const { deck, build, cli } = await deployedBuild(t, {
+      atLoad: `if (build === 'two' && process.env.CLUSTERDECK_SLOT !== '1') {
+  while (!existsSync(${JSON.stringify(fault)})) await new Promise((resolve) => setTimeout(resolve, 20))
+  throw new Error('no second one')
+}`
+    })
+    build('two')
+    const ended = deploy(deck)
+    await listed(deck, 'r2')
+    writeFileSync(fault, '')
+    const { state, reason } = await ended
+    assert.equal(state, 'rolled-back')
+    assert.ok(reason.endsWith(`; ${BUILD_CAVEAT}`), reason)
+    assert.deepEqual([await claims(deck), await releasesOf(deck), await answers(deck)], [[], ['r1'], ['one', 'two']])
+    assert.match((await cli('status')).stdout, /r1 \+ changes/)
+  })
+
+  test('a rollback says what it does not bring back, and the guard does', async (t) => {
+    const fault = path.join(tempFolder(), 'fault')
+    const { deck, build, cli } = await deployedBuild(t, { workers: 1, atLoad: `setInterval(() => { if (process.env.CLUSTERDECK_RELEASE === 'r3' && existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)` })
+    build('two')
+    assert.equal((await deploy(deck)).state, 'succeeded')
+    await listed(deck, 'r2')
+    const { body: { items: [, first] } } = await deck.api('/releases')
+    assert.deepEqual([first.changedInPlace.kind, first.changedInPlace.files, first.changedInPlace.message], ['folder', ['.next/BUILD_ID'], BUILD_CAVEAT])
+    const { code, stderr } = await cli('rollback', 'r1', '--wait')
+    assert.deepEqual([code, stderr.includes(`warning: ${BUILD_CAVEAT}`)], [0, true], stderr)
+
+    assert.equal((await deploy(deck)).state, 'succeeded')
+    await listed(deck, 'r3')
+    writeFileSync(fault, '')
+    const back = await deck.untilEvent(({ type, actor }) => type === 'rollout.succeeded' && actor === 'guard', 'the guard')
+    assert.match(back.message, /^r3 kept crashing after rollout 3; r1 may not be what it was: /)
+    assert.deepEqual(await claims(deck), [])
+  })
+
+  test('what it writes into its folder hinders no rollback, and is not told of where it is listed as its own', async (t) => {
+    const folder = tempFolder()
+    const entry = path.join(folder, 'app.mjs')
+    const sqlite = import.meta.resolve('better-sqlite3')
+    writeFileSync(entry, app("response.end(String(db.prepare('INSERT INTO visits DEFAULT VALUES').run().lastInsertRowid))", `import Database from ${JSON.stringify(sqlite)}
+const db = new Database(new URL('app.db', import.meta.url).pathname)
+db.exec('CREATE TABLE IF NOT EXISTS visits (id INTEGER PRIMARY KEY)')`))
+    for (const [flags, warnings] of /** @type {[string[], string[]][]} */ ([
+      [[], ['r1 may not be what it was: 1 file of its folder has changed since its deploy: app.db']],
+      [['--releases-shared', 'app.db'], []]
+    ])) {
+      const deck = await startDeckHere(t, entry, { workers: 1, flags: [...QUICK, ...flags] })
+      await deck.until({ ready: 1 })
+      await listed(deck, 'r1')
+      await answers(deck)
+      assert.equal((await deploy(deck)).state, 'succeeded')
+      await listed(deck, 'r2')
+      const { state, warnings: told } = await roll(deck, { kind: 'rollback', release: 'r1' })
+      assert.deepEqual([state, told], ['succeeded', warnings])
+      await deck.stop()
+    }
   })
 })

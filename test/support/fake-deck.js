@@ -7,6 +7,7 @@ import { DeckError } from '../../server/errors.js'
 import { createNotices } from '../../server/events/notices.js'
 import { createEventStream } from '../../server/events/stream.js'
 import { createHealth } from '../../server/health.js'
+import { strategyOf } from '../../server/lifecycle/rollout/strategy.js'
 import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createLogs } from '../../server/logs/logs.js'
@@ -117,7 +118,9 @@ export function createFakeDeck ({ history, now = Date.now }) {
       return { name: 'shop' }
     },
     /** @param {any} command */
-    async deploy (command) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) }
+    async deploy (command) { return this.dispatch({ type: 'rollout', kind: 'deploy', ...command }) },
+    /** @param {any} wanted */
+    preview: async (wanted) => fakePreview(wanted, state)
   })
 
   function workerOf (/** @type {number} */ id) {
@@ -204,6 +207,23 @@ function fakeWebhooks (events) {
   }, { fetch: async () => new Response(null, { status: fake.status }) })
   const fake = Object.assign(webhooks, { status: 204 })
   return fake
+}
+
+/** @param {any} wanted @param {any} state */
+function fakePreview ({ kind, release = 'r2' }, { rollout, desiredWorkers }) {
+  return {
+    kind,
+    from: 'r1',
+    release: { id: release, isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app', source: null, package: { name: 'told', version: '1.2.4' }, git: null, arguments: 0, nodeOptions: 2, hooks: ['beforeDeploy'] },
+    changed: { from: 'r1', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, folder: false, entry: false },
+    commits: { added: { items: [{ commit: '89'.repeat(20), at: '2026-01-01T00:00:00.000Z', author: 'Ada', subject: 'Faster totals' }], hasMore: true }, removed: { items: [], hasMore: false } },
+    files: { added: 1, changed: 30, removed: 0, items: [{ name: 'views/<b>.html', change: 'changed' }] },
+    options: [{ name: 'workers', from: 2, to: 4, takesEffect: 'start' }, { name: 'env', from: null, to: null, takesEffect: 'deploy' }],
+    plan: { workers: desiredWorkers, text: '2 workers, one at a time; if one fails, it rolls back', strategy: strategyOf(kind, desiredWorkers) },
+    last: [{ rollout: 1, state: 'succeeded', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', tookMs: 4200 }],
+    warnings: ['r1 runs from the same folder'],
+    refusals: rollout ? [{ code: 'rollout-running', message: `rollout ${rollout.id} (${rollout.kind}) is running` }] : []
+  }
 }
 
 function fakeReleases (/** @type {any} */ release) {

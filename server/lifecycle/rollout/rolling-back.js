@@ -1,8 +1,8 @@
 import { bootRoom } from '../boot-room.js'
-import { isBlocked, whyBlocked, whyNoReturn } from '../drift.js'
+import { isBlocked, returnCaveat, whyBlocked, whyNoReturn } from '../drift.js'
 import { isVacant } from '../vacancy.js'
 import { endHook, isHookRunning } from './hook.js'
-import { clearClocks, countReplaced, finishRollout, noteProgress, runningRollout, tellRollout } from './record.js'
+import { addWarning, clearClocks, countReplaced, finishRollout, noteProgress, runningRollout, tellRollout } from './record.js'
 import { askFigures } from './sides.js'
 import { canMove, makeMove } from './stages.js'
 import { beginStep, isReplaced, leaveStep, undoStep } from './step.js'
@@ -22,11 +22,14 @@ export function giveUp (transition, reason, { hasReplaced } = {}) {
 }
 
 /** @param {Transition} transition @param {Rollout} rollout @returns {boolean} whether its files have changed since it began, so that nothing may start on its release */
-export function giveUpIfBlocked (transition, { kind, to }) {
+export function giveUpIfBlocked (transition, rollout) {
+  const { kind, to } = rollout
   if (to === null) return false
   const whyNot = isBlocked(transition, to) ? whyBlocked(transition, to) : null
   const why = kind === 'rollback' ? whyNoReturn(transition, to) : whyNot
+  const caveat = kind === 'rollback' ? returnCaveat(transition, to) : null
   if (why !== null) giveUp(transition, why)
+  else if (caveat !== null && !rollout.warnings.includes(caveat)) addWarning(rollout, caveat)
   return why !== null
 }
 
@@ -55,7 +58,7 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
   const staying = replaced.filter(({ from }) => from !== rollout.to && whyNoReturn(transition, from) !== null)
   const isReturning = replaced.length > staying.length || (hasReplaced && staying.length === 0)
   makeMove(rollout, actor ? 'abort' : isReturning ? 'roll-back' : 'withdraw')
-  rollout.reason = staying.length === 0 ? reason : `${reason}; ${whyNoReturn(transition, staying[0].from)}`
+  rollout.reason = [reason, ...staying.slice(0, 1).map(({ from }) => whyNoReturn(transition, from)), isReturning ? returnCaveat(transition, rollout.from) : null].filter(Boolean).join('; ')
   rollout.abortedBy = actor ?? null
   rollout.pausedAt = null
   for (const step of rollout.steps) {

@@ -1,3 +1,5 @@
+import { durationText } from '../duration.js'
+
 /**
  * How a rollout replaces workers.
  * @typedef {object} Strategy
@@ -60,6 +62,21 @@ export function strategyOf (kind, size, configured = {}, wish = {}) {
   }
   if (kind === 'rollback') return { ...merged, surge, minReadyMs: wish.minReadyMs ?? 0, canary: null }
   return { ...merged, surge, canary: merged.canary && merged.canary.workers > 0 ? { ...merged.canary, workers: Math.min(merged.canary.workers, size) } : null }
+}
+
+/**
+ * @param {Strategy} strategy @param {number} size how many slots it replaces
+ * @returns {string} its steps, for people: `4 workers, one at a time, after a canary of 1 for 30 s; if one fails, it rolls back`
+ */
+export function strategyText ({ order, surge, minReadyMs, canary, onFailure }, size) {
+  const pace = surge === 1 ? 'one at a time' : surge >= size ? 'all at once' : `${surge} at a time`
+  const parts = [
+    size === 1 ? '1 worker' : `${size} workers, ${pace}`,
+    canary && `after a canary of ${canary.workers} for ${durationText(canary.durationMs)}`,
+    minReadyMs > 0 && `each watched for ${durationText(minReadyMs)}`,
+    order === 'stop-first' && 'each old one stopped first'
+  ]
+  return `${parts.filter(Boolean).join(', ')}; if one fails, it ${onFailure === 'hold' ? 'waits for you' : 'rolls back'}`
 }
 
 /**

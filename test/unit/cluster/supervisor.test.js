@@ -84,7 +84,7 @@ test('what a worker cannot say any more of its end is told by its last report', 
   assert.equal(exit.message, 'worker 1 (slot 1) was ended by SIGKILL, with 2 requests and 5 connections still open, by its last report')
 })
 
-const CHANGED = { r1: { count: 1, files: ['/srv/app.js'], since: null, by: null } }
+const CHANGED = { r1: { kind: 'code', count: 1, files: ['/srv/app.js'], since: null, by: null } }
 const HOLDING = { ...OPTIONS, releases: /** @type {const} */ ({ onDrift: 'hold' }) }
 
 test('a deploy that cannot be prepared while a worker is due for recycling forks nothing on changed files', async (t) => {

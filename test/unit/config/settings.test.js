@@ -78,6 +78,23 @@ describe('settings', () => {
     assert.notEqual(createSettings(config, { key: 'other' }).digest(), first, 'a short secret cannot be guessed from it')
   })
 
+  test('tell what is configured anew, and when that counts', async () => {
+    const { settings, config } = await configure({ workers: 2, args: ['a'], rollout: { surge: 2 } })
+    const { config: next } = await configure({ workers: 3, args: ['b'], rollout: { surge: 3 }, releases: { shared: ['.env'], keep: 5 } })
+    const same = { ...next, entry: config.entry, cwd: config.cwd, dataDir: config.dataDir }
+    const expected = [
+      { name: 'args', from: null, to: null, takesEffect: 'deploy' },
+      { name: 'workers', from: 2, to: 3, takesEffect: 'start' },
+      { name: 'rollout.surge', from: 2, to: 3, takesEffect: 'now' },
+      { name: 'releases.shared', from: [], to: ['.env'], takesEffect: 'deploy' },
+      { name: 'releases.keep', from: 10, to: 5, takesEffect: 'start' }
+    ]
+    assert.deepEqual(settings.changesIn(same, config), expected)
+    change(settings, { 'rollout.surge': 3 })
+    assert.deepEqual(settings.changesIn(same, config), expected, 'an operator has changed what runs, and not the configuration')
+    assert.deepEqual(settings.changesIn(same, same).map(({ name }) => name), ['workers', 'rollout.surge', 'releases.keep'], 'a deploy has read the others')
+  })
+
   test('refuse all of a change where one part is wrong, in the words of a start', async () => {
     const { settings } = await configure()
     const before = settings.list()

@@ -49,3 +49,13 @@ test('what a commit says of itself is no markup, and hides nothing', () => {
   assert.doesNotMatch(html, /<x-evil|\u202e/)
   assert.match(html, /&lt;x-evil&gt;&lt;U\+202E&gt;/)
 })
+
+test('a release whose code was changed in place is not offered; one of whose folder other files differ is, and says so', () => {
+  const message = 'r1 may not be what it was: 1 file of its folder has changed since its deploy: <b>.html'
+  const changed = (/** @type {string} */ kind) => [aRelease('r2', 12), aRelease('r1', 10, { isLastGood: true, changedInPlace: { kind, count: 1, files: [], since: null, by: null, message } })]
+  const marks = (/** @type {string} */ kind) => releaseRows(changed(kind), aStatus())[1].marks.map(({ label }) => label)
+  assert.deepEqual(['code', 'folder', 'unknown'].map(marks), [['changed in place'], ['last good', 'changed in place'], ['last good']])
+  assert.deepEqual(['code', 'folder', 'unknown'].map((kind) => /id="roll-back-to-r1"/.test(show(changed(kind), aStatus()))), [false, true, true])
+  assert.match(show(changed('code'), aStatus()), /It cannot come back: r1 may not/)
+  for (const kind of ['folder', 'unknown']) assert.match(show(changed(kind), aStatus()), /<bdi>r1 may not be what it was: 1 file of its folder has changed since its deploy: &lt;b&gt;\.html\.<\/bdi>/)
+})

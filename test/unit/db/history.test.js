@@ -359,7 +359,7 @@ test('what happened in a rollout is kept once, with the rollout, and with none o
   assert.deepEqual(again.event(event.id)?.detail, { id: 1, kind: 'deploy', state: 'succeeded', steps: [{ slot: 1 }] })
 })
 
-test('how long rollouts took is told of those that are alike, before one, and have succeeded', (t) => {
+test('how long rollouts took is told of those that are alike, before one, and have succeeded, and of the last ones that have ended', (t) => {
   const { history } = setUp(t)
   const end = (/** @type {number} */ id, /** @type {string} */ kind, /** @type {string} */ state, /** @type {number} */ ms, slots = 2) => publish(history, [{
     type: `rollout.${state}`, rollout: id, detail: { id, kind, state, startedAt: '2026-01-01T00:00:00.000Z', finishedAt: new Date(Date.parse('2026-01-01T00:00:00.000Z') + ms).toISOString(), steps: Array.from({ length: slots }, () => ({})) }
@@ -372,6 +372,8 @@ test('how long rollouts took is told of those that are alike, before one, and ha
   end(6, 'deploy', 'succeeded', 2000)
   assert.deepEqual(history.rolloutDurations({ kind: 'deploy', before: 6, isOfOneSlot: false }), [3000, 1000])
   assert.deepEqual(history.rolloutDurations({ kind: 'deploy', before: 7, isOfOneSlot: true }), [9])
+  const last = (/** @type {number} */ slots, limit = 3) => ids(/** @type {any} */ (history.lastRollouts({ kind: 'deploy', slots, limit })))
+  assert.deepEqual([last(2), last(2, 2), last(1), last(3)], [[6, 5, 2], [6, 5], [4], []])
 })
 
 test('rollouts whose master ended before they did are found, oldest first, until their end is told', (t) => {

@@ -4,7 +4,8 @@ import fc from '../../support/fast-check.js'
 import { snapshotOf } from '../../../server/lifecycle/snapshot.js'
 import { NEW_RELEASE, OPTIONS, simulate } from '../../support/simulation.js'
 
-const DRIFT = { r1: { count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'], since: null, by: null } }
+/** @type {Record<string, import('../../../server/lifecycle/state.js').Drift>} */
+const DRIFT = { r1: { kind: 'code', count: 7, files: ['/srv/r1/a.js', '/srv/r1/b.js'], since: null, by: null } }
 const HOLD = /** @type {any} */ ({ ...OPTIONS, releases: { onDrift: 'hold' } })
 const due = (/** @type {number} */ worker) => ({ type: 'worker-due', worker, cause: 'memory-limit', message: `worker ${worker} is too large` })
 
@@ -59,6 +60,70 @@ describe('a release that has drifted', () => {
     pool.drift = DRIFT
     pool.passNextDeadline()
     assert.deepEqual(rows(pool), [[3, 'starting', true]])
+  })
+})
+
+describe('a release of whose folder other files have changed', () => {
+  /** @typedef {Record<string, import('../../../server/lifecycle/state.js').Drift>} Drifts */
+  /** @type {Drifts} */
+  const FOLDER = { r1: { kind: 'folder', count: 3, files: ['.next/BUILD_ID', 'app.db'], since: null, by: null } }
+  /** @type {Drifts} */
+  const UNKNOWN = { r1: { kind: 'unknown', count: 0, files: [], since: null, by: null } }
+  const CAVEAT = 'r1 may not be what it was: 3 files of its folder have changed since its deploy: .next/BUILD_ID, app.db and 1 more'
+  const NOT_KNOWN = 'r1 may not be what it was: it is not known whether files of its folder have changed since its deploy'
+
+  /** A deploy has replaced one of two workers. @param {import('../../../server/lifecycle/state.js').LifecycleOptions} [options] */
+  function halfDeployed (options = OPTIONS) {
+    const pool = simulate({ workers: 2, options })
+    pool.settle()
+    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
+    pool.feed({ type: 'worker-ready', worker: 3 })
+    return pool
+  }
+
+  for (const options of [OPTIONS, HOLD]) {
+    test(`comes back after a failed deploy, which says so, with releases.onDrift ${options.releases?.onDrift ?? 'mark'}`, () => {
+      for (const [drift, caveat] of /** @type {[any, string][]} */ ([[FOLDER, CAVEAT], [UNKNOWN, NOT_KNOWN]])) {
+        const pool = halfDeployed(options)
+        pool.drift = drift
+        pool.settle({ isHealthy: ({ release }) => release === 'r1' })
+        const { release, message } = pool.last('rollout.rolled-back')
+        assert.ok(release === 'r2' && message.endsWith(`; ${caveat}`), message)
+        assert.deepEqual(pool.state.slots.map((slot) => slot.release), ['r1', 'r1'])
+      }
+    })
+  }
+
+  test('says nothing of it where no slot goes back', () => {
+    const pool = simulate({ workers: 2 })
+    pool.settle()
+    pool.drift = FOLDER
+    pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
+    pool.settle({ isHealthy: ({ release }) => release === 'r1' })
+    assert.doesNotMatch(pool.last('rollout.failed').message, /may not be/)
+  })
+
+  test('can be rolled back to, with a warning', () => {
+    const pool = halfDeployed()
+    pool.settle()
+    pool.drift = FOLDER
+    pool.feed({ type: 'rollout', kind: 'rollback', source: { release: 'r1' }, actor: 'api' })
+    pool.feed({ type: 'release-prepared', rollout: 2, release: { ...NEW_RELEASE, id: 'r1' } })
+    pool.settle()
+    const { message, detail } = pool.last('rollout.succeeded')
+    assert.deepEqual([message, detail.warnings, pool.state.release.id], [CAVEAT, [CAVEAT], 'r1'])
+  })
+
+  test('marks its next workers, and no worker where nothing is known', () => {
+    for (const [drift, isMarked] of /** @type {[any, boolean][]} */ ([[FOLDER, true], [UNKNOWN, false]])) {
+      const pool = simulate({ workers: 1, options: HOLD })
+      pool.settle()
+      pool.drift = drift
+      pool.exit(1, { signal: 'SIGKILL' })
+      assert.equal(pool.last('worker.drifted')?.message, isMarked ? 'worker 2 (slot 1) may not run what r1 was: 3 files of its folder have changed since its deploy: .next/BUILD_ID, app.db and 1 more' : undefined)
+      pool.settle()
+      assert.deepEqual(rows(pool), [[2, 'ready', isMarked]])
+    }
   })
 })
 

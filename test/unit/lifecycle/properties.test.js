@@ -59,7 +59,7 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
     // The configuration refuses these together.
     if (options.rollout?.order !== 'stop-first' && !options.restart.policy) pool.feed({ type: 'configure', options: { ...options, standby: n % 3 } })
   },
-  edit (pool, n) { pool.drift = { [pick(Object.keys(pool.state.releases), n)]: { count: 1, files: ['/srv/app.js'], since: null, by: null } } },
+  edit (pool, n) { pool.drift = { [pick(Object.keys(pool.state.releases), n)]: { kind: 'code', count: 1, files: ['/srv/app.js'], since: null, by: null } } },
   restore (pool) { pool.drift = {} }
 })
 

@@ -251,7 +251,7 @@ test('fewer are kept as soon as fewer are wanted', () => {
 
 test('files that have changed are not loaded where they are not to be, and the one that stands by still is what was deployed', () => {
   const pool = running({ releases: /** @type {const} */ ({ onDrift: 'hold' }) })
-  pool.drift = { r1: { count: 1, files: ['/srv/r1/app.js'], since: null, by: null } }
+  pool.drift = { r1: { kind: 'code', count: 1, files: ['/srv/r1/app.js'], since: null, by: null } }
   pool.exit(1, CRASH)
   pool.settle()
   assert.deepEqual([pool.serving(), pool.ready(), standing(pool)], [[3, 2], 2, []])

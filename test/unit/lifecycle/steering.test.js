@@ -5,7 +5,8 @@ import { NEW_RELEASE, OPTIONS, simulate, verdict } from '../../support/simulatio
 
 const GUARDED = /** @type {any} */ ({ ...OPTIONS, rollout: { guardMs: 300_000 } })
 const HOLD_DRIFT = /** @type {any} */ ({ ...OPTIONS, releases: { onDrift: 'hold' } })
-const DRIFT = { r1: { count: 1, files: ['/srv/r1/app.js'], since: null, by: null } }
+/** @type {Record<string, import('../../../server/lifecycle/state.js').Drift>} */
+const DRIFT = { r1: { kind: 'code', count: 1, files: ['/srv/r1/app.js'], since: null, by: null } }
 const CANARY = { canary: { workers: 1, durationMs: 60_000 } }
 
 /** Slots that serve, and a rollout of r2 among them. */
@@ -153,7 +154,7 @@ describe('files of the old release that have changed, where that is to hold', ()
 
   test('stop a deploy on the way, if they are its own', () => {
     const pool = deploying({ options: HOLD_DRIFT, strategy: { onFailure: 'hold' } })
-    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'], since: null, by: null } }
+    pool.drift = { r2: { kind: 'code', count: 1, files: ['/srv/r2/app.js'], since: null, by: null } }
     pool.feed({ type: 'worker-ready', worker: 4 })
     assert.deepEqual([pool.rollout?.state, steps(pool)], ['held', ['draining', 'pending', 'pending']])
     pool.drift = {}
@@ -170,7 +171,7 @@ describe('files of the new release that change during its trial, where that is t
     steer(pool, 'pause')
     pool.exit(4, { signal: 'SIGKILL' })
     assert.equal(steps(pool)?.[0], 'pending')
-    pool.drift = { r2: { count: 1, files: ['/srv/r2/app.js'], since: null, by: null } }
+    pool.drift = { r2: { kind: 'code', count: 1, files: ['/srv/r2/app.js'], since: null, by: null } }
     steer(pool, 'resume')
     assert.deepEqual([pool.state.rollout, pool.processes.size], [null, 3])
     assert.match(pool.last('rollout.failed').message, /^files of r2 changed/)

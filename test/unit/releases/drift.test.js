@@ -42,7 +42,7 @@ describe('drift', () => {
       change(lib)
       assert.deepEqual(drift.of('r1')?.files, [lib])
       const since = existsSync(lib) && statSync(lib).isFile() ? new Date(Math.min(statSync(lib).mtimeMs, statSync(lib).ctimeMs)).toISOString() : null
-      assert.deepEqual([drift.of('r1'), drift.of('r2')], [{ count: 1, files: [lib], since, by: null }, null])
+      assert.deepEqual([drift.of('r1'), drift.of('r2')], [{ kind: 'code', count: 1, files: [lib], since, by: null }, null])
       assert.deepEqual([drift.knows('r1'), drift.knows('r2')], [true, false])
     })
   }

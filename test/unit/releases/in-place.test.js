@@ -3,16 +3,19 @@ import { describe, test } from 'node:test'
 import { createInPlace } from '../../../server/releases/in-place.js'
 
 const AT = '2026-01-02T03:04:05.000Z'
-const CHANGE = { count: 1, files: ['/srv/app.js'], since: AT, by: null }
-const BY_R2 = { count: 0, files: [], since: AT, by: 'r2' }
+/** @typedef {import('../../../server/lifecycle/state.js').Drift} Drift */
+/** @type {Drift} */
+const CHANGE = { kind: 'code', count: 1, files: ['/srv/app.js'], since: AT, by: null }
+const BY_R2 = { kind: 'code', count: 0, files: [], since: AT, by: 'r2' }
+const REWRITTEN = { kind: 'folder', count: 1, files: ['.next/BUILD_ID'], since: AT, by: null }
 const clean = (/** @type {string} */ commit) => ({ git: { commit: commit.repeat(40), isDirty: false } })
 
 /**
- * @param {Record<string, any>} releases  oldest first, by id: how they differ from a plain folder without git
+ * @param {Record<string, any>} releases  oldest first, by id: how they differ from a plain folder without git; `rewritten`: how other files of it have changed
  * @param {{ changed?: string[], known?: string[] }} [seen]  of which the files are known to have changed; of which files are known
  */
 function inPlace (releases, { changed = [], known = [] } = {}) {
-  const items = Object.entries(releases).map(([id, fields]) => ({ release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } }))
+  const items = Object.entries(releases).map(([id, { rewritten = null, ...fields }]) => ({ rewritten, release: { id, mode: 'live', path: '/srv', git: null, lockFile: null, package: null, createdAt: AT, ...fields } }))
   return createInPlace({
     catalogue: { find: (id) => /** @type {any} */ (items.find(({ release }) => release.id === id)), newestFirst: () => /** @type {any} */ (items.toReversed()) },
     drift: { of: (id) => changed.includes(id) ? CHANGE : null, knows: (id) => known.includes(id) || changed.includes(id) }
@@ -53,6 +56,12 @@ describe('a release whose folder was changed in place', () => {
 
   test('comes back where only variables were changed', () => {
     assert.equal(inPlace({ r1: {}, r2: {} }, { known: ['r1'] }).changeOf('r1'), null)
+  })
+
+  test('may have other files that no worker had loaded, which is said only where its code is the same', () => {
+    const { look, changeOf } = inPlace({ r1: { rewritten: REWRITTEN }, r2: { rewritten: REWRITTEN }, r3: {} }, { changed: ['r1'], known: ['r2', 'r3'] })
+    assert.deepEqual(look(['r1', 'r2', 'r3']), { r1: CHANGE, r2: REWRITTEN })
+    assert.deepEqual([changeOf('r1'), changeOf('r2'), changeOf('r3')], [CHANGE, REWRITTEN, null])
   })
 
   test('is never a copy, nor an unknown one', () => {

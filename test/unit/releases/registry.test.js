@@ -54,7 +54,7 @@ async function registry ({ folder = write({ 'app.js': '' }), entry = path.join(f
     dataDir,
     drift: {
       knows: (id) => drifted.includes(id),
-      of: (id) => drifted.includes(id) ? { count: 1, files: ['/srv/app.js'], since: null, by: null } : null
+      of: (id) => drifted.includes(id) ? { kind: 'code', count: 1, files: ['/srv/app.js'], since: null, by: null } : null
     },
     onError: (error) => errors.push(error),
     now: time ?? (() => clock.time++)

@@ -1,0 +1,95 @@
+import { changedParts } from './config/changed-parts.js'
+
+/**
+ * What a rollout would do, for people: the same in the page and on the command line.
+ * @typedef {import('./preview.js').Preview} Preview
+ * @typedef {{ name: string, value: string }} Fact
+ */
+
+const MAX_NAMED = 5
+const MAX_VALUE_CHARS = 60
+
+/** When a changed option counts. @type {Readonly<Record<Preview['options'][number]['takesEffect'], string>>} */
+const EFFECTS = Object.freeze({
+  deploy: 'with this deploy',
+  now: 'at the next start, or at once with "clusterdeck config set"',
+  start: 'at the next start'
+})
+
+/**
+ * @param {Preview} preview @param {(ms: number) => string} formatDuration
+ * @returns {Fact[]}
+ */
+export function previewFacts (preview, formatDuration) {
+  const { release, from, plan, last } = preview
+  /** @type {[name: string, value: string | null][]} */
+  const facts = [
+    ['Release', release && (release.isNew ? `${release.id}, new, after ${from}` : release.id === from ? `${release.id}, which runs already` : `${release.id}, after ${from}`)],
+    ['Commit', release && commitText(release.git)],
+    ['Package', release && ([release.package?.name, release.package?.version].filter(Boolean).join(' ') || null)],
+    ['Commits', commitsText(preview)],
+    ['Files', release && filesText(preview)],
+    ['Changed', release && changedText(preview)],
+    ...preview.options.map((option) => /** @type {[string, string]} */ (['Option', optionText(option)])),
+    ['Plan', plan.text],
+    ['Last three', last.length === 0 ? 'no earlier one of this size' : last.map(({ rollout, state, tookMs }) => `rollout ${rollout} ${state} in ${formatDuration(tookMs)}`).join(', ')],
+    ['Entry', release && release.entry],
+    ['Folder', release && `${release.source ?? release.path} (${release.mode})`],
+    ['Node options', release && countText(release.nodeOptions)],
+    ['Arguments', release && countText(release.arguments)],
+    ['Hooks', release && (release.hooks.join(', ') || null)]
+  ]
+  return facts.flatMap(([name, value]) => value === null ? [] : [{ name, value }])
+}
+
+/** @param {NonNullable<Preview['release']>['git']} git */
+function commitText (git) {
+  if (!git) return null
+  return [git.commit.slice(0, 10), git.branch && `on ${git.branch}`, git.isDirty && 'with changed files', git.subject && `“${git.subject}”`].filter(Boolean).join(' ')
+}
+
+/** @param {number} count */
+function countText (count) {
+  return count === 0 ? null : `${count}, not shown`
+}
+
+/** @param {Preview} preview */
+function changedText ({ changed }) {
+  if (!changed) return null
+  const { environment } = changed
+  return [...changedParts(changed), ...(environment.length > 0 ? [`variables ${listText(environment, environment.length)}`] : [])].join(', ') || 'no known change'
+}
+
+/** @param {Preview} preview */
+function commitsText ({ commits }) {
+  if (!commits) return null
+  const counted = Object.entries(commits).filter(([, { items }]) => items.length > 0).map(([name, { items, hasMore }]) => `${items.length}${hasMore ? ' or more' : ''} ${name}`)
+  return counted.join(', ') || null
+}
+
+/** @param {Preview} preview @returns {string | null} null: in a rollback nobody knows, as where only one folder is left */
+function filesText ({ kind, files }) {
+  if (!files) return kind === 'deploy' ? 'which differ is not known' : null
+  const counted = /** @type {const} */ (['changed', 'added', 'removed']).filter((change) => files[change] > 0).map((change) => `${files[change]} ${change}`)
+  if (counted.length === 0) return 'none differ'
+  return `${counted.join(', ')}: ${listText(files.items.map(({ name }) => name), files.changed + files.added + files.removed)}`
+}
+
+/** @param {string[]} names the first @param {number} count of all */
+function listText (names, count) {
+  const named = names.slice(0, MAX_NAMED)
+  return `${named.join(', ')}${count > named.length ? ` and ${count - named.length} more` : ''}`
+}
+
+/** @param {Preview['options'][number]} option */
+function optionText ({ name, from, to, takesEffect }) {
+  const change = from === null && to === null ? name : `${name} from ${valueText(from)} to ${valueText(to)}`
+  return `${change}: ${EFFECTS[takesEffect]}`
+}
+
+/** @param {unknown} value */
+function valueText (value) {
+  if (value === null) return 'nothing'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS - 1)}…` : text
+}

@@ -1,0 +1,90 @@
+import { DeckError } from './errors.js'
+import { strategyOf, strategyText } from './lifecycle/rollout/strategy.js'
+
+/**
+ * @typedef {object} Preview
+ * @property {'deploy' | 'rollback'} kind
+ * @property {string} from  the release that runs
+ * @property {import('./releases/previews.js').Drafted | null} release  null: a refusal says why it cannot be told
+ * @property {import('./lifecycle/state.js').Release['changed']} changed
+ * @property {import('./releases/previews.js').Preview['commits']} commits  null: unknown, or none
+ * @property {{ added: number, changed: number, removed: number, items: { name: string, change: 'added' | 'changed' | 'removed' }[] } | null} files  `items`: the first; null: not known
+ * @property {import('./config/settings.js').NewChange[]} options  that were configured anew since they were read
+ * @property {{ workers: number, text: string, strategy: import('./lifecycle/rollout/strategy.js').Strategy }} plan
+ * @property {{ rollout: number, state: string, release: string | null, startedAt: string, tookMs: number }[]} last  rollouts of its kind and size, newest first
+ * @property {string[]} warnings
+ * @property {{ code: import('./errors.js').ErrorCode, message: string }[]} refusals  for which it would be refused; none: it would begin
+ */
+
+const MAX_FILES = 20
+const MAX_LAST = 3
+
+/**
+ * Tells what a rollout would do before anybody asks for it: by the drafts of the registry, the refusals of the cluster and its strategy.
+ * @param {object} parts
+ * @param {Pick<import('./cluster/supervisor.js').Supervisor, 'refusal' | 'snapshot'>} parts.supervisor
+ * @param {Pick<import('./releases/registry.js').Releases, 'preview' | 'before'>} parts.releases
+ * @param {Pick<import('../db/history.js').History, 'lastRollouts'>} parts.history
+ * @param {Pick<import('./config/settings.js').Settings, 'current' | 'changesIn'>} parts.settings
+ */
+export function createPreview ({ supervisor, releases, history, settings }) {
+  /**
+   * @param {{ kind: 'deploy' | 'rollback', release?: string, path?: string, strategy?: import('./lifecycle/rollout/strategy.js').StrategyWish, actor: string }} wanted
+   * @returns {Promise<Preview>}
+   */
+  return async function preview ({ kind, release, path, strategy: wish, actor }) {
+    /** @type {Preview['refusals']} */
+    const refusals = []
+    const refuse = (/** @type {Preview['refusals'][number]} */ { code, message }) => { refusals.push({ code, message }) }
+    const { release: { id: from }, desiredWorkers: workers } = supervisor.snapshot()
+    const refusal = supervisor.refusal({ type: 'rollout', kind, strategy: wish, actor })
+    if (refusal) refuse(refusal)
+    const target = kind === 'rollback' ? release ?? lastGood(from, refuse) : null
+    const { config, files, ...drafted } = kind === 'deploy' ? await releases.preview.ofDeploy({ path }, refuse) : await releases.preview.ofRollback(target, refuse)
+    const strategy = strategyOf(kind, workers, settings.current.rollout, wish)
+    return {
+      kind,
+      from,
+      ...drafted,
+      files: files && shownFiles(files),
+      options: config ? settings.changesIn(config.now, config.deployed) : [],
+      plan: { workers, text: strategyText(strategy, workers), strategy },
+      last: lastOf({ kind, slots: workers }),
+      refusals
+    }
+  }
+
+  /** @param {string} from @param {(error: DeckError) => void} refuse */
+  function lastGood (from, refuse) {
+    try {
+      return releases.before(from)
+    } catch (error) {
+      if (!(error instanceof DeckError)) throw error
+      refuse(error)
+      return null
+    }
+  }
+
+  /** @param {{ kind: 'deploy' | 'rollback', slots: number }} which @returns {Preview['last']} */
+  function lastOf (which) {
+    try {
+      return history.lastRollouts({ ...which, limit: MAX_LAST }).map(({ id, state, to, startedAt, finishedAt }) => ({
+        rollout: id, state, release: to, startedAt, tookMs: Math.max(0, Date.parse(finishedAt ?? startedAt) - Date.parse(startedAt))
+      }))
+    } catch {
+      // The rest can be told without the history.
+      return []
+    }
+  }
+}
+
+/** @param {import('./releases/file-differences.js').Differences} files @returns {Preview['files']} */
+function shownFiles ({ added, changed, removed }) {
+  const named = (/** @type {string[]} */ names, /** @type {'added' | 'changed' | 'removed'} */ change) => names.slice(0, MAX_FILES).map((name) => ({ name, change }))
+  return {
+    added: added.length,
+    changed: changed.length,
+    removed: removed.length,
+    items: [...named(changed, 'changed'), ...named(added, 'added'), ...named(removed, 'removed')].slice(0, MAX_FILES)
+  }
+}

@@ -1,0 +1,121 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { gunzip, gzip } from 'node:zlib'
+import { errorCode } from '../errors.js'
+import { differencesOf, listFolder } from './file-differences.js'
+import { mayChange } from './resolve.js'
+
+/** @typedef {import('../lifecycle/state.js').Release} Release */
+/** @typedef {import('../lifecycle/state.js').Drift} Drift */
+/** @typedef {import('./file-differences.js').Listing} Listing */
+
+const MAX_NAMED = 5
+
+/**
+ * Keeps a manifest of each release that runs from a folder of the app: what was in that folder when it was deployed. So it is known
+ * which files another deploy from the same folder has changed that no worker had loaded, such as templates or the output of a build.
+ * Nothing waits for it: a deploy goes on while its folder is listed.
+ * @param {object} parts
+ * @param {{ folder: string }} parts.dataDir  has the manifests, and is in none
+ * @param {Pick<import('./catalogue.js').Catalogue, 'newestFirst' | 'find' | 'save'>} parts.catalogue  hears how the others have changed
+ * @param {(error: unknown) => void} parts.onError
+ */
+export function createManifests ({ dataDir, catalogue, onError }) {
+  const folder = path.join(dataDir.folder, 'manifests')
+  /** One folder is listed at a time. @type {Promise<void>} */
+  let turn = Promise.resolve()
+
+  return {
+    /**
+     * This release is deployed (again) with what is in its folder now. Until that is listed, nobody knows what it has changed.
+     * @param {Release} release @param {readonly string[]} left  parts of its package folder that are no part of a release
+     */
+    note (release, left) {
+      if (!mayChange(release)) return
+      const others = catalogue.newestFirst().filter(({ release: { id } }) => id !== release.id && isFromSameFolder(id, release))
+      for (const item of others) item.rewritten = { kind: 'unknown', count: 0, files: [], since: null, by: null }
+      Object.assign(catalogue.find(release.id) ?? {}, { rewritten: null })
+      turn = turn.then(() => compare(release, others, left)).catch(onError)
+    },
+
+    /**
+     * How the files of its folder differ now from those that it was deployed with.
+     * @param {Release} release @param {readonly string[]} left  as for note
+     * @returns {Promise<import('./file-differences.js').Differences | null>} null: it is not known
+     */
+    async since (release, left) {
+      await turn
+      const [before, now] = await Promise.all([readManifest(release.id), list(release, left)])
+      return before && now && differencesOf(before, now)
+    },
+
+    /** Removes the manifests of releases that are not known. @returns {Promise<void>} never rejects */
+    async prune () {
+      const names = await readdir(folder).catch(() => [])
+      await Promise.all(names.filter((name) => !catalogue.find(name.split('.')[0])).map((name) => rm(path.join(folder, name), { force: true }).catch(onError)))
+    },
+
+    /** @returns {Promise<void>} until all folders are listed */
+    settled: () => turn
+  }
+
+  /** @param {string} id @param {Release} release */
+  function isFromSameFolder (id, { path: its }) {
+    const other = catalogue.find(id)?.release
+    return other !== undefined && mayChange(other) && other.path === its
+  }
+
+  /** @param {Release} release @param {import('./catalogue.js').Item[]} others @param {readonly string[]} left */
+  async function compare (release, others, left) {
+    // If this fails, the manifest of an earlier deploy must not count.
+    await rm(fileOf(release.id), { force: true })
+    const listing = await list(release, left)
+    if (listing === null) return
+    for (const item of others) {
+      const before = await readManifest(item.release.id)
+      if (before) item.rewritten = changeBetween(before, listing)
+    }
+    catalogue.save()
+    await writeManifest(release.id, listing)
+  }
+
+  /** @param {Release} release @param {readonly string[]} left @returns {Promise<Listing | null>} null: it cannot be read, or has too many files */
+  function list (release, left) {
+    return listFolder(release.path, { left, data: dataDir.folder }).catch(() => null)
+  }
+
+  /** @param {string} id @returns {Promise<Map<string, { stamp: string }> | null>} null: there is none that can be read */
+  async function readManifest (id) {
+    try {
+      const stamps = /** @type {[string, string][]} */ (JSON.parse(String(await promisify(gunzip)(await readFile(fileOf(id))))))
+      return new Map(stamps.map(([name, stamp]) => [name, { stamp }]))
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT') onError(error)
+      return null
+    }
+  }
+
+  /** @param {string} id @param {Listing} listing */
+  async function writeManifest (id, listing) {
+    const stamps = [...listing].map(([name, { stamp }]) => [name, stamp])
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await writeFile(`${fileOf(id)}.new`, await promisify(gzip)(JSON.stringify(stamps)), { mode: 0o600 })
+    await rename(`${fileOf(id)}.new`, fileOf(id))
+  }
+
+  /** @param {string} id */
+  function fileOf (id) {
+    return path.join(folder, `${id}.json.gz`)
+  }
+}
+
+/** @param {Map<string, { stamp: string }>} before @param {Listing} now @returns {Drift | null} */
+function changeBetween (before, now) {
+  const { added, changed, removed } = differencesOf(before, now)
+  const files = [...changed, ...added, ...removed]
+  if (files.length === 0) return null
+  const times = [...changed, ...added].flatMap((name) => now.get(name)?.writtenAt ?? [])
+  const since = times.length === 0 ? null : new Date(times.reduce((first, time) => Math.min(first, time))).toISOString()
+  return { kind: 'folder', count: files.length, files: files.slice(0, MAX_NAMED), since, by: null }
+}
