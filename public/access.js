@@ -10,11 +10,13 @@ const form = document.querySelector('form#new-token')
 form?.addEventListener('submit', async (event) => {
   event.preventDefault()
   const fields = new FormData(form)
+  const apps = fields.getAll('app')
   /** @type {{ token: string } | null} */
   const made = await sendRequest('POST', '/api/v1/tokens', {
     name: fields.get('name'),
     role: fields.get('role'),
-    ttl: `${fields.get('days')}d`
+    ttl: `${fields.get('days')}d`,
+    ...(apps.length > 0 && { apps })
   }, String(fields.get('token')).trim())
   if (!made) return
   findElement('#made-token code', HTMLElement).textContent = made.token

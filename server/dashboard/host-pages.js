@@ -107,18 +107,18 @@ function followOwnHistory (asked) {
 
 /** @param {Pick<Asked, 'history' | 'can' | 'now'> & { id: string }} asked */
 function eventPage ({ history, can, id, now }) {
-  refuseOthers(can)
+  requireAllApps(can)
   return eventModel({ history, id, now: now() })
 }
 
 /** The host's own history names all of its apps. @param {Asked} asked @returns {import('./history-page.js').HistoryAsked} */
 function historyOf ({ apps, can, ...asked }) {
-  refuseOthers(can)
+  requireAllApps(can)
   return { ...asked, can, deck: startOf(apps), isOfHost: true }
 }
 
 /** @param {import('./powers.js').Powers} can @throws {import('../errors.js').DeckError} forbidden */
-export function refuseOthers ({ apps, name }) {
+export function requireAllApps ({ apps, name }) {
   refuseLimited({ apps, actor: name ?? 'this token' }, 'sees the history of the host')
 }
 
@@ -127,9 +127,9 @@ export function startOf (apps) {
   return { snapshot: () => ({ master: apps.about() }) }
 }
 
-/** @param {{ tokens: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, can: import('./powers.js').Powers, now: () => number }} asked */
-function accessPage ({ tokens, can, now }) {
-  return accessModel({ tokens, can, now: now() })
+/** @param {{ apps: Apps, tokens: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, can: import('./powers.js').Powers, now: () => number }} asked */
+function accessPage ({ apps, tokens, can, now }) {
+  return accessModel({ tokens, can, now: now(), apps: apps.states().map(({ name }) => name) })
 }
 
 /** @param {{ apps: Apps, can: import('./powers.js').Powers }} asked @returns {{ items: import('./palette.js').Item[] }} */
@@ -137,16 +137,21 @@ function palettePage ({ apps, can }) {
   return {
     items: [
       ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
-      ...HOST_PLACES.filter(({ needs }) => !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs]).map(toPage),
+      ...placesFor({ apps, can }).map(toPage),
       SHORTCUTS,
       ...manualItems()
     ]
   }
 }
 
-/** @param {{ apps: Apps }} asked */
-function dialogsPage ({ apps }) {
-  return { places: HOST_PLACES.filter(({ needs }) => needs !== 'fleet' || apps.joinsFleet) }
+/** @param {{ apps: Apps, can: import('./powers.js').Powers }} asked */
+function dialogsPage ({ apps, can }) {
+  return { places: placesFor({ apps, can }) }
+}
+
+/** The pages that somebody may see. @param {{ apps: Apps, can: import('./powers.js').Powers }} asked */
+function placesFor ({ apps, can }) {
+  return HOST_PLACES.filter(({ needs }) => !needs || { administer: can.administer, allApps: !can.apps, fleet: apps.joinsFleet, jobs: false }[needs])
 }
 
 /** The apps, to go to from the pages of another. @param {{ apps: Apps, can: import('./powers.js').Powers, params: URLSearchParams }} asked */

@@ -2,7 +2,7 @@ import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.js'
 import { appActionsRouter } from './app-actions.js'
 import { exportQuery } from './history-page.js'
-import { hostFrame, HOST_PAGES, refuseOthers, startOf, withOneList } from './host-pages.js'
+import { hostFrame, HOST_PAGES, requireAllApps, startOf, withOneList } from './host-pages.js'
 import { createErrorPage, pagesRouter, queryOf } from './page-router.js'
 import { powersOf } from './powers.js'
 
@@ -22,7 +22,7 @@ export function hostRouter ({ apps, history, views, tokens, describe, now, log }
   const errors = createErrorPage({ views, log })
   router.use(pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), history, tokens, describe }), frame: hostFrame, views, now }))
   router.get('/history.csv', (req, res) => {
-    refuseOthers(powersOf(req.auth))
+    requireAllApps(powersOf(req.auth))
     return sendExport({ history, query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })
   })
   router.use(appActionsRouter({ apps }))

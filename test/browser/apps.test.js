@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { TOKEN } from '../support/admin.js'
 import { openBrowser, RULES_OF_COLOUR } from '../support/browser.js'
 import { markPage, startHostDashboard } from '../support/dashboard.js'
 import { followTraffic } from '../support/traffic.js'
@@ -41,6 +42,24 @@ test('the list has the sick apps first, follows them, and leads to each', async 
   await page.locator('html[data-live=on]').waitFor()
   await page.getByRole('link', { name: 'All apps' }).click()
   await page.waitForURL(`${host.url}/`)
+  assert.deepEqual(page.problems, [])
+})
+
+test('a new token is for the apps that are chosen, or for all where none is', async (t) => {
+  const host = await startHostDashboard(t, browser, { names: ['mail', 'search', 'shop'] })
+  const page = await host.visit('/access')
+  const create = async (/** @type {string} */ name, /** @type {string[]} */ apps) => {
+    await page.getByLabel('Name').fill(name)
+    for (const app of ['mail', 'search', 'shop']) await page.getByRole('checkbox', { name: app }).setChecked(apps.includes(app))
+    await page.getByLabel('Your own token').fill(TOKEN)
+    const answer = page.waitForResponse((response) => response.url().endsWith('/api/v1/tokens'))
+    await page.getByRole('button', { name: 'Create' }).click()
+    return (await (await answer).json()).apps
+  }
+  assert.deepEqual(await create('ci', ['mail', 'shop']), ['mail', 'shop'])
+  assert.equal(await create('ada', []), null)
+  await page.reload()
+  await page.getByText('viewer of mail, shop').waitFor()
   assert.deepEqual(page.problems, [])
 })
 
