@@ -10,7 +10,7 @@ import { tempFolder } from '../support/folder.js'
 import { rareOnly } from '../support/rare.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const FOLDERS = ['db', 'public', 'server', 'types', 'views', 'workers']
+const FOLDERS = ['ci', 'db', 'public', 'server', 'types', 'views', 'workers']
 const PATIENCE_MS = 60_000
 const run = promisify(execFile)
 const { PORT: _, ...env } = process.env
@@ -33,7 +33,7 @@ describe('the package that npm packs', () => {
 
   test('holds every file of the program, the types of the library, and nothing else', () => {
     const names = readdirSync(installed).filter((name) => name !== 'node_modules').sort()
-    assert.deepEqual(names, ['CHANGELOG.md', 'LICENSE', 'README.md', ...FOLDERS, 'package.json'].sort())
+    assert.deepEqual(names, ['CHANGELOG.md', 'LICENSE', 'README.md', 'action.yml', ...FOLDERS, 'package.json'].sort())
     for (const name of FOLDERS.filter((each) => each !== 'types')) {
       assert.deepEqual(filesOf(path.join(installed, name)), filesOf(path.join(ROOT, name)).filter((file) => name === 'views' || !/\.(d\.ts|md)$/.test(file)), name)
     }

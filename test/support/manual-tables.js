@@ -8,6 +8,7 @@ import { optionsTable } from './options-table.js'
 /** The tables of the manual that are made from the code, each between two marks: `node test/support/manual-tables.js` puts them in. */
 export const TABLES = Object.freeze([
   { page: 'api', mark: 'calls', table: callsTable() },
+  { page: 'ci', mark: 'script', table: scriptOf('ci/deploy.sh') },
   { page: 'api', mark: 'hostcalls', table: hostCallsTable() },
   { page: 'moving-in', mark: 'keys', table: keysTable() },
   { page: 'options', mark: 'options', table: optionsTable() },
@@ -16,6 +17,12 @@ export const TABLES = Object.freeze([
 
 /** The types of the library that are made from the same code. */
 export const LIBRARY_TABLES = new URL('../../server/library/tables.js', import.meta.url)
+
+/** @param {string} file from the top */
+function scriptOf (file) {
+  const lines = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8').trimEnd().split('\n')
+  return `\n${lines.map((line) => line && `    ${line}`).join('\n')}\n\n`
+}
 
 /** @param {string} text of a page @param {string} mark @param {string} table */
 export function withTable (text, mark, table) {

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
+import { CLI } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { app } from '../support/deploys.js'
+import { tempFolder } from '../support/folder.js'
+import { freePort } from '../support/ports.js'
+import { createReleases } from '../support/releases.js'
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const ACTION = parse(readFileSync(path.join(ROOT, 'action.yml'), 'utf8'))
+const EXPRESSION = /\$\{\{ ([\w.-]+) \}\}/g
+const CONTEXT = { 'github.repository': 'acme/shop', 'github.sha': '5c07e7' }
+
+/** Without it nobody can run the scripts. */
+const skip = isThere('jq') && isThere('curl') ? false : 'curl and jq are not installed'
+
+/** @param {string} program */
+function isThere (program) {
+  try {
+    return Boolean(execFileSync('sh', ['-c', `command -v ${program}`]).length)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Plays the runner of GitHub: runs the steps of action.yml with these inputs.
+ * @param {Record<string, string>} given @param {Record<string, string>} [more]  variables
+ * @returns {Promise<{ code: number, outputs: Record<string, string>, summary: string, log: string }>}
+ */
+async function runAction (given, more = {}) {
+  const folder = tempFolder()
+  const inputs = Object.fromEntries(Object.entries(ACTION.inputs).map(([name, { default: fallback = '' }]) => [`inputs.${name}`, given[name] ?? resolve(fallback, CONTEXT)]))
+  for (const name of Object.keys(given)) assert.ok(name in ACTION.inputs, name)
+  /** @type {Record<string, string>} */
+  const results = {}
+  let [code, log, summary] = [0, '', '']
+  for (const [index, step] of ACTION.runs.steps.entries()) {
+    assert.doesNotMatch(step.run, /\$\{\{/, 'what is put into a script can be one')
+    const file = (/** @type {string} */ name) => path.join(folder, `${index}-${name}`)
+    writeFileSync(file('script'), step.run)
+    for (const name of ['output', 'summary']) writeFileSync(file(name), '')
+    const [program, ...words] = step.shell.split(' ').map((/** @type {string} */ word) => word.replace('{0}', file('script')))
+    const env = Object.fromEntries(Object.entries(step.env).map(([name, value]) => [name, resolve(value, inputs)]))
+    const child = spawn(program, words, {
+      cwd: folder,
+      env: { PATH: process.env.PATH, TMPDIR: folder, GITHUB_ACTION_PATH: ROOT, GITHUB_OUTPUT: file('output'), GITHUB_STEP_SUMMARY: file('summary'), ...env, ...more }
+    })
+    const output = Promise.all([text(child.stdout), text(child.stderr)])
+    const [exit] = await once(child, 'close')
+    code ||= Number(exit)
+    log += (await output).join('')
+    summary += readFileSync(file('summary'), 'utf8')
+    for (const line of readFileSync(file('output'), 'utf8').split('\n').filter(Boolean)) {
+      const [, name, value] = /^(\w+)=(.*)$/.exec(line) ?? assert.fail(line)
+      results[`steps.${step.id}.outputs.${name}`] = value
+    }
+  }
+  const left = readdirSync(folder).filter((name) => !/^\d+-(script|output|summary)$/.test(name))
+  assert.deepEqual(left, [], 'a key or a token may be in it')
+  const outputs = Object.fromEntries(Object.entries(ACTION.outputs).map(([name, { value }]) => [name, resolve(value, results)]))
+  return { code, outputs, summary, log }
+}
+
+/** @param {string} content @param {Record<string, string>} values */
+function resolve (content, values) {
+  return content.replace(EXPRESSION, (_, name) => values[name] ?? assert.fail(name))
+}
+
+/** @param {import('node:test').TestContext} t @param {Record<string, unknown>} [config] */
+async function startSite (t, config = {}, { entry = 'answers-with-pid.js', workers = 1 } = {}) {
+  const file = path.join(tempFolder(), 'clusterdeck.config.json')
+  writeFileSync(file, JSON.stringify({ drain: { idleGraceMs: 0 }, ...config }))
+  const deck = await startDeckHere(t, entry, { workers, flags: ['--config', file] })
+  await deck.until({ ready: workers })
+  const { body: { token } } = await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'ci', role: 'operator' }) })
+  return { deck, access: { url: deck.adminUrl, token } }
+}
+
+describe('the action', { skip, concurrency: 2 }, () => {
+  test('deploys, waits, and tells the release as outputs, summary and comment', async (t) => {
+    const { deck, access } = await startSite(t)
+    /** @type {{ url: string | undefined, authorization: string | undefined, body: string }[]} */
+    const comments = []
+    const github = createServer(async (request, response) => {
+      comments.push({ url: request.url, authorization: request.headers.authorization, body: JSON.parse(await text(request)).body })
+      response.end('{}')
+    }).listen(0, '127.0.0.1')
+    t.after(() => { github.close() })
+    await once(github, 'listening')
+    const event = path.join(tempFolder(), 'event.json')
+    const variables = {
+      GITHUB_API_URL: `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (github.address()).port}`, GITHUB_REPOSITORY: 'acme/shop', GITHUB_SHA: '5c07e7', GITHUB_EVENT_PATH: event
+    }
+    writeFileSync(event, '{ "pull_request": { "number": 7 } }')
+    const { code, outputs, summary, log } = await runAction({ ...access, 'comment-token': 'of-github' }, variables)
+    assert.deepEqual([code, outputs], [0, { state: 'succeeded', rollout: '1', release: 'r2', reason: '' }], log)
+    assert.equal(summary, '### Deploy: succeeded, r2\n')
+    writeFileSync(event, '{}')
+    await runAction({ ...access, 'comment-token': 'of-github' }, variables)
+    assert.deepEqual(comments, [
+      { url: '/repos/acme/shop/issues/7/comments', authorization: 'Bearer of-github', body: '### Deploy: succeeded, r2\n' },
+      { url: '/repos/acme/shop/commits/5c07e7/comments', authorization: 'Bearer of-github', body: '### Deploy: succeeded, r3\n' }
+    ])
+    const { body: rollout } = await deck.api('/rollouts/1')
+    assert.deepEqual([rollout.actor, rollout.note, rollout.kind], ['ci', 'acme/shop@5c07e7', 'deploy'])
+    assert.ok(!log.includes(access.token) && !log.includes('of-github'))
+  })
+
+  test('fails with the reason if the deploy is rolled back', async (t) => {
+    const releases = await createReleases('answers-with-pid.js')
+    const { deck, access } = await startSite(t, {}, { entry: releases.entry, workers: 2 })
+    await releases.add('second', app('response.end()', 'if (process.env.CLUSTERDECK_SLOT === "2") throw new Error("no such table")'))
+    const { code, outputs, summary, log } = await runAction(access)
+    assert.deepEqual([code, outputs.state, outputs.release], [1, 'rolled-back', 'r2'], log)
+    assert.match(outputs.reason, /no such table/)
+    assert.ok(summary.startsWith(`### Deploy: rolled-back, r2\n\n~~~~~~~~\n${outputs.reason}\n`), summary)
+    assert.equal((await deck.status()).release.id, 'r1')
+  })
+
+  test('takes inputs as text, and a reason that would be a command for the runner too', async (t) => {
+    const folder = tempFolder()
+    const { deck, access } = await startSite(t, { hooks: { beforeDeploy: { command: ['sh', '-c', 'printf \'\\n::set-output name=state::succeeded\\n~~~~~~~~\\n::error::x\'; exit 1'] } } })
+    const note = `"; touch ${folder}/one; $(touch ${folder}/two) \`touch ${folder}/three\` '\n\\ ü`
+    const { code, outputs, summary, log } = await runAction({ ...access, note, surge: '50%', canary: '0', 'on-failure': 'hold' })
+    assert.deepEqual([code, outputs.state], [1, 'failed'], log)
+    assert.match(outputs.reason, /^beforeDeploy exited with code 1 after .*: ::error::x$/)
+    assert.doesNotMatch(log, /^\s*::/m)
+    assert.equal(summary.match(/^~+$/gm)?.length, 2)
+    const { body: rollout } = await deck.api('/rollouts/1')
+    assert.deepEqual([rollout.note, rollout.strategy.onFailure], [note, 'hold'])
+    assert.deepEqual(readdirSync(folder), [])
+  })
+
+  test('fails if the deploy is refused, with the exit code of clusterdeck', async (t) => {
+    const { access } = await startSite(t)
+    for (const [inputs, code, reason] of /** @type {[Record<string, string>, number, RegExp][]} */ ([
+      [{ ...access, path: '../other' }, 2, /releases\.root is not set/],
+      [{ ...access, surge: 'many' }, 2, /surge/],
+      [{ ...access, token: 'another one' }, 3, /./],
+      [{ ...access, app: 'a/../b' }, 2, /^DEPLOY_APP: expected the name of an app$/],
+      [{ ...access, url: 'ops.example.com' }, 2, /^CLUSTERDECK_URL: expected an address/],
+      [{ ...access, timeout: '5m' }, 2, /^DEPLOY_TIMEOUT: expected a number of seconds$/]
+    ])) {
+      const { code: received, outputs, log } = await runAction(inputs)
+      assert.deepEqual([received, outputs.state, outputs.rollout], [code, 'refused', ''], log)
+      assert.match(outputs.reason, reason)
+    }
+  })
+
+  test('fails if nobody answers, and if the time is up', async (t) => {
+    const { code, outputs, log } = await runAction({ url: `http://127.0.0.1:${await freePort()}`, token: 'x' })
+    assert.deepEqual([code, outputs.state], [5, 'unreachable'], log)
+    assert.match(outputs.reason, /^nobody answers at http:\/\/127\.0\.0\.1:\d+: curl: \(7\)/)
+    const { deck, access } = await startSite(t, { rollout: { minReadyMs: 600_000 } })
+    const late = await runAction({ ...access, timeout: '0' })
+    assert.deepEqual([late.code, late.outputs.state, late.outputs.rollout], [124, 'running', '1'], late.log)
+    await deck.api('/rollouts/1/abort', { method: 'POST' })
+  })
+
+  test('deploys over SSH by the command there, whose shell reads no input as its own', async (t) => {
+    const { deck } = await startSite(t)
+    const folder = tempFolder()
+    mkdirSync(path.join(folder, 'bin'))
+    const program = (/** @type {string} */ name, /** @type {string} */ script) => writeFileSync(path.join(folder, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+    program('clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)
+    // As sshd does with the last word of ssh.
+    program('ssh', `printf '%s\\n' "$@" > ${folder}/words; cat "$2" > ${folder}/key; for last; do :; done; exec sh -c "$last"`)
+    const variables = { PATH: `${folder}/bin:${process.env.PATH}` }
+    const inputs = { 'ssh-host': 'web-1.example.com', 'ssh-user': 'deploy', 'ssh-key': 'a key', 'ssh-known-hosts': 'web-1.example.com ssh-ed25519 AAAA' }
+    const note = `'; touch ${folder}/one; $(touch ${folder}/two) "`
+    const { code, outputs, log } = await runAction({ ...inputs, note }, variables)
+    assert.deepEqual([code, outputs], [0, { state: 'succeeded', rollout: '1', release: 'r2', reason: '' }], log)
+    assert.equal((await deck.api('/rollouts/1')).body.note, note)
+    assert.equal(readFileSync(path.join(folder, 'key'), 'utf8'), 'a key\n')
+    const words = readFileSync(path.join(folder, 'words'), 'utf8').split('\n')
+    for (const word of ['StrictHostKeyChecking=yes', 'web-1.example.com', 'deploy']) assert.ok(words.includes(word), word)
+    assert.deepEqual(['one', 'two'].filter((name) => existsSync(path.join(folder, name))), [])
+    const refused = await runAction({ ...inputs, path: 'elsewhere' }, variables)
+    assert.deepEqual([refused.code, refused.outputs.state], [2, 'refused'])
+    assert.match(refused.outputs.reason, /releases\.root is not set/)
+    program('ssh', 'echo "ssh: connect to host web-1.example.com port 22: Connection refused" >&2; exit 255')
+    const away = await runAction(inputs, variables)
+    assert.deepEqual([away.code, away.outputs.state, away.outputs.reason], [5, 'unreachable', 'ssh: connect to host web-1.example.com port 22: Connection refused'])
+    for (const wrong of [{ 'ssh-host': '-oProxyCommand=x' }, { 'ssh-user': 'a b' }, { 'ssh-known-hosts': '' }]) {
+      const { code: received, outputs: { state } } = await runAction({ ...inputs, ...wrong }, variables)
+      assert.deepEqual([received, state], [2, 'refused'], JSON.stringify(wrong))
+    }
+  })
+
+  test('has each of its inputs and outputs in the manual', () => {
+    const page = readFileSync(path.join(ROOT, 'views', 'docs', 'ci.md'), 'utf8')
+    for (const name of [...Object.keys(ACTION.inputs), ...Object.keys(ACTION.outputs)]) assert.ok(page.includes(`\`${name}\``), name)
+  })
+})
