@@ -29,7 +29,7 @@ const ROOMS = {
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.js'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'launch/node-options.js', 'lifecycle/', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'launch/node-options.js', 'lifecycle/', 'system/own-variables.js', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/'] },
@@ -46,7 +46,7 @@ const ROOMS = {
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/member-name.js', 'health.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js', 'systemd/unit-quoting.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'events/kinds.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'events/kinds.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */

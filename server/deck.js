@@ -53,10 +53,11 @@ const MAX_RELEASES = 100
  * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
  * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
+ * @param {() => string | null} [parts.secretsProblem]  why no worker can be started
  * @param {(order: Extract<import('./lifecycle/state.js').OperatorInput, { type: 'upgrade' }>) => void} [parts.upgrade]  where other apps change masters with this one
  * @param {Move} [parts.move]  into a host
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -103,6 +104,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         // In turn, by the master.
         ...(config.dispatch === 'round-robin' && { isEven: true }),
         history: { problem: historyProblem() },
+        secrets: { problem: secretsProblem() },
         lastEventId: events.lastId
       }
     },

@@ -18,6 +18,7 @@ export const PROBLEMS = Object.freeze({
   'path-refused': { status: 422, exitCode: 2, title: 'A path that may not be deployed' },
   'release-gone': { status: 409, exitCode: 1, title: 'The files of this release are gone' },
   'copy-failed': { status: 500, exitCode: 1, title: 'The copy of the app failed' },
+  'secrets-failed': { status: 500, exitCode: 1, title: 'The secrets of the app could not be read' },
   'unshared-files': { status: 409, exitCode: 4, title: 'The next release would not find files that the app has written' },
   'rollout-running': { status: 409, exitCode: 4, title: 'A rollout is running' },
   'rollout-ended': { status: 409, exitCode: 4, title: 'The rollout has ended' },

@@ -7,14 +7,14 @@ import { turnText } from './lifecycle/rollout/turn.js'
  * @typedef {import('./crash-reasons.js').Reason} Reason
  * @typedef {{ tone: Tone, text: string, hint: string, reasons: Reason[] }} Health  `reasons`: what workers have died of, where it matters now
  * @typedef {{ tone: Tone, text: string, hint: string, slots?: number[] }} Verdict  `slots`: those of which somebody wants to know why
- * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshotOf> & { history?: { problem: string | null } }} Snapshot
+ * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshotOf> & { history?: { problem: string | null }, secrets?: { problem: string | null } }} Snapshot
  */
 
 /** Asked in this order; the first answer stands. */
 const SENTENCES = [whileStopping, ofTroubles, ofFinished, ofNoneServing, ofUpgrade, ofRollout, ofBackoff, ofStarting, ofHistory, ofDrift]
 
-/** What is wrong with slots, beside who serves. */
-const TROUBLES = [ofHeld, ofCrashLoops, ofUnresponsive, ofEnded]
+/** What is wrong beside who serves, mostly with slots. */
+const TROUBLES = [ofSecrets, ofHeld, ofCrashLoops, ofUnresponsive, ofEnded]
 
 /**
  * @param {Snapshot} snapshot
@@ -122,6 +122,11 @@ function ofTroubles (snapshot) {
 const NONE_SERVES_HINT = 'New connections wait in the socket queue.'
 
 /** @typedef {{ tone: Tone, text: string, hint: string, slots: number[] }} Trouble */
+
+/** @param {Snapshot} snapshot @returns {Trouble | null} */
+function ofSecrets ({ secrets }) {
+  return secrets?.problem ? { tone: 'bad', text: 'no worker can be started', hint: `${secrets.problem}.`, slots: [] } : null
+}
 
 /** @param {Snapshot} snapshot @returns {Trouble | null} */
 function ofHeld ({ workers, desiredWorkers }) {

@@ -12,6 +12,8 @@ if (settings && cluster.isWorker) {
   // The app sees its options, and hands them on to its children, as it would without clusterdeck.
   if (boot.nodeOptions === null) delete process.env.NODE_OPTIONS
   else process.env.NODE_OPTIONS = boot.nodeOptions
+  // A report that Node writes at a fatal error has the whole environment otherwise. Node 20 cannot leave it out.
+  if (boot.hasSecrets && 'excludeEnv' in process.report) process.report.excludeEnv = true
   beginPreloads(boot)
   startWorker(boot)
 }

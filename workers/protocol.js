@@ -152,6 +152,7 @@ export function statusClass (code) {
  * @property {number} maxRequests  after so many it is recycled; 0: never
  * @property {'off' | 'rarely' | 'often'} files  how soon it tells of files that it loads late
  * @property {ProbeSettings | null} probe
+ * @property {boolean} hasSecrets  some of its variables are on no disk, so what Node writes at its end is to leave out all
  * @property {string | null} calledAs  the entry as the user has named it; null: it is no link
  *
  * @typedef {'shared' | 'sticky' | 'round-robin'} Dispatch

@@ -98,6 +98,7 @@ export const STATUS = z.strictObject({
     .nullable()
     .describe('whether idle workers get equally many connections; null: no worker listens yet, or dispatch is sticky'),
   history: z.strictObject({ problem: z.string().nullable().describe('why the history cannot be written now; null: it can') }),
+  secrets: z.strictObject({ problem: z.string().nullable().describe('why no worker can be started: the secrets of the app could not be read; null: it can') }),
   lastEventId: COUNT,
   health: HEALTH,
   notices: z.array(NOTICE).describe('problems that nobody has acknowledged, newest first')

@@ -58,7 +58,11 @@ const ORDER = z.strictObject({
   process: z.strictObject({ pid: NUMBER, startTime: z.string().max(100) }).optional()
     .describe('a process of this machine in which it runs already, in a terminal of its own: nothing is started')
 })
-const PLACE = z.strictObject({ release: RELEASE_NAME, cwd: z.string(), env: z.record(z.string(), z.string()) }).meta({ id: 'RunPlace' })
+const PLACE = z.strictObject({
+  release: RELEASE_NAME,
+  cwd: z.string(),
+  variables: z.string().describe('a UNIX socket that gives all variables of the workers once, as a JSON object, to a process of the same user on the same machine; after 10 s it is gone')
+}).meta({ id: 'RunPlace' })
 const EXIT = z.strictObject({ code: z.int().min(0).max(255).nullable(), signal: z.string().max(20).regex(/^SIG[A-Z0-9]+$/).nullable() })
 const END = z.strictObject({ isForced: z.boolean().optional().describe('true: SIGKILL at once, without SIGTERM and a grace of 5 s') })
 const PART = 'text and its stream, `{ "stream": "stdout", "text": "…" }`; of `dropped` how many characters were skipped; of `end` the JobRun'
@@ -103,7 +107,7 @@ export function jobResources ({ deck: { jobs } }, stream) {
         body: ORDER,
         status: 201,
         location: true,
-        problems: ['stopping', 'upgrade-running'],
+        problems: ['stopping', 'upgrade-running', 'secrets-failed'],
         answer: RUN,
         handle ({ body: { command, process }, auth }) {
           const run = jobs.runCommand({ command, process, actor: auth.actor })
@@ -113,17 +117,13 @@ export function jobResources ({ deck: { jobs } }, stream) {
     },
 
     '/jobs/place': {
-      GET: operation({
-        name: 'getRunPlace',
-        summary: 'Returns the release, the folder and all variables of the workers, for a command that is run in a terminal',
+      POST: operation({
+        name: 'openRunPlace',
+        summary: 'Returns the release, the folder and a socket with all variables of the workers, for a command that is run in a terminal',
         role: 'admin',
-        byToken: 'The variables of the app',
-        problems: ['stopping', 'upgrade-running'],
+        problems: ['stopping', 'upgrade-running', 'secrets-failed'],
         answer: PLACE,
-        handle () {
-          const { env, ...place } = jobs.place()
-          return { headers: { 'Cache-Control': 'no-store' }, body: { ...place, env: Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined)) } }
-        }
+        handle: async () => ({ body: await jobs.place() })
       })
     },
 
@@ -205,7 +205,7 @@ export function jobResources ({ deck: { jobs } }, stream) {
         path,
         status: 201,
         location: true,
-        problems: ['not-found', 'job-running', 'stopping', 'upgrade-running'],
+        problems: ['not-found', 'job-running', 'stopping', 'upgrade-running', 'secrets-failed'],
         answer: RUN,
         async handle ({ req, auth }) {
           const run = await jobs.runNow(String(req.params.name), { actor: auth.actor })

@@ -235,7 +235,7 @@ export function rolloutResources ({ deck, history, timers, closing }) {
         body: ROLLOUT_BODY,
         status: 202,
         location: true,
-        problems: [...ROLLOUT_PROBLEMS, 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config'],
+        problems: [...ROLLOUT_PROBLEMS, 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config', 'secrets-failed'],
         answer: ROLLOUT,
         async handle ({ body, auth }) {
           const command = { ...body, actor: auth.actor, client: auth.client }

@@ -13,6 +13,8 @@ import { createLogs } from '../logs/logs.js'
 import { createDrift } from '../releases/drift.js'
 import { keepOutcomes } from '../releases/outcomes.js'
 import { openReleases } from '../releases/registry.js'
+import { createSecretMask } from '../releases/secret-mask.js'
+import { isAlive } from '../system/process-identity.js'
 import { createVitals } from '../vitals/vitals.js'
 import { createCluster } from './cluster.js'
 import { createAppDeck } from './deck.js'
@@ -35,6 +37,7 @@ const UNKNOWN_EVENTS = 1000
  * @property {() => import('../fleet/app-fleet.js').AppFleet | null} fleet  this app on other machines
  * @property {boolean} joinsFleet  whether there is to be one, once it has been joined
  * @property {import('../deck.js').Move} [move]  into a host; without it, it is in one
+ * @property {boolean} [isMove]  it comes from a deck of its own, which keeps it where it cannot be opened
  * @property {import('./turn.js').Turns | null} turns  of the apps that start; null: there is no other one
  * @property {import('../cluster/rollout-turn.js').Turns | null} rolloutTurns  of the apps that are being deployed; null: there is no other one
  */
@@ -55,7 +58,7 @@ const UNKNOWN_EVENTS = 1000
  * Makes one app of its configuration, its data folder and what the process lends it. `startWorkers` starts its workers; in an
  * upgrade they run already, beside those of the master before, and this resolves once that one has gone.
  * @param {AppSource} source @param {HostServices} host
- * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, copy-failed, data-dir-unusable, master-running, upgrade-failed
+ * @throws {import('../errors.js').DeckError} invalid-config, entry-not-found, copy-failed, secrets-failed, data-dir-unusable, master-running, upgrade-failed
  */
 export async function openApp ({ config, reload, dataDir, environment = process.env }, host) {
   const { keeper, closers, log, terminal, streams } = host
@@ -71,7 +74,9 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
   /** @type {import('../handover/next-master.js').NextMaster | null} */
   const next = isNext ? createNextMaster({ keeper, supervisor: () => supervisor }) : null
+  const mask = createSecretMask()
   const events = createEventStream({
+    hide: mask.hide,
     lastId: isNext ? 0 : lastEventId(),
     relay: next?.relay,
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
@@ -90,6 +95,9 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   let jobs = null
   const releases = await openReleases({
     config,
+    cwd: restored.release?.cwd,
+    // What fails where another master goes on with the app is to fail now.
+    canWait: !isNext && !host.isMove && restored.release !== null && restored.left.some(({ identity }) => identity && isAlive(identity)),
     reload,
     dataDir,
     history,
@@ -98,6 +106,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     usedByRuns: () => jobs?.releasesInUse() ?? [],
     events,
     drift,
+    mask,
     inherited: environment,
     onError: (error) => log.error({ err: error }, 'the releases could not be kept as they should')
   })
@@ -110,7 +119,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     events,
     fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null
   })
-  const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals })
+  const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals, hide: mask.hide })
   events.subscribe(terminal.show)
   events.subscribe(vitals.count)
   keepOutcomes({ releases, events })
@@ -132,7 +141,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     configured: releases.jobs,
     current () {
       const { state, release, upgrade } = supervisor.snapshot()
-      return { release: release.id, isStopping: state === 'stopping', isUpgrading: upgrade !== null }
+      return { release: release.id, isStopping: state === 'stopping', isUpgrading: upgrade !== null, secretsProblem: releases.secretsProblem() }
     },
     release: releases.find,
     environment: releases.environment,
@@ -140,9 +149,11 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     cwd: config.cwd,
     events,
     store: history.jobRuns,
+    dataFolder: dataDir.folder,
     logFolder: dataDir.logFolder,
     logLimits: () => settings.current.logs,
     onLogError: (reason) => log.error(reason),
+    hide: mask.hide,
     keeper,
     nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone)
   })

@@ -46,6 +46,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     keeperPid: () => keeper.isKept ? process.ppid : null,
     logs,
     environment: releases.environment,
+    hasSecrets: (id) => Object.keys(releases.secrets(id)).length > 0,
     inherited: environment,
     onMissing: (message) => events.publish({ type: 'unexpected', actor: 'system', message })
   })

@@ -60,6 +60,7 @@ export async function createAppDeck ({
     isKept: () => keeper.isKept,
     nextRestartAt: () => cron.nextAt(),
     historyProblem: whyNotWritten,
+    secretsProblem: releases.secretsProblem,
     upgrade: upgrade?.begin,
     move
   })

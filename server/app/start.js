@@ -1,4 +1,5 @@
 import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '../handover/checkpoint.js'
+import { untilSecrets } from './missing-secrets.js'
 import { startInTurn } from './turn.js'
 import { endUnfinished } from '../handover/unfinished.js'
 
@@ -48,18 +49,19 @@ export function startWorkers (app, host, left) {
   closers.add(remember, (_, { handsOver, hasFailed }) => hasFailed ? remember.leave() : handsOver ? remember.handOver() : remember.forget())
   if (first.isNew && !isNext) releases.tellCreated(first.release)
   hooks.endLeft(restored.hooks)
+  const secrets = untilSecrets({ releases, events, closers })
   if (isNext) {
     events.publish({ type: 'master.upgraded', pid: process.pid, actor: 'system', message: describeChange(restored.before, software), detail: { from: restored.before, to: software } })
     supervisor.takeOver({ ...restored, left })
   } else {
     // A master that replaces one that has died or let go only goes on with the apps of that one, unless it has not come past the hook.
     const goesOn = keeper.predecessor && (restored.lost || restored.isHandedOver) && !restored.hooks.some(({ name }) => name === 'beforeStart')
-    startInTurn(supervisor, host, { ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn })
+    startInTurn(supervisor, host, { ...restored, left, hasHook: hooks.has('beforeStart') && !goesOn, secrets })
   }
   // What is not in the list would be removed, and without the history nobody knows the list.
   if (!history.away && !dataDir.away) releases.clean()
   supervisor.running.then(() => releases.settleFirst(first.release.id))
-  jobs.start({ ...restored.jobs, isUpgrade: isNext && restored.lost === null })
+  jobs.start({ ...restored.jobs, isUpgrade: isNext && restored.lost === null, secrets })
   setTimeout(tellWaiting, WAITING_AFTER_MS).unref()
 
   function tellWaiting () {

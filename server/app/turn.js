@@ -1,12 +1,22 @@
 /** @typedef {import('../cluster/supervisor.js').Supervisor} Supervisor */
 /** @typedef {import('../cluster/rollout-turn.js').Turns} Turns */
+/** @typedef {import('../lifecycle/state.js').Release} Release */
 
 /**
- * Starts the workers of an app: at once, or when it is its turn among the apps of its host. Those that a master before has left serve
- * meanwhile.
- * @param {Supervisor} supervisor @param {{ turns: Turns | null }} host @param {Parameters<Supervisor['start']>[0]} order
+ * Starts the workers of an app: at once, or when its secrets are known and it is its turn among the apps of its host. Those that a
+ * master before has left serve meanwhile.
+ * @param {Supervisor} supervisor @param {{ turns: Turns | null }} host
+ * @param {Parameters<Supervisor['start']>[0] & { secrets?: Promise<Release> | null }} order  `secrets`: resolves once they are known, which they are
+ *   not yet, with the release that they are of
  */
-export function startInTurn (supervisor, { turns }, order) {
-  supervisor.start({ ...order, awaitsTurn: turns !== null })
-  if (turns) Promise.resolve(turns.take(Promise.race([supervisor.running, supervisor.startBlocked, supervisor.finished]))).then(supervisor.takeTurn)
+export function startInTurn (supervisor, { turns }, { secrets = null, hasHook = false, ...order }) {
+  const awaitsTurn = secrets ? 'the secrets of this app could not be read yet' : turns && 'other apps of this host start first'
+  supervisor.start({ ...order, hasHook: hasHook && !secrets, awaitsTurn })
+  if (awaitsTurn !== null) awaitTurn()
+
+  async function awaitTurn () {
+    const release = await secrets
+    await turns?.take(Promise.race([supervisor.running, supervisor.startBlocked, supervisor.finished]))
+    supervisor.takeTurn(release ? { release, hasHook } : {})
+  }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { DeckError } from '../errors.js'
+import { take } from '../system/loan.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { createApiClient } from './api-client.js'
 
@@ -23,7 +24,8 @@ const PASSED_ON = ['SIGTERM', 'SIGHUP']
 export async function runHere (context, command) {
   checkPlace(context)
   const { api } = context
-  const { cwd, env } = await api.get('/jobs/place')
+  const { cwd, variables } = await api.post('/jobs/place')
+  const env = JSON.parse(await take(variables))
   const { TERM } = process.env
   const child = spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...command], { cwd, env: { ...env, ...(TERM && { TERM }) }, stdio: ['inherit', 'inherit', 'inherit', 'pipe'] })
   const exited = once(child, 'exit')

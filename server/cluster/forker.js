@@ -28,12 +28,13 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
  * @param {() => number | null} [options.keeperPid]  of the process that would start the next master
  * @param {Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>} options.logs
  * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over those that they inherit
+ * @param {(release: string) => boolean} [options.hasSecrets]  whether some of these are on no disk
  * @param {Record<string, string | undefined>} [options.inherited]  of the shell that the app is from
  * @param {(message: string) => void} [options.onMissing]  a working folder is gone
  * @param {() => number} [options.random]
  */
 export function createForker (settings, {
-  crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), inherited = process.env, onMissing = () => {}, random = Math.random
+  crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onMissing = () => {}, random = Math.random
 }) {
   /** @type {Set<string>} folders that are gone, and have been told of */
   const missing = new Set()
@@ -80,6 +81,7 @@ export function createForker (settings, {
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
       slotVariableNames,
+      hasSecrets: hasSecrets(release.id),
       calledAs: release.calledAs ?? null,
       orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }

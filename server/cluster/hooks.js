@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { CRASH_CAUSES, isOneOf } from '../causes.js'
+import { DeckError } from '../errors.js'
 import { isAlive } from '../system/process-identity.js'
 import { endLeftGroup, runCommand } from './command-run.js'
 import { placeOfRelease } from './command-place.js'
@@ -141,7 +142,8 @@ export function createHooks ({ configured, release: findRelease, environment, in
     const { [name]: hookConfig } = configured()
     // It was removed from the configuration meanwhile.
     if (!hookConfig) return { passed: true, reason: null, output: '' }
-    const place = placeOfRelease(release, { own: environment(release.id), inherited, cwd })
+    const place = placeFor(release)
+    if (typeof place === 'string') return notRun(name, { rollout, release: release.id, why: place })
     const hook = runCommand({
       name,
       option: `hooks.${name}`,
@@ -167,6 +169,23 @@ export function createHooks ({ configured, release: findRelease, environment, in
     const message = reason ?? `${name} took ${durationText(durationMs)}`
     events.publish({ type: passed ? 'hook.succeeded' : 'hook.failed', ...about, pid: hook.identity?.pid ?? null, code, signal, message, detail })
     return { passed, reason, output }
+  }
+
+  /** @param {Release} release @returns {ReturnType<typeof placeOfRelease> | string} why its variables are not known */
+  function placeFor (release) {
+    try {
+      return placeOfRelease(release, { own: environment(release.id), inherited, cwd })
+    } catch (error) {
+      if (error instanceof DeckError) return error.message
+      throw error
+    }
+  }
+
+  /** @param {HookName} name @param {{ rollout: number | null, release: string, why: string }} occasion */
+  function notRun (name, { rollout, release, why }) {
+    const reason = `${name} was not run: ${why}`
+    events.publish({ type: 'hook.failed', rollout, release, actor: 'system', message: reason, detail: { hook: name } })
+    return { passed: false, reason, output: '' }
   }
 }
 

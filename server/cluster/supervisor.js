@@ -219,15 +219,18 @@ export function createSupervisor (initialState, {
      * @param {string[]} [how.sockets] the names of its sockets
      * @param {import('../lifecycle/rollout/guard.js').Guard | null} [how.guard] of that master
      * @param {boolean} [how.hasHook] hooks.beforeStart has to pass first
-     * @param {boolean} [how.awaitsTurn] takeTurn() has to be called first
+     * @param {string | null} [how.awaitsTurn] why takeTurn() has to be called first
      */
-    start ({ workers, left = [], finished = {}, sockets: before = [], guard = null, hasHook = false, awaitsTurn = false }) {
+    start ({ workers, left = [], finished = {}, sockets: before = [], guard = null, hasHook = false, awaitsTurn = null }) {
       socketsBefore = new Set(before)
       receive({ type: 'start', workers, guard, finished, hasHook, awaitsTurn, orphans: left.map(adopt), actor: 'system' })
     },
 
-    /** Workers may start now. */
-    takeTurn () { receive({ type: 'turn-came' }) },
+    /**
+     * Workers may start now.
+     * @param {{ release?: Release, hasHook?: boolean }} [how]  `release`: what is known of it by now; `hasHook`: hooks.beforeStart has to pass first
+     */
+    takeTurn (how = {}) { receive({ type: 'turn-came', ...how }) },
 
     /**
      * Makes this the only master, once its workers run beside those of the last one.

@@ -396,9 +396,9 @@ function pairsOf (parts) {
 function validateOptions (given) {
   /** @type {Record<string, unknown>} */
   const nested = {}
-  for (const { name, path: keys, kind } of OPTIONS) {
+  for (const { name, path: keys, kind, pathIn } of OPTIONS) {
     const entry = given.get(name)
-    if (entry) setAt(nested, keys, kind === 'path' ? resolvedPath(entry) : entry.value)
+    if (entry) setAt(nested, keys, kind === 'path' ? resolvedPath(entry) : pathIn === undefined ? entry.value : withPath(entry, pathIn))
   }
   const result = SCHEMA.safeParse(nested)
   if (result.success) return result.data
@@ -433,9 +433,15 @@ function setAt (group, [key, ...below], value) {
   if (isObject(inner)) setAt(inner, below, value)
 }
 
-/** @param {Given} given */
+/** @param {Pick<Given, 'value' | 'folder'>} given */
 function resolvedPath ({ value, folder }) {
   return typeof value === 'string' && value !== '' ? path.resolve(folder, value) : value
+}
+
+/** @param {Given} given @param {string} field that is a path */
+function withPath ({ value, folder }, field) {
+  if (!isObject(value) || value[field] === undefined) return value
+  return { ...value, [field]: resolvedPath({ value: value[field], folder }) }
 }
 
 /** What is wrong, without what was received: it may be the secret. @param {import('zod').core.$ZodIssue} issue */

@@ -15,6 +15,7 @@ import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
  * @property {string} description
  * @property {string} [separator]  of a list that is written as one string
  * @property {Readonly<Record<string, string>>} [parts]  of an object of objects, what is expected of each field of these
+ * @property {string} [pathIn]  the field of an object that is a path
  * @property {string[]} [words]  of its flag and its variable, where these are not those of its name
  */
 
@@ -41,7 +42,7 @@ const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', '
 
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze([
-  'args', 'execArgv', 'env', 'notify', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
+  'args', 'execArgv', 'env', 'secrets', 'notify', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
 ])
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
@@ -116,6 +117,18 @@ export const SCHEMA = z.strictObject({
     description: 'variables for the workers, over those of the master; null unsets one. Read again at each deploy; in the config file only'
   }),
   envFile: pathOption('a file of variables for the workers, one NAME=value a line; `env` counts more. Read again at each deploy').optional(),
+  secrets: z.discriminatedUnion('from', [
+    z.strictObject({ from: z.literal('command'), command: programAndArguments(), format: secretsFormat(), timeoutMs: z.int().min(100).max(600_000).default(20_000) }),
+    z.strictObject({ from: z.literal('file'), file: z.string().regex(/^[^\0]+$/), format: secretsFormat() }),
+    z.strictObject({ from: z.literal('systemd-creds') })
+  ]).optional().register(ABOUT, {
+    kind: 'file',
+    hint: 'object',
+    expected: 'one of { from: "command", command: ["sops", "decrypt", "secrets.json"], format?: "json" or "env", timeoutMs?: from 100 to 600000 }, ' +
+      '{ from: "file", file: "/run/secrets.json", format?: "json" or "env" }, { from: "systemd-creds" }',
+    pathIn: 'file',
+    description: 'where variables for the workers come from that are on no disk; they count more than `env`. Read again at each deploy; in the config file only'
+  }),
   workers: z.union([z.literal('max'), z.int().min(1).max(MAX_WORKERS)]).default('max').register(ABOUT, {
     kind: 'integer',
     hint: 'n|max',
@@ -250,7 +263,7 @@ export const SCHEMA = z.strictObject({
   }),
   jobs: z.record(z.string().regex(DECK_NAME).refine((name) => !TAKEN_JOB_NAMES.includes(name)), z.strictObject({
     cron: z.string().refine(isCron).optional(),
-    command: z.union([z.string().regex(/^[^\0]*\S[^\0]*$/), z.array(z.string().regex(/^[^\0]*$/)).min(1).refine(([program]) => program !== '')]),
+    command: z.union([z.string().regex(/^[^\0]*\S[^\0]*$/), programAndArguments()]),
     overlap: z.enum(['skip', 'queue', 'replace']).default('skip'),
     timeoutMs: z.int().min(100).max(MAX_TIMER_MS).default(3_600_000),
     timeZone: z.string().refine(isTimeZone).optional()
@@ -407,7 +420,7 @@ function isNatsServer (address) {
 /** @param {string} description */
 function hookOption (description) {
   return z.strictObject({
-    command: z.array(z.string().regex(/^[^\0]*$/)).min(1).refine(([program]) => program !== ''),
+    command: programAndArguments(),
     timeoutMs: z.int().min(100).max(MAX_TIMER_MS).default(300_000)
   }).optional().register(ABOUT, {
     kind: 'file',
@@ -415,6 +428,15 @@ function hookOption (description) {
     expected: 'an object { command: ["npm", "run", "migrate"], timeoutMs?: from 100 }',
     description: `${description}. Read again at each deploy; in the config file only`
   })
+}
+
+/** What is run without a shell. */
+function programAndArguments () {
+  return z.array(z.string().regex(/^[^\0]*$/)).min(1).refine(([program]) => program !== '')
+}
+
+function secretsFormat () {
+  return z.enum(['json', 'env']).default('json')
 }
 
 /** @param {number} min @param {number} max @param {string} description @param {string} [hint] */

@@ -35,6 +35,7 @@ const MAX_WAITING = 100
  * @param {{ tail: (what: { slot: number | null, stream: 'stdout' | 'stderr', lines: number, worker?: number }) => string[] }} [parts.logs]
  * @param {{ lastMinute: (worker: number) => unknown[] }} [parts.vitals]
  * @param {ReturnType<typeof createOutOfMemory>} [parts.lackedMemory]
+ * @param {(record: CrashRecord) => CrashRecord} [parts.hide]  takes out what nobody is to read
  * @param {() => number} [parts.now]
  * @param {(work: () => void) => void} [parts.soon]
  */
@@ -44,6 +45,7 @@ export function createCrashRecorder ({
   logs = { tail: () => [] },
   vitals = { lastMinute: () => [] },
   lackedMemory = (lackedMemoryHere ??= createOutOfMemory()),
+  hide = (record) => record,
   now = Date.now,
   soon = (work) => { Promise.resolve().then(work) }
 }) {
@@ -73,7 +75,7 @@ export function createCrashRecorder ({
       if (!isOneOf(CRASH_CAUSES, event.cause)) return event
       const told = event.cause === 'boot-failure' ? withLastLines(event, evidence) : event
       const vitalSigns = attemptOr(() => vitals.lastMinute(event.worker), [])
-      const record = attemptOr(() => toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original }), null)
+      const record = attemptOr(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })), null)
       const stored = record && storeCrash(record)
       if (!stored) return told
       return { ...told, detail: { ...told.detail, crash: stored.crash, crashGroup: stored.group } }

@@ -130,6 +130,8 @@ const KINDS = Object.freeze({
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed', inTerminal: true },
   'config.changed': { icon: 'settings-2', tone: 'info', label: 'Settings changed', inTerminal: true },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused', inTerminal: true },
+  'secrets.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Secrets not read', weight: 'alert', inTerminal: true },
+  'secrets.read': { icon: 'circle-check', tone: 'ok', label: 'Secrets read', inTerminal: true },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
   'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded', weight: 'alert', inTerminal: true },
   'history.recovered': { icon: 'database', tone: 'ok', label: 'History recovered', inTerminal: true },

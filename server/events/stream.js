@@ -42,18 +42,21 @@ const BLANK = Object.freeze({
  * @param {number} [options.lastId]  the newest id used in this data folder
  * @param {((event: NewEvent & { at: string }) => void) | null} [options.relay]  gets the events instead of the subscribers until
  *   `takeOver`, while another master gives out the ids
+ * @param {<T>(content: T) => T} [options.hide]  takes out of message and detail what nobody is to read
  * @param {() => number} [options.now]  wall clock, ms since the epoch
  * @param {(error: unknown, event: DeckEvent) => void} [options.onError]
  */
-export function createEventStream ({ lastId = 0, relay = null, now = Date.now, onError = () => {} } = {}) {
+export function createEventStream ({ lastId = 0, relay = null, hide = (content) => content, now = Date.now, onError = () => {} } = {}) {
   /** @type {Set<(event: DeckEvent) => void>} */
   const subscribers = new Set()
 
   return {
     get lastId () { return lastId },
 
-    /** @param {NewEvent} event @returns {DeckEvent} the event with its id and time; one that is relayed has the id 0 */
-    publish (event) {
+    /** @param {NewEvent} told @returns {DeckEvent} the event with its id and time; one that is relayed has the id 0 */
+    publish (told) {
+      const { message = null, detail = null } = told
+      const event = { ...told, message: hide(message), detail: hide(detail) }
       const at = new Date(now()).toISOString()
       if (relay) {
         relay({ at, ...event })

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import net from 'node:net'
-import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { z } from 'zod'
 import { APP_ORDER } from '../config/orders.js'
 import { DeckError, errorText } from '../errors.js'
 import { createJsonLines } from '../handover/json-lines.js'
 import { receiveSockets } from '../handover/socket-passing.js'
+import { makeSocketFolder } from '../system/loan.js'
 
 /** @typedef {ReturnType<typeof createAdoptions>} Adoptions */
 /** @typedef {import('../api/host.js').AdoptionView} AdoptionView */
@@ -21,8 +21,6 @@ const COMES_WITHIN_MS = 30_000
 const BEAT_MS = 3000
 /** The oldest ones that are over are forgotten. */
 const MAX_KEPT = 100
-/** sun_path of unix(7), without its last byte. */
-const LONGEST_PATH_BYTES = 107
 const LINE = 'deck'
 const SOCKETS = `${LINE}-sockets`
 
@@ -55,7 +53,7 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
      * @throws {DeckError} not-possible
      */
     async begin ({ name, actor }) {
-      const place = makePlace(folder)
+      const place = makeSocketFolder(folder, 'adopt-', SOCKETS)
       const secret = randomBytes(32).toString('base64url')
       const id = ++lastId
       /** @type {Adoption} */
@@ -176,12 +174,6 @@ function expect (schema, message) {
 /** @param {Adoption} adoption @returns {AdoptionView} */
 function viewOf ({ id, state, app, reason }) {
   return { id, state, app, reason }
-}
-
-/** A folder that nobody else can enter. @param {string} folder of the host, whose path may be too long for a socket */
-function makePlace (folder) {
-  const isShort = Buffer.byteLength(path.join(folder, 'adopt-XXXXXX', SOCKETS)) <= LONGEST_PATH_BYTES
-  return mkdtempSync(path.join(isShort ? folder : tmpdir(), 'adopt-'))
 }
 
 /** @param {net.Server} server @param {string} file */

@@ -123,7 +123,8 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
       terminal: lent.terminalOf(name),
       streams: { ...lent.streams, prefix: prefixOf(name) },
       fleet: () => lent.fleetMembership.of(name),
-      joinsFleet: lent.fleetMembership.isWanted
+      joinsFleet: lent.fleetMembership.isWanted,
+      isMove: origin.before !== null
     }
     if (config.launch) services.terminal.resolved(config.launch)
     if (dataDir.away) services.terminal.fail(dataDir.away)

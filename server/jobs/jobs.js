@@ -12,6 +12,7 @@ import { createKeptStreams } from './kept-streams.js'
 import { orNone } from './or-none.js'
 import { createOutcomes } from './outcomes.js'
 import { createRunOutput } from './run-output.js'
+import { lend } from '../system/loan.js'
 import { isAlive } from '../system/process-identity.js'
 import { createTimetable } from '../system/timetable.js'
 
@@ -65,16 +66,18 @@ const COMMAND_LOG = 'command'
  * Runs the configured jobs at their times, and what else an operator wants to run beside the workers.
  * @param {object} parts
  * @param {JobConfigs} parts.jobs  as configured at the start
- * @param {() => { release: string, isStopping: boolean, isUpgrading: boolean }} parts.current  state of the cluster; `release`: the last one that was deployed
+ * @param {() => { release: string, isStopping: boolean, isUpgrading: boolean, secretsProblem?: string | null }} parts.current  state of the cluster; `release`: the last one that was deployed; `secretsProblem`: why its variables are not known
  * @param {(id: string) => Release | undefined} parts.release
  * @param {(id: string) => Record<string, string | undefined>} parts.environment  of the workers of a release, over what is inherited
  * @param {Record<string, string | undefined>} parts.inherited  of the shell that the app is from
  * @param {string} parts.cwd  of a release that has none
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {import('../../db/history.js').History['jobRuns']} parts.store
+ * @param {string} parts.dataFolder
  * @param {string} parts.logFolder
  * @param {() => { maxBytes: number, maxFiles: number }} parts.logLimits
  * @param {(reason: string) => void} [parts.onLogError]
+ * @param {(text: string) => string} [parts.hide]  takes out of what runs write what nobody is to read
  * @param {(cron: string, after: Date, timeZone: string | undefined) => Date | null} parts.nextRun
  * @param {import('./kept-streams.js').Keeper & { exits: readonly { pid: number, code: number | null, signal: string | null }[] }} parts.keeper
  * @param {() => JobConfigs} [parts.configured]  by the configuration that was read last, which counts once a deploy has succeeded
@@ -84,7 +87,7 @@ const COMMAND_LOG = 'command'
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} [parts.timers]
  */
 export function createJobs ({
-  jobs: first, current, release: findRelease, environment, inherited, cwd, events, store, logFolder, logLimits, onLogError, nextRun, keeper,
+  jobs: first, current, release: findRelease, environment, inherited, cwd, events, store, dataFolder, logFolder, logLimits, onLogError, hide = (text) => text, nextRun, keeper,
   configured = () => first, run = runCommand, adopt = adoptCommand, now = Date.now, timers = globalThis
 }) {
   let jobs = first
@@ -104,6 +107,10 @@ export function createJobs ({
   const children = new Set()
   /** Times that have come while another master was about to take over, by job. @type {Map<string, Date>} */
   const postponed = new Map()
+  /** Times of the master before, until this one knows its secrets. @type {JobsMemory['due']} */
+  let missedDue = {}
+  /** Variables that nobody has taken yet. @type {Set<import('../system/loan.js').Loan>} */
+  const loans = new Set()
   let isClosed = false
   const kept = createKeptStreams(keeper)
   const logs = createJobLogs({ folder: path.join(logFolder, 'jobs'), limits: logLimits, onError: onLogError })
@@ -118,12 +125,18 @@ export function createJobs ({
   return {
     /**
      * Begins to run them.
-     * @param {JobsMemory & { isUpgrade?: boolean }} left  of the master before: its runs go on here, and what it has missed is run once
+     * @param {JobsMemory & { isUpgrade?: boolean, secrets?: Promise<unknown> | null }} left  of the master before: its runs go on here, and
+     *   what it has missed is run once; `secrets`: what a new run has to wait for
      */
-    start ({ runs, due, isUpgrade = false }) {
+    start ({ runs, due, isUpgrade = false, secrets = null }) {
       for (const { job, at, actor } of listOrNone(store.paused)) paused.set(job, { at, actor })
       takeLeft(runs, isUpgrade ? 'upgrade' : 'master-lost')
-      timetable.plan(jobs, due)
+      if (secrets === null) return timetable.plan(jobs, due)
+      missedDue = due
+      secrets.then(() => {
+        missedDue = {}
+        if (!isClosed) timetable.plan(jobs, due)
+      })
     },
 
     /** Asks no history, as a list does: every page has a link to the jobs where there are some. */
@@ -165,7 +178,7 @@ export function createJobs ({
      * Runs a job now.
      * @param {string} name @param {{ actor: string }} by
      * @returns {Promise<Run>} once it has begun
-     * @throws {DeckError} not-found, job-running, stopping, upgrade-running
+     * @throws {DeckError} not-found, job-running, stopping, upgrade-running, secrets-failed
      */
     async runNow (name, { actor }) {
       const { overlap } = mustFind(name)
@@ -181,7 +194,7 @@ export function createJobs ({
      * @param {{ command: readonly string[], actor: string, process?: import('../system/process-identity.js').ProcessIdentity | null }} order
      *   `process`: it runs there already, in a terminal of whoever has started it
      * @returns {Run}
-     * @throws {DeckError} stopping, upgrade-running, invalid-body
+     * @throws {DeckError} stopping, upgrade-running, secrets-failed, invalid-body
      */
     runCommand ({ command, actor, process: attached = null }) {
       checkRunning()
@@ -193,13 +206,16 @@ export function createJobs ({
 
     /**
      * Where a command belongs that somebody runs in a terminal of theirs.
-     * @returns {{ release: string, cwd: string, env: Record<string, string | undefined> }}
-     * @throws {DeckError} stopping, upgrade-running
+     * @returns {Promise<{ release: string, cwd: string, variables: string }>}  `variables`: the socket that gives them, for take()
+     * @throws {DeckError} stopping, upgrade-running, secrets-failed
      */
-    place () {
+    async place () {
       checkRunning()
       const { release, place } = placeNow()
-      return { release: release.id, ...place }
+      const loan = await lend(JSON.stringify(place.env), { below: dataFolder })
+      loans.add(loan)
+      loan.over.then(() => loans.delete(loan))
+      return { release: release.id, cwd: place.cwd, variables: loan.path }
     },
 
     /**
@@ -263,7 +279,7 @@ export function createJobs ({
       runs: [...active.values()].flatMap(({ id, order: { job, timeoutMs, attached }, process: { name, identity } }) => {
         return identity ? [{ run: id, job, name, timeoutMs, hasTerminal: Boolean(attached), ...identity }] : []
       }),
-      due: { ...timetable.memory(), ...dueAgain() }
+      due: { ...missedDue, ...timetable.memory(), ...dueAgain() }
     }),
 
     /** The releases that runs are of: their folders stay until then. @returns {string[]} */
@@ -302,6 +318,7 @@ export function createJobs ({
       isClosed = true
       unsubscribe()
       timetable.close()
+      for (const { close } of loans) close()
       const all = [...active.values()].filter((each) => !left.has(each))
       for (const each of all) endRun(each, cause, `was ended, ${why}`, graceMs)
       await Promise.all(all.map(({ done }) => done))
@@ -335,10 +352,12 @@ export function createJobs ({
     throw new DeckError('not-found', names.length === 0 ? 'There are no jobs (option jobs)' : `There is no job ${JSON.stringify(name)}${didYouMean(name, names)}`)
   }
 
-  /** @throws {DeckError} stopping, upgrade-running */
+  /** @throws {DeckError} stopping, upgrade-running, secrets-failed */
   function checkRunning () {
-    if (isClosed || current().isStopping) throw new DeckError('stopping', 'The master is stopping')
-    if (current().isUpgrading) throw new DeckError('upgrade-running', 'An upgrade is running: the next master starts jobs and commands, in a moment')
+    const { isStopping, isUpgrading, secretsProblem = null } = current()
+    if (isClosed || isStopping) throw new DeckError('stopping', 'The master is stopping')
+    if (secretsProblem !== null) throw new DeckError('secrets-failed', secretsProblem)
+    if (isUpgrading) throw new DeckError('upgrade-running', 'An upgrade is running: the next master starts jobs and commands, in a moment')
   }
 
   /** What the next master is to run at once: what waits here, and what has come during the upgrade. @returns {JobsMemory['due']} */
@@ -447,7 +466,8 @@ export function createJobs ({
       option: `jobs.${job}.timeoutMs`,
       timeoutMs,
       maxOutputChars: MAX_OUTPUT_CHARS,
-      onOutput (stream, text) {
+      onOutput (stream, written) {
+        const text = hide(written)
         output.add(stream, text)
         log.write(text)
         if (now() - keptAt < KEEP_OUTPUT_EVERY_MS) return
@@ -499,7 +519,7 @@ export function createJobs ({
     const cause = passed ? null : timedOut ? 'timed-out' : endedFor
     const message = reason ?? `${name} took ${durationText(durationMs)}`
     const detail = { run: id, job, command: view.command, durationMs, ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
-    if (!attached) keepOutput(id, job, output, own.written)
+    if (!attached) keepOutput(id, job, hide(output), own.written)
     events.publish({ type, cause, actor, release: view.release, pid: view.pid, code, signal, message, detail })
     if (job !== null) startWaiting(job)
   }

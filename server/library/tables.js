@@ -17,7 +17,8 @@
  *   'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' |
  *   'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'notify.failed' | 'access.signed-in' |
  *   'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' | 'webhook.retried' | 'scale.changed' |
- *   'config.changed' | 'socket.unused' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
+ *   'config.changed' | 'socket.unused' | 'secrets.failed' | 'secrets.read' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'}
+ *   EventType
  */
 
 /**
@@ -32,6 +33,9 @@
  * @property {string} [cwd]  the folder in which the app runs; default: the working folder
  * @property {Record<string, string | null>} [env]  variables for the workers, over those of the master; null unsets one. Read again at each deploy
  * @property {string} [envFile]  a file of variables for the workers, one NAME=value a line; `env` counts more. Read again at each deploy
+ * @property {{ from: 'command', command: string[], format?: 'json' | 'env', timeoutMs?: number } | { from: 'file', file: string, format?: 'json' | 'env'
+ *   } | { from: 'systemd-creds' }} [secrets]  where variables for the workers come from that are on no disk; they count more than `env`. Read again at
+ *   each deploy
  * @property {'max' | number} [workers]  how many workers run; max: one for each CPU that this process may use; default: `max`
  * @property {number} [standby]  how many more workers load the app and wait: one replaces a worker that dies, within milliseconds; default: `0`
  * @property {'shared' | 'sticky' | 'round-robin'} [dispatch]  who gets a connection; shared: the worker that is idle longest, sticky: one slot per

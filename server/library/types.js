@@ -80,6 +80,7 @@
  * @property {WorkerStatus[]} workers
  * @property {StandbyStatus} standby  the workers beside those of the slots
  * @property {{ problem: string | null }} history  `problem`: why it cannot be written at the moment
+ * @property {{ problem: string | null }} secrets  `problem`: why no worker can be started
  * @property {number} lastEventId
  * @property {Health} health
  * @property {Notice[]} notices  newest first

@@ -54,7 +54,7 @@ export function bootRoom ({ workers, bootCost, cpus }) {
  * @param {PoolState} state @param {import('./state.js').Slot} slot @returns {boolean} whether its worker may start now
  */
 export function mayStart (state, slot) {
-  if (state.awaitsHook || state.awaitsTurn) return false
+  if (state.awaitsHook || state.awaitsTurn !== null) return false
   if (isFirstStart(state)) return slot === state.slots.find(({ finished }) => finished === null)
   return bootRoom(state) > 0
 }

@@ -70,15 +70,15 @@ function passToHandler (transition, type, input) {
 
 /** @type {{ [Type in keyof Inputs]: (transition: Transition, input: Inputs[Type]) => void }} */
 const HANDLERS = {
-  start (transition, { workers, guard, orphans = [], finished, hasHook = false, awaitsTurn = false, actor }) {
+  start (transition, { workers, guard, orphans = [], finished, hasHook = false, awaitsTurn = null, actor }) {
     const { state } = transition
     state.phase = 'starting'
-    Object.assign(state, { awaitsHook: hasHook, awaitsTurn })
+    state.awaitsTurn = awaitsTurn
     goOnGuarding(transition, guard)
     for (const orphan of orphans) adoptOrphan(transition, orphan)
     state.hasBeenReady ||= orphans.some(({ readyAt }) => readyAt !== null)
+    if (hasHook) runStartHook(transition)
     resizePool(transition, workers, { actor, finished })
-    if (hasHook) transition.command({ type: 'run-start-hook', release: state.releases[state.release.id] })
   },
 
   // settleState starts the workers that waited for it.
@@ -86,8 +86,14 @@ const HANDLERS = {
     state.awaitsHook = false
   },
 
-  'turn-came' ({ state }) {
-    state.awaitsTurn = false
+  'turn-came' (transition, { release, hasHook = false }) {
+    const { state } = transition
+    state.awaitsTurn = null
+    if (release?.id === state.release.id) {
+      state.release = release
+      state.releases[release.id] = release
+    }
+    if (hasHook && state.phase === 'starting') runStartHook(transition)
   },
 
   scale (transition, { workers, actor }) {
@@ -327,6 +333,12 @@ const DEADLINES = {
   }
 }
 
+/** @param {Transition} transition */
+function runStartHook ({ state, command }) {
+  state.awaitsHook = true
+  command({ type: 'run-start-hook', release: state.releases[state.release.id] })
+}
+
 /** @param {Input} input @returns {input is Inputs['pause']} */
 function isSteering (input) {
   return input.type in STEERING
@@ -340,7 +352,7 @@ function refusalOf (state, input) {
   if (state.awaitsHook && !JOINING_INPUTS.includes(input.type)) {
     return { code: 'starting', message: 'hooks.beforeStart is running, and no worker starts before it has passed' }
   }
-  if (state.awaitsTurn && !JOINING_INPUTS.includes(input.type)) return { code: 'starting', message: 'other apps of this host start first' }
+  if (state.awaitsTurn !== null && !JOINING_INPUTS.includes(input.type)) return { code: 'starting', message: state.awaitsTurn }
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
   if (isSteering(input)) return refuseSteering(state, input)
   if (state.rollout && !JOINING_INPUTS.includes(input.type)) {

@@ -193,7 +193,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {import('./boot-room.js').BootCost | null} bootCost  null: not known
  * @property {number} cpus  that workers can use
  * @property {boolean} awaitsHook  no worker starts before hooks.beforeStart has passed
- * @property {boolean} awaitsTurn  no worker starts before it is this app's turn among those of its host
+ * @property {string | null} awaitsTurn  why no worker may start yet, in a sentence: other apps of its host start first, or its secrets are not known
  * @property {Release} release  the one that was deployed last with success
  * @property {Record<string, Release>} releases
  * @property {number} nextWorker
@@ -207,8 +207,9 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * Inputs: what an operator or the master wants (imperative), and what has happened outside (past tense).
- * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], finished?: Record<number, Finished>, hasHook?: boolean, awaitsTurn?: boolean, actor: string }
- *   | { type: 'start-hook-passed' | 'turn-came' }
+ * @typedef {Stamp & ({ type: 'start', workers: number, guard?: import('./rollout/guard.js').Guard | null, orphans?: Orphan[], finished?: Record<number, Finished>, hasHook?: boolean, awaitsTurn?: string | null, actor: string }
+ *   | { type: 'start-hook-passed' }
+ *   | { type: 'turn-came', release?: Release, hasHook?: boolean }
  *   | { type: 'scale', workers: number, actor: string }
  *   | { type: 'configure', options: LifecycleOptions }
  *   | { type: 'rollout', kind: 'restart' | 'deploy' | 'rollback', release?: Release, source?: Record<string, unknown>, slots?: number[], note?: string | null, strategy?: import('./rollout/strategy.js').StrategyWish, actor: string, client?: Client | null, awaitsTurn?: boolean }
@@ -318,7 +319,7 @@ export function createState ({ options, release, lastRollout = 0, nextWorker = 1
     bootCost,
     cpus,
     awaitsHook: false,
-    awaitsTurn: false,
+    awaitsTurn: null,
     release,
     releases: { [release.id]: release },
     nextWorker,

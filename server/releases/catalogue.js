@@ -11,7 +11,7 @@ import { DeckError } from '../errors.js'
  */
 /**
  * `outcome`, `rollout`, `deployedMs`: of its last deploy that succeeded, or of its last one if none has; `servedMs`: wall
- * time since which it has served, as far as is known; `values`: null where another master has started it;
+ * time since which it has served, as far as is known; `spec`: how its workers are started, null where another master has started it;
  * `stamp`: of all its files, for a copy; `rewritten`: how other files of its folder have changed by a later deploy from the same folder.
  * @typedef {object} Item
  * @property {Release} release
@@ -21,7 +21,7 @@ import { DeckError } from '../errors.js'
  * @property {number | null} [servedMs]
  * @property {Setback | null} [setback]
  * @property {import('./environment.js').Marks} marks
- * @property {import('./environment.js').Variables | null} values
+ * @property {import('./launch-spec.js').LaunchSpec | null} spec
  * @property {string | null} stamp
  * @property {import('../lifecycle/state.js').Drift | null} [rewritten]
  *
@@ -184,7 +184,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
     lastNumber = Math.max(lastNumber, number)
     const { stamp = null, rollout = null, setback = null, rewritten = null, servedMs = outcome === 'succeeded' ? deployedMs : null, ...shownBody } = body
     const ours = known.get(number)
-    // One that this master has adopted already keeps the values that it goes on with; its marks are those of its deploy.
+    // One that this master has adopted already keeps the spec that it goes on with; its marks are those of its deploy.
     if (ours) return Object.assign(ours, { stamp, marks, rollout, setback, rewritten, servedMs: servedMs ?? ours.servedMs })
     known.set(number, {
       release: /** @type {Release} */ ({ ...shownBody, ...words }),
@@ -194,7 +194,7 @@ export function createCatalogue ({ history, lastNumber, onError, now }) {
       servedMs,
       setback,
       marks,
-      values: null,
+      spec: null,
       stamp,
       rewritten
     })

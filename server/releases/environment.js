@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto'
-import { open } from 'node:fs/promises'
-import { constants } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { DeckError } from '../errors.js'
+import { readSmallFile } from './small-file.js'
 
 /**
  * The variables that the configuration sets for workers. Their values never leave this process. The history keeps marks of them:
@@ -11,7 +10,6 @@ import { DeckError } from '../errors.js'
  * @typedef {Record<string, string>} Marks  by name
  */
 
-const MAX_BYTES = 1024 * 1024
 const MARK_CHARS = 16
 /** A shell, a terminal or the service manager sets these anew at each start, so a change of them says nothing about the app. */
 const PASSING = new RegExp(`^(${[
@@ -32,23 +30,12 @@ export async function readVariables ({ env, envFile }) {
 
 /** @param {string} file */
 async function readFile (file) {
-  const expected = `envFile: expected a file of NAME=value lines, received ${file}`
-  // Without O_NONBLOCK, opening a pipe would wait for ever.
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch((error) => {
-    throw new DeckError('invalid-config', `${expected}, which cannot be read (${error.code})`, { cause: error })
-  })
-  try {
-    const found = await handle.stat()
-    if (!found.isFile()) throw new DeckError('invalid-config', `${expected}, which is none`)
-    if (found.size > MAX_BYTES) throw new DeckError('invalid-config', `${expected}, which is larger than ${MAX_BYTES} bytes`)
-    const text = await handle.readFile('utf8')
-    // The system would cut a value at a NUL, so node refuses to start a process with one.
-    if (text.includes('\0')) throw new DeckError('invalid-config', `${expected}, which is no text`)
-    // A byte order mark would become part of the first name.
-    return parseEnv(text.replace(/^\uFEFF/, ''))
-  } finally {
-    await handle.close()
-  }
+  const refuse = (/** @type {string} */ why, /** @type {unknown} */ cause) => new DeckError('invalid-config', `envFile: expected a file of NAME=value lines, received ${file}, ${why}`, { cause })
+  const text = (await readSmallFile(file, refuse)).toString()
+  // The system would cut a value at a NUL, so node refuses to start a process with one.
+  if (text.includes('\0')) throw refuse('which is no text', undefined)
+  // A byte order mark would become part of the first name.
+  return parseEnv(text.replace(/^\uFEFF/, ''))
 }
 
 /**

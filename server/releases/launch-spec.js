@@ -1,22 +1,27 @@
 import { DeckError } from '../errors.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
 import { digestMarks, markVariables, readVariables } from './environment.js'
+import { readSecrets } from './secrets.js'
 
 /**
  * The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in memory.
- * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'cwd' | 'env' | 'envFile' | 'hooks' | 'jobs' | 'releases'>} WorkerConfig
- * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, marks: import('./environment.js').Marks, digest: string }} LaunchSpec
+ * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks' | 'jobs' | 'releases'>} WorkerConfig
+ * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, secrets: Readonly<Record<string, string>>, marks: import('./environment.js').Marks, digest: string }} LaunchSpec  `secrets`: those of the values that are
  */
 
 /**
- * @param {WorkerConfig} config @param {string} key of the digests
- * @param {Record<string, string | undefined>} inherited  by the workers
+ * @param {WorkerConfig} config
+ * @param {{ key: string, inherited: Record<string, string | undefined>, cwd: string }} place  `key`: of the digests; `inherited`: by the workers;
+ *   `cwd`: of the command that has the secrets
  * @returns {Promise<LaunchSpec>}
- * @throws {DeckError} invalid-config
+ * @throws {DeckError} invalid-config, secrets-failed
  */
-export async function readLaunchSpec (config, key, inherited) {
-  const values = await readVariables(config)
+export async function readLaunchSpec (config, { key, inherited, cwd }) {
+  const variables = await readVariables(config)
+  const secrets = config.secrets ? await readSecrets(config.secrets, { cwd, env: withoutOwnVariables({ ...inherited, ...variables }) }) : {}
+  const values = { ...variables, ...secrets }
   const marks = markVariables(values, key, inherited)
-  return { config, values, marks, digest: digestMarks(key, marks) }
+  return { config, values, secrets, marks, digest: digestMarks(key, marks) }
 }
 
 /** @param {() => Promise<WorkerConfig>} reload @returns {Promise<WorkerConfig>} @throws {DeckError} invalid-config */

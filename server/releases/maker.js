@@ -33,7 +33,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
     const { copy, stamp, found, about, same, changed, execArgv } = await draftRelease(spec, path)
     if (copy) await checkWritten(copy)
     if (same) {
-      same.values = spec.values
+      same.spec = spec
       return { release: same.release, isNew: false }
     }
     const number = catalogue.takeNumber()
@@ -41,7 +41,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
     const kept = copy ? await folders.keep(id, copy, execArgv) : { ...found, execArgv }
     /** @type {Release} */
     const release = { id, createdAt: new Date(now()).toISOString(), ...about, ...kept, changed, createdBy: actor, note }
-    catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, values: spec.values, stamp })
+    catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, spec, stamp })
     catalogue.save()
     return { release, isNew: true }
   }
@@ -77,7 +77,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
     if (running?.mode === 'folder') await folders.checkWritten(running, copy)
   }
 
-  /** @param {LaunchSpec} spec @param {string} [path] */
+  /** @param {Pick<LaunchSpec, 'config'>} spec @param {string} [path] */
   function locatePlace ({ config: { entry, cwd } }, path) {
     const { mode, root } = config.releases
     return path === undefined ? resolveConfigured({ entry, cwd, mode }) : resolvePath(path, { root, entry, cwd })

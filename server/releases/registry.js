@@ -16,6 +16,8 @@ import { createManifests } from './manifests.js'
 import { createPreviews } from './previews.js'
 import { createReleaseFolders } from './release-folders.js'
 import { folderBelow } from './resolve.js'
+import { createSecretMask } from './secret-mask.js'
+import { isSecretsCommand } from './secrets-command.js'
 
 /** What the list tells of changed files is at most so old. A rollback looks for itself. */
 const LOOK_AGAIN_MS = 2000
@@ -35,16 +37,21 @@ const LOOK_AGAIN_MS = 2000
  * @param {() => Cluster | null} [parts.cluster]  runs the releases; null: it has not been made yet
  * @param {() => readonly string[]} [parts.usedByRuns]  the ids of the releases that jobs and commands run in
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
+ * @param {string} [parts.cwd]  of the release that a master begins with: its secrets are read there
+ * @param {boolean} [parts.canWait]  for its secrets, as workers of the master before serve meanwhile
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {Pick<import('./drift.js').Drift, 'knows' | 'of'>} [parts.drift]  knows which files the workers have loaded
+ * @param {Pick<import('./secret-mask.js').SecretMask, 'add'>} [parts.mask]  is told all secrets
  * @param {Record<string, string | undefined>} [parts.inherited]  by workers and git: the variables of the shell that the app is from
  * @param {(error: unknown) => void} [parts.onError]  for errors that harm no deploy
  * @param {() => number} [parts.now]  wall clock, ms
- * @throws {DeckError} invalid-config
+ * @throws {DeckError} invalid-config, secrets-failed
  */
 export async function openReleases ({
   config,
+  cwd = config.cwd,
+  canWait = false,
   history,
   lastNumber = 0,
   cluster = () => null,
@@ -53,6 +60,7 @@ export async function openReleases ({
   reload = async () => config,
   dataDir,
   drift = createDrift(),
+  mask = createSecretMask(),
   inherited = process.env,
   onError = () => {},
   now = Date.now
@@ -66,7 +74,11 @@ export async function openReleases ({
   const preview = createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () => latest, current: currentRelease, checkReturn, checkThere, caveatOf })
   /** What the list tells of the files of each release, and when it has looked, wall time. @type {Map<string, { at: number, change: import('../lifecycle/state.js').Drift | null }>} */
   const looks = new Map()
-  let latest = await readLaunchSpec(config, key, inherited)
+  /** Why the secrets are not known yet. @type {DeckError | null} */
+  let missing = null
+  let latest = await readFirst()
+  /** The release that this master has begun with. @type {Release | null} */
+  let first = null
   /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
   /** A master has begun with it, whose start is not to wait for a list of its files. @type {Release | null} */
@@ -95,8 +107,8 @@ export async function openReleases ({
     /** The highest n of `r<n>` given out. */
     lastNumber: catalogue.lastNumber,
 
-    /** @param {number} pid @returns {boolean} whether it is a process of git that these modules have started */
-    isChild: isGit,
+    /** @param {number} pid @returns {boolean} whether it is a process that these modules have started */
+    isChild: (pid) => isGit(pid) || isSecretsCommand(pid),
 
     /**
      * The release that a master begins with: that of the master before, else one of the present configuration.
@@ -105,6 +117,7 @@ export async function openReleases ({
      * @throws {DeckError} as prepare
      */
     async beginWith (before) {
+      first = before
       if (before) return { release: adoptRelease(before), isNew: false }
       const made = await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
       unlisted = made.release
@@ -112,6 +125,25 @@ export async function openReleases ({
     },
 
     tellCreated,
+
+    /** Why no worker can be started: the secrets could not be read yet. */
+    secretsProblem: () => missing?.message ?? null,
+
+    /**
+     * Reads the secrets that are missing.
+     * @returns {Promise<Release | null>} the release that this master has begun with, which can run now; null: they could not be read
+     */
+    async readMissing () {
+      try {
+        latest = await readWith(await reloadConfig(reload), cwd)
+        missing = null
+        return first && adoptRelease(first)
+      } catch (error) {
+        if (!(error instanceof DeckError)) throw error
+        missing = error
+        return null
+      }
+    },
 
     /**
      * Makes a release of the code that is on the disk now, or finds the one that it still is.
@@ -134,13 +166,9 @@ export async function openReleases ({
      * Refuses at once a deploy that would fail.
      * @param {{ path?: string }} wanted
      * @returns {Promise<LaunchSpec>} for `prepare`, so that the configuration is read once
-     * @throws {DeckError} entry-not-found, path-refused, invalid-config
+     * @throws {DeckError} entry-not-found, path-refused, invalid-config, secrets-failed
      */
-    async check ({ path }) {
-      const spec = await readSpec(path)
-      await maker.locate(spec, path)
-      return spec
-    },
+    check: async ({ path }) => await readSpec(path),
 
     /** What a deploy or a rollback would do; it changes nothing. @type {ReturnType<typeof createPreviews>} */
     preview,
@@ -190,8 +218,15 @@ export async function openReleases ({
       return { items: items.map(withChange), next }
     },
 
-    /** @param {string} id @returns {import('./environment.js').Variables} the variables of its workers, which override those that they inherit */
-    environment: (id) => catalogue.find(id)?.values ?? latest.values,
+    /**
+     * @param {string} id
+     * @returns {import('./environment.js').Variables} the variables of its workers, which override those that they inherit
+     * @throws {DeckError} what is missing of them
+     */
+    environment: (id) => specOf(id).values,
+
+    /** @param {string} id @returns {Readonly<Record<string, string>>} those of its variables that are secret @throws {DeckError} what is missing of them */
+    secrets: (id) => specOf(id).secrets,
 
     /** @param {string} id the one that a master has begun with, which may never have served before another one was deployed */
     settleFirst (id) {
@@ -228,10 +263,42 @@ export async function openReleases ({
     })
   }
 
-  /** @param {string} [path] @returns {Promise<LaunchSpec>} @throws {DeckError} path-refused, invalid-config, entry-not-found */
+  /** @returns {Promise<LaunchSpec>} @throws {DeckError} invalid-config, secrets-failed */
+  async function readFirst () {
+    try {
+      return await readWith(config, cwd)
+    } catch (error) {
+      if (!canWait || !(error instanceof DeckError) || error.code !== 'secrets-failed') throw error
+      missing = error
+      return { ...await readWith({ ...config, secrets: undefined }, cwd), config }
+    }
+  }
+
+  /** @param {string} id @returns {LaunchSpec} @throws {DeckError} what is missing of it */
+  function specOf (id) {
+    return catalogue.find(id)?.spec ?? latestSpec()
+  }
+
+  /** @throws {DeckError} what is missing of it */
+  function latestSpec () {
+    if (missing) throw missing
+    return latest
+  }
+
+  /** @param {string} [path] @returns {Promise<LaunchSpec>} @throws {DeckError} path-refused, invalid-config, entry-not-found, secrets-failed */
   async function readSpec (path) {
     const folder = path === undefined ? undefined : await folderBelow(path, config.releases.root)
-    return await readLaunchSpec(await reloadConfig(() => reload(folder)), key, inherited)
+    const next = await reloadConfig(() => reload(folder))
+    // The command belongs to the code that is deployed, as hooks do.
+    const place = await maker.locate({ config: next }, path)
+    return await readWith(next, place.cwd)
+  }
+
+  /** @param {LaunchSpec['config']} from @param {string} folder  in which a command runs that has the secrets */
+  async function readWith (from, folder) {
+    const spec = await readLaunchSpec(from, { key, inherited, cwd: folder })
+    mask.add(spec.secrets)
+    return spec
   }
 
   /** @param {Release} release has just been made of what is in its folder */
@@ -262,14 +329,14 @@ export async function openReleases ({
    */
   function adoptRelease (release) {
     const { environmentChanged: _, ...before } = { args: config.args, execArgv: config.execArgv, ...release }
-    const isOther = before.environment !== undefined && before.environment.digest !== latest.digest
+    const isOther = missing === null && before.environment !== undefined && before.environment.digest !== latest.digest
     const adopted = isOther ? { ...before, environmentChanged: true } : before
     const number = releaseNumber(release.id)
     catalogue.countFrom(number)
     // If its marks are known, they are those of its deploy.
-    /** @type {Omit<import('./catalogue.js').Item, 'release' | 'values'>} */
+    /** @type {Omit<import('./catalogue.js').Item, 'release' | 'spec'>} */
     const fresh = { outcome: 'succeeded', rollout: null, deployedMs: null, servedMs: now(), marks: latest.marks, stamp: null }
-    catalogue.put(number, { ...fresh, ...catalogue.find(release.id), release: adopted, values: latest.values })
+    catalogue.put(number, { ...fresh, ...catalogue.find(release.id), release: adopted, spec: missing ? null : latest })
     return adopted
   }
 
@@ -278,13 +345,13 @@ export async function openReleases ({
    * variables that were read last, since a rollback must work whatever the configuration looks like by then.
    * @param {string} id
    * @returns {Promise<Release>}
-   * @throws {DeckError} not-found, release-gone
+   * @throws {DeckError} not-found, release-gone, and what is missing of its variables
    */
   async function loadRelease (id) {
     const item = catalogue.mustFind(id)
     await checkThere(item.release)
-    if (item.values === null) {
-      item.values = latest.values
+    if (item.spec === null) {
+      item.spec = latestSpec()
       if (item.release.environment?.digest !== latest.digest) item.release = { ...item.release, environmentChanged: true }
     }
     givenOut = id

@@ -73,7 +73,7 @@ test('every operation answers as the document says, when all goes well and when 
   await deck.untilEvent(({ type }) => type === 'job.failed', 'a failure')
   await ask('POST', '/jobs/broken/acknowledge')
   await ask('POST', '/jobs/broken/acknowledge', undefined, 404)
-  await ask('GET', '/jobs/place')
+  await ask('POST', '/jobs/place')
   const attached = await ask('POST', '/jobs/runs', { command: ['node'], process: identifyProcess(process.pid) })
   await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 0, signal: null })
   await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 1, signal: null }, 409)

@@ -37,6 +37,7 @@ export function createFakeJobs ({ history, events, jobs = JOBS, more = {} }) {
     cwd: '/',
     events,
     store: history.jobRuns,
+    dataFolder: tempFolder(),
     logFolder: tempFolder(),
     logLimits: () => ({ maxBytes: 1024 * 1024, maxFiles: 2 }),
     nextRun: (cron, after, timeZone = 'UTC') => nextRun(cron, after, timeZone),

@@ -14,7 +14,7 @@ export const OPTIONS = Object.freeze({
  * A cluster without processes: the reducer, a clock, the deadlines that it has set, and the processes that it believes in.
  * Every command is checked against what is possible, so a test that only feeds inputs already proves something.
  */
-export function simulate ({ workers = 2, options = /** @type {import('../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/rollout/guard.js').Guard | null} */ (null), start = /** @type {Partial<Parameters<typeof createState>[0]>} */ ({}), hasHook = false, awaitsTurn = false } = {}) {
+export function simulate ({ workers = 2, options = /** @type {import('../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), orphans = /** @type {import('../../server/lifecycle/state.js').Orphan[]} */ ([]), guard = /** @type {import('../../server/lifecycle/rollout/guard.js').Guard | null} */ (null), start = /** @type {Partial<Parameters<typeof createState>[0]>} */ ({}), hasHook = false, awaitsTurn = /** @type {string | null} */ (null) } = {}) {
   let at = 1000
   const nextWorker = Math.max(0, ...orphans.map(({ id }) => id)) + 1
   let state = createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/r1/app.js', path: '/srv/r1' }, nextWorker, ...start })

@@ -195,6 +195,36 @@ test('hooks are set in the file alone, as words for a program, and a wrong one i
   await assert.rejects(write({ afterCrash: { command: ['true'] } }).load(), /unknown option "hooks\.afterCrash"/)
 })
 
+test('secrets are set in the file alone, their file starts from its folder, and a wrong one is refused without showing it', async (t) => {
+  const write = (/** @type {unknown} */ secrets) => workingFolder(t, { 'below/clusterdeck.json': JSON.stringify({ entry: '../app.js', secrets }), 'app.js': '' })
+  const load = (/** @type {unknown} */ secrets) => write(secrets).load({ config: 'below/clusterdeck.json', entry: undefined })
+  assert.deepEqual((await load({ from: 'command', command: ['sops', 'decrypt', 'a.json'] })).secrets, { from: 'command', command: ['sops', 'decrypt', 'a.json'], format: 'json', timeoutMs: 20_000 })
+  const { secrets, cwd } = await load({ from: 'file', file: 'secrets.env', format: 'env' })
+  assert.deepEqual(secrets, { from: 'file', file: join(cwd, 'below/secrets.env'), format: 'env' })
+  assert.deepEqual((await load({ from: 'systemd-creds' })).secrets, { from: 'systemd-creds' })
+  assert.equal((await workingFolder(t).load({}, { CLUSTERDECK_SECRETS: '{"from":"systemd-creds"}' })).secrets, undefined)
+  await assert.rejects(workingFolder(t).load({ secrets: '{"from":"systemd-creds"}' }), /unknown option "secrets"/)
+  for (const [wrong, place] of /** @type {[any, RegExp][]} */ ([
+    [{ from: 'a secret' }, /wrong is secrets\.from$/],
+    [{ command: ['a secret'] }, /wrong is secrets\.from$/],
+    [{ from: 'command', command: 'echo a secret' }, /wrong is secrets\.command$/],
+    [{ from: 'command', command: ['', 'a secret'] }, /wrong is secrets\.command$/],
+    [{ from: 'command', command: ['true'], timeoutMs: 99 }, /wrong is secrets\.timeoutMs$/],
+    [{ from: 'command', command: ['true'], format: 'yaml' }, /wrong is secrets\.format$/],
+    [{ from: 'command', command: ['true'], values: { A: 'a secret' } }, /wrong is secrets: unknown "values"$/],
+    [{ from: 'file' }, /wrong is secrets\.file$/],
+    ['a secret', /wrong is secrets$/]
+  ])) {
+    await assert.rejects(load(wrong), (/** @type {any} */ error) => {
+      assert.equal(error.code, 'invalid-config')
+      assert.match(error.message, place)
+      assert.match(error.message, /^secrets in .+: expected one of \{ from: "command"/)
+      assert.doesNotMatch(error.message, /a secret/)
+      return true
+    })
+  }
+})
+
 test('paths in a config file start from its folder', async (t) => {
   const { cwd, load } = workingFolder(t, { 'deploy/clusterdeck.json': '{"dataDir": "data", "entry": "server.js"}', 'deploy/server.js': '' })
   const config = await load({ config: 'deploy/clusterdeck.json', entry: undefined })

@@ -176,19 +176,28 @@ describe('hooks.beforeStart', () => {
 
 describe('the turn of an app among those of its host', () => {
   test('comes before its first worker, and nothing is rolled out until then', () => {
-    const pool = simulate({ workers: 2, awaitsTurn: true })
+    const pool = simulate({ workers: 2, awaitsTurn: 'others start first' })
     assert.deepEqual(states(pool), ['1 queued', '2 queued'])
-    assert.equal(pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' }).code, 'starting')
+    assert.deepEqual(pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' }), { code: 'starting', message: 'others start first' })
     assert.equal(pool.feed({ type: 'scale', workers: 3, actor: 'test' }), null)
     pool.feed({ type: 'turn-came' })
     assert.deepEqual(states(pool), ['1 starting', '2 starting', '3 starting'])
   })
 
   test('a stop before it ends the start', () => {
-    const pool = simulate({ workers: 2, awaitsTurn: true })
+    const pool = simulate({ workers: 2, awaitsTurn: 'others start first' })
     pool.feed({ type: 'stop', actor: 'test' })
     assert.equal(pool.isFinished, true)
     pool.feed({ type: 'turn-came' })
     assert.equal(pool.processes.size, 0)
+  })
+
+  test('brings what is known of the release by then, and the hook that has waited for it', () => {
+    const pool = simulate({ workers: 1, awaitsTurn: 'its secrets are not known' })
+    const { release } = pool.state
+    pool.feed({ type: 'turn-came', release: { ...release, environmentChanged: true }, hasHook: true })
+    assert.deepEqual([pool.state.release.environmentChanged, pool.state.releases[release.id].environmentChanged, states(pool)], [true, true, ['1 queued']])
+    pool.feed({ type: 'start-hook-passed' })
+    assert.deepEqual(states(pool), ['1 starting'])
   })
 })

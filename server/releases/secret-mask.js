@@ -1,0 +1,38 @@
+/** @typedef {ReturnType<typeof createSecretMask>} SecretMask */
+
+/** Shorter values are parts of many texts, which nobody could read any more. */
+const MIN_CHARS = 8
+
+/**
+ * Hides values of secrets in what is recorded, shown or sent: an app may throw its password, and a hook may print it. Values stay hidden
+ * after they have changed.
+ */
+export function createSecretMask () {
+  /** The names, by values and their lines: a log has a key of several lines line by line. @type {Map<string, string>} */
+  const names = new Map()
+  /** @type {RegExp | null} */
+  let pattern = null
+
+  return {
+    /** @param {Readonly<Record<string, string>>} secrets */
+    add (secrets) {
+      for (const [name, value] of Object.entries(secrets)) {
+        for (const text of [value, ...value.split(/\r?\n/)]) if (text.length >= MIN_CHARS && !names.has(text)) names.set(text, name)
+      }
+      // Of two that begin alike the longer one comes first.
+      const texts = [...names.keys()].sort((a, b) => b.length - a.length)
+      if (texts.length > 0) pattern = new RegExp(texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g')
+    },
+
+    /** @template T @param {T} content  plain data @returns {T} */
+    hide: (content) => /** @type {T} */ (pattern === null ? content : hideIn(content))
+  }
+
+  /** @param {unknown} content @returns {unknown} */
+  function hideIn (content) {
+    if (typeof content === 'string') return content.replace(/** @type {RegExp} */ (pattern), (text) => `[${names.get(text)}]`)
+    if (Array.isArray(content)) return content.map(hideIn)
+    if (typeof content !== 'object' || content === null) return content
+    return Object.fromEntries(Object.entries(content).map(([key, value]) => [key, hideIn(value)]))
+  }
+}
