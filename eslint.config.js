@@ -17,7 +17,7 @@ const ROOMS = {
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'webhooks/', '../db/'],
+    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'webhooks/', '../db/'],
     never: OF_THE_CLUSTER
   },
   lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors, causes and problems alone', may: [], never: ['^[^.]'] },
@@ -34,6 +34,7 @@ const ROOMS = {
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/'] },
   diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
+  doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
   webhooks: { because: 'webhooks hear the events alone', may: ['events/'] },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
   config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },
@@ -41,12 +42,12 @@ const ROOMS = {
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'system/connection-owner.js'], never: OF_THE_CLUSTER },
-  api: { because: ADMIN, may: ['config/', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js'], never: OF_THE_CLUSTER },
-  dashboard: { because: ADMIN, may: ['api/', 'config/', 'events/', 'health.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
+  api: { because: ADMIN, may: ['config/', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js'], never: OF_THE_CLUSTER },
+  dashboard: { because: ADMIN, may: ['api/', 'config/', 'doctor/finding.js', 'events/', 'health.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/member-name.js', 'health.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js', 'systemd/unit-quoting.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'events/kinds.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'doctor/', 'events/kinds.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
@@ -91,7 +92,7 @@ const LAYERS = [
 const ORDER = [
   'server/errors.js', 'server/causes.js', 'server/problem.js', 'public/format.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
-  'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/webhooks', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
+  'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/webhooks', 'server/doctor', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
   'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'
 ]

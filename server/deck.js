@@ -56,8 +56,9 @@ const MAX_RELEASES = 100
  * @param {() => string | null} [parts.secretsProblem]  why no worker can be started
  * @param {(order: Extract<import('./lifecycle/state.js').OperatorInput, { type: 'upgrade' }>) => void} [parts.upgrade]  where other apps change masters with this one
  * @param {Move} [parts.move]  into a host
+ * @param {() => Promise<import('./doctor/doctor.js').Report>} parts.examine  the app and the machine
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -120,6 +121,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 
     /** Moves it into a host. */
     move,
+
+    /** Finds what stands against no dropped request and no lost release. */
+    examine,
 
     /** What a worker has in flight. */
     openRequests: supervisor.openRequests,

@@ -6,6 +6,7 @@ import { createDiagnostics } from '../diagnostics/diagnostics.js'
 import { openStore } from '../diagnostics/store.js'
 import { createNotices } from '../events/notices.js'
 import { createWebhooks } from '../webhooks/webhooks.js'
+import { createChecks } from './checks.js'
 import { hangOptions, lifecycleOptions } from './cluster.js'
 
 /**
@@ -62,8 +63,10 @@ export async function createAppDeck ({
     historyProblem: whyNotWritten,
     secretsProblem: releases.secretsProblem,
     upgrade: upgrade?.begin,
-    move
+    move,
+    examine: () => examine()
   })
+  const examine = createChecks({ config, settings, environment, deck, history, vitals, releases, keeper })
   if (upgrade) closers.add(upgrade.join(upgradable({ settings, supervisor, keeper })), (leave) => leave())
   const cron = closers.add(createCronRestarts({
     expression: () => settings.current.restart.cron ?? '',

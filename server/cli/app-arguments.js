@@ -11,6 +11,7 @@ import { DeckError } from '../errors.js'
 
 const RELEASE = Object.freeze({ form: /^r?\d+$/, expected: 'a release such as r12' })
 const GROUP = Object.freeze({ form: /^r?\d+$/, expected: 'the id of a group' })
+const ENTRY = Object.freeze({ form: /[/\\]|\.([cm]?[jt]s|[jt]sx)$/, expected: 'a file or folder to start' })
 const COUNT = Object.freeze({ form: /^\d+$/, expected: 'an integer from 1 to 256', isRequired: /** @type {const} */ (true) })
 
 /** The commands that take apps: none, one, several, or --all. @type {Readonly<Record<string, Other | null>>} */
@@ -19,6 +20,7 @@ export const TAKES_APPS = Object.freeze({
   logs: null,
   history: null,
   crashes: GROUP,
+  doctor: ENTRY,
   releases: RELEASE,
   restart: null,
   deploy: null,

@@ -22,6 +22,7 @@ import { allTargets, findTargets } from './targets.js'
  * @typedef {object} AppCommand
  * @property {string} name
  * @property {(context: import('./commands.js').Context, argument?: any) => Promise<number | void>} run at the master of the app; the exit code, if not 0
+ * @property {{ isMeant: (argument: string | undefined, options: Options) => boolean, run: (argument: string | undefined, options: Options, terminal: Terminal) => Promise<number> }} [withoutMaster] run where the app of this folder does not run, or something else is meant
  * @property {true} [isForOne] it cannot be for several apps
  * @property {(context: HostContext) => Promise<void>} [onHost] at the host of the app, where it has one
  * @property {(app: import('./host.js').AppView) => boolean} [isMeant] which apps of the host are meant by --all; default: those that are not stopped
@@ -32,6 +33,8 @@ import { allTargets, findTargets } from './targets.js'
 
 /** These print what has no place for the name of an app. @type {readonly ('watch' | 'csv')[]} */
 const ALONE = ['watch', 'csv']
+/** @type {readonly import('../errors.js').ErrorCode[]} */
+const NOT_RUNNING = ['no-master', 'app-not-running']
 
 /**
  * Runs a command for the app of this folder, or for those that are named.
@@ -55,7 +58,7 @@ export async function runForApps (command, { words, options, terminal }) {
   if (command.isForOne) throw new DeckError('usage', `${command.name}: expected one app, received several`)
   const alone = ALONE.find((name) => options[name])
   if (alone) throw new DeckError('usage', `--${alone}: expected with one app, received several`)
-  return await runForEach(targets, async (target, tools) => { await work(target, tools) }, { options, terminal, textOfAll: command.textOfAll })
+  return await runForEach(targets, work, { options, terminal, textOfAll: command.textOfAll })
 }
 
 /** @param {string} command @param {string[]} names @param {Options} options @throws {DeckError} usage */
@@ -67,9 +70,21 @@ function checkNamedOnce (command, names, options) {
   }
 }
 
+/** @param {Options} options @param {Terminal['env']} env @returns {boolean} whether somebody has named a deck that runs, and not a place where one would */
+function meansRunning ({ name, url, member }, { CLUSTERDECK_NAME, CLUSTERDECK_URL }) {
+  return [name, url, member, CLUSTERDECK_NAME, CLUSTERDECK_URL].some(Boolean)
+}
+
 /** @param {AppCommand} command @param {string | string[] | undefined} argument @param {Options} options @param {Terminal} terminal */
 async function runHere (command, argument, options, terminal) {
-  const context = await createContext(options, terminal)
+  const { withoutMaster } = command
+  const word = argument === undefined ? undefined : String(argument)
+  if (withoutMaster?.isMeant(word, options)) return await withoutMaster.run(word, options, terminal)
+  const context = await createContext(options, terminal).catch((error) => {
+    if (withoutMaster && error instanceof DeckError && NOT_RUNNING.includes(error.code) && !meansRunning(options, terminal.env)) return null
+    throw error
+  })
+  if (context === null) return await withoutMaster?.run(word, options, terminal)
   const { app } = context.master
   if (!command.onHost || app === null) return await command.run(context, argument)
   const hostContext = createHostContext(options, terminal)

@@ -10,6 +10,7 @@ import { crashesCommand } from './crashes.js'
 import { addDeckOptions, flagOfDeck, namesDeck } from './deck-options.js'
 import { decksTable } from './decks-table.js'
 import { diagnoseCommand, killCommand } from './diagnose.js'
+import { doctorCommand, doctorHere, isBeforeStart } from './doctor.js'
 import { fleetCommand } from './fleet.js'
 import { historyCommand, hostHistory } from './history.js'
 import { fleetOptions } from './host-fleet.js'
@@ -55,6 +56,13 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .example('of the app of this folder, each second', 'clusterdeck status --watch')
     .example('of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck')
     .example('of apps of this user, in any folder', 'clusterdeck status shop mail')
+  addCommand('doctor [app...]', 'check an app and this machine: what stands against no dropped request and no lost release, and what mends it', doctorCommand, {
+    withoutMaster: { isMeant: isBeforeStart, run: (entry, options, place) => doctorHere(entry, options, place, behind) }
+  })
+    .usage('[options] [app...] [entry]')
+    .example('the app of this folder, whether it runs or not', 'clusterdeck doctor')
+    .example('an app before its first start, with the options of start', 'clusterdeck doctor ./app.js --workers 4')
+    .example('all apps of the host; for CI, it exits with 6 if one has a problem', 'clusterdeck doctor --all')
   addCommand('restart [app...]', 'restart all workers; each new one is ready before its old one drains', rolloutCommand('restart'))
     .option('--wait', 'wait for the end; fail if the rollout fails')
     .option('--note <text>', 'why, for the history')

@@ -8,8 +8,8 @@ import { createPrefixed } from './prefixed.js'
 /** @typedef {import('./targets.js').Target} Target */
 
 /**
- * What a command has come to for one of several apps; `text`: of its result.
- * @typedef {{ target: Target, result: any, text: string | null, error: DeckError | null }} Outcome
+ * What a command has come to for one of several apps; `text`: of its result; `code`: its exit code.
+ * @typedef {{ target: Target, result: any, text: string | null, error: DeckError | null, code: number }} Outcome
  *
  * @typedef {object} How
  * @property {Options} options
@@ -19,7 +19,7 @@ import { createPrefixed } from './prefixed.js'
 
 /**
  * Does the same for several apps, side by side. One that fails stops none of the others.
- * @param {readonly Target[]} targets @param {(target: Target, tools: Partial<Tools>) => Promise<void>} work @param {How} how
+ * @param {readonly Target[]} targets @param {(target: Target, tools: Partial<Tools>) => Promise<number | void>} work @param {How} how
  * @returns {Promise<number>} the exit code: 0 if all have succeeded, else that of the first one that has not
  */
 export async function runForEach (targets, work, { options, terminal, textOfAll = blocksOf }) {
@@ -29,15 +29,15 @@ export async function runForEach (targets, work, { options, terminal, textOfAll 
   if (options.json && !options.follow) stdout.write(`${jsonText(outcomes.map(({ target: { name: app }, result, error }) => error ? { app, error: { code: error.code, message: error.message } } : { app, result }))}\n`)
   const text = options.json ? '' : textOfAll(outcomes, { prefixed, options, env: terminal.env })
   if (text !== '') stdout.write(`${text}\n`)
-  return outcomes.find(({ error }) => error !== null)?.error?.exitCode ?? 0
+  return outcomes.find(({ code }) => code !== 0)?.code ?? 0
 
   /** @param {Target} target @returns {Promise<Outcome>} */
   async function runFor (target) {
     const { name } = target
     /** @type {Outcome} */
-    const outcome = { target, result: null, text: null, error: null }
+    const outcome = { target, result: null, text: null, error: null, code: 0 }
     try {
-      await work(target, {
+      outcome.code = await work(target, {
         print: (text) => { options.json ? stdout.write(`${JSON.stringify({ app: name, ...JSON.parse(text) })}\n`) : prefixed.print(name, text) },
         tell: (text) => prefixed.say(name, text),
         keep: (result) => { outcome.result = result },
@@ -45,10 +45,11 @@ export async function runForEach (targets, work, { options, terminal, textOfAll 
           outcome.result = result
           outcome.text = options.json ? null : textOf()
         }
-      })
+      }) ?? 0
     } catch (error) {
       if (!(error instanceof DeckError)) throw error
       outcome.error = error
+      outcome.code = error.exitCode
       if (!options.json) stderr.write(`clusterdeck: ${oneLine(error.message.startsWith(`${name} `) ? error.message : `${name}: ${error.message}`)}\n`)
     }
     return outcome

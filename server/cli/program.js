@@ -23,7 +23,7 @@ import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, 
 /** These commands become a master. */
 const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2
-const EXIT_CODES = '0 ok, 1 failed, 2 usage, 3 not authorised, 4 not possible now, as something else runs or has changed, 5 no master is running, 124 timed out.'
+const EXIT_CODES = '0 ok, 1 failed, 2 usage, 3 not authorised, 4 not possible now, as something else runs or has changed, 5 no master is running, 6 doctor has found a problem, 124 timed out.'
 const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after -- (default: "main" or script "start" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
@@ -151,6 +151,8 @@ export async function createProgram (argv, terminal, outcome) {
     addAppsCommands(program, terminal)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
+    const doctor = isWanted('doctor') ? program.commands.find((command) => command.name() === 'doctor') : undefined
+    if (doctor) await addStartOptions(doctor, { omit: ['app', 'name', 'dataDir'] })
     addTopCommand(program, terminal, outcome)
     addCompletionCommand(program, terminal)
   }

@@ -64,7 +64,7 @@ export async function addStartOptions (start, { omit = [] } = {}) {
   const all = OPTIONS.filter(({ name, kind }) => !['entry', 'args', ...omit].includes(name) && kind !== 'file')
   start.optionsGroup('Options:')
   start.addOption(new CommanderOption('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
-  start.option('--app <name>', 'one of the apps of the config file (env: CLUSTERDECK_APP)')
+  if (!omit.includes('app')) start.option('--app <name>', 'one of the apps of the config file (env: CLUSTERDECK_APP)')
   all.filter(isCommon).forEach((option) => addOption(start, option))
   start.option('--no-keeper', 'run without the keeper: nothing restarts a master that dies (env: CLUSTERDECK_KEEPER=off)')
   start.optionsGroup('Fine tuning:')

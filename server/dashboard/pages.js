@@ -2,6 +2,7 @@ import { ALARMS } from '../events/alarms.js'
 import { countOpen } from '../health.js'
 import { accessModel } from './access-page.js'
 import { chartValues } from './chart-values.js'
+import { checksModel } from './checks-page.js'
 import { followCrash, crashModel } from './crash-page.js'
 import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { decksModel } from './decks.js'
@@ -31,7 +32,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @typedef {Pick<
  *   import('../deck.js').Deck,
  *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'jobs' |
- *   'diagnostics' | 'fleet' | 'preview'
+ *   'diagnostics' | 'fleet' | 'preview' | 'examine'
  * >} Deck
  * @typedef {{
  *   deck: Deck,
@@ -109,6 +110,7 @@ export const PAGES = Object.freeze([
     follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked })
   },
   { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
+  { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
   { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens, can, now: now() }) },
   { path: '/settings', view: 'settings', model: ({ deck, params }) => settingsModel({ settings: deck.settings, params }), fragments: SETTINGS_FRAGMENTS },
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },

@@ -55,6 +55,17 @@ function isCheckedOut (folder) {
 }
 
 /**
+ * Tells which files came with the code. Never fails.
+ * @param {string} folder @param {readonly string[]} names  of files and folders in it @param {GitOptions} [options]
+ * @returns {Promise<string[]>} the tracked ones, and what is tracked in the folders, by names from there; none without git or a checkout
+ */
+export async function readTracked (folder, names, options) {
+  if (names.length === 0 || !isCheckedOut(folder)) return []
+  const { code, text } = await gitWithin(folder, options)(['--literal-pathspecs', 'ls-files', '-z', '--', ...names])
+  return code === 0 ? text.split('\0').filter(Boolean) : []
+}
+
+/**
  * Lists the commits that are added and removed from one commit to another, the newest first. Never fails.
  * @param {string} folder @param {{ from: string, to: string, limit: number }} which @param {GitOptions} [options]
  * @returns {Promise<{ added: Commits, removed: Commits } | null>} null: the repository does not have both

@@ -173,6 +173,24 @@ export async function openReleases ({
     /** What a deploy or a rollback would do; it changes nothing. @type {ReturnType<typeof createPreviews>} */
     preview,
 
+    /** What the releases of the newest configuration that could be read have in common, and what none has. */
+    parts () {
+      const { shared, exclude } = latest.config.releases
+      return { shared, exclude }
+    },
+
+    /**
+     * What the app has written into the folder of the release that runs, and the next release would not find.
+     * @returns {Promise<{ release: string, home: string, copy: string, files: string[], bytes: number } | null>} null: it has no folder of its own; `home`: the app's folder
+     * @throws {DeckError} entry-not-found, copy-failed
+     */
+    async written () {
+      const release = catalogue.find(currentRelease() ?? '')?.release
+      if (release?.mode !== 'folder') return null
+      const place = await maker.locate(latest)
+      return { release: release.id, home: place.folder, ...await folders.written(release, place, latest.config.releases) }
+    },
+
     /** Which of these releases a new worker would not find as they were. @type {typeof inPlace.look} */
     changedInPlace: inPlace.look,
 

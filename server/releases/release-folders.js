@@ -85,17 +85,30 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
      * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>} release  that runs, or ran last @param {Draft} draft of the next one
      * @throws {DeckError} unshared-files
      */
-    async checkWritten ({ id, createdAt }, { top, place, left }) {
-      const copy = path.join(releaseFolder, id)
-      const since = Date.parse(createdAt)
-      const { entries } = await listTree(copy, { except: left.map((name) => path.join(copy, name)), packages: false }).catch(nothingIfGone)
-      const written = entries.filter(({ kind, ctimeMs }) => kind === 'file' && ctimeMs > since).map(({ name }) => name)
+    async checkWritten (release, { top, place, left }) {
+      const { id } = release
+      const { copy, written } = await findWritten(release, left)
       if (written.length === 0) return
       const more = written.length - MAX_NAMED
       const files = written.slice(0, MAX_NAMED).map((name) => path.relative(path.relative(top, place.folder), name))
       throw new DeckError('unshared-files', `releases.shared: expected what the app writes, received ${files.join(', ')}${more > 0 ? ` and ${more} more` : ''} ` +
         `in the folder of ${id}, ${copy}, where the next release would not find them. To keep them, stop the app, move them to ${place.folder}, list them in releases.shared and start it. ` +
         'What may be lost, list in releases.exclude', { details: { release: id, files: written.slice(0, 100) } })
+    },
+
+    /**
+     * What the next release would not find of what the app has written so far.
+     * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>} release  that runs
+     * @param {Place} place  of the app @param {Parts} parts
+     * @returns {Promise<{ copy: string, files: string[], bytes: number }>} `copy`: the package folder in it; `files`: from there, and folders of which it
+     *   has written all, with a slash; `bytes`: the size of the copy without packages
+     * @throws {DeckError} copy-failed
+     */
+    async written (release, place, { shared, exclude }) {
+      const top = await workspaceFolder(place.folder)
+      const home = path.relative(top, place.folder)
+      const { copy, written, entries } = await findWritten(release, [...shared, ...exclude].map((name) => path.join(home, name).replace(/\/$/, '')))
+      return { copy: path.join(copy, home), files: wholeFolders(written, entries).map((name) => path.join(path.relative(home, name), name.endsWith('/') ? '/' : '')), bytes: entries.reduce((sum, { size }) => sum + size, 0) }
     },
 
     /** @returns {string[]} the names of all copies, also unfinished ones */
@@ -120,6 +133,37 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       }
     }
   }
+
+  /**
+   * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>} release @param {readonly string[]} left  what does not count, from the top
+   * @returns {Promise<{ copy: string, written: string[], entries: import('./tree.js').TreeEntry[] }>}
+   */
+  async function findWritten ({ id, createdAt }, left) {
+    const copy = path.join(releaseFolder, id)
+    const since = Date.parse(createdAt)
+    const { entries } = await listTree(copy, { except: left.map((name) => path.join(copy, name)), packages: false }).catch(nothingIfGone)
+    const written = entries.filter(({ kind, ctimeMs }) => kind === 'file' && ctimeMs > since).map(({ name }) => name)
+    return { copy, written, entries }
+  }
+}
+
+/**
+ * @param {string[]} written @param {import('./tree.js').TreeEntry[]} entries  of the same tree
+ * @returns {string[]} the same; in place of the files of a folder with nothing else in it, the folder
+ */
+function wholeFolders (written, entries) {
+  const isWritten = new Set(written)
+  const mixed = new Set(['.', ...entries.filter(({ kind, name }) => kind !== 'folder' && !isWritten.has(name)).flatMap(({ name }) => foldersOf(name))])
+  return [...new Set(written.map((name) => {
+    const whole = foldersOf(name).findLast((folder) => !mixed.has(folder))
+    return whole === undefined ? name : `${whole}/`
+  }))]
+}
+
+/** @param {string} name @returns {string[]} the folders that it is in, the innermost first */
+function foldersOf (name) {
+  const folder = path.dirname(name)
+  return folder === '.' ? [] : [folder, ...foldersOf(folder)]
 }
 
 /**

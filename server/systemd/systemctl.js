@@ -9,9 +9,9 @@ const MAX_OUTPUT_BYTES = 1024 * 1024
 
 /**
  * The service manager, as its own command line has it: the machine's, or that of the user who asks.
- * @param {{ scope: import('./unit.js').Scope, env?: Record<string, string | undefined> }} options
+ * @param {{ scope: import('./unit.js').Scope, env?: Record<string, string | undefined>, patienceMs?: number }} options  `patienceMs`: 0: as long as it takes
  */
-export function createSystemctl ({ scope, env = process.env }) {
+export function createSystemctl ({ scope, env = process.env, patienceMs = 0 }) {
   const own = scope === 'user' ? ['--user'] : []
 
   return {
@@ -41,6 +41,15 @@ export function createSystemctl ({ scope, env = process.env }) {
       if (code !== 0) throw new DeckError('start-failed', `${this.line(...words)} failed: ${reason}`)
     },
 
+    /**
+     * @param {string} unit @param {readonly string[]} properties
+     * @returns {Promise<Record<string, string>>} those that it tells
+     */
+    async properties (unit, properties) {
+      const { stdout } = await runProgram('systemctl', [...own, 'show', unit, `--property=${properties.join(',')}`])
+      return Object.fromEntries(Array.from(stdout.matchAll(/^(\w+)=(.+)$/gm), ([, name, value]) => [name, value]))
+    },
+
     /** @param {string | number} user @returns {Promise<boolean>} whether its service manager runs without a login too */
     async lingers (user) {
       const { stdout } = await runProgram('loginctl', ['show-user', String(user), '--property=Linger', '--value'])
@@ -51,7 +60,7 @@ export function createSystemctl ({ scope, env = process.env }) {
   /** @param {string} program @param {string[]} words @returns {Promise<{ code: number | string | null, stdout: string, reason: string }>} never rejects */
   function runProgram (program, words) {
     return new Promise((resolve) => {
-      execFile(program, words, { env: { ...withoutOwnVariables(env), LC_ALL: 'C', SYSTEMD_COLORS: '0' }, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
+      execFile(program, words, { env: { ...withoutOwnVariables(env), LC_ALL: 'C', SYSTEMD_COLORS: '0' }, maxBuffer: MAX_OUTPUT_BYTES, timeout: patienceMs, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
         if (!error) return resolve({ code: 0, stdout, reason: '' })
         const reason = error.code === 'ENOENT' ? `${program} was not found` : oneLine(stderr.trim()) || `exit code ${error.code ?? error.signal}`
         resolve({ code: error.code ?? null, stdout, reason })

@@ -27,7 +27,7 @@ test('every operation answers as the document says, when all goes well and when 
   const { workers: [{ id: worker }] } = await deck.status()
 
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
-  for (const path of ['/openapi.json', '/status', '/notices', '/config', '/scale', '/workers', `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events', '/events/1', '/events/counts', '/events/histogram', '/vitals', '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
+  for (const path of ['/openapi.json', '/status', '/notices', '/checks', '/config', '/scale', '/workers', `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events', '/events/1', '/events/counts', '/events/histogram', '/vitals', '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
   const { latest } = await ask('GET', '/crashes/1')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
   await ask('PUT', '/crashes/1/assignee', { assignee: 'ada' })

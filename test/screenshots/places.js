@@ -39,6 +39,7 @@ export const PLACES = Object.freeze([
   { name: 'fleet-member', pathOf: () => '/fleet/members/web-3-shop', isStill: true },
   { name: 'fleet-history', pathOf: () => '/fleet/history', isStill: true },
   { name: 'settings', pathOf: () => '/settings', isStill: true },
+  { name: 'checks', pathOf: () => '/checks', isStill: true },
   { name: 'access', pathOf: () => '/access', isStill: true },
   { name: 'jobs', pathOf: () => '/jobs', isStill: true },
   { name: 'webhooks', pathOf: () => '/webhooks', isStill: true },

@@ -18,7 +18,7 @@ import { tempFolder } from './folder.js'
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
+ * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: import('../../server/doctor/doctor.js').Report, diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -112,6 +112,9 @@ export function createFakeDeck ({ history, now = Date.now }) {
       return { items: requests, total: requests.length }
     },
     requests,
+    /** What the checks have found; a test may change it. */
+    report: fakeReport(),
+    async examine () { return this.report },
     /** @param {any} to */
     async move (to) {
       dispatched.push({ type: 'move', ...to })
@@ -223,6 +226,22 @@ function fakePreview ({ kind, release = 'r2' }, { rollout, desiredWorkers }) {
     last: [{ rollout: 1, state: 'succeeded', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', tookMs: 4200 }],
     warnings: ['r1 runs from the same folder'],
     refusals: rollout ? [{ code: 'rollout-running', message: `rollout ${rollout.id} (${rollout.kind}) is running` }] : []
+  }
+}
+
+/** One of each severity. @returns {import('../../server/doctor/doctor.js').Report} */
+function fakeReport () {
+  return {
+    checkedAt: '2026-01-01T00:00:00.000Z',
+    isRunning: true,
+    problems: 2,
+    items: [
+      { id: 'drain', severity: 'error', title: '1 replaced worker has cut off requests', why: 'They took longer than drain.deadlineMs.', mend: [{ how: 'flags', text: '--drain-deadline-ms 120000', where: 'clusterdeck start' }] },
+      { id: 'in-place', severity: 'warning', title: 'Releases run in place', why: 'A rollback cannot bring the code back.', mend: [{ how: 'option', text: "releases: { mode: 'folder' }", where: '/srv/app/clusterdeck.config.mjs' }] },
+      { id: 'clock', severity: 'unknown', title: 'Whether the clock is synchronized is not known here', why: '', mend: [] },
+      { id: 'readiness', severity: 'info', title: 'No health path is asked', why: '', mend: [{ how: 'code', text: 'Give the app a path such as /health', where: null }] },
+      { id: 'keeper', severity: 'ok', title: 'A keeper holds the sockets', why: '', mend: [] }
+    ]
   }
 }
 

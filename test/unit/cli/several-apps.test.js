@@ -26,6 +26,7 @@ const BAD = 'clusterdeck: bad has failed: workers: expected an integer, received
  * @property {unknown} is
  * @property {string[]} [all] the apps that --all means; default: shop and mail, and the failed one, which is told
  * @property {true} [needsName]
+ * @property {number} [code] its exit code; default: 0
  * @property {(host: FakeHost) => unknown} [before]
  */
 
@@ -38,6 +39,7 @@ const ROWS = {
   logs: { says: '1 stdout | hello\n', json: ({ text }) => text, is: 'hello', before: writeLogs },
   history: { says: 'ID  TIME ', isBlock: true, json: ({ items }) => items.at(-1).type, is: 'keeper.lost', before: publishEvent },
   crashes: { says: 'no crashes\n', json: ({ items }) => items.length, is: 0 },
+  doctor: { says: '2 problems, 1 of 5 checks passed\nERROR ', isBlock: true, json: ({ problems }) => problems, is: 2, code: 6 },
   releases: { says: 'RELEASE  OUTCOME ', isBlock: true, json: ({ items: [{ id }] }) => id, is: 'r1' },
   restart: { says: 'rollout 1 (restart) rolling: 0 of 2 workers replaced\n', json: ({ kind }) => kind, is: 'restart' },
   deploy: { says: 'rollout 1 (deploy) rolling: 0 of 2 workers replaced\n', json: ({ kind }) => kind, is: 'deploy' },
@@ -67,10 +69,10 @@ for (const [command, row] of Object.entries(ROWS)) {
     assert.deepEqual(nowhere, { code: 2, stdout: '', stderr: `clusterdeck: ${refusal}\n` })
     if (row.needsName) assert.equal(here.code, 2)
     for (const { code, stdout, stderr } of row.needsName ? [one] : [here, one]) {
-      assert.equal(code, 0, stderr)
+      assert.equal(code, row.code ?? 0, stderr)
       assert.ok(stdout.startsWith(row.says), stdout)
     }
-    assert.equal(several.code, 0)
+    assert.equal(several.code, row.code ?? 0)
     checkSeveral(several.stdout, ['shop', 'mail'], ['shop', 'mail'])
     assert.deepEqual([every.code, every.stderr.endsWith(BAD)], row.all ? [0, false] : [5, true], every.stderr)
     checkSeveral(every.stdout, all, row.all ?? ['bad', ...all])
@@ -81,10 +83,10 @@ for (const [command, row] of Object.entries(ROWS)) {
     const host = await startFakeHost(t, APPS)
     const run = openRun(host, row)
     const [one, several, every, unknown] = [await run(line('shop --json')), await run(line('shop mail --json')), await run(line('--all --json')), await run(line('mial --json'))]
-    assert.equal(one.code, 0)
+    assert.equal(one.code, row.code ?? 0)
     assert.deepEqual(row.json(JSON.parse(one.stdout)), row.is)
     const rows = JSON.parse(several.stdout)
-    assert.deepEqual([several.code, rows.map((/** @type {any} */ { app }) => app)], [0, ['shop', 'mail']])
+    assert.deepEqual([several.code, rows.map((/** @type {any} */ { app }) => app)], [row.code ?? 0, ['shop', 'mail']])
     for (const { result } of rows) assert.deepEqual(row.json(command === 'logs' ? result[0] : result), row.is)
     const list = JSON.parse(every.stdout)
     assert.equal(every.code, row.all ? 0 : 5)

@@ -1,0 +1,157 @@
+import { constants } from 'node:fs'
+import { open, opendir } from 'node:fs/promises'
+import path from 'node:path'
+import { readTracked } from '../releases/git.js'
+
+/**
+ * What is found in the folder of an app, by names from there; folders end with a slash.
+ * @typedef {object} AppFiles
+ * @property {string[]} data  databases and uploads, which the app writes
+ * @property {string[]} environment  `.env` files
+ * @property {string[]} logs
+ * @property {string[]} healthPaths  which its code mentions
+ * @property {string} code  its own source code, as far as it was read
+ * @property {boolean} isWhole  false: there was more than could be looked through in time
+ *
+ * @typedef {{ name: string, entries: import('node:fs').Dirent[] }} Folder
+ */
+
+const MAX_ENTRIES = 20_000
+const MAX_IN_FOLDER = 5000
+const MAX_DEPTH = 8
+const MAX_CODE_FILES = 400
+const MAX_FILE_BYTES = 256 * 1024
+const MAX_CODE_BYTES = 2 * 1024 ** 2
+/** Of other tools, or what a build makes. */
+const NOT_THE_APPS = new Set(['node_modules', '.git', '.hg', '.svn', '.yarn', '.pnpm-store', '.next', '.nuxt', '.output', '.svelte-kit', '.cache', '.turbo', '.vercel', 'coverage', 'test', 'tests', '__tests__', 'fixtures'])
+const UPLOADS = /^(uploads?|attachments|user[-_]?(uploads|files|content))$/i
+const LOGS = /^logs?$/i
+const SESSIONS = /^sessions$/i
+const ENVIRONMENT = /^\.env(\.(local|production|production\.local))?$/
+const DATABASE = /\.(db3?|sqlite3?)$/i
+const BESIDE_DATABASE = /\.(db3?|sqlite3?)(-(wal|shm|journal))?$|^\.git(keep|ignore)$/i
+const CODE = /\.([cm]?[jt]s|[jt]sx)$/
+const SQLITE = Buffer.from('SQLite format 3\0')
+const HEALTH_PATH = /['"`](\/(?:api\/)?_?(?:healthz?|health-?check|readyz?|livez))['"`]/g
+/** A name that a list of options can hold, and a terminal. */
+// eslint-disable-next-line no-control-regex
+const USABLE = /^[^\u0000-\u001f\u007f-\u009f\\]+$/
+
+/**
+ * Looks through the folder of an app, without its packages. What is tracked by git came with the code, so it is none of the data.
+ * @param {string} top real path of the package folder
+ * @param {{ except: readonly string[], env: Record<string, string | undefined>, isLate?: () => boolean }} how  `except`: files and folders that are left out, absolute; `isLate`: time is up
+ * @returns {Promise<AppFiles>}
+ */
+export async function lookThroughApp (top, { except, env, isLate = () => false }) {
+  /** @type {{ data: string[], environment: string[], logs: string[], code: string[] }} */
+  const found = { data: [], environment: [], logs: [], code: [] }
+  /** @type {{ name: string, depth: number }[]} */
+  const folders = [{ name: '', depth: 0 }]
+  let seen = 0
+  let isWhole = true
+  for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
+    if (seen > MAX_ENTRIES || isLate()) {
+      isWhole = false
+      break
+    }
+    const { name, depth } = folder
+    const all = await listSome(path.join(top, name))
+    const entries = all.filter((each) => USABLE.test(each.name) && !except.includes(path.join(top, name, each.name)))
+    seen += all.length
+    if (all.length === MAX_IN_FOLDER) isWhole = false
+    const inner = await takeFolder({ name, entries })
+    if (depth < MAX_DEPTH) folders.push(...inner.map((each) => ({ name: each, depth: depth + 1 })))
+  }
+  const code = await readCode(top, found.code, isLate)
+  const tracked = await readTracked(top, [...found.data, ...found.environment, ...found.logs], { env })
+  const ofApp = (/** @type {string[]} */ names) => names.filter((name) => !tracked.some((file) => file === name || (name.endsWith('/') && file.startsWith(name) && !/\.git(keep|ignore)$/.test(file)))).sort()
+  return {
+    data: ofApp(found.data),
+    environment: ofApp(found.environment),
+    logs: ofApp(found.logs),
+    healthPaths: [...new Set(Array.from(code.matchAll(HEALTH_PATH), ([, route]) => route))],
+    code,
+    isWhole: isWhole && found.code.length <= MAX_CODE_FILES
+  }
+
+  /** @param {Folder} folder @returns {Promise<string[]>} the names of folders to look into */
+  async function takeFolder ({ name, entries }) {
+    const inside = (/** @type {string} */ each) => path.posix.join(name, each)
+    const files = entries.filter((each) => each.isFile()).map((each) => each.name)
+    if (name === '') found.environment.push(...files.filter((each) => ENVIRONMENT.test(each)))
+    found.logs.push(...files.filter((each) => each.endsWith('.log')).map(inside))
+    found.code.push(...files.filter((each) => CODE.test(each)).map(inside))
+    const databases = (await Promise.all(files.filter((each) => DATABASE.test(each)).map(async (each) => await isSqlite(path.join(top, inside(each))) ? [each] : []))).flat()
+    // SQLite has more files beside its own, and tools replace all of them.
+    const isOfData = name !== '' && databases.length > 0 && entries.every((each) => each.isFile() && BESIDE_DATABASE.test(each.name))
+    found.data.push(...isOfData ? [`${name}/`] : databases.map(inside))
+    const inner = []
+    for (const each of entries.filter((entry) => entry.isDirectory() && !NOT_THE_APPS.has(entry.name))) {
+      const kind = await kindOf(inside(each.name), each.name)
+      if (kind === null) inner.push(inside(each.name))
+      else found[kind].push(`${inside(each.name)}/`)
+    }
+    return inner
+  }
+
+  /** @param {string} name @param {string} base @returns {Promise<'data' | 'logs' | null>} null: a folder as any other */
+  async function kindOf (name, base) {
+    if (![UPLOADS, LOGS, SESSIONS].some((kind) => kind.test(base))) return null
+    const names = (await listSome(path.join(top, name))).map((each) => each.name)
+    if (names.some((each) => CODE.test(each))) return null
+    if (LOGS.test(base)) return names.some((each) => /\.log(\.|$)/.test(each)) ? 'logs' : null
+    return SESSIONS.test(base) && !names.some((each) => each.endsWith('.json')) ? null : 'data'
+  }
+}
+
+/** @param {string} folder @returns {Promise<import('node:fs').Dirent[]>} the first ones, as uploads can be millions */
+async function listSome (folder) {
+  /** @type {import('node:fs').Dirent[]} */
+  const entries = []
+  try {
+    for await (const entry of await opendir(folder, { bufferSize: 256 })) {
+      if (entries.push(entry) === MAX_IN_FOLDER) break
+    }
+  } catch {
+    // EACCES, ENOENT: nobody can tell.
+  }
+  return entries
+}
+
+/** @param {string} file @returns {Promise<boolean>} whether it is a database, whoever may have named it so */
+async function isSqlite (file) {
+  try {
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(SQLITE.length), 0, SQLITE.length, 0)
+      return bytesRead === SQLITE.length && buffer.equals(SQLITE)
+    } finally {
+      await handle.close()
+    }
+  } catch {
+    // EACCES, ELOOP: nobody can tell.
+    return false
+  }
+}
+
+/** @param {string} top @param {string[]} names @param {() => boolean} isLate @returns {Promise<string>} */
+async function readCode (top, names, isLate) {
+  let text = ''
+  const buffer = Buffer.alloc(MAX_FILE_BYTES)
+  for (const name of names.slice(0, MAX_CODE_FILES)) {
+    if (isLate() || text.length > MAX_CODE_BYTES) break
+    try {
+      const handle = await open(path.join(top, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      try {
+        const { bytesRead } = await handle.read(buffer, 0, MAX_FILE_BYTES, 0)
+        text += `${buffer.toString('utf8', 0, bytesRead)}\n`
+      } finally {
+        await handle.close()
+      }
+    } catch {
+      // EACCES, ENOENT: it cannot be read.
+    }
+  }
+  return text
+}

@@ -1,0 +1,103 @@
+import { access, readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { errorText } from '../errors.js'
+import { readPackage, resolveConfigured } from '../releases/resolve.js'
+import { workspaceFolder } from '../releases/workspace.js'
+import { loadPosix } from '../system/posix.js'
+import { lookThroughApp } from './app-files.js'
+import { descriptorsOf, lookAtDisk, lookAtMachine } from './machine.js'
+
+/**
+ * All that the checks go by, as plain data.
+ * @typedef {object} Facts
+ * @property {number} now  wall clock, ms
+ * @property {import('../config/config.js').Config} config
+ * @property {readonly import('../config/settings.js').Setting[]} settings  the same by the names of the options, and where each is from
+ * @property {string | null} configFile  null: none sets an option
+ * @property {string} name  of the deck
+ * @property {string | null} home  of this user
+ * @property {{ isRoot: boolean, name: string | null }} user
+ * @property {import('../releases/resolve.js').Place | null} place  of the code; null: it is not there
+ * @property {string | null} copyRefusal  why the app could not have release folders
+ * @property {import('./app-files.js').AppFiles | null} files
+ * @property {{ dependencies: readonly string[], engines: string | null }} package
+ * @property {string} nodeVersion  of the workers
+ * @property {boolean} hasNvm
+ * @property {import('./machine.js').Machine} machine
+ * @property {import('./machine.js').Disk} disk  of the data folder
+ * @property {boolean} canStick  whether dispatch "sticky" is possible here
+ * @property {string | null} port  the app's, where a variable says it
+ * @property {Running | null} running  null: it has not been started
+ *
+ * What a running deck knows of itself.
+ * @typedef {object} Running
+ * @property {import('../health.js').Health} health
+ * @property {{ version: string, rssBytes: number, isShared: boolean }} master
+ * @property {string} installedVersion
+ * @property {boolean} isKept  by a keeper
+ * @property {number} desiredWorkers
+ * @property {readonly { pid: number | null, rssBytes: number | null, openConnections: number | null }[]} workers
+ * @property {boolean} isServer  it listens
+ * @property {string} releaseMode  of the release that runs
+ * @property {string | null} historyProblem
+ * @property {Written | 'unknown' | null} written  by the app into the folder of its release; `unknown`: it could not be looked through in time
+ * @property {{ at: string, requests: number, count: number } | null} cutOff  the newest of the workers that were told to go and ended with open requests, under the present drain.deadlineMs
+ * @property {number | null} longestMs  that a request has taken of late, at least
+ * @property {readonly { library: string | null, message: string }[]} unanswered
+ * @property {{ early: number, later: number } | null} serverErrors  5xx in the first seconds of workers, and at other times; null: not known
+ * @property {number | null} newestEventAt  wall clock, ms
+ * @property {number | null} releaseBytes  the size of the newest release folder, as far as it is no link
+ *
+ * @typedef {{ release: string, copy: string, home: string, files: readonly string[] }} Written
+ * @typedef {Omit<Running, 'installedVersion'>} Known
+ */
+
+const LOOK_WITHIN_MS = 3000
+const OWN_PACKAGE = new URL('../../package.json', import.meta.url)
+
+/**
+ * @param {Pick<Facts, 'config' | 'settings' | 'configFile' | 'name' | 'home' | 'user'> & { env: Record<string, string | undefined>, known: Known | null, pids?: readonly number[], nodeVersion?: string, now?: () => number }} parts
+ *   `env`: what workers inherit; `known`: null: no master runs; `pids`: of the master and its keeper
+ * @returns {Promise<Facts>}
+ */
+export async function gatherFacts ({ env, known, pids = [], nodeVersion = process.version, now = Date.now, ...given }) {
+  const { config } = given
+  const deadline = performance.now() + LOOK_WITHIN_MS
+  const place = await resolveConfigured({ entry: config.entry, cwd: config.cwd, mode: config.releases.mode }).catch(() => null)
+  const except = [config.dataDir, ...place ? [...config.releases.shared, ...config.releases.exclude].map((name) => path.join(place.folder, name).replace(/\/$/, '')) : []]
+  const [files, copyRefusal, manifest, machine, disk, installedVersion, hasNvm] = await Promise.all([
+    place && lookThroughApp(place.folder, { except, env, isLate: () => performance.now() > deadline }),
+    place && workspaceFolder(place.folder).then(() => null, errorText),
+    place && readPackage(place.folder),
+    lookAtMachine({ pids, env }),
+    lookAtDisk(config.dataDir),
+    readInstalledVersion(),
+    given.home !== null && access(path.join(given.home, '.nvm', 'nvm.sh')).then(() => true, () => false)
+  ])
+  const worker = known?.workers.find(({ pid }) => pid !== null)?.pid
+  return {
+    ...given,
+    now: now(),
+    place,
+    copyRefusal,
+    files,
+    package: { dependencies: Object.keys(Object(manifest?.dependencies)), engines: textOrNull(Object(manifest?.engines).node) },
+    nodeVersion,
+    hasNvm,
+    machine: { ...machine, descriptors: (worker ? descriptorsOf(worker) : null) ?? machine.descriptors },
+    disk,
+    canStick: process.platform === 'linux' && loadPosix() !== null,
+    port: config.env.PORT ?? env.PORT ?? null,
+    running: known && { ...known, installedVersion }
+  }
+}
+
+/** Another version may have been installed since this process began. */
+async function readInstalledVersion () {
+  return String(JSON.parse(await readFile(OWN_PACKAGE, 'utf8')).version)
+}
+
+/** @param {unknown} value @returns {string | null} */
+function textOrNull (value) {
+  return typeof value === 'string' ? value : null
+}

@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { withoutOwnVariables } from '../system/own-variables.js'
+import { createSystemctl } from '../systemd/systemctl.js'
+import { unitOf } from '../systemd/unit-of.js'
+
+/**
+ * A place where something is kept. `null`: the system does not tell.
+ * @typedef {{ folder: string, isWritable: boolean, freeBytes: number | null, totalBytes: number | null, freeFiles: number | null, totalFiles: number | null, type: 'network' | 'memory' | 'overlay' | 'disk' | null, isRoot: boolean }} Disk  `isRoot`: of the same file system as `/`
+ * @typedef {{ name: string, isOfUser: boolean, killMode: string | null, isEnabled: boolean | null, lingers: boolean | null }} Service
+ * @typedef {{ port: number, address: string }} Listener
+ *
+ * @typedef {object} Machine
+ * @property {{ totalBytes: number, limitBytes: number | null }} memory  `limitBytes`: of the control group
+ * @property {number | null} descriptors  how many files a process may open; null: no limit is known
+ * @property {boolean | null} isClockSynchronized
+ * @property {boolean} isContainer
+ * @property {string | null} firstProcess  the name of process 1
+ * @property {boolean} hasSystemd
+ * @property {Service | null} service  that the master or its keeper is the main process of
+ * @property {boolean} isInService  this process belongs to some service, perhaps to that of a terminal or of cron
+ * @property {readonly Listener[]} listeners  TCP ports that are in use, before a start
+ */
+
+const ASK_WITHIN_MS = 2000
+/** linux/magic.h @type {Readonly<Record<number, Disk['type']>>} */
+const FILE_SYSTEMS = Object.freeze({ 0x6969: 'network', 0xff534d42: 'network', 0xfe534d42: 'network', 0x517b: 'network', 0x01021997: 'network', 0x01021994: 'memory', 0x858458f6: 'memory', 0x794c7630: 'overlay' })
+const LISTENING = '0A'
+
+/** @param {{ pids: readonly number[], env: Record<string, string | undefined> }} parts  `pids`: of the master and its keeper; none: it has not been started @returns {Promise<Machine>} */
+export async function lookAtMachine ({ pids, env }) {
+  const hasSystemd = await isThere('/run/systemd/system')
+  const [isClockSynchronized, service, isContainer] = await Promise.all([
+    hasSystemd ? askClock(env) : null,
+    hasSystemd ? askService(pids, env) : null,
+    isInContainer()
+  ])
+  const limit = process.constrainedMemory?.() ?? 0
+  const totalBytes = os.totalmem()
+  return {
+    memory: { totalBytes, limitBytes: limit > 0 && limit < totalBytes ? limit : null },
+    descriptors: descriptorsOf('self'),
+    isClockSynchronized,
+    isContainer,
+    firstProcess: readOrNull('/proc/1/comm')?.trim() ?? null,
+    hasSystemd,
+    service,
+    isInService: /\.service$/m.test(readOrNull('/proc/self/cgroup') ?? ''),
+    // With many connections the kernel takes long to write these tables, and the master is not to wait for it.
+    listeners: pids.length > 0 ? [] : [...listenersIn('/proc/net/tcp'), ...listenersIn('/proc/net/tcp6')]
+  }
+}
+
+/** @param {number | 'self'} pid @returns {number | null} how many files it may open; a process of Node takes what it can get */
+export function descriptorsOf (pid) {
+  const [, hard] = /^Max open files\s+\d+\s+(\d+)/m.exec(readOrNull(`/proc/${pid}/limits`) ?? '') ?? []
+  return hard === undefined ? null : Number(hard)
+}
+
+/** @param {string} folder which need not exist yet @returns {Promise<Disk>} */
+export async function lookAtDisk (folder) {
+  let there = folder
+  while (there !== path.dirname(there) && !await isThere(there)) there = path.dirname(there)
+  const unknown = { freeBytes: null, totalBytes: null, freeFiles: null, totalFiles: null, type: null, isRoot: false }
+  const isWritable = await access(there, constants.W_OK).then(() => true, () => false)
+  try {
+    const [{ bavail, bsize, blocks, ffree, files, type }, own, root] = await Promise.all([statfs(there), stat(there), stat('/')])
+    const isKnown = process.platform === 'linux'
+    return {
+      folder,
+      isWritable,
+      freeBytes: bavail * bsize,
+      totalBytes: blocks * bsize,
+      // Some file systems make inodes as they need them, and say that they have none.
+      ...(files > 0 ? { freeFiles: ffree, totalFiles: files } : { freeFiles: null, totalFiles: null }),
+      type: isKnown ? FILE_SYSTEMS[type] ?? 'disk' : null,
+      isRoot: own.dev === root.dev
+    }
+  } catch {
+    // EACCES, ENOSYS: nobody tells.
+    return { folder, isWritable, ...unknown }
+  }
+}
+
+/** @param {Record<string, string | undefined>} env @returns {Promise<boolean | null>} */
+async function askClock (env) {
+  const text = await new Promise((resolve) => {
+    // Where there is systemd, this is never process 1, which would take any child for one that is left over.
+    execFile('timedatectl', ['show', '--property=NTPSynchronized', '--value'], { env: { ...withoutOwnVariables(env), LC_ALL: 'C' }, timeout: ASK_WITHIN_MS, killSignal: 'SIGKILL' }, (_error, stdout) => resolve(stdout.trim()))
+  })
+  return text === 'yes' ? true : text === 'no' ? false : null
+}
+
+/** @param {readonly number[]} pids @param {Record<string, string | undefined>} env @returns {Promise<Service | null>} */
+async function askService (pids, env) {
+  const unit = pids.map((pid) => unitOf(pid)).find((each) => each !== null)
+  if (!unit) return null
+  const systemctl = createSystemctl({ scope: unit.isOfUser ? 'user' : 'system', env, patienceMs: ASK_WITHIN_MS })
+  const [{ KillMode: killMode = null, UnitFileState: state }, lingers] = await Promise.all([
+    systemctl.properties(unit.name, ['KillMode', 'UnitFileState']),
+    unit.isOfUser ? systemctl.lingers(Number(process.geteuid?.())) : null
+  ])
+  return { ...unit, killMode, isEnabled: state === undefined ? null : state !== 'disabled', lingers }
+}
+
+async function isInContainer () {
+  return await isThere('/.dockerenv') || await isThere('/run/.containerenv') || /^container=./m.test((await readFile('/proc/1/environ', 'latin1').catch(() => '')).replaceAll('\0', '\n'))
+}
+
+/** @param {string} file see proc_net_tcp(5) @returns {Listener[]} */
+function listenersIn (file) {
+  const rows = (readOrNull(file) ?? '').split('\n').slice(1).map((line) => line.trim().split(/\s+/))
+  return rows.filter(([, , , state]) => state === LISTENING).map(([, local]) => ({ address: local.split(':')[0], port: parseInt(local.split(':')[1], 16) }))
+}
+
+/** @param {string} file @returns {string | null} */
+function readOrNull (file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    // ENOENT: another system.
+    return null
+  }
+}
+
+/** @param {string} file @returns {Promise<boolean>} */
+function isThere (file) {
+  return access(file).then(() => true, () => false)
+}

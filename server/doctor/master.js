@@ -1,0 +1,37 @@
+import { command, finding, inCode } from './finding.js'
+import { isLoopback } from '../system/loopback.js'
+import { optionLine } from './option-line.js'
+
+/** @type {import('./finding.js').Check} whether the master is looked after, up to date, and out of the reach of others */
+export function checkMaster (facts) {
+  const { running, config } = facts
+  return [
+    ...running ? [ofHealth(facts, running), ofKeeper(running), ofVersion(facts, running)] : [],
+    ...running?.master.isShared ? [] : [ofAdmin(facts, config)]
+  ]
+}
+
+/** @param {import('./facts.js').Facts} facts @param {import('./facts.js').Running} running */
+function ofHealth ({ config }, { health: { tone, text, hint } }) {
+  if (tone !== 'bad' && tone !== 'warn') return finding('health', 'ok', text)
+  return finding('health', tone === 'bad' ? 'error' : 'warning', text, hint, [command('clusterdeck status', config.cwd)])
+}
+
+/** @param {import('./facts.js').Running} running */
+function ofKeeper ({ isKept }) {
+  if (isKept) return finding('keeper', 'ok', 'A keeper holds the sockets and restarts the master')
+  return finding('keeper', 'warning', 'The master runs without a keeper', 'If the master dies, nobody starts the next one, and its workers end after orphanMs.', [inCode('Start the app without --no-keeper and CLUSTERDECK_KEEPER=off')])
+}
+
+/** @param {import('./facts.js').Facts} facts @param {import('./facts.js').Running} running */
+function ofVersion ({ config }, { master: { version }, installedVersion, isKept }) {
+  if (version === installedVersion) return finding('version', 'ok', `clusterdeck ${version} is what is installed`)
+  return finding('version', 'warning', `clusterdeck ${version} runs, and ${installedVersion} is installed`, 'The running master has none of the fixes of the installed version, and reads its files.', isKept ? [command('clusterdeck upgrade --wait', config.cwd)] : [])
+}
+
+/** @param {import('./facts.js').Facts} facts @param {import('../config/config.js').Config} config */
+function ofAdmin (facts, { admin: { host, tls } }) {
+  if (isLoopback(host)) return finding('admin', 'ok', 'The admin page is reached from this machine alone')
+  if (tls.cert !== undefined) return finding('admin', 'ok', 'The admin page is reached from other machines by TLS alone')
+  return finding('admin', 'warning', `Others reach the admin page at ${host} without TLS`, 'Whoever sees the traffic has the token, and with it the app.', [optionLine(facts, { 'admin.host': '127.0.0.1' })])
+}

@@ -1,0 +1,93 @@
+import { command, finding } from './finding.js'
+import { optionLine } from './option-line.js'
+import { quoteWord } from '../../public/command-text.js'
+
+const MAX_NAMED = 5
+
+/** @type {import('./finding.js').Check} whether a release stays what it was, and finds what the app has written */
+export function checkReleaseLayout (facts) {
+  const { config, place, files } = facts
+  if (!place || !files) return [finding('entry', 'error', `The entry ${config.entry} is not there`, 'No worker can start without it.')]
+  if (config.releases.mode === 'folder') return checkShared(facts, files)
+  if (facts.running?.releaseMode === 'path') return [finding('in-place', 'ok', 'Each release is the folder that its deploy has named')]
+  if (place.mode === 'symlink') return checkBehindLink(facts, place, files)
+  return checkInPlace(facts, files)
+}
+
+/** @param {import('./facts.js').Facts} facts @param {import('./app-files.js').AppFiles} files */
+function checkInPlace (facts, files) {
+  const { config, copyRefusal } = facts
+  if (config.watch) return [finding('in-place', 'ok', 'Each change is deployed at once, as --watch asks for')]
+  const written = writtenNames(files)
+  const shared = [...new Set([...config.releases.shared, ...written])]
+  const mend = optionLine(facts, { 'releases.mode': 'folder', ...(shared.length > 0 && { 'releases.shared': shared }) })
+  const isWanted = config.releases.mode === 'live' && facts.settings.some(({ name, source }) => name === 'releases.mode' && source !== 'default')
+  const why = 'A deploy replaces the files of the release before, so a rollback cannot bring its code back, and a worker that dies is replaced by one with the new files'
+  const title = isWanted ? 'Releases run in place, as releases.mode "live" says' : 'Releases run in place'
+  if (copyRefusal !== null) return [finding('in-place', 'warning', title, `${why}. Release folders are not possible yet: ${copyRefusal}`)]
+  const found = written.length > 0 ? `. What the app seems to write there is to be shared: ${named(written)}${files.isWhole ? '' : ', and perhaps more: the folder was too large to look through'}` : files.isWhole ? '' : '. The folder was too large to look through for what the app writes'
+  return [finding('in-place', isWanted ? 'info' : 'warning', title, `${why}${found}.`, [mend])]
+}
+
+/** @param {import('./facts.js').Facts} facts @param {import('./app-files.js').AppFiles} files */
+function checkShared (facts, files) {
+  const { config, running } = facts
+  const layout = finding('in-place', 'ok', 'Each release runs in a folder of its own')
+  const { shared } = config.releases
+  if (running?.written === 'unknown') return [layout, finding('unshared-files', 'unknown', 'The folder of the release was too large to look through for what the app has written')]
+  if (running?.written) return [layout, ofWritten(facts, running.written)]
+  if (files.data.length === 0) return [layout, finding('unshared-files', files.isWhole ? 'ok' : 'unknown', files.isWhole ? 'No database and no uploads were found that only one release would have' : 'The folder was too large to look through for databases and uploads')]
+  return [layout, finding('unshared-files', 'error', `Not shared by all releases: ${named(files.data)}`,
+    'Each release gets a copy of its own, so what the app has written is not there after the next deploy.',
+    [optionLine(facts, { 'releases.shared': [...shared, ...files.data] })])]
+}
+
+/** @param {import('./facts.js').Facts} facts @param {import('./facts.js').Written} written */
+function ofWritten (facts, { release, copy, home, files }) {
+  const { shared } = facts.config.releases
+  // What is in other packages of a workspace, no option can name.
+  const own = files.filter((name) => !name.startsWith('../'))
+  const copies = own.map((name) => {
+    const isFolder = name.endsWith('/')
+    const [from, to] = [`${copy}/${name}`, `${home}/${name}`]
+    return `mkdir -p ${quoteWord(isFolder ? to : parentOf(to))} && cp -a ${quoteWord(isFolder ? `${from}.` : from)} ${quoteWord(to)}`
+  })
+  const mends = own.length === 0
+    ? []
+    : [
+        command(`clusterdeck stop && ${copies.join(' && ')}`, facts.config.cwd),
+        optionLine(facts, { 'releases.shared': [...new Set([...shared, ...own])] })
+      ]
+  return finding('unshared-files', 'error', `The app has written into the folder of ${release}: ${named(files)}`,
+    'The next release would not find these files, so the next deploy is refused until they are shared.', mends)
+}
+
+/** @param {import('./facts.js').Facts} facts @param {import('../releases/resolve.js').Place} place @param {import('./app-files.js').AppFiles} files */
+function checkBehindLink ({ config }, { folder }, files) {
+  const layout = finding('in-place', 'ok', 'Each release is the folder that the link leads to at its deploy')
+  if (files.data.length === 0) return [layout, finding('unshared-files', files.isWhole ? 'ok' : 'unknown', files.isWhole ? 'No database and no uploads were found in the folder of the release' : 'The folder was too large to look through for databases and uploads')]
+  const keep = `${config.dataDir}/shared`
+  const lines = files.data.map((name) => name.replace(/\/$/, '')).map((name) => {
+    const [from, to] = [`${folder}/${name}`, `${keep}/${name}`].map(quoteWord)
+    return `mkdir -p ${quoteWord(parentOf(`${keep}/${name}`))} && mv -nT ${from} ${to} && ln -s ${to} ${from}`
+  })
+  return [layout, finding('unshared-files', 'error', `In the folder of this release alone: ${named(files.data)}`,
+    'The next release would not find what the app has written there. Do this while the app is stopped, and have each deploy make the same links.',
+    [command(lines.join(' && '), folder)])]
+}
+
+/** @param {import('./app-files.js').AppFiles} files @returns {string[]} what releases should have in common */
+function writtenNames ({ environment, data, logs }) {
+  return [...environment, ...data, ...logs]
+}
+
+/** @param {readonly string[]} names */
+function named (names) {
+  const more = names.length - MAX_NAMED
+  return `${names.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+/** @param {string} file */
+function parentOf (file) {
+  return file.slice(0, file.lastIndexOf('/'))
+}

@@ -1,0 +1,43 @@
+import { finding, inCode } from './finding.js'
+import { optionLine } from './option-line.js'
+
+const SOCKET_IO = 'socket.io'
+const SESSION = 'express-session'
+const ONLY_WEBSOCKET = /transports\s*:\s*\[\s*['"]websocket['"]\s*\]/
+const STORE = /\bstore\b/
+
+/** @type {import('./finding.js').Check} whether workers keep for themselves what belongs to a client */
+export function checkSharedState (facts) {
+  const { config, package: { dependencies }, running } = facts
+  const workers = running?.desiredWorkers ?? config.workers
+  const found = [
+    ...(running?.unanswered ?? []).map(ofUnanswered),
+    ...dependencies.includes(SOCKET_IO) && workers > 1 ? ofSocketIo(facts) : [],
+    ...dependencies.includes(SESSION) ? ofSessions(facts) : []
+  ]
+  return found.length > 0 ? found : [finding('shared-state', 'ok', 'No package is known here that keeps clients in one worker')]
+}
+
+/** @param {{ library: string | null, message: string }} unanswered */
+function ofUnanswered ({ library, message }) {
+  return finding('unanswered', 'warning', library === null ? message : `${library} talks to a primary of the app's own`, 'Nobody answers it, so what the workers are to share is not shared.', library === null ? [] : [inCode(message.slice(message.lastIndexOf(': ') + 2))])
+}
+
+/** @param {import('./facts.js').Facts} facts */
+function ofSocketIo (facts) {
+  const { config, files, canStick } = facts
+  if (config.dispatch === 'sticky') return [finding('socket-io', 'ok', 'Clients of Socket.IO stay with a worker')]
+  if (files && ONLY_WEBSOCKET.test(files.code)) return [finding('socket-io', 'ok', 'Socket.IO takes WebSockets alone, which stay with their worker')]
+  return [finding('socket-io', 'warning', 'Socket.IO needs all requests of a client at one worker',
+    'Its long polling asks several times, and each request may go to another worker, which answers 400.',
+    [canStick ? optionLine(facts, { dispatch: 'sticky' }) : inCode("Let server and clients use WebSockets alone: transports: ['websocket']")])]
+}
+
+/** @param {import('./facts.js').Facts} facts */
+function ofSessions ({ files }) {
+  if (!files?.isWhole || !files.code.includes(SESSION)) return [finding('sessions', 'unknown', 'Where express-session keeps its sessions is not known')]
+  if (STORE.test(files.code)) return [finding('sessions', 'ok', 'express-session has a store of its own')]
+  return [finding('sessions', 'warning', 'Sessions are in the memory of one worker',
+    'express-session has no store here, so a client is signed out at each deploy, and whenever another worker answers.',
+    [inCode('Give session({ … }) a store outside of the workers, such as connect-redis or connect-pg-simple')])]
+}
