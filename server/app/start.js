@@ -47,6 +47,7 @@ export function startWorkers (app, host, left) {
   const { dataDir, checkpoints, settings, restored, since, history, events, releases, hooks, jobs, supervisor, first, isNext } = app
   const remember = rememberFor({ memory: checkpoints, events, supervisor, settings, releases, hooks, jobs, software, since })
   closers.add(remember, (_, { handsOver, hasFailed }) => hasFailed ? remember.leave() : handsOver ? remember.handOver() : remember.forget())
+  closers.add(releases, ({ close }) => close())
   if (first.isNew && !isNext) releases.tellCreated(first.release)
   hooks.endLeft(restored.hooks)
   const secrets = untilSecrets({ releases, events, closers })

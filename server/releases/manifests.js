@@ -25,6 +25,8 @@ export function createManifests ({ dataDir, catalogue, onError }) {
   const folder = path.join(dataDir.folder, 'manifests')
   /** One folder is listed at a time. @type {Promise<void>} */
   let turn = Promise.resolve()
+  /** From then on the history, the log and the data folder are somebody else's. */
+  let isClosed = false
 
   return {
     /**
@@ -36,7 +38,7 @@ export function createManifests ({ dataDir, catalogue, onError }) {
       const others = catalogue.newestFirst().filter(({ release: { id } }) => id !== release.id && isFromSameFolder(id, release))
       for (const item of others) item.rewritten = { kind: 'unknown', count: 0, files: [], since: null, by: null }
       Object.assign(catalogue.find(release.id) ?? {}, { rewritten: null })
-      turn = turn.then(() => compare(release, others, left)).catch(onError)
+      turn = turn.then(() => compare(release, others, left)).catch(tellError)
     },
 
     /**
@@ -53,11 +55,19 @@ export function createManifests ({ dataDir, catalogue, onError }) {
     /** Removes the manifests of releases that are not known. @returns {Promise<void>} never rejects */
     async prune () {
       const names = await readdir(folder).catch(() => [])
-      await Promise.all(names.filter((name) => !catalogue.find(name.split('.')[0])).map((name) => rm(path.join(folder, name), { force: true }).catch(onError)))
+      await Promise.all(names.filter((name) => !catalogue.find(name.split('.')[0])).map((name) => rm(path.join(folder, name), { force: true }).catch(tellError)))
     },
+
+    /** What is still being listed is not kept. */
+    close () { isClosed = true },
 
     /** @returns {Promise<void>} until all folders are listed */
     settled: () => turn
+  }
+
+  /** @param {unknown} error */
+  function tellError (error) {
+    if (!isClosed) onError(error)
   }
 
   /** @param {string} id @param {Release} release */
@@ -68,14 +78,16 @@ export function createManifests ({ dataDir, catalogue, onError }) {
 
   /** @param {Release} release @param {import('./catalogue.js').Item[]} others @param {readonly string[]} left */
   async function compare (release, others, left) {
+    if (isClosed) return
     // If this fails, the manifest of an earlier deploy must not count.
     await rm(fileOf(release.id), { force: true })
     const listing = await list(release, left)
-    if (listing === null) return
+    if (listing === null || isClosed) return
     for (const item of others) {
       const before = await readManifest(item.release.id)
       if (before) item.rewritten = changeBetween(before, listing)
     }
+    if (isClosed) return
     catalogue.save()
     await writeManifest(release.id, listing)
   }
@@ -91,7 +103,7 @@ export function createManifests ({ dataDir, catalogue, onError }) {
       const stamps = /** @type {[string, string][]} */ (JSON.parse(String(await promisify(gunzip)(await readFile(fileOf(id))))))
       return new Map(stamps.map(([name, stamp]) => [name, { stamp }]))
     } catch (error) {
-      if (errorCode(error) !== 'ENOENT') onError(error)
+      if (errorCode(error) !== 'ENOENT') tellError(error)
       return null
     }
   }

@@ -88,6 +88,7 @@ export async function openReleases ({
 
   return {
     readKept: catalogue.readKept,
+    close: manifests.close,
     save: catalogue.save,
     settle: catalogue.settle,
     markRolledBack: catalogue.markRolledBack,

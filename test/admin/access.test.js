@@ -16,6 +16,8 @@ import { until } from '../support/until.js'
 
 const PLACES = /** @type {const} */ (['own', 'foreign host', 'cross-site', 'same site, other port'])
 const FOREIGN = 403
+/** The others are for all who may look. @type {Record<string, Role>} */
+const ROLES_OF_PAGES = { '/access': 'admin', '/decks': 'admin', '/deploys/preview': 'operator' }
 
 test('every operation, page and form, for everybody and from everywhere, answers who may and refuses who may not', async (t) => {
   const { admin, callers } = await setUp(t)
@@ -244,7 +246,7 @@ async function routesOf (admin) {
     isStream: path.endsWith('/stream'),
     isForToken: ['upgradeMaster', 'moveToHost', 'getRunPlace', 'createSignInLink', 'createToken'].includes(operation.operationId)
   })))
-  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ['/access', '/decks'].includes(path) ? 'admin' : 'viewer', headers: { accept: 'text/html' }, isPage: true, isForOwner: path === '/decks' }))
+  const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ROLES_OF_PAGES[path] ?? 'viewer', headers: { accept: 'text/html' }, isPage: true, isForOwner: path === '/decks' }))
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))
   const forms = Object.keys(ACTIONS).map((name) => ({ method: 'POST', path: `/actions/${name}`, role: roleOf(name), headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'worker=999&rollout=999&workers=x&release=x&note=', isForm: true, isForOwner: name === 'switch' }))
   const live = [{}, { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' }].map((headers) => ({

@@ -25,10 +25,11 @@ async function begin (t) {
     /** A deck comes, and is accepted. */
     async meet () {
       const connection = net.connect({ path })
+      t.after(() => connection.destroy())
       await once(connection, 'connect')
       const line = createJsonLines(connection)
       line.send({ type: 'hello', secret, pid: process.pid, dataDir, order: { cwd: dataDir } })
-      assert.deepEqual(await line.next(), { type: 'accepted', name: 'shop' })
+      assert.deepEqual(await line.next(), { type: 'accepted', name: 'shop', pid: process.pid })
       return line
     }
   }
