@@ -38,7 +38,7 @@ const LIVE = Object.freeze([
 ])
 
 /** Options that each deploy reads again. The others count from a start on. */
-const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'hooks', 'jobs', 'releases.shared', 'releases.exclude'])
+const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'secrets', 'hooks', 'jobs', 'releases.shared', 'releases.exclude'])
 
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze([

@@ -80,10 +80,11 @@ describe('settings', () => {
 
   test('tell what is configured anew, and when that counts', async () => {
     const { settings, config } = await configure({ workers: 2, args: ['a'], rollout: { surge: 2 } })
-    const { config: next } = await configure({ workers: 3, args: ['b'], rollout: { surge: 3 }, releases: { shared: ['.env'], keep: 5 } })
+    const { config: next } = await configure({ workers: 3, args: ['b'], secrets: { from: 'systemd-creds' }, rollout: { surge: 3 }, releases: { shared: ['.env'], keep: 5 } })
     const same = { ...next, entry: config.entry, cwd: config.cwd, dataDir: config.dataDir }
     const expected = [
       { name: 'args', from: null, to: null, takesEffect: 'deploy' },
+      { name: 'secrets', from: null, to: null, takesEffect: 'deploy' },
       { name: 'workers', from: 2, to: 3, takesEffect: 'start' },
       { name: 'rollout.surge', from: 2, to: 3, takesEffect: 'now' },
       { name: 'releases.shared', from: [], to: ['.env'], takesEffect: 'deploy' },
