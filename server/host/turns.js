@@ -1,10 +1,12 @@
+import { createDeferred } from '../system/deferred.js'
+
 /** An app that takes longer to get ready than this keeps no other one from starting. */
 export const TURN_MS = 3000
 /** A rollout that takes longer than this keeps no other one from beginning. */
 export const ROLLOUT_TURN_MS = 60_000
 
 /** @typedef {ReturnType<typeof createTurns>} Turns */
-/** @typedef {{ app: string, over: Promise<unknown>, begin: () => void }} Turn */
+/** @typedef {{ app: string, over: Promise<unknown>, begun: ReturnType<typeof createDeferred<void>> }} Turn */
 
 /**
  * Many apps that start or are deployed at once on few CPUs would make all of them slow, and the first answer as late as the last. So some of
@@ -27,13 +29,11 @@ export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalT
     /** @param {string} app @returns {import('../app/turn.js').Turns} as that app sees them */
     of: (app) => ({
       take (over) {
-        /** @type {() => void} */
-        let begin = () => {}
-        const coming = new Promise((/** @type {(value: void) => void} */ resolve) => { begin = resolve })
-        const turn = { app, over, begin }
+        /** @type {Turn} */
+        const turn = { app, over, begun: createDeferred() }
         waiting.push(turn)
         next()
-        return running.has(turn) ? null : coming
+        return running.has(turn) ? null : turn.begun.reached
       },
 
       taken: () => Array.from(running, (turn) => turn.app)
@@ -54,6 +54,6 @@ export function createTurns ({ atOnce, after, turnMs = TURN_MS, timers = globalT
     running.add(turn)
     const timer = timers.setTimeout(end, turnMs)
     turn.over.then(end, end)
-    turn.begin()
+    turn.begun.reach()
   }
 }
