@@ -35,14 +35,14 @@ const CLOSED_WITHIN_MS = 3000
  */
 
 /**
- * What it goes on with. `fault`: by which the part before it in this process has ended; `exits`: of the workers and runs that such a part has
- * left; `before`: another master, which the app comes from.
+ * What a part goes on with. `fault`: what has ended the part before it in this process; `exits`: how the workers and runs have ended that
+ * such a part has left; `before`: the other master that the app comes from.
  * @typedef {Required<Pick<import('../keeper/app-links.js').LinkOptions, 'fault' | 'exits' | 'before'>>} Origin
  */
 
 /**
- * What it tells, and asks. `state`: of the app, for its fleet; `onBlocked`: it cannot start, and why; `onFinished`: its workers have
- * ended as they were told.
+ * What a part asks of whoever has opened it, and tells them. `state`: the state of the app, for its fleet; `onBlocked`: the app cannot
+ * start, and why; `onFinished`: its workers have ended as they were told.
  * @typedef {{ state: () => import('../config/app-states.js').AppState, onRunning: () => void, onBlocked: (reason: string) => void, onFinished: () => void }} Beginning
  */
 
@@ -77,7 +77,7 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
     /** Whether nothing has made it leave yet. */
     get isOpen () { return leaving === null },
 
-    /** Resolves once it has left, if it is to. What goes wrong then hears who makes it leave. */
+    /** Resolves once it has left; undefined: nothing has made it leave. It never rejects: whoever makes it leave hears what goes wrong. */
     get left () { return leaving?.catch(() => {}) },
 
     /** Does what somebody else wants of it, and whatever follows from that, as a part of the app. @template T @param {() => T} work @returns {T} */

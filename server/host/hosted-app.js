@@ -38,7 +38,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
   let status = { state: 'stopped', reason: null }
   /** @type {import('../config/config.js').Config | null} as it was read last */
   let config = null
-  /** The one that is here, or was until the next one is made. @type {AppPart | null} */
+  /** The one that is here; after a fault, the one that has failed, until the next is made. @type {AppPart | null} */
   let part = null
   /** Resolves once it is open, or cannot be. @type {Promise<unknown>} */
   let opening = Promise.resolve()
@@ -50,7 +50,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
   /** The next master has it, so nothing begins here any more. */
   let isHandedOver = false
   const recovery = createRecovery()
-  /** How workers and runs of jobs have ended that a part has left. @type {import('../keeper/link.js').Exit[]} */
+  /** How those workers and runs of jobs have ended that a part has left. @type {import('../keeper/link.js').Exit[]} */
   const exits = []
 
   return {
@@ -62,7 +62,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
     get config () { return config },
     /** Its part in this process, unless that is about to leave. */
     get part () { return part?.isOpen ? part : null },
-    /** What is here of it, also while it leaves. */
+    /** What this process has of it, also while that leaves. */
     get present () { return part?.app ?? null },
     /** Whether it is to run when the host starts. */
     get isKept () { return isKept },
@@ -155,7 +155,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
     /** The next master of an upgrade has it. */
     async handOver () {
       isHandedOver = true
-      recovery.hurry()
+      recovery.endPause()
       await opening
       if (isIn('stopping')) await closed.reached
       await (part?.isOpen ? part.handOver() : part?.left)
@@ -184,12 +184,13 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
     if (isIn('waiting')) return change('stopped')
     if (!isBeingRecovered() && !isIn('starting', 'running')) return
     stopOrder = wanted
-    // Only a part of the host ends the workers that the one before has left. One that is still letting go of them is followed at once.
+    // Workers that a part has left can only be ended by another part, which is opened for that: at once, or as soon as the one before
+    // has let go of them.
     if (!isBeingRecovered()) drainPart(wanted)
     else if (recovery.isPausing) openAgain()
   }
 
-  /** @param {StopOrder} by  what is not open yet does so once it is */
+  /** @param {StopOrder} by  a part that is not open yet is drained once it is */
   function drainPart ({ actor }) {
     if (part?.isOpen) part.app.deck.dispatch({ type: 'stop', actor })
     change('stopping')
@@ -249,7 +250,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
   }
 
   async function openAgain () {
-    recovery.hurry()
+    recovery.endPause()
     if (!isHandedOver) await open({})
   }
 
@@ -275,7 +276,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
 
   /** @param {'stopped' | 'failed'} state @param {string | null} [reason] */
   function close (state, reason = null) {
-    recovery.hurry()
+    recovery.endPause()
     part = null
     stopOrder = null
     change(state, reason)

@@ -10,7 +10,7 @@ export const MAX_PAUSE_MS = 30_000
 export const FORGOTTEN_AFTER_MS = 60_000
 
 /**
- * From a fault in an app's part of this host until that part is made anew: by what it has ended, and when the next one is due.
+ * Knows what has been thrown in an app's part of this host until that part is made anew, and says when that is due.
  * @param {{ now?: () => number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }} [options]  `now`: monotonic, ms
  */
 export function createRecovery ({ now = () => performance.now(), timers = globalThis } = {}) {
@@ -22,10 +22,10 @@ export function createRecovery ({ now = () => performance.now(), timers = global
   let recoveredAt = -Infinity
 
   return {
-    /** By which the part has ended that is to be made anew. */
+    /** What has ended the part that is to be made anew; null: none is. */
     get fault () { return fault },
 
-    /** Whether the next part is yet to come. */
+    /** Whether the next part is to be made after a pause that is not over. */
     get isPausing () { return pause !== null },
 
     /** @param {unknown} error @returns {Fault} */
@@ -38,7 +38,7 @@ export function createRecovery ({ now = () => performance.now(), timers = global
 
     /** @param {() => void} work  makes the next part */
     later (work) {
-      this.hurry()
+      this.endPause()
       pause = timers.setTimeout(() => {
         pause = null
         work()
@@ -46,13 +46,13 @@ export function createRecovery ({ now = () => performance.now(), timers = global
       pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)
     },
 
-    /** Whoever calls this makes the next part now, or none. */
-    hurry () {
+    /** Ends the pause without what was to be done after it: whoever calls this makes the next part now, or none. */
+    endPause () {
       if (pause) timers.clearTimeout(pause)
       pause = null
     },
 
-    /** The part is there. */
+    /** The next part is there. */
     end () {
       fault = null
       recoveredAt = now()

@@ -47,7 +47,7 @@ test('the fault is known until the next part is there, and nobody waits twice fo
   recovery.later(() => {})
   recovery.later(() => {})
   assert.deepEqual(timers.map(({ isCleared }) => isCleared), [true, false])
-  recovery.hurry()
+  recovery.endPause()
   assert.deepEqual([timers[1].isCleared, recovery.isPausing, recovery.fault], [true, false, fault])
   recovery.end()
   assert.equal(recovery.fault, null)
