@@ -11,8 +11,8 @@ import { OPTIONS } from './options.js'
  * @typedef {{ name: string, from: unknown, to: unknown }} Change  null for what is secret
  * @typedef {{ name: string, value: unknown, configured: unknown }} RememberedChange  `configured`: what it has changed
  *
- * An option that was configured anew. `takesEffect`: `deploy`, with the next one; `now`, once it is set while the cluster runs, else with a new
- * start; `start`, with a new start alone.
+ * An option that was configured anew. `takesEffect`: when that counts. `deploy`: from the next deploy on; `now`: as soon as somebody sets it while
+ * the cluster runs, else from the next start on; `start`: from the next start on.
  * @typedef {Change & { takesEffect: 'now' | 'deploy' | 'start' }} NewChange
  *
  * An option with its value.

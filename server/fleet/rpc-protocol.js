@@ -17,8 +17,8 @@ export const MAX_REQUEST_BYTES = 64 * 1024
 /** The whole message counts, with its body as a quoted text. */
 export const MAX_RESPONSE_BYTES = 900 * 1024
 /**
- * Nouns of the API that no other member may call: a call never goes on to a third member, nor to the host as a whole. Which apps run there is said
- * on the machine itself, of a host as of a deck with one app.
+ * Nouns of the API that no other member may call: a call never goes on to a third member, nor to the host as a whole. Apps are started and
+ * stopped on their own machine alone, whether that has a host or a deck with one app.
  */
 const CLOSED = new Set(['fleet', 'sign-in-links', 'start', 'stop', 'tokens'])
 

@@ -17,7 +17,7 @@ import { makeSocketFolder } from '../system/loan.js'
 
 /** How long a deck is waited for, with its sockets. How long its workers may take to get ready here is said by their own options. */
 const COMES_WITHIN_MS = 30_000
-/** Meanwhile a host that does not hang says so this often. */
+/** While they get ready, the host tells the deck this often that it does not hang. */
 const BEAT_MS = 3000
 /** The oldest ones that are over are forgotten. */
 const MAX_KEPT = 100

@@ -10,7 +10,7 @@ import { listInherited } from '../systemd/activated-sockets.js'
 /** @typedef {import('../handover/json-lines.js').JsonLines} JsonLines */
 /** @typedef {{ app: import('../app/app.js').App, host: import('./host.js').Host, shutdown: import('./shutdown.js').Shutdown }} Parts */
 
-/** How long a host may take for an answer: its configuration is read there. While it starts the workers, it says so all the time. */
+/** How long a host may take for an answer: it reads the configuration. While it starts the workers, it says every few seconds that it is there. */
 const ANSWERS_WITHIN_MS = 30_000
 /** The keeper holds these for the app, see cluster/sockets.js and cluster/slot-ports.js; the admin port stays here. */
 const OF_APP = /^(app|slot|port) /
@@ -115,8 +115,8 @@ async function leave ({ app, host: { keeper, terminal, closers }, line, name, ho
 }
 
 /**
- * Waits until the host serves the app, whose data folder it has. So where the host hangs, nobody else can go on with the app before the
- * host is ended; the old workers serve meanwhile.
+ * Waits until the host serves the app. The host has the data folder of the app: if it hangs, nobody else can go on with the app until
+ * that host has ended. The old workers serve meanwhile.
  * @param {Pick<JsonLines, 'next'>} line
  * @param {{ onSilent: () => void, silentMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }} how  `onSilent`: called each time that the host has
  *   not said for so long that it is still there
