@@ -37,8 +37,13 @@ export function summarize (row) {
 
 /** @param {Row[]} rows */
 export function toMarkdown (rows) {
-  const cells = [COLUMNS.map(([title]) => title), COLUMNS.map(() => '---'), ...rows.map((row) => COLUMNS.map(([, cell]) => escape(cell(row) ?? '–')))]
-  return cells.map((line) => `| ${line.join(' | ')} |`).join('\n')
+  return toTable(COLUMNS.map(([title]) => title), rows.map((row) => COLUMNS.map(([, cell]) => cell(row))))
+}
+
+/** @param {string[]} titles @param {(string | number | null | undefined)[][]} rows */
+export function toTable (titles, rows) {
+  const lines = [titles, titles.map(() => '---'), ...rows.map((row) => row.map((cell) => escape(cell ?? '–')))]
+  return lines.map((line) => `| ${line.join(' | ')} |`).join('\n')
 }
 
 /** @param {Row} row */

@@ -12,6 +12,7 @@ import { freePort } from '../support/ports.js'
 import { until } from '../support/until.js'
 import { install } from './installation.js'
 import { PROGRAMS } from './programs.js'
+import { toTable } from './report.js'
 
 /** @typedef {import('./programs.js').Program} Program */
 /** @typedef {{ program: string, layout: string, steps: Record<string, string>, problems: string[] }} Row */
@@ -39,8 +40,7 @@ for (const name of positionals.length > 0 ? positionals : DEFAULT) {
   }
 }
 const titles = Object.keys(Object.assign({}, ...rows.map(({ steps }) => steps)))
-console.log([['program', 'layout', ...titles, 'not true'], ['---', '---', ...titles.map(() => '---'), '---'], ...rows.map(({ program, layout, steps, problems }) => [program, layout, ...titles.map((title) => steps[title] ?? '–'), problems.join('; ') || '–'])]
-  .map((cells) => `| ${cells.join(' | ')} |`).join('\n'))
+console.log(toTable(['program', 'layout', ...titles, 'not true'], rows.map(({ program, layout, steps, problems }) => [program, layout, ...titles.map((title) => steps[title]), problems.join('; ') || null])))
 process.exitCode = rows.every(({ problems }) => problems.length === 0) ? 0 : 1
 
 /** @param {Program} program @param {string} layout @param {string} installed @returns {Promise<Row>} */
@@ -186,7 +186,6 @@ async function loseSource (trial) {
 /** @param {Trial} trial @param {string[]} words @returns {Promise<{ code: number, text: string }>} what a person is told */
 async function tell ({ deck, home }, words) {
   const { code, stdout, stderr } = await runCliHere([...words, '--wait', '--data-dir', deck.folder], { cwd: existsSync(home) ? home : '/' })
-  if (process.env.DEBUG_SAID) console.error(stdout + stderr)
   return { code, text: `${stderr}${stdout}`.trim().split('\n').at(-1) ?? '' }
 }
 
