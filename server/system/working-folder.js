@@ -17,8 +17,14 @@ export function workingFolder ({ env = process.env, cwd = process.cwd, words = p
   // ENOENT: it has been removed. Only the name is left, which a new folder may have by now.
   if (real === null) return { named: said ?? path.sep, real: said ?? path.sep }
   // Whoever starts a program in another folder than its own need not tell it. A service manager never does.
-  const names = [...(said === null ? [] : [said]), ...words.map((word) => word.replace(/^--[^=]+=/, '')).filter((word) => path.isAbsolute(word)).flatMap(withFoldersAbove)]
+  const names = [said ?? [], ...words.map(foldersIn)].flat()
   return { named: names.find((name) => tryOrNull(() => realpathSync(name)) === real) ?? real, real }
+}
+
+/** @param {string} word that was typed @returns {string[]} the path in it, if that is absolute, and the folders above, the nearest first */
+function foldersIn (word) {
+  const file = word.replace(/^--[^=]+=/, '')
+  return path.isAbsolute(file) ? withFoldersAbove(file) : []
 }
 
 /** @param {string} file absolute @returns {string[]} the nearest first */
