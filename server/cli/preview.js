@@ -24,9 +24,14 @@ export async function previewRollout ({ api, answer }, order) {
 function previewText (preview) {
   const rows = [
     ...previewFacts(preview, formatExactDuration).map(({ name, value }) => [name.toLowerCase(), value]),
-    ...(preview.commits?.added.items ?? []).map(({ commit, subject, author }) => ['', `+ ${commit.slice(0, 10)} ${subject} (${author})`]),
-    ...(preview.commits?.removed.items ?? []).map(({ commit, subject, author }) => ['', `- ${commit.slice(0, 10)} ${subject} (${author})`]),
+    ...(preview.commits?.added.items ?? []).map((commit) => commitRow('+', commit)),
+    ...(preview.commits?.removed.items ?? []).map((commit) => commitRow('-', commit)),
     ...preview.warnings.map((warning) => ['warning', warning])
   ]
   return [`${preview.kind}: a dry run, nothing was changed`, ...rows.map(([name, value]) => `${name.padEnd(WIDTH)}${oneLine(value)}`)].join('\n')
+}
+
+/** @param {'+' | '-'} sign @param {NonNullable<Preview['commits']>['added']['items'][number]} commit */
+function commitRow (sign, { commit, subject, author }) {
+  return ['', `${sign} ${commit.slice(0, 10)} ${subject} (${author})`]
 }
