@@ -3,8 +3,8 @@ import { createDeferred } from '../system/deferred.js'
 
 /** @typedef {import('../lifecycle/state.js').Rollout} Rollout */
 /**
- * The turns of the rollouts of all apps of a host. `take`: resolves once a turn has come, which ends with `over`; null: it has come.
- * `taken`: the apps that have one.
+ * Turns among the apps of a host, some of which start, or are rolled out, at a time. `take`: resolves once a turn has come, which ends with
+ * `over`; null: it has come at once. `taken`: the apps that have one.
  * @typedef {{ take: (over: Promise<unknown>) => Promise<void> | null, taken: () => string[] }} Turns
  */
 

@@ -4,7 +4,7 @@ import net from 'node:net'
 /** Below those that the system gives to outgoing connections, one of which could be using a port that was free a moment ago. */
 const FIRST = 10_000
 const LAST = 30_000
-/** Of fifty that are free when they are asked for, two would be the same in one of twenty tests. @type {Set<number>} */
+/** Those that were given out before: of fifty that are drawn at random, two would be the same in one of twenty tests. @type {Set<number>} */
 const given = new Set()
 
 /** @returns {Promise<number>} a port that nobody listens on */
