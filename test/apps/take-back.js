@@ -1,4 +1,4 @@
-// Can a deploy be taken back, and is nothing said that is not so? `npm run take-back [-- express next …] [--layouts in-place,folder,link,git]`
+// Can a deploy be taken back, and is nothing said that is not so? `npm run take-back [-- express next …] [--layouts in-place,link,folder]`
 // Each program, built anew for each version, is deployed in each layout, deployed broken, rolled back, and loses a worker and its source.
 // After each step every worker is asked: one that is called r2 has to answer as r2 did. The table goes to stdout, progress to stderr.
 import { execFile } from 'node:child_process'
@@ -9,7 +9,6 @@ import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
-import { until } from '../support/until.js'
 import { install } from './installation.js'
 import { PROGRAMS } from './programs.js'
 import { toTable } from './report.js'
@@ -19,10 +18,9 @@ import { toTable } from './report.js'
 /** @typedef {Awaited<ReturnType<typeof begin>>} Trial */
 
 const DEFAULT = ['express', 'nest', 'next', 'nuxt', 'sveltekit', 'react-router', 'astro', 'nitro', 'pnpm-workspace', 'yarn-pnp']
-const LAYOUTS = ['in-place', 'link', 'folder', 'git']
+const LAYOUTS = ['in-place', 'link', 'folder']
 const WORKERS = 2
 const ASKED = 12
-const ANSWERS_WITHIN_MS = 30_000
 const run = promisify(execFile)
 
 const { values: { layouts }, positionals } = parseArgs({ allowPositionals: true, options: { layouts: { type: 'string', default: LAYOUTS.join() } } })
@@ -73,16 +71,15 @@ async function begin (program, layout, { installed, row, owner }) {
   const port = await freePort()
   const place = { folder: source, port, secondPort: port, state: tempFolder(), socket: '', upstream: '' }
   await build(program, source, 'one')
-  if (layout === 'git') await beginRepository(source)
   const home = layout === 'link' ? path.join(root, 'current') : source
   if (layout === 'link') await switchTo(root, source, 'one')
   const { entry, start = [], flags, args, env } = program
   const deck = await startDeck(owner, entry ? path.join(home, entry) : null, {
     workers: WORKERS,
     cwd: home,
-    flags: [...start, ...flags?.(place) ?? [], '--drain-idle-grace-ms', '200', '--rollout-guard-ms', '0', '--rollout-min-ready-ms', '1500', ...['folder', 'git'].includes(layout) ? ['--releases-mode', 'folder'] : []],
+    flags: [...start, ...flags?.(place) ?? [], '--drain-idle-grace-ms', '200', '--rollout-guard-ms', '0', '--rollout-min-ready-ms', '1500', ...layout === 'folder' ? ['--releases-mode', 'folder'] : []],
     args: args?.(place) ?? [],
-    // As a service manager starts it, which says no name of its folder; but of a package manager nothing else tells the link.
+    // A service manager sets no PWD. Without one, nothing but the path of the entry names the link.
     env: { PWD: entry ? undefined : home, PORT: String(port), GALLERY_STATE: place.state, NODE_ENV: undefined, ...env?.(place) }
   })
   await deck.until({ ready: WORKERS })
@@ -119,27 +116,13 @@ async function switchTo (root, source, version) {
   renameSync(path.join(root, 'next'), path.join(root, 'current'))
 }
 
-/** @param {string} folder */
-async function beginRepository (folder) {
-  writeFileSync(path.join(folder, '.gitignore'), 'node_modules\n')
-  await run('git', ['init', '--quiet', '--initial-branch', 'main', folder])
-  await commit(folder, 'one')
-}
-
-/** @param {string} folder @param {string} version */
-async function commit (folder, version) {
-  await run('git', ['-C', folder, 'add', '--all'])
-  await run('git', ['-C', folder, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.org', 'commit', '--quiet', '--message', version])
-}
-
 /** @param {Trial} trial @param {string} step @param {{ version: string, isBroken?: boolean }} how */
 async function deploy (trial, step, { version, isBroken = false }) {
   const { program, layout, source, root, deck } = trial
   await build(program, source, version)
   if (isBroken) breakIt(program, source)
-  if (layout === 'git') await commit(source, version)
   if (layout === 'link') await switchTo(root, source, version)
-  const said = await tell(trial, layout === 'git' ? ['deploy', '--git', 'main', '--yes'] : ['deploy'])
+  const said = await tell(trial, ['deploy'])
   const { release } = await deck.status()
   if (said.code === 0) {
     trial.current = version
@@ -194,7 +177,7 @@ async function tell ({ deck, home }, words) {
  * @param {Trial} trial @param {string} step @param {{ code: number, text: string }} [said]
  */
 async function look ({ port, deck, row, versions, current }, step, said) {
-  const answers = await untilAnswers(port)
+  const answers = await askAll(port)
   const { workers } = await deck.status()
   const called = workers.filter((/** @type {any} */ { state }) => state === 'ready')
   for (const { pid, release, drifted } of called) {
@@ -208,18 +191,13 @@ async function look ({ port, deck, row, versions, current }, step, said) {
 }
 
 /** @param {number} port @returns {Promise<Map<number, string>>} the version by the pid of who answers; or what else was answered */
-async function untilAnswers (port) {
-  /** @type {Map<number, string>} */
-  let answers = new Map()
-  await until(async () => {
-    answers = new Map()
-    for (let n = 0; n < ASKED; n++) {
-      const text = await ask(port)
-      const [, version] = /hello from \S+ ([a-z]+)/.exec(text) ?? []
-      answers.set(Number(/\bpid (?:<!--.*?-->)?(\d+)/.exec(text)?.[1] ?? -n), version ?? text.slice(0, 40))
-    }
-    return answers.size > 0
-  }, 'answers', { patienceMs: ANSWERS_WITHIN_MS })
+async function askAll (port) {
+  const answers = new Map()
+  for (let n = 0; n < ASKED; n++) {
+    const text = await ask(port)
+    const [, version] = /hello from \S+ ([a-z]+)/.exec(text) ?? []
+    answers.set(Number(/\bpid (?:<!--.*?-->)?(\d+)/.exec(text)?.[1] ?? -n), version ?? text.slice(0, 40))
+  }
   return answers
 }
 
