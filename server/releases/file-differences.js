@@ -55,40 +55,33 @@ export async function differencesBetween (from, to, parts) {
   try {
     const [before, now] = await Promise.all([listFolder(from, parts), listFolder(to, parts)])
     const { added, changed, removed } = differencesOf(before, now)
-    const pairs = changed.map((name) => [before.get(name)?.entry, now.get(name)?.entry]).map(([one, other]) => ({ one: mustBe(one), other: mustBe(other) }))
-    const unsure = pairs.filter(({ one, other }) => one.kind === 'file' && other.kind === 'file' && one.size === other.size && !isSameTime(one, other))
-    if (unsure.reduce((sum, { one }) => sum + 2 * one.size, 0) > MAX_READ_BYTES) return null
-    /** @type {Set<string>} */
-    const same = new Set(pairs.filter(({ one, other }) => isSameLink(one, other) || (one.size === other.size && isSameTime(one, other))).map(({ one }) => one.name))
-    for (let at = 0; at < unsure.length; at += READ_AT_ONCE) {
-      await Promise.all(unsure.slice(at, at + READ_AT_ONCE).map(async ({ one: { name } }) => {
+    const found = new Map(changed.map((name) => [name, compareEntries(before.get(name)?.entry, now.get(name)?.entry)]))
+    const unread = changed.filter((name) => found.get(name) === 'unread')
+    if (unread.reduce((sum, name) => sum + 2 * (now.get(name)?.entry.size ?? 0), 0) > MAX_READ_BYTES) return null
+    for (let at = 0; at < unread.length; at += READ_AT_ONCE) {
+      await Promise.all(unread.slice(at, at + READ_AT_ONCE).map(async (name) => {
         const [old, fresh] = await Promise.all([readFile(path.join(from, name)), readFile(path.join(to, name))])
-        if (old.equals(fresh)) same.add(name)
+        found.set(name, old.equals(fresh) ? 'same' : 'other')
       }))
     }
-    return { added, changed: changed.filter((name) => !same.has(name)), removed }
+    return { added, changed: changed.filter((name) => found.get(name) === 'other'), removed }
   } catch {
     return null
   }
 }
 
-/** A copy has the time of its original, but not to the last nanosecond. @param {TreeEntry} one @param {TreeEntry} other */
-function isSameTime (one, other) {
-  return one.kind === 'file' && other.kind === 'file' && Math.abs(one.mtimeMs - other.mtimeMs) < 0.01
-}
-
-/** @param {TreeEntry} one @param {TreeEntry} other */
-function isSameLink (one, other) {
-  return one.kind === 'link' && other.kind === 'link' && one.target === other.target
+/**
+ * @param {TreeEntry | undefined} one @param {TreeEntry | undefined} other  of the same name in another folder
+ * @returns {'same' | 'other' | 'unread'} unread: only their contents can tell
+ */
+function compareEntries (one, other) {
+  if (one?.kind === 'link' && other?.kind === 'link') return one.target === other.target ? 'same' : 'other'
+  if (one?.kind !== 'file' || other?.kind !== 'file' || one.size !== other.size) return 'other'
+  // A copy has the time of its original, but not to the last nanosecond.
+  return Math.abs(one.mtimeMs - other.mtimeMs) < 0.01 ? 'same' : 'unread'
 }
 
 /** @param {TreeEntry} entry @returns {string} it costs little: there may be thousands */
 function stampOf ({ kind, mode, size, mtimeMs, mark, target }) {
   return `${kind}:${mode}:${size}:${mtimeMs}:${mark}:${target ?? ''}`
-}
-
-/** @template T @param {T | undefined} value @returns {T} */
-function mustBe (value) {
-  if (value === undefined) throw new Error('a file that differs is in both listings')
-  return value
 }
