@@ -200,16 +200,23 @@ function quoteClipped (text) {
  * @param {readonly string[]} words options of Node @returns {Promise<string[]>}
  */
 export async function pinOptions (words) {
-  /** @type {Map<string, string>} */
-  const real = new Map()
-  for (const word of words) mapPath(word, (file) => { real.set(file, file); return file })
-  await Promise.all([...real.keys()].map(async (file) => real.set(file, await realpath(file).catch(() => file))))
-  return words.map((word) => mapPath(word, (file) => real.get(file) ?? file))
+  return await Promise.all(words.map(async (word) => {
+    const file = pathIn(word)
+    if (file === null) return word
+    const real = await realpath(file).catch(() => file)
+    return mapPath(word, () => real)
+  }))
 }
 
 /** @param {string} word an option of Node, or its value @param {(file: string) => string} change of an absolute path in it @returns {string} */
 export function mapPath (word, change) {
+  const file = pathIn(word)
+  return file === null ? word : `${word.slice(0, -file.length)}${change(file)}`
+}
+
+/** @param {string} word @returns {string | null} the absolute path that it is, or that stands behind its `=` */
+function pathIn (word) {
   const [name, value] = splitOption(word)
-  if (value !== undefined) return path.isAbsolute(value) ? `${name}=${change(value)}` : word
-  return path.isAbsolute(word) ? change(word) : word
+  const file = value ?? name
+  return path.isAbsolute(file) ? file : null
 }
