@@ -21,7 +21,6 @@ import { mayChange } from './resolve.js'
 
 /** Of a deploy, in the order in which they run. */
 const HOOKS = /** @type {const} */ (['beforeDeploy', 'afterDeploy'])
-const NOTHING = Object.freeze({ release: null, changed: null, commits: null, files: null, config: null, warnings: Object.freeze([]) })
 
 /**
  * Tells what a deploy or a rollback would do, by the drafts that a deploy makes. It changes nothing.
@@ -46,10 +45,10 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
      */
     async ofDeploy ({ path }, refuse) {
       const spec = await attempt(refuse, () => readSpec(path))
-      const drafted = spec && await attempt(refuse, () => maker.draft(spec, path))
-      if (!spec) return { ...NOTHING, warnings: [] }
+      if (!spec) return unknownPreview()
       const config = { now: spec.config, deployed: latest().config }
-      if (!drafted) return { ...NOTHING, warnings: [], config }
+      const drafted = await attempt(refuse, () => maker.draft(spec, path))
+      if (!drafted) return { ...unknownPreview(), config }
       const { copy, place, found, about, same, changed } = drafted
       if (copy) await attempt(refuse, () => maker.checkWritten(copy))
       const { args, execArgv, hooks } = spec.config
@@ -80,9 +79,9 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
      * @returns {Promise<Preview>}
      */
     async ofRollback (id, refuse) {
-      if (id === null) return { ...NOTHING, warnings: [] }
+      if (id === null) return unknownPreview()
       const item = await attempt(refuse, async () => catalogue.mustFind(id))
-      if (!item) return { ...NOTHING, warnings: [] }
+      if (!item) return unknownPreview()
       const { release } = item
       await attempt(refuse, async () => checkReturn(id))
       await attempt(refuse, () => checkThere(release))
@@ -109,6 +108,11 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
     if (mayChange(running) && running.path === folder) return manifests.since(running, left)
     return differencesBetween(running.path, folder, { left, data: dataFolder })
   }
+}
+
+/** @returns {Preview} of what was refused before anything could be told of it */
+function unknownPreview () {
+  return { release: null, changed: null, commits: null, files: null, config: null, warnings: [] }
 }
 
 /** @param {Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'source' | 'package' | 'git'>} release */
