@@ -21,7 +21,12 @@ export function giveUp (transition, reason, { hasReplaced } = {}) {
   else goBack(transition, { reason, hasReplaced })
 }
 
-/** @param {Transition} transition @param {Rollout} rollout @returns {boolean} whether its files have changed since it began, so that nothing may start on its release */
+/**
+ * Gives a rollout up whose files have changed since it began, so that nothing may start on its release. A rollback goes on with a warning
+ * where only other files than the code have changed.
+ * @param {Transition} transition @param {Rollout} rollout
+ * @returns {boolean} whether it was given up
+ */
 export function giveUpIfBlocked (transition, rollout) {
   const { kind, to } = rollout
   if (to === null) return false
@@ -58,7 +63,9 @@ export function goBack (transition, { reason, actor, hasReplaced = false }) {
   const staying = replaced.filter(({ from }) => from !== rollout.to && whyNoReturn(transition, from) !== null)
   const isReturning = replaced.length > staying.length || (hasReplaced && staying.length === 0)
   makeMove(rollout, actor ? 'abort' : isReturning ? 'roll-back' : 'withdraw')
-  rollout.reason = [reason, ...staying.slice(0, 1).map(({ from }) => whyNoReturn(transition, from)), isReturning ? returnCaveat(transition, rollout.from) : null].filter(Boolean).join('; ')
+  const whyStaying = staying.length === 0 ? null : whyNoReturn(transition, staying[0].from)
+  const caveat = isReturning ? returnCaveat(transition, rollout.from) : null
+  rollout.reason = [reason, whyStaying, caveat].filter(Boolean).join('; ')
   rollout.abortedBy = actor ?? null
   rollout.pausedAt = null
   for (const step of rollout.steps) {
