@@ -67,7 +67,7 @@ function commitsText ({ commits }) {
   return counted.join(', ') || null
 }
 
-/** @param {Preview} preview @returns {string | null} null: in a rollback nobody knows, as where only one folder is left */
+/** @param {Preview} preview @returns {string | null} null: not known in a rollback, as both releases ran from one folder */
 function filesText ({ kind, files }) {
   if (!files) return kind === 'deploy' ? 'which differ is not known' : null
   const counted = /** @type {const} */ (['changed', 'added', 'removed']).filter((change) => files[change] > 0).map((change) => `${files[change]} ${change}`)

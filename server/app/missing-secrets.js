@@ -6,13 +6,14 @@ const MAX_DELAY_MS = 30_000
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 
 /**
- * Reads the secrets again and again that could not be read at the start of a master whose app is served by workers of the one before.
+ * Tries again and again to read the secrets that could not be read at the start. Only a master whose app is served by workers of the one
+ * before starts without them.
  * @param {object} parts
  * @param {Pick<import('../releases/registry.js').Releases, 'secretsProblem' | 'readMissing'>} parts.releases
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {import('../system/closers.js').Closers} parts.closers
  * @param {(ms: number, value: undefined, options: { signal: AbortSignal }) => Promise<unknown>} [parts.sleep]
- * @returns {Promise<Release> | null} resolves once they are known; null: they are
+ * @returns {Promise<Release> | null} resolves once they are known, with the release that can run then; null: none are missing
  */
 export function untilSecrets ({ releases, events, closers, sleep = wait }) {
   const problem = releases.secretsProblem()
@@ -25,7 +26,7 @@ export function untilSecrets ({ releases, events, closers, sleep = wait }) {
   async function readAgain () {
     for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(MAX_DELAY_MS, delayMs * 2)) {
       await sleep(delayMs, undefined, { signal: closed.signal }).catch(() => {})
-      // Whoever waits for it has gone.
+      // The app is closed: nobody is to go on as if the secrets were known.
       if (closed.signal.aborted) return await new Promise(() => {})
       const release = await releases.readMissing()
       if (!release) continue

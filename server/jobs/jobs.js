@@ -107,7 +107,7 @@ export function createJobs ({
   const children = new Set()
   /** Times that have come while another master was about to take over, by job. @type {Map<string, Date>} */
   const postponed = new Map()
-  /** Times of the master before, until this one knows its secrets. @type {JobsMemory['due']} */
+  /** Due times that the master before has left, which wait until the secrets are known. @type {JobsMemory['due']} */
   let missedDue = {}
   /** Variables that nobody has taken yet. @type {Set<import('../system/loan.js').Loan>} */
   const loans = new Set()
@@ -497,12 +497,12 @@ export function createJobs ({
     entry.process.end(why, { graceMs })
   }
 
-  /** Those that somebody else can go on with. */
+  /** The runs that another master, or the next part of this one, can go on with. */
   function goingOn () {
     return [...active.values()].filter(({ endedFor, order, process }) => endedFor === null && (order.attached || process.handles.stdout !== null))
   }
 
-  /** @param {Active} entry which somebody else goes on with */
+  /** @param {Active} entry that goes on without us */
   function leaveRun (entry) {
     left.add(entry)
     entry.log.leave()

@@ -112,7 +112,7 @@ export function changeText (release, { kind, count, files, by }) {
   return `files of ${release} changed after its deploy: ${named}`
 }
 
-/** Files that no worker had loaded may be what the app writes, such as a database: they keep nothing from starting. @param {Record<string, Drift>} drift @param {string} release */
+/** Nothing is kept from starting by a change of other files, which the app may have written itself, such as a database. @param {Record<string, Drift>} drift @param {string} release */
 function isOtherCode (drift, release) {
   return drift[release]?.kind === 'code'
 }

@@ -492,7 +492,7 @@ function retrySlot (transition, number) {
 /** Does what follows from the state, whatever the input was. @param {Transition} transition */
 function settleState (transition) {
   const { state } = transition
-  // The guard waits for the running rollout, and no other app comes before it.
+  // The guard acts only after the running rollout, which therefore waits for no other app any more.
   if (state.guard?.isTripped && state.rollout) takeTurn(transition, { rollout: state.rollout.id })
   advanceRollout(transition)
   if (state.phase === 'starting' && state.slots.every((slot) => isReady(state, slot))) {

@@ -130,7 +130,7 @@ export function waitingFor ({ phase, workers, slots, awaitsHook, awaitsTurn, opt
   if (phase !== 'starting') return null
   const unready = slots.filter(({ serving, finished }) => finished === null && workers[serving ?? 0]?.state !== 'ready')
   if (awaitsHook) return 'no worker starts before hooks.beforeStart has passed'
-  // Other apps of the host start first, and say themselves what they wait for; or an event says what is missing.
+  // Other apps of the host start first, and say themselves what they wait for; missing secrets have an event of their own.
   if (awaitsTurn !== null) return null
   const waiting = Object.values(workers).filter(({ state }) => state === 'starting')
   if (waiting.length === 0) return null

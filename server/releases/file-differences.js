@@ -15,7 +15,7 @@ const MAX_FILES = 20_000
 /** More is not read to compare contents. */
 const MAX_READ_BYTES = 64 * 1024 * 1024
 const READ_AT_ONCE = 16
-/** Ours, and told of by its options. */
+/** Our configuration: what has changed in it is told by its options. */
 const CONFIG_FILE = /^clusterdeck\.config\.\w+$/
 
 /**
@@ -81,7 +81,7 @@ function compareEntries (one, other) {
   return Math.abs(one.mtimeMs - other.mtimeMs) < 0.01 ? 'same' : 'unread'
 }
 
-/** @param {TreeEntry} entry @returns {string} it costs little: there may be thousands */
+/** @param {TreeEntry} entry @returns {string} a plain text, as there may be thousands */
 function stampOf ({ kind, mode, size, mtimeMs, mark, target }) {
   return `${kind}:${mode}:${size}:${mtimeMs}:${mark}:${target ?? ''}`
 }

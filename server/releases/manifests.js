@@ -25,7 +25,7 @@ export function createManifests ({ dataDir, catalogue, onError }) {
   const folder = path.join(dataDir.folder, 'manifests')
   /** One folder is listed at a time. @type {Promise<void>} */
   let turn = Promise.resolve()
-  /** From then on the history, the log and the data folder are somebody else's. */
+  /** Once it is, the history, the log and the data folder may belong to another master. */
   let isClosed = false
 
   return {

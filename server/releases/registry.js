@@ -19,7 +19,7 @@ import { folderBelow } from './resolve.js'
 import { createSecretMask } from './secret-mask.js'
 import { isSecretsCommand } from './secrets-command.js'
 
-/** What the list tells of changed files is at most so old. A rollback looks for itself. */
+/** The list of releases looks at the files of each at most this often. A rollback always looks. */
 const LOOK_AGAIN_MS = 2000
 
 /** @typedef {Awaited<ReturnType<typeof openReleases>>} Releases */
@@ -42,7 +42,7 @@ const LOOK_AGAIN_MS = 2000
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
  * @param {Pick<import('./drift.js').Drift, 'knows' | 'of'>} [parts.drift]  knows which files the workers have loaded
- * @param {Pick<import('./secret-mask.js').SecretMask, 'add'>} [parts.mask]  is told all secrets
+ * @param {Pick<import('./secret-mask.js').SecretMask, 'add'>} [parts.mask]  is to hide all secrets that are read
  * @param {Record<string, string | undefined>} [parts.inherited]  by workers and git: the variables of the shell that the app is from
  * @param {(error: unknown) => void} [parts.onError]  for errors that harm no deploy
  * @param {() => number} [parts.now]  wall clock, ms
@@ -72,7 +72,7 @@ export async function openReleases ({
   const inPlace = createInPlace({ catalogue, drift })
   const manifests = createManifests({ dataDir, catalogue, onError })
   const preview = createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () => latest, current: currentRelease, checkReturn, checkThere, caveatOf })
-  /** What the list tells of the files of each release, and when it has looked, wall time. @type {Map<string, { at: number, change: import('../lifecycle/state.js').Drift | null }>} */
+  /** How the files of each release have changed, as the list has last seen it, and when, wall time. @type {Map<string, { at: number, change: import('../lifecycle/state.js').Drift | null }>} */
   const looks = new Map()
   /** Why the secrets are not known yet. @type {DeckError | null} */
   let missing = null
@@ -81,7 +81,7 @@ export async function openReleases ({
   let first = null
   /** The id of the release that a caller got last: its rollout may be about to begin. */
   let givenOut = ''
-  /** A master has begun with it, whose start is not to wait for a list of its files. @type {Release | null} */
+  /** The release that this master has made at its start: its files are listed afterwards, as no start is to wait for that. @type {Release | null} */
   let unlisted = null
   /** Releases are made one after the other. @type {Promise<unknown>} */
   let turn = Promise.resolve()
@@ -240,11 +240,11 @@ export async function openReleases ({
     /**
      * @param {string} id
      * @returns {import('./environment.js').Variables} the variables of its workers, which override those that they inherit
-     * @throws {DeckError} what is missing of them
+     * @throws {DeckError} why they are not known yet
      */
     environment: (id) => specOf(id).values,
 
-    /** @param {string} id @returns {Readonly<Record<string, string>>} those of its variables that are secret @throws {DeckError} what is missing of them */
+    /** @param {string} id @returns {Readonly<Record<string, string>>} those of its variables that are secret @throws {DeckError} why they are not known yet */
     secrets: (id) => specOf(id).secrets,
 
     /** @param {string} id the one that a master has begun with, which may never have served before another one was deployed */
@@ -293,12 +293,12 @@ export async function openReleases ({
     }
   }
 
-  /** @param {string} id @returns {LaunchSpec} @throws {DeckError} what is missing of it */
+  /** @param {string} id @returns {LaunchSpec} @throws {DeckError} why its variables are not known yet */
   function specOf (id) {
     return catalogue.find(id)?.spec ?? latestSpec()
   }
 
-  /** @throws {DeckError} what is missing of it */
+  /** @throws {DeckError} why its variables are not known yet */
   function latestSpec () {
     if (missing) throw missing
     return latest
@@ -364,7 +364,7 @@ export async function openReleases ({
    * variables that were read last, since a rollback must work whatever the configuration looks like by then.
    * @param {string} id
    * @returns {Promise<Release>}
-   * @throws {DeckError} not-found, release-gone, and what is missing of its variables
+   * @throws {DeckError} not-found, release-gone, or why its variables are not known yet
    */
   async function loadRelease (id) {
     const item = catalogue.mustFind(id)

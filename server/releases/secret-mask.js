@@ -8,7 +8,7 @@ const MIN_CHARS = 8
  * after they have changed.
  */
 export function createSecretMask () {
-  /** The names, by values and their lines: a log has a key of several lines line by line. @type {Map<string, string>} */
+  /** Names of secrets by their values and by each line of these, as a log may show a value of several lines line by line. @type {Map<string, string>} */
   const names = new Map()
   /** @type {RegExp | null} */
   let pattern = null
@@ -19,7 +19,7 @@ export function createSecretMask () {
       for (const [name, value] of Object.entries(secrets)) {
         for (const text of [value, ...value.split(/\r?\n/)]) if (text.length >= MIN_CHARS && !names.has(text)) names.set(text, name)
       }
-      // Of two that begin alike the longer one comes first.
+      // Longer ones first: a value that is the beginning of another one would leave the rest of that.
       const texts = [...names.keys()].sort((a, b) => b.length - a.length)
       if (texts.length > 0) pattern = new RegExp(texts.map((text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'), 'g')
     },

@@ -67,7 +67,7 @@ export async function readOutput ({ command: [program, ...args], timeoutMs }, { 
     return failed(`${program} to start in ${cwd}`, String(errorCode(error)))
   }
 
-  /** What it leaves behind in its group would keep its output open. */
+  /** Processes that it leaves behind in its group would keep its output open. */
   function endGroup () {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')

@@ -14,7 +14,7 @@ import { readSmallFile } from './small-file.js'
  */
 
 const NAME = /^[A-Za-z_]\w{0,199}$/
-/** By their values other code would run: whoever may set a secret may not decide that. */
+/** Variables that decide which code runs: whoever may only set a secret must not. */
 const RUNS_CODE = /^(PATH|NODE_OPTIONS|NODE_PATH|NODE_CHANNEL_\w+|NODE_UNIQUE_ID|BASH_ENV|OPENSSL_CONF|GCONV_PATH|LD_(PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+)$/
 /** One entry of a file of variables, a comment, or an empty line. */
 const LINE = /[ \t]*(?:#[^\n]*|(?:export[ \t]+)?[A-Za-z_]\w*[ \t]*=[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`)?[^\n]*)?(?:\n|$)/y
@@ -45,7 +45,7 @@ async function readFolder (folder) {
   if (misnamed !== undefined) throw failed('credentials with names of variables such as DB_PASSWORD', JSON.stringify(misnamed.slice(0, 100)))
   return Object.fromEntries(await Promise.all(names.map(async (name) => {
     const file = path.join(folder, name)
-    // Whoever writes a line into a file does not mean its end.
+    // Most programs that write a text into a file put a newline behind it, which is no part of the value.
     return [name, textOf(await readSmallFile(file, refusalOf(file)), `text in the credential ${name}`).replace(/\r?\n$/, '')]
   })))
 }
@@ -83,7 +83,7 @@ const PARSERS = {
 
   env (text) {
     const lines = text.replaceAll('\r\n', '\n')
-    // Node reads over what it does not understand: a message of the program, or a key of several lines without quotes.
+    // parseEnv() skips what it does not understand: a message of the program, or a key of several lines without quotes.
     LINE.lastIndex = 0
     for (let at = 0; at < lines.length; at = LINE.lastIndex) {
       LINE.lastIndex = at

@@ -5,7 +5,8 @@ import { errorCode } from '../errors.js'
 export const MAX_BYTES = 1024 * 1024
 
 /**
- * @param {string} file @param {(why: string, cause?: unknown) => Error} refuse  `why`: follows the name of the file
+ * Reads a file of at most MAX_BYTES.
+ * @param {string} file @param {(why: string, cause?: unknown) => Error} refuse  `why`: goes on with a sentence that ends with the name of the file
  * @returns {Promise<Buffer>}
  */
 export async function readSmallFile (file, refuse) {

@@ -61,7 +61,7 @@ export function startRollout (transition, { kind, release, source = {}, slots, n
     plan: { release: release ?? null, source, slots: chosen },
     waitingFor: null
   }
-  // Whoever takes a release back does not wait until others have got theirs.
+  // A rollback does not wait for the rollouts of other apps.
   if (!isInTurn || kind === 'rollback') return begin(transition, state.rollout, 'rollout.started')
   tellRollout(transition, 'rollout.started')
   transition.command({ type: 'take-turn', rollout: state.rollout.id })

@@ -18,8 +18,7 @@ export function turnText (apps) {
 }
 
 /**
- * A rollout that has had its turn leaves it to others where it only waits from then on: for the end of its old workers, for the comparison of
- * its canary, or for an operator.
+ * A rollout gives its turn up as soon as it only waits: for the end of its old workers, for the comparison of its canary, or for an operator.
  * @param {Rollout | null} rollout  as it is now, of whatever number @param {number} id of the one that has the turn
  */
 export function needsTurn (rollout, id) {
