@@ -7,6 +7,7 @@ import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, end, pick, roll, start, steer } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { isGone } from '../support/is-gone.js'
 import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 import { until } from '../support/until.js'
@@ -30,15 +31,6 @@ async function withHooks (fixture = 'answers-with-pid.js') {
     configure (hooks, more = {}) { writeFileSync(file, JSON.stringify({ hooks, ...more })) }
   }
   return site
-}
-
-/** @param {number} pid */
-function isGone (pid) {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
-  } catch {
-    return true
-  }
 }
 
 describe('hooks', { concurrency: 3 }, () => {

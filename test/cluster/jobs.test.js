@@ -9,6 +9,7 @@ import { CLI, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { isGone } from '../support/is-gone.js'
 import { createReleases } from '../support/releases.js'
 import { until } from '../support/until.js'
 
@@ -26,15 +27,6 @@ function site (jobs, more = {}) {
     place,
     configure,
     read: (/** @type {string} */ name) => existsSync(place(name)) ? readFileSync(place(name), 'utf8') : ''
-  }
-}
-
-/** @param {string} pid */
-function isGone (pid) {
-  try {
-    return readFileSync(`/proc/${pid.trim()}/stat`, 'utf8').includes(') Z ')
-  } catch {
-    return true
   }
 }
 

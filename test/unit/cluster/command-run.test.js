@@ -1,24 +1,16 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
 import { adoptCommand } from '../../../server/cluster/command-left.js'
 import { runCommand } from '../../../server/cluster/command-run.js'
 import { tempFolder } from '../../support/folder.js'
+import { isGone } from '../../support/is-gone.js'
 import { until } from '../../support/until.js'
 
 /** @param {string} script @param {Partial<Parameters<typeof runCommand>[0]>} [more] */
 const run = (script, more) => runCommand({ name: 'beforeDeploy', option: 'hooks.beforeDeploy', command: ['sh', '-c', script], timeoutMs: 20_000, cwd: os.tmpdir(), env: process.env, ...more })
-
-/** @param {string} pid */
-function isGone (pid) {
-  try {
-    return readFileSync(`/proc/${pid.trim()}/stat`, 'utf8').includes(') Z ')
-  } catch {
-    return true
-  }
-}
 
 test('a command that ends with 0 has passed, with what it wrote to both streams', async () => {
   const { passed, code, reason, output, durationMs } = await run('echo one; echo two >&2').ended

@@ -6,6 +6,7 @@ import { isSecretsCommand } from '../../../server/releases/secrets-command.js'
 import { createSecretMask } from '../../../server/releases/secret-mask.js'
 import { readSecrets } from '../../../server/releases/secrets.js'
 import { tempFolder } from '../../support/folder.js'
+import { isGone } from '../../support/is-gone.js'
 import { until } from '../../support/until.js'
 
 /** What no message may have. */
@@ -141,12 +142,3 @@ describe('the mask', () => {
     assert.equal(mask.hide(`${CANARY} its-next-value`), '[DB] [DB]')
   })
 })
-
-/** @param {number} pid */
-function isGone (pid) {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
-  } catch {
-    return true
-  }
-}
