@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
-import { app, deploy, releasesOf, roll } from '../support/deploys.js'
+import { app, deploy, releasesOf, roll, untilListed } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
-import { until } from '../support/until.js'
 
 const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2']
 
@@ -36,11 +35,6 @@ async function claims (deck) {
   })
 }
 
-/** @param {import('../support/deck-client.js').DeckClient} deck @param {string} release once it is known what was in its folder */
-async function listed (deck, release) {
-  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.json.gz`)), `the manifest of ${release}`)
-}
-
 const READS_BUILD = `import { existsSync, readFileSync } from 'node:fs'
 const build = readFileSync(new URL('.next/BUILD_ID', import.meta.url), 'utf8')`
 
@@ -53,7 +47,7 @@ async function deployedBuild (t, { atLoad = '', workers = 2 } = {}) {
   writeFileSync(entry, app('response.end(build)', `${READS_BUILD}\n${atLoad}`))
   const deck = await startDeckHere(t, entry, { workers, flags: QUICK })
   await deck.until({ ready: workers })
-  await listed(deck, 'r1')
+  await untilListed(deck, 'r1')
   return { deck, folder, build, cli: (/** @type {string[]} */ ...args) => runCliHere([...args, '--data-dir', deck.folder]) }
 }
 
@@ -138,7 +132,7 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     })
     build('two')
     const ended = deploy(deck)
-    await listed(deck, 'r2')
+    await untilListed(deck, 'r2')
     writeFileSync(fault, '')
     const { state, reason } = await ended
     assert.equal(state, 'rolled-back')
@@ -152,14 +146,14 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     const { deck, build, cli } = await deployedBuild(t, { workers: 1, atLoad: `setInterval(() => { if (process.env.CLUSTERDECK_RELEASE === 'r3' && existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)` })
     build('two')
     assert.equal((await deploy(deck)).state, 'succeeded')
-    await listed(deck, 'r2')
+    await untilListed(deck, 'r2')
     const { body: { items: [, first] } } = await deck.api('/releases')
     assert.deepEqual([first.changedInPlace.kind, first.changedInPlace.files, first.changedInPlace.message], ['folder', ['.next/BUILD_ID'], BUILD_CAVEAT])
     const { code, stderr } = await cli('rollback', 'r1', '--wait')
     assert.deepEqual([code, stderr.includes(`warning: ${BUILD_CAVEAT}`)], [0, true], stderr)
 
     assert.equal((await deploy(deck)).state, 'succeeded')
-    await listed(deck, 'r3')
+    await untilListed(deck, 'r3')
     writeFileSync(fault, '')
     const back = await deck.untilEvent(({ type, actor }) => type === 'rollout.succeeded' && actor === 'guard', 'the guard')
     assert.match(back.message, /^r3 kept crashing after rollout 3; r1 may not be what it was: /)
@@ -179,10 +173,10 @@ db.exec('CREATE TABLE IF NOT EXISTS visits (id INTEGER PRIMARY KEY)')`))
     ])) {
       const deck = await startDeckHere(t, entry, { workers: 1, flags: [...QUICK, ...flags] })
       await deck.until({ ready: 1 })
-      await listed(deck, 'r1')
+      await untilListed(deck, 'r1')
       await answers(deck)
       assert.equal((await deploy(deck)).state, 'succeeded')
-      await listed(deck, 'r2')
+      await untilListed(deck, 'r2')
       const { state, warnings: told } = await roll(deck, { kind: 'rollback', release: 'r1' })
       assert.deepEqual([state, told], ['succeeded', warnings])
       await deck.stop()

@@ -5,9 +5,8 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
-import { app, deploy, start } from '../support/deploys.js'
+import { app, deploy, start, untilListed } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
-import { until } from '../support/until.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
@@ -35,11 +34,6 @@ async function deployed (t, { folder = realpathSync(tempFolder()), flags = [], w
   return { deck, folder, cli: (/** @type {string[]} */ ...args) => runCliHere([...args, '--data-dir', deck.folder]) }
 }
 
-/** @param {Deck} deck @param {string} release once it is known what was in its folder */
-async function listed (deck, release) {
-  await until(() => readdirSync(deck.folder).includes('manifests') && readdirSync(path.join(deck.folder, 'manifests')).includes(`${release}.json.gz`), `the manifest of ${release}`)
-}
-
 /** @param {Deck} deck @param {any} [body] @returns {Promise<any>} */
 async function preview (deck, body = {}) {
   const { status, body: told } = await deck.api('/rollouts/preview', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...body }) })
@@ -63,7 +57,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     git(folder, 'add', '.')
     git(folder, 'commit', '-q', '-m', 'First')
     const { deck } = await deployed(t, { folder })
-    await listed(deck, 'r1')
+    await untilListed(deck, 'r1')
     const none = await preview(deck)
     assert.deepEqual([none.release.id, none.files, none.commits, none.warnings], ['r2', { added: 0, changed: 0, removed: 0, items: [] }, null, []])
 
@@ -178,10 +172,10 @@ test('the preview of a rollback tells what would come back, and what not', async
   const none = await cli('rollback', '--dry-run')
   assert.equal(none.code, 1)
   assert.match(none.stderr, /the rollback would be refused: No release other than r1/)
-  await listed(deck, 'r1')
+  await untilListed(deck, 'r1')
   write(folder, { 'views/home.html': 'two' })
   assert.equal((await deploy(deck)).state, 'succeeded')
-  await listed(deck, 'r2')
+  await untilListed(deck, 'r2')
   const told = await preview(deck, { kind: 'rollback' })
   assert.deepEqual([told.release.id, told.refusals, told.warnings], ['r1', [], ['r1 may not be what it was: 1 file of its folder has changed since its deploy: views/home.html']])
   write(folder, { 'app.mjs': app("response.end('two')") })

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { hammer, openFreshConnections } from './load.js'
+import { until } from './until.js'
 
 /** The language of the tests that deploy under load. @typedef {import('./deck-client.js').DeckClient} DeckClient */
 
@@ -61,6 +64,11 @@ export async function end (deck, { id }) {
 /** @param {DeckClient} deck @param {{ id: number }} rollout @param {string} action */
 export async function steer (deck, { id }, action) {
   return (await deck.api(`/rollouts/${id}/${action}`, { method: 'POST' })).body
+}
+
+/** @param {DeckClient} deck @param {string} release once it is known what was in its folder */
+export async function untilListed (deck, release) {
+  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.json.gz`)), `the manifest of ${release}`)
 }
 
 /** @param {any} rollout */
