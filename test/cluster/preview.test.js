@@ -1,25 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, start, untilListed } from '../support/deploys.js'
-import { tempFolder } from '../support/folder.js'
+import { tempFolder, writeFiles } from '../support/folder.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
 const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1']
-
-/** @param {string} folder @param {Record<string, string | null>} files by name; null: it is removed */
-function write (folder, files) {
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-    if (text === null) rmSync(path.join(folder, name))
-    else writeFileSync(path.join(folder, name), text)
-  }
-}
 
 /** @param {string} folder @param {string[]} words */
 function git (folder, ...words) {
@@ -28,7 +19,7 @@ function git (folder, ...words) {
 
 /** @param {import('../support/deck.js').TestOwner} t @param {{ folder?: string, flags?: string[], workers?: number }} [how] */
 async function deployed (t, { folder = realpathSync(tempFolder()), flags = [], workers = 1 } = {}) {
-  write(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{ "name": "shop", "version": "1.0.0" }', 'views/home.html': 'one' })
+  writeFiles(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{ "name": "shop", "version": "1.0.0" }', 'views/home.html': 'one' })
   const deck = await startDeckHere(t, path.join(folder, 'app.mjs'), { workers, flags: [...QUICK, ...flags] })
   await deck.until({ ready: workers })
   return { deck, folder, cli: (/** @type {string[]} */ ...args) => runCliHere([...args, '--data-dir', deck.folder]) }
@@ -51,8 +42,8 @@ async function stateOf (deck, folder) {
 describe('the preview of a deploy', { concurrency: true }, () => {
   test('tells release, commits and files, changes nothing, and the deploy makes just that', async (t) => {
     const folder = realpathSync(tempFolder())
-    write(folder, { '.gitignore': 'dist\n', 'dist/built.txt': 'one', 'views/old.html': '' })
-    write(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{ "name": "shop", "version": "1.0.0" }', 'views/home.html': 'one' })
+    writeFiles(folder, { '.gitignore': 'dist\n', 'dist/built.txt': 'one', 'views/old.html': '' })
+    writeFiles(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{ "name": "shop", "version": "1.0.0" }', 'views/home.html': 'one' })
     git(folder, 'init', '-q')
     git(folder, 'add', '.')
     git(folder, 'commit', '-q', '-m', 'First')
@@ -61,7 +52,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     const none = await preview(deck)
     assert.deepEqual([none.release.id, none.files, none.commits, none.warnings], ['r2', { added: 0, changed: 0, removed: 0, items: [] }, null, []])
 
-    write(folder, { 'app.mjs': app("response.end('two')"), 'package.json': '{ "name": "shop", "version": "1.1.0" }', 'dist/built.txt': 'two', 'views/new.html': '', 'views/old.html': null })
+    writeFiles(folder, { 'app.mjs': app("response.end('two')"), 'package.json': '{ "name": "shop", "version": "1.1.0" }', 'dist/built.txt': 'two', 'views/new.html': '', 'views/old.html': null })
     git(folder, 'add', '.')
     git(folder, 'commit', '-q', '-m', 'Faster totals')
     const before = await stateOf(deck, folder)
@@ -88,7 +79,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
   test('of a copy compares contents, and makes neither a copy nor a shared folder', async (t) => {
     const { deck, folder } = await deployed(t, { flags: ['--releases-mode', 'folder', '--releases-shared', 'data/'] })
     rmSync(path.join(folder, 'data'), { recursive: true })
-    write(folder, { 'views/home.html': 'two', 'app.mjs': app("response.end('one')") })
+    writeFiles(folder, { 'views/home.html': 'two', 'app.mjs': app("response.end('one')") })
     const before = await stateOf(deck, folder)
     const told = await preview(deck)
     assert.deepEqual(await stateOf(deck, folder), before)
@@ -100,7 +91,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
 
   test('of a folder that is named compares it with the one that runs', async (t) => {
     const root = realpathSync(tempFolder())
-    for (const version of ['v1', 'v2']) write(root, { [`${version}/app.mjs`]: app(`response.end('${version}')`), [`${version}/package.json`]: '{}' })
+    for (const version of ['v1', 'v2']) writeFiles(root, { [`${version}/app.mjs`]: app(`response.end('${version}')`), [`${version}/package.json`]: '{}' })
     symlinkSync('v1', path.join(root, 'current'))
     const deck = await startDeckHere(t, path.join(root, 'current', 'app.mjs'), { workers: 1, flags: [...QUICK, '--releases-root', root] })
     await deck.until({ ready: 1 })
@@ -113,11 +104,11 @@ describe('the preview of a deploy', { concurrency: true }, () => {
   test('names all refusals at once, and the command fails with the first', async (t) => {
     const { deck, folder, cli } = await deployed(t, { flags: ['--releases-mode', 'folder'] })
     const codes = async () => (await preview(deck)).refusals.map((/** @type {any} */ { code }) => code)
-    write(folder, { 'app.mjs': app("response.end('two')") })
+    writeFiles(folder, { 'app.mjs': app("response.end('two')") })
     const { id } = await start(deck, { strategy: { canary: { workers: 1, durationMs: 600_000 } } })
     await deck.untilEvent(({ type, detail }) => type === 'rollout.step' && detail.state === 'canary', 'the canary')
-    write(path.join(deck.folder, 'releases', 'r1'), { 'uploads/a.png': '' })
-    write(folder, { 'app.mjs': app("response.end('three')") })
+    writeFiles(path.join(deck.folder, 'releases', 'r1'), { 'uploads/a.png': '' })
+    writeFiles(folder, { 'app.mjs': app("response.end('three')") })
     assert.deepEqual(await codes(), ['rollout-running', 'unshared-files'])
     await deck.api(`/rollouts/${id}/abort`, { method: 'POST' })
     await deck.untilStatus(({ rollout }) => rollout === null, 'the end of the rollout')
@@ -147,8 +138,8 @@ describe('the preview of a deploy', { concurrency: true }, () => {
 
   test('tells which options have changed since, and when each of them counts', async (t) => {
     const folder = realpathSync(tempFolder())
-    const configure = (/** @type {any} */ config) => write(folder, { 'clusterdeck.config.json': JSON.stringify({ entry: 'app.mjs', workers: 1, drain: { idleGraceMs: 100 }, ...config }) })
-    write(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{}' })
+    const configure = (/** @type {any} */ config) => writeFiles(folder, { 'clusterdeck.config.json': JSON.stringify({ entry: 'app.mjs', workers: 1, drain: { idleGraceMs: 100 }, ...config }) })
+    writeFiles(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{}' })
     configure({ env: { LEVEL: 'low' } })
     const deck = await startDeckHere(t, null, { cwd: folder, workers: 1, flags: ['--config', path.join(folder, 'clusterdeck.config.json')] })
     await deck.until({ ready: 1 })
@@ -173,12 +164,12 @@ test('the preview of a rollback tells what would come back, and what not', async
   assert.equal(none.code, 1)
   assert.match(none.stderr, /the rollback would be refused: No release other than r1/)
   await untilListed(deck, 'r1')
-  write(folder, { 'views/home.html': 'two' })
+  writeFiles(folder, { 'views/home.html': 'two' })
   assert.equal((await deploy(deck)).state, 'succeeded')
   await untilListed(deck, 'r2')
   const told = await preview(deck, { kind: 'rollback' })
   assert.deepEqual([told.release.id, told.refusals, told.warnings], ['r1', [], ['r1 may not be what it was: 1 file of its folder has changed since its deploy: views/home.html']])
-  write(folder, { 'app.mjs': app("response.end('two')") })
+  writeFiles(folder, { 'app.mjs': app("response.end('two')") })
   const { code, stderr } = await cli('rollback', 'r1', '--dry-run')
   assert.equal(code, 4)
   assert.match(stderr, /the rollback would be refused: r1 cannot come back: files of r1 changed after its deploy/)

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 
@@ -20,4 +20,13 @@ export function tempFolder () {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'clusterdeck-test-'))
   folders.push(folder)
   return folder
+}
+
+/** @param {string} folder @param {Record<string, string | null>} files by name, with the folders that they are in; null: it is removed */
+export function writeFiles (folder, files) {
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
+    if (text === null) rmSync(path.join(folder, name), { recursive: true })
+    else writeFileSync(path.join(folder, name), text)
+  }
 }

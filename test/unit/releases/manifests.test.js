@@ -4,21 +4,12 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { differencesBetween } from '../../../server/releases/file-differences.js'
 import { createManifests } from '../../../server/releases/manifests.js'
-import { tempFolder } from '../../support/folder.js'
-
-/** @param {string} folder @param {Record<string, string | null>} files by name; null: it is removed */
-function write (folder, files) {
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-    if (text === null) rmSync(path.join(folder, name), { recursive: true })
-    else writeFileSync(path.join(folder, name), text)
-  }
-}
+import { tempFolder, writeFiles } from '../../support/folder.js'
 
 /** Releases of one folder, which are deployed in turn. */
 function manifests () {
   const folder = realpathSync(tempFolder())
-  write(folder, { 'app.js': '', 'views/home.html': 'one' })
+  writeFiles(folder, { 'app.js': '', 'views/home.html': 'one' })
   const dataDir = { folder: path.join(folder, '.clusterdeck') }
   mkdirSync(dataDir.folder)
   /** @type {Map<string, any>} */
@@ -50,9 +41,9 @@ function manifests () {
 describe('the manifest of a release', () => {
   test('tells which files a later deploy from the same folder has changed, added and removed', async () => {
     const { folder, deploy, changeOf, errors } = manifests()
-    write(folder, { 'views/old.html': '' })
+    writeFiles(folder, { 'views/old.html': '' })
     await deploy('r1')
-    write(folder, { 'views/home.html': 'two', 'views/new.html': '', 'views/old.html': null })
+    writeFiles(folder, { 'views/home.html': 'two', 'views/new.html': '', 'views/old.html': null })
     await deploy('r2')
     const { since, ...change } = changeOf('r1')
     assert.deepEqual(change, { kind: 'folder', count: 3, files: ['views/home.html', 'views/new.html', 'views/old.html'], by: null })
@@ -65,7 +56,7 @@ describe('the manifest of a release', () => {
   test('is known by a new master', async () => {
     const { folder, data, deploy } = manifests()
     await deploy('r1')
-    write(folder, { 'views/home.html': 'two' })
+    writeFiles(folder, { 'views/home.html': 'two' })
     const items = new Map(['r1', 'r2'].map((id) => [id, /** @type {any} */ ({ release: { id, mode: 'live', path: folder } })]))
     const next = createManifests({ dataDir: { folder: data }, catalogue: { find: (id) => items.get(id), newestFirst: () => [...items.values()], save () {} }, onError: assert.ifError })
     next.note(items.get('r2').release, [])
@@ -76,8 +67,8 @@ describe('the manifest of a release', () => {
   test('leaves out packages, .git, caches, the data folder and what is no part of a release', async () => {
     const { folder, data, deploy, changeOf } = manifests()
     await deploy('r1', { left: ['uploads/', 'app.db'] })
-    write(folder, { 'node_modules/dep/index.js': '', '.git/HEAD': '', '.next/cache/a': '', 'uploads/a.png': '', 'app.db': '' })
-    write(data, { 'history.db': '' })
+    writeFiles(folder, { 'node_modules/dep/index.js': '', '.git/HEAD': '', '.next/cache/a': '', 'uploads/a.png': '', 'app.db': '' })
+    writeFiles(data, { 'history.db': '' })
     await deploy('r2', { left: ['uploads/', 'app.db'] })
     assert.equal(changeOf('r1'), null)
   })
@@ -85,9 +76,9 @@ describe('the manifest of a release', () => {
   test('counts a deploy of the same release as its own, and the others as changed by it', async () => {
     const { folder, deploy, changeOf } = manifests()
     await deploy('r1')
-    write(folder, { 'views/home.html': 'two' })
+    writeFiles(folder, { 'views/home.html': 'two' })
     await deploy('r2')
-    write(folder, { 'views/home.html': 'one' })
+    writeFiles(folder, { 'views/home.html': 'one' })
     await deploy('r1')
     assert.deepEqual([changeOf('r1'), changeOf('r2').files], [null, ['views/home.html']])
   })
@@ -95,7 +86,7 @@ describe('the manifest of a release', () => {
   test('is not about another folder, nor about a copy', async () => {
     const { data, folder, deploy, changeOf } = manifests()
     await deploy('r1')
-    write(folder, { 'views/home.html': 'two' })
+    writeFiles(folder, { 'views/home.html': 'two' })
     await deploy('r2', { mode: 'folder' })
     await deploy('r3', { path: realpathSync(tempFolder()) })
     assert.deepEqual([changeOf('r1'), readdirSync(path.join(data, 'manifests')).sort()], [null, ['r1.json.gz', 'r3.json.gz']])
@@ -127,7 +118,7 @@ describe('the manifest of a release', () => {
     const { folder, items, deploy, since } = manifests()
     await deploy('r1')
     chmodSync(path.join(folder, 'app.js'), 0o755)
-    write(folder, { 'a b\n.html': '' })
+    writeFiles(folder, { 'a b\n.html': '' })
     assert.deepEqual(await since(items.get('r1').release, []), { added: ['a b\n.html'], changed: ['app.js'], removed: [] })
   })
 })
@@ -136,8 +127,8 @@ describe('two folders', () => {
   /** @param {Record<string, string>} one @param {Record<string, string>} other */
   function folders (one, other) {
     const [from, to, data] = Array.from({ length: 3 }, () => realpathSync(tempFolder()))
-    write(from, one)
-    write(to, other)
+    writeFiles(from, one)
+    writeFiles(to, other)
     return { from, to, parts: { left: ['data'], data } }
   }
 
