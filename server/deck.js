@@ -122,7 +122,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /** Moves it into a host. */
     move,
 
-    /** Finds what stands against no dropped request and no lost release. */
+    /** Finds what could drop a request or lose a release. */
     examine,
 
     /** What a worker has in flight. */

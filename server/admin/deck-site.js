@@ -95,7 +95,7 @@ export function operationsOf (parts, describe) {
         Cluster: { about: 'The state of the cluster, and its size.', resources: clusterResources(parts) },
         Notices: { about: 'Problems that nobody has acknowledged.', resources: noticeResources(parts) },
         Configuration: { about: 'The settings of the master.', resources: configResources(parts) },
-        Checks: { about: 'What stands against no dropped request and no lost release.', resources: checkResources(parts) },
+        Checks: { about: 'What could drop a request or lose a release.', resources: checkResources(parts) },
         Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
         Fleet: {
           about: 'The app on other machines, and its rollouts over all of them.',

@@ -27,7 +27,7 @@ const REPORT = z.strictObject({
 }).meta({ id: 'Checks' })
 
 /**
- * What stands against no dropped request and no lost release.
+ * What could drop a request or lose a release.
  * @param {{ deck: Pick<import('../deck.js').Deck, 'examine'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
@@ -36,7 +36,7 @@ export function checkResources ({ deck }) {
     '/checks': {
       GET: operation({
         name: 'listChecks',
-        summary: 'Checks the app and the machine, and says what stands against no dropped request and no lost release',
+        summary: 'Checks the app and the machine, and says what could drop a request or lose a release',
         description: 'It looks through the folder of the app, at the machine and at what the workers have shown so far, for a few seconds at most. It changes nothing.',
         role: 'viewer',
         cli: 'clusterdeck doctor',

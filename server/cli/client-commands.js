@@ -56,7 +56,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .example('of the app of this folder, each second', 'clusterdeck status --watch')
     .example('of another machine', 'clusterdeck status --url https://deck.example.com --token-file /run/secrets/deck')
     .example('of apps of this user, in any folder', 'clusterdeck status shop mail')
-  addCommand('doctor [app...]', 'check an app and this machine: what stands against no dropped request and no lost release, and what mends it', doctorCommand, {
+  addCommand('doctor [app...]', 'check an app and this machine: what could drop a request or lose a release, and how to mend it', doctorCommand, {
     withoutMaster: { isMeant: isBeforeStart, run: (entry, options, place) => doctorHere(entry, options, place, behind) }
   })
     .usage('[options] [app...] [entry]')

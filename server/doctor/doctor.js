@@ -14,7 +14,7 @@ import { checkService } from './service.js'
 import { checkSharedState } from './shared-state.js'
 
 /**
- * What stands against no dropped request and no lost release.
+ * What could drop a request or lose a release.
  * @typedef {{ checkedAt: string, isRunning: boolean, problems: number, items: import('./finding.js').Finding[] }} Report
  *   `problems`: how many are errors or warnings; `items`: the worst first
  */

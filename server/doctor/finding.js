@@ -1,5 +1,5 @@
 /**
- * What a check has found. `ok`: nothing stands against it; `unknown`: it cannot be known here.
+ * What a check has found. `ok`: nothing is wrong; `unknown`: it cannot be known here.
  * @typedef {typeof SEVERITIES[number]} Severity
  *
  * A line that mends it. `command`: for a shell; `option`: for the config file; `flags`: for the command that starts the app; `code`: for
