@@ -1,9 +1,10 @@
 import { formatBytes } from '../../public/format.js'
+import { strategyOf } from '../lifecycle/rollout/strategy.js'
 import { command, finding, inCode } from './finding.js'
 import { optionLine } from './option-line.js'
 
 const MIB = 1024 ** 2
-/** What keeper and master take before they are known. */
+/** What keeper and master take at least. */
 const OWN_BYTES = 100 * MIB
 
 /** @type {import('./finding.js').Check} whether the workers fit, also while a deploy replaces some */
@@ -14,7 +15,8 @@ export function checkMemory (facts) {
   const each = running ? largestOf(running) : heapLimitOf(config.execArgv)
   if (each === null) return [finding('memory', 'unknown', running ? 'No worker has told yet how much memory it takes' : 'How much memory a worker takes is known once it runs')]
   const workers = running?.desiredWorkers ?? config.workers
-  const beside = config.rollout.order === 'stop-first' ? 0 : Math.max(surgeOf(config.rollout.surge, workers), config.rollout.canary.workers)
+  const { order, surge, canary } = strategyOf('deploy', workers, config.rollout)
+  const beside = order === 'stop-first' ? 0 : Math.max(surge, canary?.workers ?? 0)
   const most = workers + config.standby + beside
   const own = running?.master.isShared ? running.master.rssBytes : Math.max(OWN_BYTES, running?.master.rssBytes ?? 0)
   const needs = own + most * each
@@ -39,9 +41,4 @@ function largestOf ({ workers }) {
 function heapLimitOf (execArgv) {
   const [, megabytes] = /--max[-_]old[-_]space[-_]size[= ](\d+)/.exec(execArgv.join(' ')) ?? []
   return megabytes === undefined ? null : Number(megabytes) * MIB
-}
-
-/** @param {number | string} surge @param {number} workers */
-function surgeOf (surge, workers) {
-  return Math.min(workers, typeof surge === 'number' ? surge : Math.max(1, Math.floor(workers * parseInt(surge) / 100)))
 }

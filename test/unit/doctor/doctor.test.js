@@ -50,6 +50,10 @@ const CASES = {
   'requests that take longer than a drain': [{ running: { longestMs: 45_300 } }, [['warning', 'drain', '--drain-deadline-ms 92000']]],
   'workers that do not fit into the control group': [{ machine: { memory: { totalBytes: 8192 * MIB, limitBytes: 512 * MIB } }, running: { workers: [{ pid: 1, rssBytes: 300 * MIB, openConnections: 0 }] } }, [['error', 'memory', 'Let a worker take less, as by --max-old-space-size=137, or give the control group more memory']]],
   'a deploy that does not fit': [{ machine: { memory: { totalBytes: 8192 * MIB, limitBytes: 700 * MIB } }, running: { desiredWorkers: 3, workers: [{ pid: 1, rssBytes: 180 * MIB, openConnections: 0 }] } }, [['warning', 'memory', 'clusterdeck scale 2', '--workers 2']]],
+  'a deploy with a surge in percent that does not fit, as a share is rounded up': [
+    { machine: { memory: { totalBytes: 8192 * MIB, limitBytes: 800 * MIB } }, config: { releases: { mode: 'folder' }, ready: { path: '/' }, rollout: { surge: '50%' } }, running: { desiredWorkers: 3, workers: [{ pid: 1, rssBytes: 150 * MIB, openConnections: 0 }] } },
+    [['warning', 'memory', 'clusterdeck scale 2', '--workers 2']]
+  ],
   'heap limits that do not fit, before a start': [{ running: null, machine: { memory: { totalBytes: 1024 * MIB, limitBytes: null } }, config: { releases: { mode: 'folder' }, ready: { path: '/' }, execArgv: ['--max-old-space-size=600'] } }, [['warning', 'memory', 'Let a worker take less, as by --max-old-space-size=308, or give the machine more memory'], ['unknown', 'at-boot']]],
   'few descriptors': [{ machine: { descriptors: 1024 } }, [['warning', 'descriptors', "printf '[Service]\\nLimitNOFILE=65536\\n' | sudo install -D -m 644 /dev/stdin /etc/systemd/system/shop.service.d/files.conf && sudo systemctl daemon-reload && sudo systemctl restart shop.service"]]],
   'few descriptors in a container': [{ machine: { descriptors: 1024, isContainer: true, hasSystemd: false, service: null } }, [['warning', 'descriptors', 'Start the container with room for more: docker run --ulimit nofile=65536:65536']]],
