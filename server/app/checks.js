@@ -1,9 +1,7 @@
-import os from 'node:os'
 import { setTimeout as timer } from 'node:timers/promises'
 import { appName } from '../config/app-name.js'
 import { configFileOf } from '../config/config.js'
 import { examine } from '../doctor/doctor.js'
-import { homeFolder } from '../system/home-folder.js'
 
 /** @typedef {import('../doctor/doctor.js').Report} Report */
 /** @typedef {import('../doctor/facts.js').Running} Running */
@@ -47,8 +45,6 @@ export function createChecks ({ config, settings, environment, deck, history, vi
       settings: settings.list(),
       configFile: configFileOf(config),
       name: appName(config),
-      home: homeFolder(environment),
-      user: userOf(),
       env: environment,
       known: await runningFacts(snapshot),
       pids: [process.pid, ...keeper.isKept ? [process.ppid] : []],
@@ -114,15 +110,5 @@ export function createChecks ({ config, settings, environment, deck, history, vi
       counted[isEarly ? 'early' : 'later'] += requests5xx[index] ?? 0
     }
     return { serverErrors: counted, longestMs: latencyP99Ms.reduce((longest, ms) => Math.max(longest ?? 0, ms ?? 0), null) }
-  }
-}
-
-function userOf () {
-  const isRoot = process.geteuid?.() === 0
-  try {
-    return { isRoot, name: os.userInfo().username }
-  } catch {
-    // ENOENT: the user has no entry in /etc/passwd.
-    return { isRoot, name: null }
   }
 }

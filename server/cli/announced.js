@@ -5,7 +5,7 @@ import { DeckError, errorCode } from '../errors.js'
 import { fallbackFolders } from '../system/fallback-folder.js'
 import { isAlive } from '../system/process-identity.js'
 import { SECRETS, whyFolderDistrusted } from '../system/trust.js'
-import { userId } from './user.js'
+import { userId } from '../system/user.js'
 
 /**
  * What a master has announced in a data folder.

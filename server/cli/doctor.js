@@ -1,7 +1,6 @@
 import { oneLine } from '../system/one-line.js'
 import { createTools } from './context.js'
 import { jsonText } from './output.js'
-import { userId, userName } from './user.js'
 
 /** @typedef {import('../api/checks.js').Report} Report */
 /** @typedef {Report['items'][number]} Item */
@@ -36,8 +35,8 @@ export async function doctorCommand ({ api, answer }) {
  */
 export async function doctorHere (entry, options, terminal, args) {
   const { env, cwd, home } = terminal
-  const [{ configFileOf, loadConfig }, { createSettings }, { OPTIONS }, { appName }, { examine }, { homeFolder }] = await Promise.all([
-    import('../config/config.js'), import('../config/settings.js'), import('../config/options.js'), import('../config/app-name.js'), import('../doctor/doctor.js'), import('../system/home-folder.js')
+  const [{ configFileOf, loadConfig }, { createSettings }, { OPTIONS }, { appName }, { examine }] = await Promise.all([
+    import('../config/config.js'), import('../config/settings.js'), import('../config/options.js'), import('../config/app-name.js'), import('../doctor/doctor.js')
   ])
   const { config: file, app } = options
   const config = await loadConfig({ flags: { ...Object.fromEntries(OPTIONS.map(({ key }) => [key, options[key]])), entry, ...(args.length > 0 && { args }), ...(typeof file === 'string' && { config: file }), app }, env, cwd, home })
@@ -47,8 +46,6 @@ export async function doctorHere (entry, options, terminal, args) {
     settings: createSettings(config, { key: 'none' }).list(),
     configFile: configFileOf(config),
     name: appName(config),
-    home: homeFolder(env),
-    user: { isRoot: userId() === 0, name: userName() },
     env,
     known: null
   })

@@ -1,10 +1,10 @@
 import { DeckError } from '../errors.js'
 import { hostFolder } from '../system/host-folder.js'
+import { userName } from '../system/user.js'
 import { hostUnitFiles } from '../systemd/host-unit.js'
 import { findHost } from './host.js'
 import { splitFlags } from './host-start.js'
 import { noUser, userOf } from './systemd.js'
-import { userName } from './user.js'
 
 /** The name of the unit of a host. */
 export const HOST_UNIT = 'clusterdeck'

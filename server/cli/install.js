@@ -1,12 +1,12 @@
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { whyPathDistrusted } from '../system/trust.js'
+import { userId, userName } from '../system/user.js'
 import { createInstallation, unitFolder } from '../systemd/installation.js'
 import { createSystemctl } from '../systemd/systemctl.js'
 import { findRunning } from './find-master.js'
 import { checkNoHost, HOST_UNIT, hostService, isAboutHost } from './host-service.js'
 import { checkedScope, serviceName, systemdService } from './systemd.js'
-import { userId, userName } from './user.js'
 
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('../systemd/unit.js').Scope} Scope */

@@ -4,9 +4,9 @@ import { packageName } from '../config/app-name.js'
 import { appsOf, DECK_NAME } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
+import { userId, userName } from '../system/user.js'
 import { joinUnits, unitFiles } from '../systemd/unit.js'
 import { flagOf } from './flags.js'
-import { userId, userName } from './user.js'
 
 /** @typedef {import('../systemd/unit.js').Scope} Scope */
 /** @typedef {{ name: string, files: import('../systemd/unit.js').UnitFile[], config: import('../config/config.js').Config, dataDir: string }} Service */

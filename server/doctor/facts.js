@@ -1,11 +1,13 @@
-import { access, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { errorText } from '../errors.js'
 import { readPackage, resolveConfigured } from '../releases/resolve.js'
 import { workspaceFolder } from '../releases/workspace.js'
+import { homeFolder } from '../system/home-folder.js'
 import { loadPosix } from '../system/posix.js'
+import { userId, userName } from '../system/user.js'
 import { lookThroughApp } from './app-files.js'
-import { descriptorsOf, lookAtDisk, lookAtMachine } from './machine.js'
+import { descriptorsOf, isThere, lookAtDisk, lookAtMachine } from './machine.js'
 
 /**
  * All that the checks go by, as plain data.
@@ -16,7 +18,7 @@ import { descriptorsOf, lookAtDisk, lookAtMachine } from './machine.js'
  * @property {string | null} configFile  null: none sets an option
  * @property {string} name  of the deck
  * @property {string | null} home  of this user
- * @property {{ isRoot: boolean, name: string | null }} user
+ * @property {{ isRoot: boolean, name: string }} user  `name`: or the number of one without a name
  * @property {import('../releases/resolve.js').Place | null} place  of the code; null: it is not there
  * @property {string | null} copyRefusal  why the app could not have release folders
  * @property {import('./app-files.js').AppFiles | null} files
@@ -56,12 +58,13 @@ const LOOK_WITHIN_MS = 3000
 const OWN_PACKAGE = new URL('../../package.json', import.meta.url)
 
 /**
- * @param {Pick<Facts, 'config' | 'settings' | 'configFile' | 'name' | 'home' | 'user'> & { env: Record<string, string | undefined>, known: Known | null, pids?: readonly number[], nodeVersion?: string, now?: () => number }} parts
+ * @param {Pick<Facts, 'config' | 'settings' | 'configFile' | 'name'> & { env: Record<string, string | undefined>, known: Known | null, pids?: readonly number[], nodeVersion?: string, now?: () => number }} parts
  *   `env`: what workers inherit; `known`: null: no master runs; `pids`: of the master and its keeper
  * @returns {Promise<Facts>}
  */
 export async function gatherFacts ({ env, known, pids = [], nodeVersion = process.version, now = Date.now, ...given }) {
   const { config } = given
+  const home = homeFolder(env)
   const deadline = performance.now() + LOOK_WITHIN_MS
   const place = await resolveConfigured({ entry: config.entry, cwd: config.cwd, mode: config.releases.mode }).catch(() => null)
   const except = [config.dataDir, ...place ? [...config.releases.shared, ...config.releases.exclude].map((name) => path.join(place.folder, name).replace(/\/$/, '')) : []]
@@ -72,12 +75,14 @@ export async function gatherFacts ({ env, known, pids = [], nodeVersion = proces
     lookAtMachine({ pids, env }),
     lookAtDisk(config.dataDir),
     readInstalledVersion(),
-    given.home !== null && access(path.join(given.home, '.nvm', 'nvm.sh')).then(() => true, () => false)
+    home !== null && isThere(path.join(home, '.nvm', 'nvm.sh'))
   ])
   const worker = known?.workers.find(({ pid }) => pid !== null)?.pid
   return {
     ...given,
     now: now(),
+    home,
+    user: { isRoot: userId() === 0, name: userName() },
     place,
     copyRefusal,
     files,

@@ -4,6 +4,7 @@ import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { withoutOwnVariables } from '../system/own-variables.js'
+import { userId } from '../system/user.js'
 import { createSystemctl } from '../systemd/systemctl.js'
 import { unitOf } from '../systemd/unit-of.js'
 
@@ -101,7 +102,7 @@ async function askService (pids, env) {
   const systemctl = createSystemctl({ scope: unit.isOfUser ? 'user' : 'system', env, patienceMs: ASK_WITHIN_MS })
   const [{ KillMode: killMode = null, UnitFileState: state }, lingers] = await Promise.all([
     systemctl.properties(unit.name, ['KillMode', 'UnitFileState']),
-    unit.isOfUser ? systemctl.lingers(Number(process.geteuid?.())) : null
+    unit.isOfUser ? systemctl.lingers(userId()) : null
   ])
   return { ...unit, killMode, isEnabled: state === undefined ? null : state !== 'disabled', lingers }
 }
@@ -127,6 +128,6 @@ function readOrNull (file) {
 }
 
 /** @param {string} file @returns {Promise<boolean>} */
-function isThere (file) {
+export function isThere (file) {
   return access(file).then(() => true, () => false)
 }

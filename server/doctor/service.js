@@ -37,7 +37,7 @@ function ofService ({ user }, service) {
       ? []
       : [finding('stop', 'error', `${name} has KillMode=${killMode}`, 'A stop ends the workers at the same moment as the master, so they cannot answer what they have.', [dropIn(service, user, { setting: 'KillMode=mixed', file: 'kill-mode.conf' })])]),
     ...(lingers === false
-      ? [finding('linger', 'error', 'The services of this user end with its last session', 'The app stops when the user logs out, and does not start at boot.', [command(`loginctl enable-linger${user.name === null ? '' : ` ${quoteWord(user.name)}`}`)])]
+      ? [finding('linger', 'error', 'The services of this user end with its last session', 'The app stops when the user logs out, and does not start at boot.', [command(`loginctl enable-linger ${quoteWord(user.name)}`)])]
       : [])
   ]
 }
