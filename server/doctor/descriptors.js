@@ -1,11 +1,12 @@
 import { dropIn } from './drop-in.js'
-import { command, finding, inCode } from './finding.js'
+import { asRoot, command, finding, inCode } from './finding.js'
 
-/** As shells and containers have it where nobody has thought of it. */
+/** The usual limit of shells and containers in which nobody has set one. */
 const LOW = 1024
 const ENOUGH = 65_536
-/** What a worker needs beside connections of clients. */
+/** How many files a worker opens beside the connections of clients. */
 const RESERVE = 100
+/** From this share of the limit on it is nearly reached. */
 const NEARLY = 0.8
 
 /** @type {import('./finding.js').Check} whether a worker may have as many connections as it needs */
@@ -27,5 +28,5 @@ export function checkDescriptors (facts) {
 function mendOf ({ machine: { service, isContainer }, user }) {
   if (service) return dropIn(service, user, { setting: `LimitNOFILE=${ENOUGH}`, file: 'files.conf', then: 'restart' })
   if (isContainer) return inCode(`Start the container with room for more: docker run --ulimit nofile=${ENOUGH}:${ENOUGH}`)
-  return command(`${user.isRoot ? '' : 'sudo '}prlimit --pid $$ --nofile=${ENOUGH}:${ENOUGH}`, 'the shell that starts the app')
+  return command(asRoot(user, `prlimit --pid $$ --nofile=${ENOUGH}:${ENOUGH}`), 'the shell that starts the app')
 }

@@ -31,6 +31,11 @@ export function command (text, where = null) {
   return { how: 'command', text, where }
 }
 
+/** @param {{ isRoot: boolean }} user @param {string} text @returns {string} the line by which this user runs it as root */
+export function asRoot ({ isRoot }, text) {
+  return isRoot ? text : `sudo ${text}`
+}
+
 /** @param {string} text @returns {Mend} */
 export function inCode (text) {
   return { how: 'code', text, where: null }
