@@ -121,18 +121,8 @@ async function listSome (folder) {
 
 /** @param {string} file @returns {Promise<boolean>} whether it is a database, whoever may have named it so */
 async function isSqlite (file) {
-  try {
-    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-    try {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(SQLITE.length), 0, SQLITE.length, 0)
-      return bytesRead === SQLITE.length && buffer.equals(SQLITE)
-    } finally {
-      await handle.close()
-    }
-  } catch {
-    // EACCES, ELOOP: nobody can tell.
-    return false
-  }
+  const start = await readStart(file, Buffer.alloc(SQLITE.length))
+  return start !== null && start.equals(SQLITE)
 }
 
 /** @param {string} top @param {string[]} names @param {() => boolean} isLate @returns {Promise<string>} */
@@ -141,17 +131,24 @@ async function readCode (top, names, isLate) {
   const buffer = Buffer.alloc(MAX_FILE_BYTES)
   for (const name of names.slice(0, MAX_CODE_FILES)) {
     if (isLate() || text.length > MAX_CODE_BYTES) break
-    try {
-      const handle = await open(path.join(top, name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-      try {
-        const { bytesRead } = await handle.read(buffer, 0, MAX_FILE_BYTES, 0)
-        text += `${buffer.toString('utf8', 0, bytesRead)}\n`
-      } finally {
-        await handle.close()
-      }
-    } catch {
-      // EACCES, ENOENT: it cannot be read.
-    }
+    const start = await readStart(path.join(top, name), buffer)
+    if (start) text += `${start.toString()}\n`
   }
   return text
+}
+
+/** @param {string} file @param {Buffer} buffer which takes it @returns {Promise<Buffer | null>} what the file begins with; null: it cannot be read */
+async function readStart (file, buffer) {
+  try {
+    const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0)
+      return buffer.subarray(0, bytesRead)
+    } finally {
+      await handle.close()
+    }
+  } catch {
+    // EACCES, ELOOP, ENOENT: nobody can tell.
+    return null
+  }
 }
