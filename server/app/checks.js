@@ -9,12 +9,12 @@ import { examine } from '../doctor/doctor.js'
 const SECOND_MS = 1000
 /** Vitals are kept in memory for this time by the second. */
 const MEMORY_MS = 15 * 60 * SECOND_MS
-/** In these first seconds a worker that is not ready yet would answer errors. */
+/** Errors in these first seconds of a worker are taken for those of an app that is not ready yet. */
 const EARLY_S = 30
-/** To find what the app has written. */
+/** For this time files are looked for that the app has written. */
 const LOOK_WITHIN_MS = 5000
 const MAX_EVENTS = 500
-/** Ends of workers that have been told to go and could finish what they had. */
+/** Causes of the ends of workers that were told to go, and had time to finish their requests. */
 const DRAINED = Object.freeze(['deploy', 'rollback', 'restart', 'scale-down', 'upgrade', 'max-age', 'max-requests', 'memory-limit'])
 
 /**
@@ -32,7 +32,7 @@ const DRAINED = Object.freeze(['deploy', 'rollback', 'restart', 'scale-down', 'u
  * @returns {() => Promise<Report>}
  */
 export function createChecks ({ config, settings, environment, deck, history, vitals, releases, keeper, now = Date.now }) {
-  /** Who asks meanwhile gets the same. @type {Promise<Report> | null} */
+  /** The examination that is under way: whoever asks meanwhile gets the same report. @type {Promise<Report> | null} */
   let running = null
 
   return () => (running ??= examineNow().finally(() => { running = null }))

@@ -5,10 +5,10 @@ import { jsonText } from './output.js'
 /** @typedef {import('../api/checks.js').Report} Report */
 /** @typedef {Report['items'][number]} Item */
 
-/** For a script that deploys only where nothing is wrong. */
+/** So that a script can deploy only where nothing is wrong. */
 const PROBLEM_EXIT_CODE = 6
 const WIDTH = 11
-/** Of all commands; the others are those of `start`. */
+/** Options that all commands have; all others are those of `start`. */
 const OF_CLIENT = Object.freeze(['json', 'all', 'dataDir', 'app', 'name', 'url', 'token', 'tokenFile', 'timeout', 'member'])
 /** @type {Readonly<Record<Item['severity'], string>>} */
 const LABELS = Object.freeze({ error: 'ERROR', warning: 'WARNING', unknown: 'NOT KNOWN', info: 'INFO', ok: 'OK' })
@@ -42,7 +42,7 @@ export async function doctorHere (entry, options, terminal, args) {
   const config = await loadConfig({ flags: { ...Object.fromEntries(OPTIONS.map(({ key }) => [key, options[key]])), entry, ...(args.length > 0 && { args }), ...(typeof file === 'string' && { config: file }), app }, env, cwd, home })
   const report = await examine({
     config,
-    // Nothing that is kept is signed with this key.
+    // Only a digest of the settings needs the key, and nobody asks for one here.
     settings: createSettings(config, { key: 'none' }).list(),
     configFile: configFileOf(config),
     name: appName(config),

@@ -22,7 +22,7 @@ const MAX_DEPTH = 8
 const MAX_CODE_FILES = 400
 const MAX_FILE_BYTES = 256 * 1024
 const MAX_CODE_BYTES = 2 * 1024 ** 2
-/** Of other tools, or what a build makes. */
+/** Folders of other tools, and those that a build makes: the app has written nothing there. */
 const NOT_THE_APPS = new Set(['node_modules', '.git', '.hg', '.svn', '.yarn', '.pnpm-store', '.next', '.nuxt', '.output', '.svelte-kit', '.cache', '.turbo', '.vercel', 'coverage', 'test', 'tests', '__tests__', 'fixtures'])
 const UPLOADS = /^(uploads?|attachments|user[-_]?(uploads|files|content))$/i
 const LOGS = /^logs?$/i
@@ -33,12 +33,12 @@ const BESIDE_DATABASE = /\.(db3?|sqlite3?)(-(wal|shm|journal))?$|^\.git(keep|ign
 const CODE = /\.([cm]?[jt]s|[jt]sx)$/
 const SQLITE = Buffer.from('SQLite format 3\0')
 const HEALTH_PATH = /['"`](\/(?:api\/)?_?(?:healthz?|health-?check|readyz?|livez))['"`]/g
-/** A name that a list of options can hold, and a terminal. */
+/** Names that can be written into an option and onto a terminal. */
 // eslint-disable-next-line no-control-regex
 const USABLE = /^[^\u0000-\u001f\u007f-\u009f\\]+$/
 
 /**
- * Looks through the folder of an app, without its packages. What is tracked by git came with the code, so it is none of the data.
+ * Looks through the folder of an app, without its packages. What git tracks came with the code, so the app has not written it.
  * @param {string} top real path of the package folder
  * @param {{ except: readonly string[], env: Record<string, string | undefined>, isLate?: () => boolean }} how  `except`: files and folders that are left out, absolute; `isLate`: time is up
  * @returns {Promise<AppFiles>}
@@ -105,7 +105,7 @@ export async function lookThroughApp (top, { except, env, isLate = () => false }
   }
 }
 
-/** @param {string} folder @returns {Promise<import('node:fs').Dirent[]>} the first ones, as uploads can be millions */
+/** @param {string} folder @returns {Promise<import('node:fs').Dirent[]>} its first entries, as uploads can be millions */
 async function listSome (folder) {
   /** @type {import('node:fs').Dirent[]} */
   const entries = []
@@ -114,7 +114,7 @@ async function listSome (folder) {
       if (entries.push(entry) === MAX_IN_FOLDER) break
     }
   } catch {
-    // EACCES, ENOENT: nobody can tell.
+    // EACCES, ENOENT: nobody can tell what is in it.
   }
   return entries
 }

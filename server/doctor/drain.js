@@ -1,7 +1,7 @@
 import { finding } from './finding.js'
 import { optionLine } from './option-line.js'
 
-/** That a timer can wait. */
+/** The longest time that a timer can wait. */
 const LONGEST_MS = 2 ** 31 - 1
 
 /** @type {import('./finding.js').Check} whether a worker that is replaced can finish what it has */

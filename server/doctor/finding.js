@@ -16,9 +16,9 @@
  * @typedef {(facts: import('./facts.js').Facts) => Finding[]} Check
  */
 
-/** The worst first. */
+/** From the worst on. */
 export const SEVERITIES = Object.freeze(/** @type {const} */ (['error', 'warning', 'unknown', 'info', 'ok']))
-/** These are problems. @type {readonly Severity[]} */
+/** Severities that need somebody. @type {readonly Severity[]} */
 export const PROBLEMS = Object.freeze(['error', 'warning'])
 
 /** @param {string} id @param {Severity} severity @param {string} title @param {string} [why] @param {Mend[]} [mend] @returns {Finding} */

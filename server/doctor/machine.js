@@ -89,7 +89,7 @@ export async function lookAtDisk (folder) {
 /** @param {Record<string, string | undefined>} env @returns {Promise<boolean | null>} */
 async function askClock (env) {
   const text = await new Promise((resolve) => {
-    // Where there is systemd, this is never process 1, which would take any child for one that is left over.
+    // Where systemd runs, this process is not process 1: as such it would take the child for an orphan to be reaped.
     execFile('timedatectl', ['show', '--property=NTPSynchronized', '--value'], { env: { ...withoutOwnVariables(env), LC_ALL: 'C' }, timeout: ASK_WITHIN_MS, killSignal: 'SIGKILL' }, (_error, stdout) => resolve(stdout.trim()))
   })
   return text === 'yes' ? true : text === 'no' ? false : null

@@ -1,10 +1,10 @@
 import { command, finding, inCode } from './finding.js'
 
-/** When a line of Node gets no more fixes: github.com/nodejs/Release. @type {Readonly<Record<number, string>>} */
+/** From when on a major version of Node gets no more fixes: github.com/nodejs/Release. @type {Readonly<Record<number, string>>} */
 const ENDS = Object.freeze({
   16: '2023-09-11', 17: '2022-06-01', 18: '2025-04-30', 19: '2023-06-01', 20: '2026-04-30', 21: '2024-06-01', 22: '2027-04-30', 23: '2025-06-01', 24: '2028-04-30', 25: '2026-06-01', 26: '2029-04-30'
 })
-/** Long-term support, the newest first. */
+/** Versions with long-term support, the newest first. */
 const SUPPORTED = Object.freeze([26, 24, 22])
 
 /** @type {import('./finding.js').Check} whether this Node still gets fixes, and is one that the app wants */
@@ -36,7 +36,7 @@ export function checkNode (facts) {
 function mendOf ({ hasNvm, running, config }, major) {
   const canUpgrade = running?.isKept && config.dispatch !== 'round-robin'
   if (!hasNvm) return [inCode(`Install Node ${major}${canUpgrade ? ', and give its path to: clusterdeck upgrade --node PATH --wait' : ', and start the app with it'}`)]
-  // What nvm activates in its own shell may have no clusterdeck.
+  // A Node that nvm activates may have no clusterdeck, so the one of this shell has to make the upgrade.
   return [canUpgrade
     ? command(`node=$(. ~/.nvm/nvm.sh && nvm install ${major} >&2 && nvm which ${major}) && clusterdeck upgrade --node "$node" --wait`, config.cwd)
     : command(`. ~/.nvm/nvm.sh && nvm install ${major}`, config.cwd)]

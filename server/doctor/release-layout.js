@@ -45,7 +45,7 @@ function checkShared (facts, files) {
 /** @param {import('./facts.js').Facts} facts @param {import('./facts.js').Written} written */
 function ofWritten (facts, { release, copy, home, files }) {
   const { shared } = facts.config.releases
-  // What is in other packages of a workspace, no option can name.
+  // No option can name files of other packages of a workspace.
   const own = files.filter((name) => !name.startsWith('../'))
   const copies = own.map((name) => {
     const isFolder = name.endsWith('/')
@@ -76,7 +76,7 @@ function checkBehindLink ({ config }, { folder }, files) {
     [command(lines.join(' && '), folder)])]
 }
 
-/** @param {import('./app-files.js').AppFiles} files @returns {string[]} what releases should have in common */
+/** @param {import('./app-files.js').AppFiles} files @returns {string[]} what all releases should share */
 function writtenNames ({ environment, data, logs }) {
   return [...environment, ...data, ...logs]
 }
