@@ -3,13 +3,12 @@ import { optionLine } from './option-line.js'
 
 /** @type {import('./finding.js').Check} whether a worker can get requests before it can answer them */
 export function checkReadiness (facts) {
-  const { config: { ready, dispatch }, files, running } = facts
+  const { config: { ready }, files, running } = facts
   if (running && !running.isServer) return [finding('readiness', 'ok', 'The app does not listen, so it gets no requests')]
   if (ready.path !== undefined) return [finding('readiness', 'ok', `A worker accepts connections once ${ready.path} answers`)]
   if (ready.signal === 'message') return [finding('readiness', 'ok', 'A worker is ready when the app says so')]
   const [path] = files?.healthPaths ?? []
-  // The master listens for all of them, and an app is asked within its own process.
-  const mend = path !== undefined && dispatch !== 'round-robin'
+  const mend = path !== undefined
     ? optionLine(facts, { 'ready.path': path })
     : inCode('Give the app a path such as /health that answers 200 once it can work, and set ready.path to it')
   if (running?.serverErrors && running.serverErrors.early > 0 && running.serverErrors.later === 0) {

@@ -41,6 +41,7 @@ const CASES = {
     [['error', 'unshared-files', 'mkdir -p /srv/shop/.clusterdeck/shared && mv -nT /srv/releases/7/shop.db /srv/shop/.clusterdeck/shared/shop.db && ln -s /srv/shop/.clusterdeck/shared/shop.db /srv/releases/7/shop.db']]
   ],
   'errors in the first half minute alone': [{ config: { releases: { mode: 'folder' }, ready: {} }, files: { healthPaths: ['/healthz'] }, running: { serverErrors: { early: 4, later: 0 } } }, [['warning', 'readiness', '--ready-path /healthz']]],
+  'a health path that nobody asks, with round-robin, where it can be asked too': [{ config: { releases: { mode: 'folder' }, ready: {}, dispatch: 'round-robin' }, files: { healthPaths: ['/healthz'] } }, [['info', 'readiness', '--ready-path /healthz']]],
   'errors at all times, which say nothing about readiness': [{ config: { releases: { mode: 'folder' }, ready: {} }, running: { serverErrors: { early: 4, later: 1 } } }, [['info', 'readiness', 'Give the app a path such as /health that answers 200 once it can work, and set ready.path to it']]],
   'Socket.IO without sticky connections': [{ package: { dependencies: ['socket.io'], engines: null } }, [['warning', 'socket-io', '--dispatch sticky']]],
   'sessions in memory': [{ package: { dependencies: ['express-session'], engines: null }, files: { code: "import session from 'express-session'\napp.use(session({ secret }))" } }, [['warning', 'sessions', 'Give session({ … }) a store outside of the workers, such as connect-redis or connect-pg-simple']]],
