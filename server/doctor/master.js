@@ -24,9 +24,14 @@ function ofKeeper ({ isKept }) {
 }
 
 /** @param {import('./facts.js').Facts} facts @param {import('./facts.js').Running} running */
-function ofVersion ({ config }, { master: { version }, installedVersion, isKept }) {
+function ofVersion (facts, { master: { version }, installedVersion }) {
   if (version === installedVersion) return finding('version', 'ok', `clusterdeck ${version} is what is installed`)
-  return finding('version', 'warning', `clusterdeck ${version} runs, and ${installedVersion} is installed`, 'The running master has none of the fixes of the installed version, and reads its files.', isKept ? [command('clusterdeck upgrade --wait', config.cwd)] : [])
+  return finding('version', 'warning', `clusterdeck ${version} runs, and ${installedVersion} is installed`, 'The running master has none of the fixes of the installed version, and reads its files.', canUpgrade(facts) ? [command('clusterdeck upgrade --wait', facts.config.cwd)] : [])
+}
+
+/** @param {import('./facts.js').Facts} facts whether another master can take over: that takes a keeper, and sockets that both masters share */
+export function canUpgrade ({ running, config }) {
+  return running !== null && running.isKept && config.dispatch !== 'round-robin'
 }
 
 /** @param {import('./facts.js').Facts} facts @param {import('../config/config.js').Config} config */
