@@ -1,4 +1,5 @@
 import { command, finding, inCode } from './finding.js'
+import { canUpgrade } from './master.js'
 
 /** From when on a major version of Node gets no more fixes: github.com/nodejs/Release. @type {Readonly<Record<number, string>>} */
 const ENDS = Object.freeze({
@@ -12,34 +13,35 @@ export function checkNode (facts) {
   const { nodeVersion, now, package: { engines } } = facts
   const version = /^v?(\d+)\.(\d+)\.(\d+)/.exec(nodeVersion)?.slice(1).map(Number)
   if (!version) return [finding('node', 'unknown', `Node ${nodeVersion} is not known here`)]
-  const [major] = version
-  const end = ENDS[major]
-  const fits = engines === null ? null : satisfies(version, engines)
   const wanted = SUPPORTED.find((each) => Date.parse(ENDS[each]) > now && isOldEnough(each, now) && (engines === null || satisfies([each, 99, 0], engines) === true))
-  return [
-    end === undefined
-      ? finding('node', 'unknown', `Until when Node ${major} gets fixes is not known here`)
-      : Date.parse(end) <= now
-        ? finding('node', 'warning', `Node ${major} has had no fixes since ${end}`, 'Holes that are found in it stay open.', wanted === undefined ? [] : mendOf(facts, wanted))
-        : finding('node', 'ok', `Node ${major} gets fixes until ${end}`),
-    ...(engines === null
-      ? []
-      : [fits === null
-          ? finding('engines', 'unknown', `Whether Node ${nodeVersion} is one of "${engines.slice(0, 60)}" (engines of package.json) is not known`)
-          : fits
-            ? finding('engines', 'ok', `Node ${nodeVersion} is one that package.json asks for`)
-            : finding('engines', 'warning', `package.json asks for Node ${engines.slice(0, 60)}, and this is ${nodeVersion}`, 'The app is not made for this version, and may fail in it.', wanted === undefined ? [] : mendOf(facts, wanted))])
-  ]
+  const mend = wanted === undefined ? [] : [mendOf(facts, wanted)]
+  return [ofSupport(facts, version[0], mend), ...engines === null ? [] : [ofEngines(facts, satisfies(version, engines), mend)]]
+}
+
+/** @param {import('./facts.js').Facts} facts @param {number} major @param {import('./finding.js').Mend[]} mend */
+function ofSupport ({ now }, major, mend) {
+  const end = ENDS[major]
+  if (end === undefined) return finding('node', 'unknown', `Until when Node ${major} gets fixes is not known here`)
+  if (Date.parse(end) > now) return finding('node', 'ok', `Node ${major} gets fixes until ${end}`)
+  return finding('node', 'warning', `Node ${major} has had no fixes since ${end}`, 'Holes that are found in it stay open.', mend)
+}
+
+/** @param {import('./facts.js').Facts} facts @param {boolean | null} fits @param {import('./finding.js').Mend[]} mend */
+function ofEngines ({ nodeVersion, package: { engines } }, fits, mend) {
+  const range = String(engines).slice(0, 60)
+  if (fits === null) return finding('engines', 'unknown', `Whether Node ${nodeVersion} is one of "${range}" (engines of package.json) is not known`)
+  if (fits) return finding('engines', 'ok', `Node ${nodeVersion} is one that package.json asks for`)
+  return finding('engines', 'warning', `package.json asks for Node ${range}, and this is ${nodeVersion}`, 'The app is not made for this version, and may fail in it.', mend)
 }
 
 /** @param {import('./facts.js').Facts} facts @param {number} major */
-function mendOf ({ hasNvm, running, config }, major) {
-  const canUpgrade = running?.isKept && config.dispatch !== 'round-robin'
-  if (!hasNvm) return [inCode(`Install Node ${major}${canUpgrade ? ', and give its path to: clusterdeck upgrade --node PATH --wait' : ', and start the app with it'}`)]
+function mendOf (facts, major) {
+  const isUpgrade = canUpgrade(facts)
+  if (!facts.hasNvm) return inCode(`Install Node ${major}${isUpgrade ? ', and give its path to: clusterdeck upgrade --node PATH --wait' : ', and start the app with it'}`)
   // A Node that nvm activates may have no clusterdeck, so the one of this shell has to make the upgrade.
-  return [canUpgrade
-    ? command(`node=$(. ~/.nvm/nvm.sh && nvm install ${major} >&2 && nvm which ${major}) && clusterdeck upgrade --node "$node" --wait`, config.cwd)
-    : command(`. ~/.nvm/nvm.sh && nvm install ${major}`, config.cwd)]
+  return isUpgrade
+    ? command(`node=$(. ~/.nvm/nvm.sh && nvm install ${major} >&2 && nvm which ${major}) && clusterdeck upgrade --node "$node" --wait`, facts.config.cwd)
+    : command(`. ~/.nvm/nvm.sh && nvm install ${major}`, facts.config.cwd)
 }
 
 /** Long-term support begins in October of the year of the first version. @param {number} major @param {number} now */
@@ -69,7 +71,7 @@ function matches (version, part) {
     case '<=': return order <= 0
     case '>': return order > 0
     case '<': return order < 0
-    case '^': return version[0] === given[0] && compare(version.slice(0, given.length), given) >= 0
+    case '^': return version[0] === given[0] && order >= 0
     case '~': return version[0] === given[0] && (given.length < 2 || version[1] === given[1]) && order >= 0
     default: return order === 0
   }
