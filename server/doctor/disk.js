@@ -11,7 +11,13 @@ const LOW_SHARE = 0.02
 /** @type {import('./finding.js').Check} whether history, logs and releases are kept where they can be */
 export function checkDisk (facts) {
   const { disk, machine, running } = facts
-  return [ofPlace(facts), ofSpace(facts), ...ofReleases(facts), ...disk.type === 'overlay' && machine.isContainer && disk.isRoot ? [ofContainer(facts)] : [], ...running?.historyProblem ? [finding('history', 'error', 'The history cannot be written', running.historyProblem)] : []]
+  return [
+    ofPlace(facts),
+    ofSpace(facts),
+    ...ofReleases(facts),
+    ...disk.type === 'overlay' && machine.isContainer && disk.isRoot ? [ofContainer(facts)] : [],
+    ...running?.historyProblem ? [finding('history', 'error', 'The history cannot be written', running.historyProblem)] : []
+  ]
 }
 
 /** @param {import('./facts.js').Facts} facts */

@@ -22,11 +22,16 @@ function checkInPlace (facts, files) {
   const shared = [...new Set([...config.releases.shared, ...written])]
   const mend = optionLine(facts, { 'releases.mode': 'folder', ...(shared.length > 0 && { 'releases.shared': shared }) })
   const isWanted = config.releases.mode === 'live' && facts.settings.some(({ name, source }) => name === 'releases.mode' && source !== 'default')
-  const why = 'A deploy replaces the files of the release before, so a rollback cannot bring its code back, and a worker that dies is replaced by one with the new files'
+  const why = 'A deploy replaces the files of the release before, so a rollback cannot bring its code back, and a worker that dies is replaced by one with the new files.'
   const title = isWanted ? 'Releases run in place, as releases.mode "live" says' : 'Releases run in place'
-  if (copyRefusal !== null) return [finding('in-place', 'warning', title, `${why}. Release folders are not possible yet: ${copyRefusal}`)]
-  const found = written.length > 0 ? `. What the app seems to write there is to be shared: ${named(written)}${files.isWhole ? '' : ', and perhaps more: the folder was too large to look through'}` : files.isWhole ? '' : '. The folder was too large to look through for what the app writes'
-  return [finding('in-place', isWanted ? 'info' : 'warning', title, `${why}${found}.`, [mend])]
+  if (copyRefusal !== null) return [finding('in-place', 'warning', title, `${why} Release folders are not possible yet: ${copyRefusal}`)]
+  return [finding('in-place', isWanted ? 'info' : 'warning', title, `${why}${writtenText(written, files)}`, [mend])]
+}
+
+/** @param {string[]} written @param {import('./app-files.js').AppFiles} files @returns {string} one more sentence, or none */
+function writtenText (written, { isWhole }) {
+  if (written.length === 0) return isWhole ? '' : ' The folder was too large to look through for what the app writes.'
+  return ` What the app seems to write there is to be shared: ${named(written)}${isWhole ? '' : ', and perhaps more: the folder was too large to look through'}.`
 }
 
 /** @param {import('./facts.js').Facts} facts @param {import('./app-files.js').AppFiles} files */
@@ -36,7 +41,7 @@ function checkShared (facts, files) {
   const { shared } = config.releases
   if (running?.written === 'unknown') return [layout, finding('unshared-files', 'unknown', 'The folder of the release was too large to look through for what the app has written')]
   if (running?.written) return [layout, ofWritten(facts, running.written)]
-  if (files.data.length === 0) return [layout, finding('unshared-files', files.isWhole ? 'ok' : 'unknown', files.isWhole ? 'No database and no uploads were found that only one release would have' : 'The folder was too large to look through for databases and uploads')]
+  if (files.data.length === 0) return [layout, ofNoData(files, 'No database and no uploads were found that only one release would have')]
   return [layout, finding('unshared-files', 'error', `Not shared by all releases: ${named(files.data)}`,
     'Each release gets a copy of its own, so what the app has written is not there after the next deploy.',
     [optionLine(facts, { 'releases.shared': [...shared, ...files.data] })])]
@@ -65,7 +70,7 @@ function ofWritten (facts, { release, copy, home, files }) {
 /** @param {import('./facts.js').Facts} facts @param {import('../releases/resolve.js').Place} place @param {import('./app-files.js').AppFiles} files */
 function checkBehindLink ({ config }, { folder }, files) {
   const layout = finding('in-place', 'ok', 'Each release is the folder that the link leads to at its deploy')
-  if (files.data.length === 0) return [layout, finding('unshared-files', files.isWhole ? 'ok' : 'unknown', files.isWhole ? 'No database and no uploads were found in the folder of the release' : 'The folder was too large to look through for databases and uploads')]
+  if (files.data.length === 0) return [layout, ofNoData(files, 'No database and no uploads were found in the folder of the release')]
   const keep = `${config.dataDir}/shared`
   const lines = files.data.map((name) => name.replace(/\/$/, '')).map((name) => {
     const [from, to] = [`${folder}/${name}`, `${keep}/${name}`].map(quoteWord)
@@ -74,6 +79,11 @@ function checkBehindLink ({ config }, { folder }, files) {
   return [layout, finding('unshared-files', 'error', `In the folder of this release alone: ${named(files.data)}`,
     'The next release would not find what the app has written there. Do this while the app is stopped, and have each deploy make the same links.',
     [command(lines.join(' && '), folder)])]
+}
+
+/** @param {import('./app-files.js').AppFiles} files @param {string} title */
+function ofNoData ({ isWhole }, title) {
+  return isWhole ? finding('unshared-files', 'ok', title) : finding('unshared-files', 'unknown', 'The folder was too large to look through for databases and uploads')
 }
 
 /** @param {import('./app-files.js').AppFiles} files @returns {string[]} what all releases should share */
