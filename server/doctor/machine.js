@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { access, constants, readFile, stat, statfs } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
+import { descriptorLimit } from '../system/descriptors.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { userId } from '../system/user.js'
 import { createSystemctl } from '../systemd/systemctl.js'
@@ -55,10 +56,10 @@ export async function lookAtMachine ({ pids, env }) {
   }
 }
 
-/** @param {number | 'self'} pid @returns {number | null} how many files it may open; a process of Node takes what it can get */
+/** @param {number | 'self'} pid of a process of Node, which raises its limit as far as it may @returns {number | null} how many files it may open */
 export function descriptorsOf (pid) {
-  const [, hard] = /^Max open files\s+\d+\s+(\d+)/m.exec(readOrNull(`/proc/${pid}/limits`) ?? '') ?? []
-  return hard === undefined ? null : Number(hard)
+  const limit = descriptorLimit(`/proc/${pid}/limits`)
+  return limit === Infinity ? null : limit
 }
 
 /** @param {string} folder which need not exist yet @returns {Promise<Disk>} */

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * How many descriptors this process may have open (getrlimit(2), RLIMIT_NOFILE).
- * @param {string} [file] see proc_pid_limits(5)
+ * How many descriptors a process may have open (getrlimit(2), RLIMIT_NOFILE).
+ * @param {string} [file] see proc_pid_limits(5); without it, of this process
  * @returns {number} Infinity where nobody tells
  */
 export function descriptorLimit (file = '/proc/self/limits') {
