@@ -13,14 +13,14 @@ umask 077
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# What an app has thrown may be in a reason, so that is one line without control characters.
+# A reason may have what an app has thrown, so it is made one line without control characters.
 finish () {
   printf '%s' "$3" | tr -s '[:cntrl:]' ' ' > "$folder/reason"
   printf 'state=%s\nrollout=%s\nrelease=%s\nreason=%s\n' "$2" "${rollout:-}" "${release:-}" "$(cut -c 1-2000 "$folder/reason")"
   exit "$1"
 }
 
-# By a file, as everybody on this machine can read the arguments of curl.
+# The token goes to curl in a file, as everybody on this machine can read the arguments of a process.
 printf 'Authorization: Bearer %s\n' "${CLUSTERDECK_TOKEN:-}" > "$folder/headers"
 
 ask () {
@@ -49,7 +49,7 @@ jq --null-input 'def text($name): env[$name] // ""; def count($name): text($name
     strategy: { surge: count("DEPLOY_SURGE"), canary: { workers: count("DEPLOY_CANARY") }, onFailure: text("DEPLOY_ON_FAILURE") } }
   | walk(if type == "object" then with_entries(select(.value != "" and .value != {})) else . end)' > "$folder/order"
 
-# With a key the same order is done once, however often it is sent.
+# With a key the order is carried out once, however often it is sent.
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 for pause in 1 2 4 0; do
   ask --header 'Content-Type: application/json' --header "Idempotency-Key: $key" --data-binary "@$folder/order" "$api/rollouts"
@@ -75,7 +75,7 @@ while :; do
   if [ "$status" = 200 ]; then
     missed=0
     release=$(told .to)
-    # Whoever holds it decides later, and nobody sees that here.
+    # A deploy that is held waits for a person, perhaps for days: this script does not.
     case $(told '"\(.state) \(.done)"') in
       'succeeded true') finish 0 succeeded '' ;;
       *' true' | 'held '*) finish 1 "$(told .state)" "$(told .reason)" ;;

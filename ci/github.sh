@@ -22,13 +22,13 @@ state=$(value state)
 reason=$(value reason)
 release=$(value release)
 title="Deploy${DEPLOY_APP:+ of $DEPLOY_APP}: ${state:-failed}${release:+, $release}"
-# In a fence nothing of it is Markdown; it is one line, so it does not end that.
+# In a fence nothing of the reason is Markdown. It is one line without ~, so it cannot end the fence.
 {
   printf '### %s\n' "$title"
   if [ -n "$reason" ]; then printf '\n~~~~~~~~\n%s\n~~~~~~~~\n' "$(printf '%s' "$reason" | tr -d '~')"; fi
 } > "$folder/summary"
 cat "$folder/summary" >> "$GITHUB_STEP_SUMMARY"
-# Never at the beginning of a line, where it could be a command for the runner.
+# The reason is never at the beginning of a line, where it could be a command for the runner.
 echo "$title${reason:+: $reason}"
 
 if [ -n "${COMMENT_TOKEN:-}" ]; then

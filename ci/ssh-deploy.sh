@@ -9,6 +9,7 @@ umask 077
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
+# The same as in deploy.sh, which has to stand alone where somebody copies it from the manual.
 finish () {
   printf '%s' "$3" | tr -s '[:cntrl:]' ' ' > "$folder/reason"
   printf 'state=%s\nrollout=%s\nrelease=%s\nreason=%s\n' "$2" "${rollout:-}" "${release:-}" "$(cut -c 1-2000 "$folder/reason")"
