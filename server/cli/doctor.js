@@ -1,3 +1,4 @@
+import { count } from '../health.js'
 import { oneLine } from '../system/one-line.js'
 import { createTools } from './context.js'
 import { jsonText } from './output.js'
@@ -59,7 +60,9 @@ export async function doctorHere (entry, options, terminal, args) {
  * @returns {boolean} whether a start is meant that has not been, with options of its own
  */
 export function isBeforeStart (entry, options) {
-  return entry !== undefined || Object.keys(options).some((key) => !OF_CLIENT.includes(key) && options[key] !== undefined && !(key === 'keeper' && options[key] === true))
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  // Without --no-keeper, `keeper` is true.
+  return entry !== undefined || given.some(([key, value]) => !OF_CLIENT.includes(key) && !(key === 'keeper' && value === true))
 }
 
 /** @param {Report} report */
@@ -70,7 +73,7 @@ function exitCodeOf ({ problems }) {
 /** @param {Report} report */
 function reportText ({ problems, isRunning, items }) {
   const passed = items.filter(({ severity }) => severity === 'ok').length
-  const counted = problems === 0 ? 'nothing found' : problems === 1 ? '1 problem' : `${problems} problems`
+  const counted = problems === 0 ? 'nothing found' : count(problems, 'problem')
   return [`${counted}, ${passed} of ${items.length} checks passed${isRunning ? '' : '; the app does not run, so nothing is known of its workers'}`, ...items.map(itemText)].join('\n')
 }
 

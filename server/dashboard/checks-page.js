@@ -1,4 +1,5 @@
 import { PROBLEMS } from '../doctor/finding.js'
+import { count } from '../health.js'
 
 /** @typedef {import('../doctor/finding.js').Finding} Finding */
 /** @typedef {import('../doctor/finding.js').Severity} Severity */
@@ -21,7 +22,7 @@ export async function checksModel ({ deck }) {
   const ofTone = (/** @type {boolean} */ isProblem) => items.filter(({ severity }) => severity !== 'ok' && PROBLEMS.includes(severity) === isProblem).map(toShown)
   return {
     checkedAt,
-    headline: problems === 0 ? 'Nothing found' : problems === 1 ? '1 problem' : `${problems} problems`,
+    headline: problems === 0 ? 'Nothing found' : count(problems, 'problem'),
     problems: ofTone(true),
     others: ofTone(false),
     passed: items.filter(({ severity }) => severity === 'ok').map(({ id, title }) => ({ id, title }))
