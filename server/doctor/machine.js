@@ -66,11 +66,9 @@ export function descriptorsOf (pid) {
 export async function lookAtDisk (folder) {
   let there = folder
   while (there !== path.dirname(there) && !await isThere(there)) there = path.dirname(there)
-  const unknown = { freeBytes: null, totalBytes: null, freeFiles: null, totalFiles: null, type: null, isRoot: false }
   const isWritable = await access(there, constants.W_OK).then(() => true, () => false)
   try {
     const [{ bavail, bsize, blocks, ffree, files, type }, own, root] = await Promise.all([statfs(there), stat(there), stat('/')])
-    const isKnown = process.platform === 'linux'
     return {
       folder,
       isWritable,
@@ -78,12 +76,12 @@ export async function lookAtDisk (folder) {
       totalBytes: blocks * bsize,
       // Some file systems make inodes as they need them, and say that they have none.
       ...(files > 0 ? { freeFiles: ffree, totalFiles: files } : { freeFiles: null, totalFiles: null }),
-      type: isKnown ? FILE_SYSTEMS[type] ?? 'disk' : null,
+      type: process.platform === 'linux' ? FILE_SYSTEMS[type] ?? 'disk' : null,
       isRoot: own.dev === root.dev
     }
   } catch {
     // EACCES, ENOSYS: nobody tells.
-    return { folder, isWritable, ...unknown }
+    return { folder, isWritable, freeBytes: null, totalBytes: null, freeFiles: null, totalFiles: null, type: null, isRoot: false }
   }
 }
 
