@@ -70,6 +70,15 @@ export function formatDispatch ({ dispatch, isEven }) {
 }
 
 /**
+ * @param {readonly string[]} names  all, or at least the first five @param {number} [total] how many there are
+ * @returns {string} `a, b, c, d, e and 3 more`
+ */
+export function formatNames (names, total = names.length) {
+  const named = names.slice(0, 5)
+  return `${named.join(', ')}${total > named.length ? ` and ${total - named.length} more` : ''}`
+}
+
+/**
  * @param {string} iso
  * @param {{ timeZone?: string, isLong?: boolean }} [options]  `timeZone`: the viewer's by default
  * @returns {string} `20 Nov 21:04:09`, long: `Thu 20 Nov 2025, 21:04:09.123`

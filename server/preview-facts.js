@@ -1,3 +1,4 @@
+import { formatNames } from '../public/format.js'
 import { changedParts } from './config/changed-parts.js'
 
 /**
@@ -6,7 +7,6 @@ import { changedParts } from './config/changed-parts.js'
  * @typedef {{ name: string, value: string }} Fact
  */
 
-const MAX_NAMED = 5
 const MAX_VALUE_CHARS = 60
 
 /** When a changed option counts. @type {Readonly<Record<Preview['options'][number]['takesEffect'], string>>} */
@@ -57,7 +57,7 @@ function countText (count) {
 function changedText ({ changed }) {
   if (!changed) return null
   const { environment } = changed
-  return [...changedParts(changed), ...(environment.length > 0 ? [`variables ${listText(environment, environment.length)}`] : [])].join(', ') || 'no known change'
+  return [...changedParts(changed), ...(environment.length > 0 ? [`variables ${formatNames(environment)}`] : [])].join(', ') || 'no known change'
 }
 
 /** @param {Preview} preview */
@@ -72,13 +72,7 @@ function filesText ({ kind, files }) {
   if (!files) return kind === 'deploy' ? 'which differ is not known' : null
   const counted = /** @type {const} */ (['changed', 'added', 'removed']).filter((change) => files[change] > 0).map((change) => `${files[change]} ${change}`)
   if (counted.length === 0) return 'none differ'
-  return `${counted.join(', ')}: ${listText(files.items.map(({ name }) => name), files.changed + files.added + files.removed)}`
-}
-
-/** @param {string[]} names the first @param {number} count of all */
-function listText (names, count) {
-  const named = names.slice(0, MAX_NAMED)
-  return `${named.join(', ')}${count > named.length ? ` and ${count - named.length} more` : ''}`
+  return `${counted.join(', ')}: ${formatNames(files.items.map(({ name }) => name), files.changed + files.added + files.removed)}`
 }
 
 /** @param {Preview['options'][number]} option */

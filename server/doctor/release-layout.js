@@ -1,8 +1,7 @@
 import { command, finding } from './finding.js'
 import { optionLine } from './option-line.js'
 import { quoteWord } from '../../public/command-text.js'
-
-const MAX_NAMED = 5
+import { formatNames } from '../../public/format.js'
 
 /** @type {import('./finding.js').Check} whether a release stays what it was, and finds what the app has written */
 export function checkReleaseLayout (facts) {
@@ -31,7 +30,7 @@ function checkInPlace (facts, files) {
 /** @param {string[]} written @param {import('./app-files.js').AppFiles} files @returns {string} one more sentence, or none */
 function writtenText (written, { isWhole }) {
   if (written.length === 0) return isWhole ? '' : ' The folder was too large to look through for what the app writes.'
-  return ` What the app seems to write there is to be shared: ${named(written)}${isWhole ? '' : ', and perhaps more: the folder was too large to look through'}.`
+  return ` What the app seems to write there is to be shared: ${formatNames(written)}${isWhole ? '' : ', and perhaps more: the folder was too large to look through'}.`
 }
 
 /** @param {import('./facts.js').Facts} facts @param {import('./app-files.js').AppFiles} files */
@@ -42,7 +41,7 @@ function checkShared (facts, files) {
   if (running?.written === 'unknown') return [layout, finding('unshared-files', 'unknown', 'The folder of the release was too large to look through for what the app has written')]
   if (running?.written) return [layout, ofWritten(facts, running.written)]
   if (files.data.length === 0) return [layout, ofNoData(files, 'No database and no uploads were found that only one release would have')]
-  return [layout, finding('unshared-files', 'error', `Not shared by all releases: ${named(files.data)}`,
+  return [layout, finding('unshared-files', 'error', `Not shared by all releases: ${formatNames(files.data)}`,
     'Each release gets a copy of its own, so what the app has written is not there after the next deploy.',
     [optionLine(facts, { 'releases.shared': [...shared, ...files.data] })])]
 }
@@ -63,7 +62,7 @@ function ofWritten (facts, { release, copy, home, files }) {
         command(`clusterdeck stop && ${copies.join(' && ')}`, facts.config.cwd),
         optionLine(facts, { 'releases.shared': [...new Set([...shared, ...own])] })
       ]
-  return finding('unshared-files', 'error', `The app has written into the folder of ${release}: ${named(files)}`,
+  return finding('unshared-files', 'error', `The app has written into the folder of ${release}: ${formatNames(files)}`,
     'The next release would not find these files, so the next deploy is refused until they are shared.', mends)
 }
 
@@ -76,7 +75,7 @@ function checkBehindLink ({ config }, { folder }, files) {
     const [from, to] = [`${folder}/${name}`, `${keep}/${name}`].map(quoteWord)
     return `mkdir -p ${quoteWord(parentOf(`${keep}/${name}`))} && mv -nT ${from} ${to} && ln -s ${to} ${from}`
   })
-  return [layout, finding('unshared-files', 'error', `In the folder of this release alone: ${named(files.data)}`,
+  return [layout, finding('unshared-files', 'error', `In the folder of this release alone: ${formatNames(files.data)}`,
     'The next release would not find what the app has written there. Do this while the app is stopped, and have each deploy make the same links.',
     [command(lines.join(' && '), folder)])]
 }
@@ -89,12 +88,6 @@ function ofNoData ({ isWhole }, title) {
 /** @param {import('./app-files.js').AppFiles} files @returns {string[]} what all releases should share */
 function writtenNames ({ environment, data, logs }) {
   return [...environment, ...data, ...logs]
-}
-
-/** @param {readonly string[]} names */
-function named (names) {
-  const more = names.length - MAX_NAMED
-  return `${names.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** @param {string} file */

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { lstat, mkdir, realpath, rm } from 'node:fs/promises'
 import path from 'node:path'
+import { formatNames } from '../../public/format.js'
 import { DeckError, errorCode, errorText } from '../errors.js'
 import { isBelow, mapPath } from './resolve.js'
 import { copyTree, UNFINISHED } from './tree-copy.js'
@@ -9,8 +10,6 @@ import { workspaceFolder } from './workspace.js'
 
 /** The names of folders that are being removed begin with this. */
 const LEAVING = '.gone-'
-/** So many files are named in an error. */
-const MAX_NAMED = 5
 
 /** @typedef {import('./resolve.js').Place} Place */
 /**
@@ -89,9 +88,8 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       const { id } = release
       const { copy, written } = await findWritten(release, left)
       if (written.length === 0) return
-      const more = written.length - MAX_NAMED
-      const files = written.slice(0, MAX_NAMED).map((name) => path.relative(path.relative(top, place.folder), name))
-      throw new DeckError('unshared-files', `releases.shared: expected what the app writes, received ${files.join(', ')}${more > 0 ? ` and ${more} more` : ''} ` +
+      const files = written.map((name) => path.relative(path.relative(top, place.folder), name))
+      throw new DeckError('unshared-files', `releases.shared: expected what the app writes, received ${formatNames(files)} ` +
         `in the folder of ${id}, ${copy}, where the next release would not find them. To keep them, stop the app, move them to ${place.folder}, list them in releases.shared and start it. ` +
         'What may be lost, list in releases.exclude', { details: { release: id, files: written.slice(0, 100) } })
     },
