@@ -26,13 +26,9 @@ function installLine ({ config, settings }) {
 
 /** @param {import('./facts.js').Facts} facts @param {import('./machine.js').Service} service */
 function ofService ({ user }, service) {
-  const { name, isEnabled, killMode, lingers } = service
+  const { name, killMode, lingers } = service
   return [
-    isEnabled === null
-      ? finding('at-boot', 'unknown', `Whether ${name} starts at boot is not known`)
-      : isEnabled
-        ? finding('at-boot', 'ok', `${name} starts at boot`)
-        : finding('at-boot', 'warning', `${name} does not start at boot`, 'After a reboot nobody answers until somebody starts it.', [command(`${systemctlOf(service, user)} enable ${quoteWord(name)}`)]),
+    ofBoot(user, service),
     ...(killMode === null || killMode === 'mixed' || killMode === 'process'
       ? []
       : [finding('stop', 'error', `${name} has KillMode=${killMode}`, 'A stop ends the workers at the same moment as the master, so they cannot answer what they have.', [dropIn(service, user, { setting: 'KillMode=mixed', file: 'kill-mode.conf' })])]),
@@ -40,4 +36,12 @@ function ofService ({ user }, service) {
       ? [finding('linger', 'error', 'The services of this user end with its last session', 'The app stops when the user logs out, and does not start at boot.', [command(`loginctl enable-linger ${quoteWord(user.name)}`)])]
       : [])
   ]
+}
+
+/** @param {import('./facts.js').Facts['user']} user @param {import('./machine.js').Service} service */
+function ofBoot (user, service) {
+  const { name, isEnabled } = service
+  if (isEnabled === null) return finding('at-boot', 'unknown', `Whether ${name} starts at boot is not known`)
+  if (isEnabled) return finding('at-boot', 'ok', `${name} starts at boot`)
+  return finding('at-boot', 'warning', `${name} does not start at boot`, 'After a reboot nobody answers until somebody starts it.', [command(`${systemctlOf(service, user)} enable ${quoteWord(name)}`)])
 }
