@@ -18,7 +18,8 @@ const KEPT_RUNS = 1000
  * @property {RunState} state
  * @property {string | null} cause  why it has failed or was interrupted, where that is known
  * @property {string} actor
- * @property {string | null} release
+ * @property {string | null} release  in which it runs, or which it has made
+ * @property {number | null} rollout  that it has started
  * @property {number | null} pid
  * @property {string | null} dueAt  when the job was to run; null: somebody has asked for it
  * @property {string} startedAt
@@ -135,11 +136,11 @@ export function createJobRuns (db) {
   }
 
   /** @param {DeckEvent} event */
-  function endRun ({ type, at, cause, code, signal, message, detail }) {
+  function endRun ({ type, at, cause, release, code, signal, message, detail }) {
     const row = byId.get(detail?.run)
     if (row === undefined) return
     const state = ENDS[type]
-    const run = { ...JSON.parse(row.body), state, cause, code, signal, finishedAt: at, durationMs: detail?.durationMs ?? null, reason: state === 'succeeded' ? null : message }
+    const run = { ...JSON.parse(row.body), state, cause, ...(release !== null && { release }), rollout: detail?.rollout ?? null, code, signal, finishedAt: at, durationMs: detail?.durationMs ?? null, reason: state === 'succeeded' ? null : message }
     update.run(state, JSON.stringify(run), row.id)
   }
   /** @param {DeckEvent} event */
@@ -160,6 +161,7 @@ function begunRun ({ at, actor, release, pid, detail }) {
     cause: null,
     actor: String(actor),
     release,
+    rollout: null,
     pid,
     dueAt: detail?.dueAt ?? null,
     startedAt: at,

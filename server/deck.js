@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
-import { DeckError } from './errors.js'
+import { DeckError, errorCode, errorText } from './errors.js'
 import { createHealth } from './health.js'
 import { createPreview } from './preview.js'
 import { checkedProgram } from './system/program.js'
@@ -30,6 +30,9 @@ import { checkedProgram } from './system/program.js'
  */
 
 const MAX_RELEASES = 100
+/** These refusals of a rollout end by themselves. */
+const BUSY = ['rollout-running', 'starting']
+const TRY_AGAIN_MS = 100
 
 /**
  * The one facade between the admin side and the cluster.
@@ -43,9 +46,9 @@ const MAX_RELEASES = 100
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }} parts.master  `isShared`: it has other apps as well
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
- * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'get' | 'list' | 'compare' | 'preview'>} parts.releases
+ * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'get' | 'list' | 'compare' | 'preview'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
- * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
+ * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runStory' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others
  * @param {() => import('./fleet/app-fleet.js').AppFleet | null} [parts.fleet]  the app on other machines, once its host has joined them
@@ -165,6 +168,25 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     async deploy ({ path, ...command }) {
       const spec = await releases.check({ path })
       return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path, spec } })
+    },
+
+    /**
+     * Makes a release of a commit and rolls it out. That may take minutes: it is a run, whose end names the release and the rollout.
+     * @param {{ git: string, isGuessAccepted?: boolean, note?: string, strategy?: StrategyWish, actor: string, client?: Client }} wanted
+     * @returns {Promise<import('./jobs/jobs.js').Run>} once it has begun
+     * @throws {import('./errors.js').DeckError} not-found, build-unconfirmed, unshared-files, invalid-config, stopping, upgrade-running, secrets-failed
+     */
+    async deployCommit ({ git, isGuessAccepted, ...command }) {
+      const { make, ...run } = await releases.planGit({ git, isGuessAccepted, actor: command.actor, note: command.note ?? null })
+      return jobs.runStory({
+        ...run,
+        actor: command.actor,
+        story: async (teller) => {
+          const { id } = await make(teller)
+          const rollout = await whenFree(() => this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { release: id } }), teller)
+          return { release: id, rollout: rollout.id }
+        }
+      })
     }
   }
 
@@ -178,6 +200,22 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
   function toRollback ({ release = releases.before(supervisor.snapshot().release.id), ...command }) {
     releases.checkReturn(release)
     return { ...command, source: { release } }
+  }
+}
+
+/**
+ * Waits while another rollout runs.
+ * @template T @param {() => T} begin @param {import('./jobs/story-run.js').Teller} teller @returns {Promise<T>}
+ */
+async function whenFree (begin, { tell, pause }) {
+  for (let isTold = false; ; isTold = true) {
+    try {
+      return begin()
+    } catch (error) {
+      if (!BUSY.includes(errorCode(error) ?? '')) throw error
+      if (!isTold) tell(`waiting: ${errorText(error)}`)
+      await pause(TRY_AGAIN_MS)
+    }
   }
 }
 

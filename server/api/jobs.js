@@ -13,14 +13,15 @@ const FOLLOW_EVERY_MS = 50
 const MAX_UNSENT_BYTES = 256 * 1024
 const JOB_NAME = z.string().meta({ examples: ['nightly'] })
 
-const RUN = z.strictObject({
+export const RUN = z.strictObject({
   id: NUMBER.describe('that of the event with which it began'),
   job: JOB_NAME.nullable().describe('null: a command that somebody has typed'),
   command: z.string().nullable().describe('what was typed; null: the command of the job, which is never shown'),
   state: z.enum(['running', 'succeeded', 'failed', 'interrupted']),
-  cause: z.string().nullable().describe('timed-out; of an interrupted one operator, replaced, stopping, upgrade or master-lost; else null'),
+  cause: z.string().nullable().describe('timed-out; of an interrupted one operator, replaced, stopping, upgrade or master-lost; of a deploy of a commit that has failed, the code of its error; else null'),
   actor: ACTOR.describe('who started it; cron: its time had come'),
-  release: RELEASE_NAME.nullable(),
+  release: RELEASE_NAME.nullable().describe('in which it runs; of a deploy of a commit, the one that it has made'),
+  rollout: NUMBER.nullable().describe('of a deploy of a commit: the rollout that it has started'),
   pid: NUMBER.nullable().describe('null: it could not be started'),
   dueAt: TIME.nullable().describe('when it was to start; null: somebody has started it'),
   startedAt: TIME,

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
+import { COMMIT_ORDER } from '../config/orders.js'
 import { operation } from './endpoint.js'
 import { ACTOR, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { PAGE_QUERY } from './filters.js'
+import { RUN } from './jobs.js'
 
 const DIGEST = z.string().describe('sha256:…')
 
@@ -16,7 +18,8 @@ export const RELEASE = z.strictObject({
   mode: z.enum(['live', 'symlink', 'path', 'folder']).describe('how the code is pinned').optional(),
   cwd: z.string().optional(),
   calledAs: z.string().describe('the entry as its workers see it, if it is a symbolic link').optional(),
-  source: z.string().nullable().describe('the folder that was copied').optional(),
+  source: z.string().nullable().describe('the folder that was copied, or the repository of its commit').optional(),
+  build: z.string().nullable().describe('of a release of a commit: what has built it, "hooks.build" or the commands; null: nothing').optional(),
   package: z.strictObject({ name: z.string().nullable(), version: z.string().nullable() }).nullable().optional(),
   git: z.strictObject({
     commit: z.string(),
@@ -79,7 +82,7 @@ const KEPT_RELEASE = RELEASE.extend({
 const RELEASE_PARAMETER = { release: RELEASE_NAME.describe('a release such as r12') }
 
 /**
- * @param {{ deck: Pick<import('../deck.js').Deck, 'releases'> }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'releases' | 'deployCommit'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function releaseResources ({ deck }) {
@@ -92,6 +95,23 @@ export function releaseResources ({ deck }) {
         query: PAGE_QUERY,
         answer: pageOf(KEPT_RELEASE),
         handle: ({ query }) => ({ body: deck.releases.list(query) })
+      }),
+      POST: operation({
+        name: 'deployCommit',
+        summary: 'Exports a commit into a release folder, builds it, and deploys it if that succeeds',
+        description: 'The answer is a run, whose output can be followed at `/jobs/runs/{id}/stream`. Once it has succeeded, it has the `release` and the `rollout`, which is followed as any other. ' +
+          'Without `hooks.build` the request is refused with `build-unconfirmed` and the commands that are guessed, until one such build has succeeded or `guess` is true.',
+        role: 'operator',
+        cli: 'clusterdeck deploy --git main',
+        body: COMMIT_ORDER,
+        status: 202,
+        location: true,
+        problems: ['not-found', 'build-unconfirmed', 'unshared-files', 'invalid-config', 'entry-not-found', 'stopping', 'upgrade-running', 'secrets-failed'],
+        answer: RUN,
+        async handle ({ body: { guess, ...order }, auth }) {
+          const run = await deck.deployCommit({ ...order, isGuessAccepted: guess, actor: auth.actor, client: auth.client })
+          return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
+        }
       })
     },
 

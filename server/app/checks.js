@@ -66,7 +66,7 @@ export function createChecks ({ config, settings, environment, deck, history, vi
         return { pid, rssBytes, openConnections }
       }),
       isServer: app.addresses.length > 0,
-      releaseMode: release.mode ?? 'live',
+      releaseMode: release.build === undefined ? release.mode ?? 'live' : 'commit',
       historyProblem: snapshot.history.problem,
       written: written === 'unknown' || (written && written.files.length > 0) ? written : null,
       releaseBytes: written === 'unknown' ? null : written && written.bytes,

@@ -23,6 +23,7 @@ import { addMemberOption, explainUnreadableAnswer, memberOf } from './member.js'
 import { releasesCommand } from './releases.js'
 import { rolloutCommand, steerCommand } from './rollouts.js'
 import { sendCommand } from './send.js'
+import { setupGitPush } from './setup-git-push.js'
 import { tokensCommand } from './tokens.js'
 import { upgradeCommand, upgradeHost } from './upgrade.js'
 import { webhooksCommand } from './webhooks.js'
@@ -74,6 +75,8 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--note <text>', 'what is new, for the history')
     .option('--path <folder>', 'deploy this folder, below releases.root')
     .option('--dry-run', 'print what would run, what has changed and what would be refused, and do nothing')
+    .option('--git <ref>', 'deploy this branch, tag or commit: exported by git into a folder of its own, and built there')
+    .option('--yes', 'with --git: build as the lock file suggests, where hooks.build is not set')
     .optionsGroup('Overrides of the configuration:')
     .option('--surge <n|n%>', 'how many workers are replaced at the same time')
     .option('--min-ready <duration>', 'how long a new worker must stay ready before the old one drains')
@@ -81,8 +84,14 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--canary-time <duration>', 'how long the canary lasts')
     .option('--on-failure <rollback|hold>', 'after a failure: roll back, or hold the rollout until you decide')
     .example('deploy the code on disk, and fail if that fails', 'clusterdeck deploy --wait --note "faster totals"')
-    .example('see what it would do', 'clusterdeck deploy --dry-run')
+    .example('a commit of the repository, built in a folder of its own', 'clusterdeck deploy --git main --wait')
     .example('compare one new worker for two minutes first', 'clusterdeck deploy --wait --canary 1 --canary-time 2m')
+  addCommand('setup-git-push [folder]', 'make a git repository for pushes: what is pushed to its branch is deployed', setupGitPush, {
+    onlyHere: 'the repository is on the machine of the app'
+  })
+    .option('--branch <name>', 'the branch that is deployed', 'main')
+    .example('for the app of this folder', 'clusterdeck setup-git-push')
+    .example('another branch', 'clusterdeck setup-git-push --branch production')
   addCommand('rollback [app...]', 'roll back to the previous release, or to another one', rolloutCommand('rollback'))
     .usage('[options] [app...] [release]')
     .option('--wait', 'wait for the end; fail if the rollback fails')

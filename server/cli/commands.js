@@ -17,7 +17,7 @@ import { watchStatus } from './watch.js'
  * The flags of all commands, as they were given.
  * @typedef {Partial<Record<Switch, true> & Record<TextOption, string>>} Options
  * @typedef {'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait' | 'detach' | 'interactive' | 'host' | 'dryRun'} Switch
- * @typedef {'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'surge' | 'minReady' | 'canary' |
+ * @typedef {'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'git' | 'branch' | 'surge' | 'minReady' | 'canary' |
  *   'canaryTime' | 'onFailure' | 'push' | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only' | 'type' | 'limit' | 'worker' | 'kind' |
  *   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'state' |
  *   'as' | 'role' | 'ttl' | 'apps'} TextOption
@@ -33,6 +33,7 @@ import { watchStatus } from './watch.js'
  * @property {(text: string) => void} print writes a result to stdout
  * @property {(value: unknown, textOf: () => string) => void} answer writes a result to stdout, as JSON where that is asked for
  * @property {((value: unknown) => void) | null} keep takes a result that is shown beside those of other apps; null: this is the only one
+ * @property {(question: string) => Promise<boolean | null>} confirm asks whoever sits at the terminal; null: nobody does
  * @property {(text: string) => Promise<void>} write writes a part of a result, no faster than stdout takes it
  * @property {(text: string) => void} writeError writes a part of what a program has written to its stderr
  * @property {(text: string) => void} tell writes progress to stderr

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createApiClient } from './api-client.js'
+import { confirm } from './confirm.js'
 import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
 import { jsonText } from './output.js'
@@ -35,15 +36,16 @@ export async function createContext (options, terminal) {
 
 /**
  * What a command says its result with.
- * @param {Options} options @param {Pick<Terminal, 'stdout' | 'stderr' | 'env'>} terminal
+ * @param {Options} options @param {Pick<Terminal, 'stdin' | 'stdout' | 'stderr' | 'env'>} terminal
  * @returns {import('./commands.js').Tools}
  */
-export function createTools (options, { stdout, stderr, env }) {
+export function createTools (options, { stdin, stdout, stderr, env }) {
   const print = (/** @type {string} */ text) => { stdout.write(`${text}\n`) }
   return {
     print,
     answer: (value, textOf) => print(options.json ? jsonText(value) : textOf()),
     keep: null,
+    confirm: (question) => confirm(question, { stdin, stderr }),
     async write (text) {
       if (stdout.write(text) === false) await once(stdout, 'drain')
     },

@@ -1,7 +1,7 @@
-import { createInterface } from 'node:readline/promises'
 import { formatBytes, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { confirm } from './confirm.js'
 import { isOpen } from './host.js'
 import { followApps, toFollowed } from './ready-apps.js'
 import { waitUntil } from './wait-until.js'
@@ -70,15 +70,13 @@ async function isGone (host, name) {
  * @param {readonly import('./targets.js').Target[]} targets @param {import('./commands.js').Options} options @param {import('./program.js').Terminal} terminal
  * @throws {DeckError} usage: nobody can be asked; not-possible: no
  */
-export async function confirmDelete (targets, { yes, purge }, { stdin = process.stdin, stderr }) {
+export async function confirmDelete (targets, { yes, purge }, terminal) {
   if (yes) return
-  if (!stdin.isTTY) throw new DeckError('usage', 'delete: expected --yes, as nobody can be asked here, received none')
   const names = targets.map(({ name }) => name).join(', ')
   const what = purge ? `${names}, and what is in ${targets.map(({ dataDir }) => dataDir).join(', ')}` : names
-  const asking = createInterface({ input: stdin, output: stderr })
-  const reply = await asking.question(`Delete ${oneLine(what)}? [y/N] `)
-  asking.close()
-  if (!/^y(es)?$/i.test(reply.trim())) throw new DeckError('not-possible', 'delete: nothing was deleted')
+  const isConfirmed = await confirm(`Delete ${oneLine(what)}?`, terminal)
+  if (isConfirmed === null) throw new DeckError('usage', 'delete: expected --yes, as nobody can be asked here, received none')
+  if (!isConfirmed) throw new DeckError('not-possible', 'delete: nothing was deleted')
 }
 
 /** Prints all about an app. @param {HostContext} context */

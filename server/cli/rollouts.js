@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { optionalDuration } from './duration.js'
+import { buildCommit } from './git-deploy.js'
 import { rolloutText } from './output.js'
 import { previewRollout } from './preview.js'
 import { createProgress } from './progress.js'
@@ -18,7 +19,11 @@ const SHOWN_LINES = 20
 export function rolloutCommand (kind) {
   return async (/** @type {Context} */ context, /** @type {string | undefined} */ argument) => {
     const { api, options, tell } = context
-    const { path, note } = options
+    const { path, note, git } = options
+    if (git !== undefined) {
+      const built = await buildCommit(context, strategyFrom(options))
+      return await reportOn(built.rollout, built.context)
+    }
     const release = kind === 'rollback' ? argument : undefined
     const order = { kind, release, path, note, strategy: strategyFrom(options) }
     if (options.dryRun) return await previewRollout(context, order)

@@ -28,8 +28,20 @@ export async function runCommand (context, command) {
 }
 
 /** @param {Context} context @param {Run} run that has begun @returns {Promise<number>} as of runCommand() */
-export async function followRun (context, { id }) {
-  const { master, findAgain, timeoutMs, options, answer, tell } = context
+export async function followRun (context, run) {
+  const { options, answer, tell } = context
+  const ended = await watchRun(context, run)
+  if (options.json) answer(ended, () => '')
+  else if (ended.reason && (ended.code === null || ended.state === 'interrupted')) tell(ended.reason)
+  return exitCodeOf(ended)
+}
+
+/**
+ * Prints what a run writes. Ctrl-C ends it: at once where that comes twice.
+ * @param {Context} context @param {Pick<Run, 'id'>} run that has begun @returns {Promise<Run>} once it has ended
+ */
+export async function watchRun (context, { id }) {
+  const { master, findAgain, timeoutMs } = context
   let isAsked = false
   const onSignal = () => {
     // The timeout of this command may be over by now.
@@ -38,10 +50,7 @@ export async function followRun (context, { id }) {
   }
   for (const signal of SIGNALS) process.on(signal, onSignal)
   try {
-    const run = await untilEnd(context, id)
-    if (options.json) answer(run, () => '')
-    else if (run.reason && (run.code === null || run.state === 'interrupted')) tell(run.reason)
-    return exitCodeOf(run)
+    return await untilEnd(context, id)
   } finally {
     for (const signal of SIGNALS) process.off(signal, onSignal)
   }

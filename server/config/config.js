@@ -396,9 +396,9 @@ function pairsOf (parts) {
 function validateOptions (given) {
   /** @type {Record<string, unknown>} */
   const nested = {}
-  for (const { name, path: keys, kind, pathIn } of OPTIONS) {
-    const entry = given.get(name)
-    if (entry) setAt(nested, keys, kind === 'path' ? resolvedPath(entry) : pathIn === undefined ? entry.value : withPath(entry, pathIn))
+  for (const option of OPTIONS) {
+    const entry = given.get(option.name)
+    if (entry) setAt(nested, option.path, placedValue(entry, option))
   }
   const result = SCHEMA.safeParse(nested)
   if (result.success) return result.data
@@ -431,6 +431,12 @@ function setAt (group, [key, ...below], value) {
   }
   const inner = group[key] ??= {}
   if (isObject(inner)) setAt(inner, below, value)
+}
+
+/** @param {Given} given @param {Option} option @returns {unknown} its value, where a path in it starts from its folder */
+function placedValue (given, { kind, pathIn, isAddress = () => false }) {
+  if (kind === 'path') return isAddress(String(given.value)) ? given.value : resolvedPath(given)
+  return pathIn === undefined ? given.value : withPath(given, pathIn)
 }
 
 /** @param {Pick<Given, 'value' | 'folder'>} given */

@@ -13,6 +13,7 @@ import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
  * @property {string} hint  what stands for the value in help
  * @property {string} expected
  * @property {string} description
+ * @property {(text: string) => boolean} [isAddress]  of a path: whether it is none, but an address
  * @property {string} [separator]  of a list that is written as one string
  * @property {Readonly<Record<string, string>>} [parts]  of an object of objects, what is expected of each field of these
  * @property {string} [pathIn]  the field of an object that is a path
@@ -26,6 +27,7 @@ const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
 const MAX_TIMER_MS = 2 ** 31 - 1
 export const MAX_WORKERS = 256
+const BUILD_TIMEOUT_MS = 900_000
 /** `/jobs/runs` is a path of the API, and `command.log` has the commands of `clusterdeck run`. */
 const TAKEN_JOB_NAMES = Object.freeze(['runs', 'command'])
 /** A path and perhaps a query, as the first line of a request has them. */
@@ -38,11 +40,11 @@ const LIVE = Object.freeze([
 ])
 
 /** Options that each deploy reads again. The others count from a start on. */
-const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'secrets', 'hooks', 'jobs', 'releases.shared', 'releases.exclude'])
+const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'secrets', 'hooks', 'jobs', 'releases.git', 'releases.shared', 'releases.exclude'])
 
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze([
-  'args', 'execArgv', 'env', 'secrets', 'notify', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
+  'args', 'execArgv', 'env', 'secrets', 'notify', 'hooks.build', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
 ])
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
@@ -248,6 +250,13 @@ export const SCHEMA = z.strictObject({
     ),
     shared: partsOption('with releases.mode "folder": what all releases have in common, such as .env, uploads/, data.sqlite'),
     exclude: partsOption('with releases.mode "folder": what is not copied, and may be lost with a release, such as tmp/'),
+    git: z.string().min(1).max(2000).refine(isRepository).optional().register(ABOUT, {
+      kind: 'path',
+      hint: 'path|url',
+      isAddress,
+      expected: 'a folder, or an address such as "https://git.example.com/shop.git" or "git@git.example.com:shop.git" that begins with https, http, ssh, git or file and has no password',
+      description: 'the repository of deploy --git; default: that of the app\'s folder. git fetches from an address with the keys of this user'
+    }),
     root: pathOption('the folder below which a deploy may name a path; without it, no deploy can').optional(),
     keep: integerOption(1, 100, 'how many releases are kept; one in use always is').default(10),
     onDrift: choiceOption(
@@ -256,6 +265,7 @@ export const SCHEMA = z.strictObject({
     )
   }),
   hooks: groupOf({
+    build: hookOption('installs and builds the commit of deploy --git in its package folder; default: guessed from the lock file and the script "build"', BUILD_TIMEOUT_MS),
     beforeStart: hookOption('runs before the first worker of a start, such as migrations; if it fails, the start fails. Not when a dead master is replaced'),
     beforeDeploy: hookOption('runs before a deploy replaces anything, such as migrations; if it fails, the deploy fails'),
     afterDeploy: hookOption('runs after a deploy has succeeded'),
@@ -417,11 +427,24 @@ function isNatsServer (address) {
   return /^((nats|tls):\/\/)?[^\s,/@]{1,500}$/.test(address) && URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
 }
 
-/** @param {string} description */
-function hookOption (description) {
+/** @param {string} text @returns {boolean} whether it is no path, but where something else is fetched from */
+function isAddress (text) {
+  return /^[^/]*:/.test(text)
+}
+
+/** A command (`ext::`), an option of git or a password is refused. @param {string} text */
+function isRepository (text) {
+  // eslint-disable-next-line no-control-regex
+  if (/^-|[\u0000-\u001f\u007f]/.test(text) || /^[^/]*::/.test(text)) return false
+  if (!isAddress(text)) return true
+  return /^\w+:\/\//.test(text) ? /^(https?|ssh|git|file):\/\/(?![^/]*:[^/]*@)/.test(text) : /^[\w.~-]+(@[\w.-]+)?:[^-]/.test(text)
+}
+
+/** @param {string} description @param {number} [timeoutMs] default */
+function hookOption (description, timeoutMs = 300_000) {
   return z.strictObject({
     command: programAndArguments(),
-    timeoutMs: z.int().min(100).max(MAX_TIMER_MS).default(300_000)
+    timeoutMs: z.int().min(100).max(MAX_TIMER_MS).default(timeoutMs)
   }).optional().register(ABOUT, {
     kind: 'file',
     hint: 'object',

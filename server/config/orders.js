@@ -19,6 +19,15 @@ export const ROLLOUT_ORDER = Object.freeze({
   strategy: STRATEGY.optional().describe('an object')
 })
 
+/** A commit that is to be deployed. */
+export const COMMIT_ORDER = z.strictObject({
+  // eslint-disable-next-line no-control-regex
+  git: z.string().max(250).regex(/^[^-\s\u0000-\u001f\u007f][^\u0000-\u001f\u007f]*$/).describe('a branch, a tag or a commit of the repository, such as "main"'),
+  guess: z.boolean().optional().describe('true: where hooks.build is not set, it is built as the lock file and package.json suggest'),
+  note: ROLLOUT_ORDER.note,
+  strategy: ROLLOUT_ORDER.strategy
+}).meta({ examples: [{ git: 'main', guess: true }] })
+
 export const SCALE_ORDER = z.strictObject({
   workers: z.int().min(1).max(MAX_WORKERS).describe(`an integer from 1 to ${MAX_WORKERS}`)
 }).meta({ examples: [{ workers: 4 }] })

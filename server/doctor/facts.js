@@ -40,7 +40,7 @@ import { descriptorsOf, isThere, lookAtDisk, lookAtMachine } from './machine.js'
  * @property {number} desiredWorkers
  * @property {readonly { pid: number | null, rssBytes: number | null, openConnections: number | null }[]} workers
  * @property {boolean} isServer  it listens
- * @property {string} releaseMode  of the release that runs
+ * @property {string} releaseMode  of the release that runs; `commit`: git has exported it
  * @property {string | null} historyProblem
  * @property {Written | 'unknown' | null} written  by the app into the folder of its release; `unknown`: it could not be looked through in time
  * @property {{ at: string, requests: number, count: number } | null} cutOff  the newest of the workers that were told to go and ended with open requests, under the present drain.deadlineMs

@@ -6,6 +6,7 @@ import { formatNames } from '../../public/format.js'
 /** @type {import('./finding.js').Check} whether a release stays what it was, and finds what the app has written */
 export function checkReleaseLayout (facts) {
   const { config, place, files } = facts
+  if (facts.running?.releaseMode === 'commit') return [finding('in-place', 'ok', 'Each release is a commit in a folder of its own'), ...ofRunning(facts)]
   if (!place || !files) return [finding('entry', 'error', `The entry ${config.entry} is not there`, 'No worker can start without it.')]
   if (config.releases.mode === 'folder') return checkShared(facts, files)
   if (facts.running?.releaseMode === 'path') return [finding('in-place', 'ok', 'Each release is the folder that its deploy has named')]
@@ -35,15 +36,23 @@ function writtenText (written, { isWhole }) {
 
 /** @param {import('./facts.js').Facts} facts @param {import('./app-files.js').AppFiles} files */
 function checkShared (facts, files) {
-  const { config, running } = facts
+  const { config } = facts
   const layout = finding('in-place', 'ok', 'Each release runs in a folder of its own')
   const { shared } = config.releases
-  if (running?.written === 'unknown') return [layout, finding('unshared-files', 'unknown', 'The folder of the release was too large to look through for what the app has written')]
-  if (running?.written) return [layout, ofWritten(facts, running.written)]
+  const known = ofRunning(facts)
+  if (known.length > 0) return [layout, ...known]
   if (files.data.length === 0) return [layout, ofNoData(files, 'No database and no uploads were found that only one release would have')]
   return [layout, finding('unshared-files', 'error', `Not shared by all releases: ${formatNames(files.data)}`,
     'Each release gets a copy of its own, so what the app has written is not there after the next deploy.',
     [optionLine(facts, { 'releases.shared': [...shared, ...files.data] })])]
+}
+
+/** @param {import('./facts.js').Facts} facts @returns {import('./finding.js').Finding[]} of what the app has written into the release that runs */
+function ofRunning (facts) {
+  const written = facts.running?.written ?? null
+  if (written === null) return []
+  if (written === 'unknown') return [finding('unshared-files', 'unknown', 'The folder of the release was too large to look through for what the app has written')]
+  return [ofWritten(facts, written)]
 }
 
 /** @param {import('./facts.js').Facts} facts @param {import('./facts.js').Written} written */

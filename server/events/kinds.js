@@ -101,6 +101,7 @@ const KINDS = Object.freeze({
   'hook.succeeded': { icon: 'terminal', tone: 'ok', label: 'Hook succeeded' },
   'hook.failed': { icon: 'terminal', tone: 'bad', label: 'Hook failed', weight: 'problem', inTerminal: true },
   'job.started': { icon: 'terminal', tone: 'info', label: 'Job started', weight: 'routine' },
+  'job.step': { icon: 'terminal', tone: 'info', label: 'Step of a run', weight: 'routine' },
   'job.continued': { icon: 'terminal', tone: 'info', label: 'Job goes on', weight: 'routine' },
   'job.succeeded': { icon: 'terminal', tone: 'ok', label: 'Job succeeded' },
   'job.failed': { icon: 'terminal', tone: 'bad', label: 'Job failed', weight: 'alert', inTerminal: true },

@@ -50,6 +50,7 @@ const SENTENCES = Object.freeze({
   'hook.succeeded': (event) => `Hook ${event.message}`,
   'hook.failed': (event) => `Hook ${event.message}`,
   'job.started': (event) => `${whichJob(event)} started`,
+  'job.step': ({ message, detail }) => `${capitalised(String(detail?.command))}: ${message}`,
   'job.continued': (event) => `${whichJob(event)} goes on under the next master`,
   'job.succeeded': whichJob,
   'job.failed': whichJob,

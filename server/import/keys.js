@@ -462,8 +462,8 @@ export const KEYS = {
 /** Keys beside `apps`. @type {Readonly<Record<string, { becomes: string, about: string }>>} */
 export const FILE_KEYS = {
   deploy: {
-    becomes: '`clusterdeck deploy`',
-    about: 'PM2 copies the code by ssh and git. Nearest: copy it by any tool, then `clusterdeck deploy`; `hooks.beforeDeploy` runs commands first'
+    becomes: '`clusterdeck deploy --git`',
+    about: 'PM2 copies the code by ssh and git. Nearest: `releases.git` for `repo`, `hooks.build` for `post-deploy`, and `clusterdeck deploy --git` with its `ref`'
   },
   static: {
     becomes: '`http-server` from npm',

@@ -13,6 +13,7 @@ import { orNone } from './or-none.js'
 import { createOutcomes } from './outcomes.js'
 import { createRunOutput } from './run-output.js'
 import { lend } from '../system/loan.js'
+import { runStory } from './story-run.js'
 import { isAlive } from '../system/process-identity.js'
 import { createTimetable } from '../system/timetable.js'
 
@@ -29,11 +30,14 @@ import { createTimetable } from '../system/timetable.js'
  * @property {string} [timeZone]
  *
  * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it; `attached`: it runs already, in a
- * terminal of theirs.
- * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null }} Order
+ * terminal of theirs; `isStory`: it is of several commands.
+ * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null, isStory?: true }} Order
  * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
- * @typedef {{ id: number, order: Order, process: CommandRun & { tellEnd?: (exit: { code: number | null, signal: string | null }) => void }, log: import('./job-log.js').JobLog, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
+ * @typedef {Omit<CommandRun, 'ended'> & { ended: Promise<End>, tellEnd?: (exit: { code: number | null, signal: string | null }) => void }} Process
+ * @typedef {import('../cluster/command-run.js').CommandEnd & { cause?: string, made?: import('./story-run.js').Made }} End  `cause`, `made`: of a story
+ * @typedef {{ option: string, timeoutMs: number, maxOutputChars: number, onOutput: (stream: 'stdout' | 'stderr', text: string) => void, onExited: (pid: number) => void }} Shared
+ * @typedef {{ id: number, order: Order, process: Process, log: import('./job-log.js').JobLog, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
  * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string, timeoutMs: number, hasTerminal: boolean }} LeftRun  of the master before
  * @typedef {{ runs: LeftRun[], due: Record<string, import('../system/timetable.js').Due> }} JobsMemory
  */
@@ -205,6 +209,29 @@ export function createJobs ({
     },
 
     /**
+     * Runs several commands as one, after those that were begun before in this way.
+     * @param {{ name: string, option: string, timeoutMs: number, story: import('./story-run.js').Story, actor: string }} order
+     * @returns {Run}
+     * @throws {DeckError} stopping, upgrade-running, secrets-failed
+     */
+    runStory ({ name, option, timeoutMs, story, actor }) {
+      checkRunning()
+      return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, isStory: true }, null, (shared, id) => runStory({
+        ...shared,
+        name,
+        option,
+        run,
+        onStep: (step, pid) => events.publish({ type: 'job.step', actor, pid, message: step.name, detail: { run: id, job: null, command: name } }),
+        async story (teller) {
+          const before = () => [...active.values()].find((other) => other.order.isStory && other.id < id)
+          if (before()) teller.tell(`waiting for the end of run ${before()?.id}`)
+          while (before()) await teller.pause(LOOK_EVERY_MS)
+          return await story(teller)
+        }
+      })).view
+    },
+
+    /**
      * Where a command belongs that somebody runs in a terminal of theirs.
      * @returns {Promise<{ release: string, cwd: string, variables: string }>}  `variables`: the socket that gives them, for take()
      * @throws {DeckError} stopping, upgrade-running, secrets-failed
@@ -272,7 +299,7 @@ export function createJobs ({
     },
 
     /** @param {number} pid @returns {boolean} whether it is a run whose exit Node waits for */
-    isChild: (pid) => children.has(pid),
+    isChild: (pid) => children.has(pid) || [...active.values()].some(({ process }) => process.identity?.pid === pid),
 
     /** What the next master needs if this one dies. @returns {JobsMemory} */
     memory: () => ({
@@ -434,29 +461,38 @@ export function createJobs ({
 
   /** @param {Order} order @returns {Active} */
   function startRun (order) {
-    const { job, command, actor, dueAt, attached = null } = order
+    const { job, command, attached = null } = order
     const { release, place } = placeNow()
+    return beginRun(order, release.id, (shared, id, name) => {
+      if (attached) return attachCommand({ name, identity: attached })
+      return run({ ...shared, name, command, cwd: place.cwd, env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) } })
+    })
+  }
+
+  /**
+   * @param {Order} order @param {string | null} release  that it runs in
+   * @param {(shared: Shared, id: number, name: string) => Active['process']} begin @returns {Active}
+   */
+  function beginRun (order, release, begin) {
+    const { job, command, actor, dueAt, attached = null } = order
     // Nothing else is published before it has begun.
     const id = events.lastId + 1
     const shownCommand = job === null ? [command].flat().join(' ').slice(0, MAX_COMMAND_CHARS) : null
     const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
-    const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, release ${release.id}, by ${actor}`)
-    const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => {
-      if (attached) return attachCommand({ name, identity: attached })
-      return run({ ...shared, name, command, cwd: place.cwd, env: { ...place.env, CLUSTERDECK_JOB: job ?? undefined, CLUSTERDECK_RUN: String(id) } })
-    }, {
-      id, job, command: shownCommand, state: 'running', cause: null, actor, release: release.id, pid: null, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null, hasTerminal: attached !== null
+    const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, ${release === null ? '' : `release ${release}, `}by ${actor}`)
+    const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => begin(shared, id, name), {
+      id, job, command: shownCommand, state: 'running', cause: null, actor, release, rollout: null, pid: null, dueAt, startedAt: new Date(now()).toISOString(), finishedAt: null, durationMs: null, code: null, signal: null, reason: null, acknowledgedBy: null, hasTerminal: attached !== null
     })
     const { pid } = entry.view
     if (pid !== null && attached === null) children.add(pid)
     kept.keep(id, entry.process.handles)
-    events.publish({ type: 'job.started', actor, release: release.id, pid, message: name, detail: { job, command: shownCommand, dueAt, ...(attached && { hasTerminal: true }) } })
+    events.publish({ type: 'job.started', actor, release, pid, message: name, detail: { job, command: shownCommand, dueAt, ...(attached && { hasTerminal: true }) } })
     return entry
   }
 
   /**
    * @param {Pick<Active, 'id' | 'order' | 'log' | 'output'>} parts
-   * @param {(shared: { option: string, timeoutMs: number, maxOutputChars: number, onOutput: (stream: 'stdout' | 'stderr', text: string) => void, onExited: (pid: number) => void }) => CommandRun} begin
+   * @param {(shared: Shared) => Active['process']} begin
    * @param {Run} view @returns {Active}
    */
   function follow ({ id, order, log, output }, begin, view) {
@@ -509,18 +545,18 @@ export function createJobs ({
     if (!entry.order.attached) keepOutput(entry.id, entry.order.job, entry.output.text(), entry.output.written)
   }
 
-  /** @param {Active} entry @param {import('../cluster/command-run.js').CommandEnd} end */
-  function finishRun ({ id, order: { job, actor, dueAt, attached }, view, endedFor, process: { name }, log, output: own }, { passed, code, signal, durationMs, timedOut, reason, output }) {
+  /** @param {Active} entry @param {End} end */
+  function finishRun ({ id, order: { job, actor, dueAt, attached }, view, endedFor, process: { name }, log, output: own }, { passed, code, signal, durationMs, timedOut, reason, output, cause: why, made }) {
     log.close()
     active.delete(id)
     kept.drop(id)
     if (dueAt === null) keepForAWhile(id, own)
     const type = passed ? 'job.succeeded' : endedFor !== null && !timedOut ? 'job.interrupted' : job === null ? 'job.command-failed' : 'job.failed'
-    const cause = passed ? null : timedOut ? 'timed-out' : endedFor
+    const cause = passed ? null : timedOut ? 'timed-out' : endedFor ?? why ?? null
     const message = reason ?? `${name} took ${durationText(durationMs)}`
-    const detail = { run: id, job, command: view.command, durationMs, ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
+    const detail = { run: id, job, command: view.command, durationMs, ...(made && { rollout: made.rollout }), ...(output !== '' && { output: output.slice(-MAX_TOLD_CHARS) }) }
     if (!attached) keepOutput(id, job, hide(output), own.written)
-    events.publish({ type, cause, actor, release: view.release, pid: view.pid, code, signal, message, detail })
+    events.publish({ type, cause, actor, release: made?.release ?? view.release, pid: view.pid, code, signal, message, detail })
     if (job !== null) startWaiting(job)
   }
 

@@ -13,7 +13,7 @@
  *   'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' | 'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'restart.skipped' |
  *   'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' |
  *   'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'rollback.refused' | 'hook.started' | 'hook.succeeded' |
- *   'hook.failed' | 'job.started' | 'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' | 'job.skipped' | 'job.missed' |
+ *   'hook.failed' | 'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' | 'job.skipped' | 'job.missed' |
  *   'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' |
  *   'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'notify.failed' | 'access.signed-in' |
  *   'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' | 'webhook.retried' | 'scale.changed' |
@@ -131,11 +131,15 @@
  *   folder: a copy of the app's folder, live: nothing; default: `auto`
  * @property {string[]} [releases.shared]  with releases.mode "folder": what all releases have in common, such as .env, uploads/, data.sqlite
  * @property {string[]} [releases.exclude]  with releases.mode "folder": what is not copied, and may be lost with a release, such as tmp/
+ * @property {string} [releases.git]  the repository of deploy --git; default: that of the app's folder. git fetches from an address with the keys of
+ *   this user
  * @property {string} [releases.root]  the folder below which a deploy may name a path; without it, no deploy can
  * @property {number} [releases.keep]  how many releases are kept; one in use always is; default: `10`
  * @property {'mark' | 'hold'} [releases.onDrift]  when a worker is replaced whose files have changed; mark: the new one is marked as drifted, hold: its
  *   slot waits for the old files or a deploy; default: `mark`
  * @property {object} [hooks]
+ * @property {{ command: string[], timeoutMs?: number }} [hooks.build]  installs and builds the commit of deploy --git in its package folder; default:
+ *   guessed from the lock file and the script "build". Read again at each deploy
  * @property {{ command: string[], timeoutMs?: number }} [hooks.beforeStart]  runs before the first worker of a start, such as migrations; if it fails,
  *   the start fails. Not when a dead master is replaced. Read again at each deploy
  * @property {{ command: string[], timeoutMs?: number }} [hooks.beforeDeploy]  runs before a deploy replaces anything, such as migrations; if it fails,

@@ -26,7 +26,8 @@ import { blankRecord } from './restart-policy.js'
  * @property {'live' | 'symlink' | 'path' | 'folder'} [mode]
  * @property {string} [cwd]
  * @property {string} [calledAs]  what its workers see as their entry, where that is a link
- * @property {string | null} [source]  of a copy: the folder that was copied
+ * @property {string | null} [source]  of a copy: the folder that was copied, or the repository that has its commit
+ * @property {string | null} [build]  of a release of a commit: what has built it; null: nothing
  * @property {string[]} [args]  not for the eyes of others, as `execArgv`
  * @property {string[]} [execArgv]
  * @property {{ name: string | null, version: string | null } | null} [package]

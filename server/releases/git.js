@@ -12,7 +12,12 @@ const HARMLESS = ['--no-optional-locks', '-c', 'protocol.allow=never', '-c', 'co
 // Other variables could point git to another repository, or change its output.
 const PASSED_ON = ['PATH', 'HOME', 'XDG_CONFIG_HOME']
 
-/** @typedef {{ program?: string, patienceMs?: number, env?: Record<string, string | undefined> }} GitOptions  `env`: where git is, and whose configuration counts */
+/** Where a commit is looked for, an answer may take longer. */
+const LONG_PATIENCE_MS = 30_000
+/** More than the description of any package. */
+const MAX_FILE_CHARS = 4 * 1024 * 1024
+
+/** @typedef {{ program?: string, patienceMs?: number, maxChars?: number, env?: Record<string, string | undefined> }} GitOptions  `env`: where git is, and whose configuration counts */
 
 /** The pids of running git processes: they must not be reaped as if they were left over. @type {Set<number | undefined>} */
 const running = new Set()
@@ -46,6 +51,61 @@ export async function readGit (folder, options) {
   const isDetached = branch === 'HEAD' || branch === ''
   const { author = null, subject = null } = about ?? {}
   return { commit, branch: isDetached ? null : branch.slice(0, MAX_FIELD_CHARS), isDirty, author, subject }
+}
+
+/**
+ * Finds the repository that a folder belongs to. Never fails.
+ * @param {string} folder @param {GitOptions} [options]
+ * @returns {Promise<{ gitDir: string, prefix: string } | null>} `prefix`: the way of the folder from the top of its working tree, such as
+ *   `apps/web/`; null: there is none that git trusts, or no git
+ */
+export async function findRepository (folder, options) {
+  const { code, text } = await gitWithin(folder, { patienceMs: LONG_PATIENCE_MS, ...options })(['rev-parse', '--absolute-git-dir', '--show-prefix'])
+  const [gitDir = '', prefix = ''] = text.split('\n')
+  return code === 0 && path.isAbsolute(gitDir) ? { gitDir, prefix } : null
+}
+
+/**
+ * Finds the commit that a name means in a repository.
+ * @param {string} gitDir @param {string} ref  a branch, a tag, or (part of) a commit's id; never begins with a dash @param {GitOptions} [options]
+ * @returns {Promise<Found | null>}
+ *
+ * @typedef {{ commit: string, branch: string | null, author: string, subject: string }} Found `branch`: of several, the one that was named
+ */
+export async function findCommit (gitDir, ref, options) {
+  const ask = gitWithin(gitDir, { patienceMs: LONG_PATIENCE_MS, ...options })
+  const { text } = await ask(['rev-parse', '--verify', '--quiet', `${ref}^{commit}`])
+  const commit = text.trim()
+  if (!COMMIT.test(commit)) return null
+  const [named, branches, log] = await Promise.all([
+    ask(['rev-parse', '--symbolic-full-name', '--verify', '--quiet', ref]),
+    ask(['for-each-ref', `--points-at=${commit}`, '--format=%(refname)', 'refs/heads']),
+    readLog(ask, ['--max-count=1', commit])
+  ])
+  const branch = [named, branches].map(({ text }) => /^refs\/(?:heads|remotes)\/(.+)$/m.exec(text)?.[1]).find((name) => name !== undefined)
+  const { author = '', subject = '' } = log?.[0] ?? {}
+  return { commit, branch: branch?.slice(0, MAX_FIELD_CHARS) ?? null, author, subject }
+}
+
+/**
+ * Reads from a commit, without a working tree. Never fails.
+ * @param {string} gitDir @param {string} commit @param {GitOptions} [options]
+ */
+export function readCommit (gitDir, commit, options) {
+  const ask = gitWithin(gitDir, { patienceMs: LONG_PATIENCE_MS, maxChars: MAX_FILE_CHARS, ...options })
+  return {
+    /** @param {string} folder  from the top, ends with a slash unless it is the top @returns {Promise<string[]>} what is in it */
+    async names (folder) {
+      const { code, text } = await ask(['ls-tree', '--name-only', `${commit}:${folder}`])
+      return code === 0 ? text.split('\n').filter(Boolean) : []
+    },
+
+    /** @param {string} file  from the top @returns {Promise<string | null>} null: it is not there */
+    async file (file) {
+      const { code, text } = await ask(['cat-file', 'blob', `${commit}:${file}`])
+      return code === 0 ? text : null
+    }
+  }
 }
 
 /** @param {string} folder @returns {boolean} whether it is in a working tree */
@@ -98,7 +158,7 @@ async function readLog (ask, words) {
 /**
  * @param {string} folder @param {GitOptions} [options] for all that is asked together
  */
-function gitWithin (folder, { program = 'git', patienceMs = PATIENCE_MS, env = process.env } = {}) {
+function gitWithin (folder, { program = 'git', patienceMs = PATIENCE_MS, maxChars = MAX_ANSWER_CHARS, env = process.env } = {}) {
   const deadline = performance.now() + patienceMs
 
   /**
@@ -118,7 +178,7 @@ function gitWithin (folder, { program = 'git', patienceMs = PATIENCE_MS, env = p
       child.once('error', () => endGit(null))
       child.once('close', endGit)
       child.stdout?.setEncoding('utf8').on('data', (part) => {
-        text = (text + part).slice(0, MAX_ANSWER_CHARS)
+        text = (text + part).slice(0, maxChars)
         if (isOneByteEnough) endGit(null)
       })
 

@@ -21,7 +21,7 @@ import { pinOptions, resolveConfigured, resolvePath } from './resolve.js'
  * @param {() => number} parts.now  wall clock, ms
  */
 export function createMaker ({ config, key, catalogue, folders, drift, inherited, current, now }) {
-  return { draft: draftRelease, checkWritten, make: makeRelease, locate: locatePlace }
+  return { draft: draftRelease, checkWritten, make: makeRelease, add: addRelease, describe: describeRelease, locate: locatePlace }
 
   /**
    * @param {LaunchSpec} spec
@@ -30,20 +30,28 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
    * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, copy-failed, unshared-files; then nothing has changed
    */
   async function makeRelease (spec, { path, actor, note }) {
-    const { copy, stamp, found, about, same, changed, execArgv } = await draftRelease(spec, path)
-    if (copy) await checkWritten(copy)
+    const { copy, stamp, found, about, same, execArgv } = await draftRelease(spec, path)
+    if (copy) await checkWritten(spec, copy.place.folder)
     if (same) {
       same.spec = spec
       return { release: same.release, isNew: false }
     }
     const number = catalogue.takeNumber()
-    const id = `r${number}`
-    const kept = copy ? await folders.keep(id, copy, execArgv) : { ...found, execArgv }
+    const kept = copy ? await folders.keep(`r${number}`, copy, execArgv) : { ...found, execArgv }
+    return { release: addRelease(spec, { ...about, ...kept }, { number, stamp, actor, note }), isNew: true }
+  }
+
+  /**
+   * @param {LaunchSpec} spec @param {Omit<Release, 'id' | 'createdAt'>} what
+   * @param {{ number: number, stamp: string | null, actor: string, note: string | null }} by `number`: that was taken for it
+   * @returns {Release} which is known from now on
+   */
+  function addRelease (spec, what, { number, stamp, actor, note }) {
     /** @type {Release} */
-    const release = { id, createdAt: new Date(now()).toISOString(), ...about, ...kept, changed, createdBy: actor, note }
+    const release = { id: `r${number}`, ...what, createdAt: new Date(now()).toISOString(), changed: changesTo(what, spec), createdBy: actor, note }
     catalogue.put(number, { release, outcome: null, rollout: null, deployedMs: null, marks: spec.marks, spec, stamp })
     catalogue.save()
-    return { release, isNew: true }
+    return release
   }
 
   /**
@@ -71,10 +79,13 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
     return await folders.look(place, { shared, exclude, home })
   }
 
-  /** @param {import('./release-folders.js').Draft} copy that would take the place of the running one @throws {import('../errors.js').DeckError} unshared-files */
-  async function checkWritten (copy) {
+  /**
+   * @param {Pick<LaunchSpec, 'config'>} spec of the release that would take the place of the running one @param {string} home  the app's package folder
+   * @throws {import('../errors.js').DeckError} unshared-files
+   */
+  async function checkWritten ({ config: { releases: { shared, exclude } } }, home) {
     const running = catalogue.find(current() ?? '')?.release
-    if (running?.mode === 'folder') await folders.checkWritten(running, copy)
+    if (running?.mode === 'folder') await folders.checkWritten(running, { shared, exclude, home })
   }
 
   /** @param {Pick<LaunchSpec, 'config'>} spec @param {string} [path] */
@@ -83,7 +94,7 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
     return path === undefined ? resolveConfigured({ entry, cwd, mode }) : resolvePath(path, { root, entry, cwd })
   }
 
-  /** @param {LaunchSpec} spec @param {Awaited<ReturnType<typeof locatePlace>>} place @param {unknown} draft  of a copy */
+  /** @param {LaunchSpec} spec @param {{ folder: string }} place @param {unknown} [draft]  of a copy */
   async function describeRelease ({ config: { args, execArgv }, values, digest: environment }, place, draft) {
     return {
       source: draft ? place.folder : null,

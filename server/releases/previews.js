@@ -50,7 +50,7 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
       const drafted = await attempt(refuse, () => maker.draft(spec, path))
       if (!drafted) return { ...unknownPreview(), config }
       const { copy, place, found, about, same, changed } = drafted
-      if (copy) await attempt(refuse, () => maker.checkWritten(copy))
+      if (copy) await attempt(refuse, () => maker.checkWritten(spec, place.folder))
       const { args, execArgv, hooks } = spec.config
       const running = catalogue.find(current() ?? '')?.release
       const next = { ...about, source: about.source ?? null, path: place.folder, createdAt: new Date().toISOString() }

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises'
+import { access, realpath } from 'node:fs/promises'
 import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { caveatText, changeText } from '../lifecycle/drift.js'
@@ -9,13 +9,15 @@ import { commitsBetween } from './commits.js'
 import { createDrift } from './drift.js'
 import { partsLeftOut } from './file-differences.js'
 import { isGit } from './git.js'
+import { createGitReleases } from './git-releases.js'
 import { createInPlace } from './in-place.js'
 import { readLaunchSpec, reloadConfig } from './launch-spec.js'
 import { createMaker } from './maker.js'
 import { createManifests } from './manifests.js'
+import { createModuleCache } from './module-cache.js'
 import { createPreviews } from './previews.js'
 import { createReleaseFolders } from './release-folders.js'
-import { folderBelow } from './resolve.js'
+import { folderBelow, ownFolder, placeIn } from './resolve.js'
 import { createSecretMask } from './secret-mask.js'
 import { isSecretsCommand } from './secrets-command.js'
 
@@ -37,7 +39,7 @@ const LOOK_AGAIN_MS = 2000
  * @param {() => Cluster | null} [parts.cluster]  runs the releases; null: it has not been made yet
  * @param {() => readonly string[]} [parts.usedByRuns]  the ids of the releases that jobs and commands run in
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
- * @param {string} [parts.cwd]  of the release that a master begins with: its secrets are read there
+ * @param {string} [parts.cwd]  of the release of the master before: its secrets are read there
  * @param {boolean} [parts.canWait]  for its secrets, as workers of the master before serve meanwhile
  * @param {(launchIn?: string) => Promise<import('./launch-spec.js').WorkerConfig>} [parts.reload]  reads the configuration anew, for the app in that folder
  * @param {{ folder: string, releaseFolder: string, releaseKey: () => string }} parts.dataDir
@@ -50,7 +52,7 @@ const LOOK_AGAIN_MS = 2000
  */
 export async function openReleases ({
   config,
-  cwd = config.cwd,
+  cwd: cwdBefore,
   canWait = false,
   history,
   lastNumber = 0,
@@ -69,6 +71,8 @@ export async function openReleases ({
   const key = dataDir.releaseKey()
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
   const maker = createMaker({ config, key, catalogue, folders, drift, inherited, current: currentRelease, now })
+  const modules = createModuleCache({ releaseFolder: dataDir.releaseFolder, onError })
+  const git = createGitReleases({ dataFolder: dataDir.folder, catalogue, folders, modules, maker, readConfig, readSpec: readWith, onMade, inherited })
   const inPlace = createInPlace({ catalogue, drift })
   const manifests = createManifests({ dataDir, catalogue, onError })
   const preview = createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () => latest, current: currentRelease, checkReturn, checkThere, caveatOf })
@@ -76,6 +80,8 @@ export async function openReleases ({
   const looks = new Map()
   /** Why the secrets are not known yet. @type {DeckError | null} */
   let missing = null
+  const ofCommit = cwdBefore === undefined ? await lastOfCommit() : null
+  const cwd = cwdBefore ?? ofCommit?.cwd ?? config.cwd
   let latest = await readFirst()
   /** The release that this master has begun with. @type {Release | null} */
   let first = null
@@ -112,14 +118,15 @@ export async function openReleases ({
     isChild: (pid) => isGit(pid) || isSecretsCommand(pid),
 
     /**
-     * The release that a master begins with: that of the master before, else one of the present configuration.
+     * The release that a master begins with: that of the master before, or the last one where that was made of a commit, as the folder of
+     * the app may have another one; else one of the present configuration.
      * @param {Release | null} before
      * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew`: the caller has to publish it by `tellCreated`, once the start cannot fail any more
      * @throws {DeckError} as prepare
      */
     async beginWith (before) {
-      first = before
-      if (before) return { release: adoptRelease(before), isNew: false }
+      first = before ?? ofCommit
+      if (first) return { release: adoptRelease(first), isNew: false }
       const made = await inTurn(() => makeRelease(latest, { actor: 'system', note: null }))
       unlisted = made.release
       return made
@@ -155,6 +162,9 @@ export async function openReleases ({
      */
     prepare: prepareRelease,
 
+    /** Says how a release of a commit is made. @type {typeof git.plan} */
+    planGit: git.plan,
+
     /**
      * The release for a rollout: a known one, or one of the code on the disk.
      * @param {{ release?: string, path?: string, spec?: LaunchSpec }} source @param {{ note: string | null, actor: string }} by
@@ -183,13 +193,12 @@ export async function openReleases ({
     /**
      * What the app has written into the folder of the release that runs, and the next release would not find.
      * @returns {Promise<{ release: string, home: string, copy: string, files: string[], bytes: number } | null>} null: it has no folder of its own; `home`: the app's folder
-     * @throws {DeckError} entry-not-found, copy-failed
+     * @throws {DeckError} copy-failed
      */
     async written () {
       const release = catalogue.find(currentRelease() ?? '')?.release
       if (release?.mode !== 'folder') return null
-      const place = await maker.locate(latest)
-      return { release: release.id, home: place.folder, ...await folders.written(release, place, latest.config.releases) }
+      return { release: release.id, home: await ownFolder(latest.config), ...await folders.written(release, latest.config.releases) }
     },
 
     /** Which of these releases a new worker would not find as they were. @type {typeof inPlace.look} */
@@ -269,6 +278,7 @@ export async function openReleases ({
     async clean () {
       const needed = usedReleases().add(givenOut)
       await Promise.all(folders.names().filter((name) => !needed.has(name) && !catalogue.find(name)).map(folders.remove))
+      await git.prune()
     }
   }
 
@@ -307,10 +317,15 @@ export async function openReleases ({
   /** @param {string} [path] @returns {Promise<LaunchSpec>} @throws {DeckError} path-refused, invalid-config, entry-not-found, secrets-failed */
   async function readSpec (path) {
     const folder = path === undefined ? undefined : await folderBelow(path, config.releases.root)
-    const next = await reloadConfig(() => reload(folder))
+    const next = await readConfig(folder)
     // The command belongs to the code that is deployed, as hooks do.
     const place = await maker.locate({ config: next }, path)
     return await readWith(next, place.cwd)
+  }
+
+  /** @param {string} [folder] @returns {Promise<LaunchSpec['config']>} for the app in that folder @throws {DeckError} invalid-config */
+  function readConfig (folder) {
+    return reloadConfig(() => reload(folder))
   }
 
   /** @param {LaunchSpec['config']} from @param {string} folder  in which a command runs that has the secrets */
@@ -323,6 +338,22 @@ export async function openReleases ({
   /** @param {Release} release has just been made of what is in its folder */
   function listFiles (release) {
     manifests.note(release, partsLeftOut(latest.config))
+  }
+
+  /** @param {Release} release @param {LaunchSpec} spec */
+  function onMade (release, spec) {
+    latest = spec
+    givenOut = release.id
+    tellCreated(release)
+  }
+
+  /** @returns {Promise<Release | null>} the last good release, where it was made of a commit and still has what is configured */
+  async function lastOfCommit () {
+    const release = catalogue.lastGood('')?.release
+    if (release?.build === undefined) return null
+    const top = await realpath(dataDir.releaseFolder).catch(() => null)
+    const found = top === null ? null : await placeIn(release.path, { top, entry: config.entry, cwd: config.cwd }).catch(() => null)
+    return found && 'entry' in found && found.entry === release.entry ? release : null
   }
 
   /** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
@@ -406,6 +437,7 @@ export async function openReleases ({
     for (const { id } of forgotten) looks.delete(id)
     if (forgotten.length > 0) await manifests.prune()
     await Promise.all(forgotten.filter(({ mode }) => mode === 'folder').map(({ id }) => folders.remove(id)))
+    if (forgotten.length > 0) await git.prune()
   }
 
   /** @param {ReturnType<typeof catalogue.show>} shown */

@@ -1,5 +1,5 @@
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
-import { lstat, mkdir, realpath, rm } from 'node:fs/promises'
+import { lstat, mkdir, realpath, rm, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { formatNames } from '../../public/format.js'
 import { DeckError, errorCode, errorText } from '../errors.js'
@@ -15,7 +15,7 @@ const LEAVING = '.gone-'
 /**
  * What a copy of the app would be made of. `top`: the folder that is copied, of which the app's package folder may be a part; `missing`: shared
  * folders that are to be made.
- * @typedef {{ top: string, place: Place, entries: import('./tree.js').TreeEntry[], digest: string, links: Record<string, string>, missing: string[], left: string[] }} Draft
+ * @typedef {{ top: string, place: Place, entries: import('./tree.js').TreeEntry[], digest: string, links: Record<string, string>, missing: string[] }} Draft
  */
 /**
  * `shared`: files and folders of the app that all releases have in common; `exclude`: what no release has of its own. Both from the
@@ -57,7 +57,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       const left = [...Object.keys(links), ...exclude.map(within)]
       try {
         const { entries, digest } = await listTree(top, { except: [data, ...left.map((name) => path.join(top, name))] })
-        return { top, place, entries, digest: [digest, ...Object.entries(links).flat()].join('|'), links, missing, left }
+        return { top, place, entries, digest: [digest, ...Object.entries(links).flat()].join('|'), links, missing }
       } catch (error) {
         if (error instanceof DeckError) throw error
         throw new DeckError('copy-failed', `the copy of ${top} failed: ${errorText(error)}`, { cause: error })
@@ -80,33 +80,66 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     },
 
     /**
+     * Makes an empty folder for a release. Until that is known, it counts as unfinished.
+     * @param {string} id @returns {Promise<{ top: string, index: string }>} `top`: a real path; `index`: where git may keep what it is about to write
+     */
+    async begin (id) {
+      mkdirSync(releaseFolder, { recursive: true, mode: 0o700 })
+      const folder = await realpath(releaseFolder)
+      await mkdir(path.join(folder, id), { mode: 0o700 })
+      await mkdir(path.join(folder, UNFINISHED + id), { mode: 0o700 })
+      return { top: path.join(folder, id), index: path.join(folder, UNFINISHED + id, 'index') }
+    },
+
+    /** @param {string} id that was begun, and has all that it needs */
+    finish: (id) => removeFolder(UNFINISHED + id),
+
+    /**
+     * Puts links to what all releases share in the place of what a folder has there itself.
+     * @param {{ top: string, folder: string }} release  `folder`: its package folder, real path @param {{ shared: readonly string[], home: string }} parts
+     * @throws {DeckError} invalid-config
+     */
+    async share ({ top, folder }, { shared, home }) {
+      for (const name of shared) {
+        const { place: target, isThere } = await sharedTarget(home, name)
+        if (!isThere) await mkdir(target, { recursive: true })
+        const link = path.join(folder, name).replace(/\/$/, '')
+        await mkdir(path.dirname(link), { recursive: true })
+        // A link on the way would lead out of the release.
+        const above = await realpath(path.dirname(link))
+        if (above !== top && !isBelow(above, top)) throw new DeckError('invalid-config', `releases.shared: expected a place within the release, received ${name}, which is at ${above} there`)
+        await rm(link, { recursive: true, force: true })
+        await symlink(target, link)
+      }
+    },
+
+    /**
      * Refuses a deploy after which the app would not find what it has written into the folder of its release: a database, uploads.
-     * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>} release  that runs, or ran last @param {Draft} draft of the next one
+     * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'path' | 'createdAt'>} release  that runs, or ran last
+     * @param {Parts & { home: string }} options  of the next one
      * @throws {DeckError} unshared-files
      */
-    async checkWritten (release, { top, place, left }) {
-      const { id } = release
-      const { copy, written } = await findWritten(release, left)
+    async checkWritten (release, { home, ...parts }) {
+      const { id, path: folder } = release
+      const { copy, written } = await findWritten(release, parts)
       if (written.length === 0) return
-      const files = written.map((name) => path.relative(path.relative(top, place.folder), name))
+      const files = written.map((name) => path.relative(path.relative(copy, folder), name))
       throw new DeckError('unshared-files', `releases.shared: expected what the app writes, received ${formatNames(files)} ` +
-        `in the folder of ${id}, ${copy}, where the next release would not find them. To keep them, stop the app, move them to ${place.folder}, list them in releases.shared and start it. ` +
+        `in the folder of ${id}, ${copy}, where the next release would not find them. To keep them, stop the app, move them to ${home}, list them in releases.shared and start it. ` +
         'What may be lost, list in releases.exclude', { details: { release: id, files: written.slice(0, 100) } })
     },
 
     /**
      * What the next release would not find of what the app has written so far.
-     * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>} release  that runs
-     * @param {Place} place  of the app @param {Parts} parts
+     * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'path' | 'createdAt'>} release  that runs @param {Parts} parts
      * @returns {Promise<{ copy: string, files: string[], bytes: number }>} `copy`: the package folder in it; `files`: from there, and folders of which it
      *   has written all, with a slash; `bytes`: the size of the copy without packages
      * @throws {DeckError} copy-failed
      */
-    async written (release, place, { shared, exclude }) {
-      const top = await workspaceFolder(place.folder)
-      const home = path.relative(top, place.folder)
-      const { copy, written, entries } = await findWritten(release, [...shared, ...exclude].map((name) => path.join(home, name).replace(/\/$/, '')))
-      return { copy: path.join(copy, home), files: wholeFolders(written, entries).map((name) => path.join(path.relative(home, name), name.endsWith('/') ? '/' : '')), bytes: entries.reduce((sum, { size }) => sum + size, 0) }
+    async written (release, parts) {
+      const { copy, written, entries } = await findWritten(release, parts)
+      const home = path.relative(copy, release.path)
+      return { copy: release.path, files: wholeFolders(written, entries).map((name) => path.join(path.relative(home, name), name.endsWith('/') ? '/' : '')), bytes: entries.reduce((sum, { size }) => sum + size, 0) }
     },
 
     /** @returns {string[]} the names of all copies, also unfinished ones */
@@ -119,27 +152,31 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       }
     },
 
-    /** @param {string} name it is renamed first, so that half of it is never taken for a whole @returns {Promise<void>} never rejects */
-    async remove (name) {
-      try {
-        const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
-        if (!name.startsWith(LEAVING)) renameSync(path.join(releaseFolder, name), leaving)
-        await rm(leaving, { recursive: true, force: true, maxRetries: 2 })
-      } catch (error) {
-        // ENOENT: another process has removed it.
-        if (errorCode(error) !== 'ENOENT') onError(error)
-      }
+    remove: removeFolder
+  }
+
+  /** @param {string} name it is renamed first, so that half of it is never taken for a whole @returns {Promise<void>} never rejects */
+  async function removeFolder (name) {
+    try {
+      const leaving = path.join(releaseFolder, name.startsWith(LEAVING) ? name : `${LEAVING}${name}`)
+      if (!name.startsWith(LEAVING)) renameSync(path.join(releaseFolder, name), leaving)
+      // ENOTEMPTY: somebody writes into it who is about to end.
+      await rm(leaving, { recursive: true, force: true, maxRetries: 5, retryDelay: 300 })
+    } catch (error) {
+      // ENOENT: another process has removed it.
+      if (errorCode(error) !== 'ENOENT') onError(error)
     }
   }
 
   /**
-   * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'createdAt'>} release @param {readonly string[]} left  what does not count, from the top
+   * @param {Pick<import('../lifecycle/state.js').Release, 'id' | 'path' | 'createdAt'>} release @param {Parts} parts  do not count
    * @returns {Promise<{ copy: string, written: string[], entries: import('./tree.js').TreeEntry[] }>}
    */
-  async function findWritten ({ id, createdAt }, left) {
-    const copy = path.join(releaseFolder, id)
+  async function findWritten ({ id, path: folder, createdAt }, { shared, exclude }) {
+    const copy = path.join(await realpath(releaseFolder).catch(() => releaseFolder), id)
+    const left = [...shared, ...exclude].map((name) => path.join(folder, name).replace(/\/$/, ''))
     const since = Date.parse(createdAt)
-    const { entries } = await listTree(copy, { except: left.map((name) => path.join(copy, name)), packages: false }).catch(nothingIfGone)
+    const { entries } = await listTree(copy, { except: left, packages: false }).catch(nothingIfGone)
     const written = entries.filter(({ kind, ctimeMs }) => kind === 'file' && ctimeMs > since).map(({ name }) => name)
     return { copy, written, entries }
   }

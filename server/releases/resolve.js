@@ -39,7 +39,7 @@ export async function resolveConfigured ({ entry, cwd, mode }) {
     mode: link ? 'symlink' : 'live',
     entry: real,
     folder: user ? await realpath(user) : await packageFolder(real, link?.target ?? null),
-    ...((await lstat(entry)).isSymbolicLink() && { calledAs: path.join(await realpath(path.dirname(entry)), path.basename(entry)) }),
+    ...await linkOf(entry),
     // If it goes through the link too, later workers of this release must not run in the folder of another one.
     cwd: await realpath(cwd).catch(() => cwd)
   }
@@ -56,14 +56,33 @@ export async function resolveConfigured ({ entry, cwd, mode }) {
 export async function resolvePath (wanted, { root, entry, cwd }) {
   const folder = await folderBelow(wanted, root)
   const top = root === undefined ? folder : await realpath(root)
+  const found = await placeIn(folder, { top, entry, cwd })
+  if ('outside' in found) throw pathRefusal(wanted, `${found.outside} in it leads out of releases.root`)
+  if ('missing' in found) throw new DeckError('entry-not-found', `path: expected a folder with ${found.missing}, received ${quoteClipped(wanted)}, which has none`)
+  return { mode: 'path', ...found }
+}
+
+/**
+ * Finds in another folder what the configuration means in the app's own.
+ * @param {string} folder  takes the place of the app's package folder, real path
+ * @param {{ top: string, entry: string, cwd: string }} config  `top`: nothing outside of it counts, real path
+ * @returns {Promise<Omit<Place, 'mode'> | { outside: string } | { missing: string }>} `outside`: an entry that leads out; `missing`: where it was looked for
+ */
+export async function placeIn (folder, { top, entry, cwd }) {
   const candidates = await placesOfEntry(entry, folder, cwd)
   for (const candidate of candidates) {
-    const real = await realFile(path.resolve(folder, candidate))
+    const file = path.resolve(folder, candidate)
+    const real = await realFile(file)
     if (real === null) continue
-    if (!isBelow(real, top)) throw pathRefusal(wanted, `${candidate} in it leads out of releases.root`)
-    return { mode: 'path', entry: real, folder, cwd: await sameCwd({ entry, cwd, folder }) }
+    if (!isBelow(real, top)) return { outside: candidate }
+    return { entry: real, folder, cwd: await sameCwd({ entry, cwd, folder }), ...await linkOf(file) }
   }
-  throw new DeckError('entry-not-found', `path: expected a folder with ${candidates.join(' or ')}, received ${quoteClipped(wanted)}, which has none`)
+  return { missing: candidates.join(' or ') }
+}
+
+/** @param {string} file @returns {Promise<{ calledAs?: string }>} */
+async function linkOf (file) {
+  return (await lstat(file)).isSymbolicLink() ? { calledAs: path.join(await realpath(path.dirname(file)), path.basename(file)) } : {}
 }
 
 /** @param {string} wanted @param {string | undefined} root @returns {Promise<string>} its real path @throws {DeckError} path-refused */
@@ -118,12 +137,20 @@ async function placesOfEntry (entry, folder, cwd) {
  */
 async function sameCwd ({ entry, cwd, folder }) {
   const real = await realpath(cwd).catch(() => cwd)
-  const user = await folderOfUser(entry, cwd)
-  const link = await lastLink(entry)
-  const own = user ? await realpath(user) : await packageFolder(await realFile(entry) ?? entry, link?.target ?? null)
+  const own = await ownFolder({ entry, cwd })
   if (real !== own && !isBelow(real, own)) return real
   const same = await realpath(path.join(folder, path.relative(own, real))).catch(() => null)
   return same !== null && (same === folder || isBelow(same, folder)) ? same : real
+}
+
+/**
+ * @param {{ entry: string, cwd: string }} config
+ * @returns {Promise<string>} the app's package folder as configured, real path, also where its entry is not there (yet)
+ */
+export async function ownFolder ({ entry, cwd }) {
+  const user = await folderOfUser(entry, cwd)
+  const link = await lastLink(entry)
+  return user ? await realpath(user) : await packageFolder(await realFile(entry) ?? entry, link?.target ?? null)
 }
 
 /**

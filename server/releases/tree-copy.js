@@ -28,7 +28,7 @@ export async function copyTree (entries, { from, to, links = {} }) {
   try {
     await rm(unfinished, { recursive: true, force: true })
     await mkdir(unfinished, { recursive: true, mode: 0o700 })
-    await fillFolder(entries, { from, to: unfinished })
+    await addTree(entries, { from, to: unfinished })
     for (const [name, target] of Object.entries(links)) {
       await mkdir(path.dirname(path.join(unfinished, name)), { recursive: true })
       await symlink(target, path.join(unfinished, name))
@@ -40,12 +40,15 @@ export async function copyTree (entries, { from, to, links = {} }) {
   }
 }
 
-/** @param {TreeEntry[]} entries @param {{ from: string, to: string }} where */
-async function fillFolder (entries, { from, to }) {
+/**
+ * Copies files into a folder that may have others already, as copyTree does.
+ * @param {TreeEntry[]} entries of listTree @param {{ from: string, to: string }} where
+ */
+export async function addTree (entries, { from, to }) {
   const can = { clone: true, link: true }
   const folders = entries.filter(({ kind }) => kind === 'folder')
   // A folder without the right to write could be neither filled nor removed.
-  for (const { name, mode } of folders) await mkdir(path.join(to, name), { mode: (mode & 0o777) | 0o700 })
+  for (const { name, mode } of folders) await mkdir(path.join(to, name), { mode: (mode & 0o777) | 0o700, recursive: true })
   const rest = entries.filter(({ kind }) => kind !== 'folder').values()
   const ends = await Promise.allSettled(Array.from({ length: AT_ONCE }, async () => {
     for (const entry of rest) await putFile(entry).catch(giveUp)

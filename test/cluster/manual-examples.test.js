@@ -12,6 +12,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { examples, requestOf, wordsOf } from '../support/examples.js'
 import { tempFolder } from '../support/folder.js'
 import { startReceiver } from '../support/receiver.js'
+import { createRepository } from '../support/repository.js'
 import { until } from '../support/until.js'
 
 /** Why an example is not executed, which is said here or nowhere. @type {Readonly<Record<string, string>>} */
@@ -196,6 +197,7 @@ async function open (t) {
     writeFileSync(app, isBroken ? 'throw new Error("not yet")' : source)
   }
   breakApp(false)
+  createRepository(cwd).commit({ '.gitignore': '.clusterdeck\n' })
   const deck = await startDeck(t, app, { workers: 1, dataDir: path.join(cwd, '.clusterdeck'), cwd })
   await deck.until({ ready: 1 })
   await fetch(`${await deck.appUrl()}/?kind=1`).catch(() => {})

@@ -9,13 +9,16 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { startReceiver } from '../support/receiver.js'
+import { createRepository } from '../support/repository.js'
 import { identifyProcess } from '../../server/system/process-identity.js'
 import { until } from '../support/until.js'
 
 test('every operation answers as the document says, when all goes well and when it does not', async (t) => {
   const { url, statuses } = await startReceiver(t)
   const config = path.join(tempFolder(), 'clusterdeck.config.json')
-  await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
+  const repository = createRepository()
+  repository.commit({ 'other.js': '' })
+  await writeFile(config, JSON.stringify({ releases: { git: repository.folder }, notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
   const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2, flags: ['--config', config] })
   await deck.until({ ready: 2 })
   const { body: document } = await deck.api('/openapi.json')
@@ -78,6 +81,10 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 0, signal: null })
   await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 1, signal: null }, 409)
   await ask('POST', '/jobs/runs', { command: [] }, 422)
+  const built = await ask('POST', '/releases', { git: 'main' }, 202)
+  await deck.untilEvent(({ type, detail }) => type === 'job.command-failed' && detail.run === built.id, 'a commit without the entry')
+  await ask('GET', `/jobs/runs/${built.id}`)
+  await ask('POST', '/releases', { git: 'other' }, 404)
 
   statuses.push(404)
   const tested = await ask('POST', '/webhooks/1/test')

@@ -411,3 +411,13 @@ test('variables for workers are texts or null, and what is wrong with one is tol
     await assert.rejects(load(), ({ code, message }) => code === 'invalid-config' && /^env in .*expected an object of texts/.test(message) && !/hunter2|31337/.test(message), JSON.stringify(wrong))
   }
 })
+
+test('the repository of deploys is a folder or an address, and no address is a command or has a password', async (t) => {
+  const { cwd, load } = workingFolder(t)
+  const git = async (/** @type {string} */ value) => (await load({ releasesGit: value })).releases.git
+  assert.equal(await git('../shop.git'), join(cwd, '..', 'shop.git'))
+  for (const address of ['https://git.example.com/shop.git', 'ssh://git@example.com:22/shop', 'git@example.com:shop.git', 'example.com:shop', 'file:///srv/shop.git']) assert.equal(await git(address), address)
+  for (const wrong of ['ext::sh -c id', 'ext::ssh://x/y', 'https://ada:secret@example.com/x', 'rsync://example.com/x', 'a@b:-x', 'x\ny']) {
+    await assert.rejects(git(wrong), { code: 'invalid-config', message: /expected a folder, or an address/ }, wrong)
+  }
+})

@@ -36,6 +36,11 @@ const CASES = {
     { running: { written: { release: 'r7', copy: '/srv/shop/.clusterdeck/releases/r7', home: '/srv/shop', files: ['uploads/', "it's.db"] } } },
     [['error', 'unshared-files', "clusterdeck stop && mkdir -p /srv/shop/uploads/ && cp -a /srv/shop/.clusterdeck/releases/r7/uploads/. /srv/shop/uploads/ && mkdir -p /srv/shop && cp -a '/srv/shop/.clusterdeck/releases/r7/it'\\''s.db' '/srv/shop/it'\\''s.db'", "--releases-shared 'uploads/ it'\\''s.db'"]]
   ],
+  'what the app has written into its release, which is of a commit': [
+    { ...IN_PLACE, place: null, running: { releaseMode: 'commit', written: { release: 'r7', copy: '/srv/shop/.clusterdeck/releases/r7', home: '/srv/shop', files: ['shop.db'] } } },
+    [['error', 'unshared-files', 'clusterdeck stop && mkdir -p /srv/shop && cp -a /srv/shop/.clusterdeck/releases/r7/shop.db /srv/shop/shop.db', '--releases-shared shop.db']]
+  ],
+  'a release of a commit, whatever is in the folder of the app': [{ ...IN_PLACE, running: { releaseMode: 'commit' } }, []],
   'a database in a release behind a link': [
     { ...IN_PLACE, place: { mode: 'symlink', entry: '/srv/releases/7/app.js', folder: '/srv/releases/7', cwd: '/srv/releases/7' }, files: { data: ['shop.db'] } },
     [['error', 'unshared-files', 'mkdir -p /srv/shop/.clusterdeck/shared && mv -nT /srv/releases/7/shop.db /srv/shop/.clusterdeck/shared/shop.db && ln -s /srv/shop/.clusterdeck/shared/shop.db /srv/releases/7/shop.db']]

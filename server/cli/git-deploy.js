@@ -1,0 +1,42 @@
+import { DeckError, isErrorCode } from '../errors.js'
+import { createApiClient } from './api-client.js'
+import { watchRun } from './run.js'
+
+/** @typedef {import('./commands.js').Context} Context */
+/** @typedef {import('../api/jobs.js').Run} Run */
+
+const UNCONFIRMED = 'build-unconfirmed'
+
+/**
+ * Deploys a commit: prints what its build writes until that has ended.
+ * @param {Context} context @param {Record<string, unknown> | undefined} strategy
+ * @returns {Promise<{ rollout: import('../api/rollouts.js').Rollout, context: Context }>} `context`: has its whole time for what follows
+ * @throws {DeckError} what the run has failed of: build-failed, git-failed, build-unconfirmed, …
+ */
+export async function buildCommit (context, strategy) {
+  const { options: { git, path, note, yes, dryRun }, master, timeoutMs, findAgain } = context
+  if (path !== undefined) throw new DeckError('usage', 'deploy: expected either --git or --path, received both')
+  if (dryRun) throw new DeckError('usage', 'deploy: expected either --git or --dry-run, as a commit has to be built before it is known what would run, received both')
+  if (context.keep !== null) throw new DeckError('usage', '--git: expected with one app, received several')
+  const order = { git, note, strategy }
+  const run = yes ? await runOf(context, { ...order, guess: true }) : await runOf(context, order) ?? await runOf(context, { ...order, guess: true })
+  // The build may have taken longer than a command may wait.
+  const api = createApiClient(master, { timeoutMs, findAgain })
+  return { rollout: await api.get(`/rollouts/${run?.rollout}`), context: { ...context, api } }
+}
+
+/**
+ * @param {Context} context @param {Record<string, unknown> & { guess?: true }} order
+ * @returns {Promise<Run | null>} once it has succeeded; null: somebody has accepted the guess, with which it is to be ordered again
+ */
+async function runOf (context, order) {
+  try {
+    const run = await watchRun(context, await context.api.post('/releases', order))
+    if (run.state === 'succeeded') return run
+    throw new DeckError(isErrorCode(run.cause) ? run.cause : 'build-failed', `${String(run.reason)}. Nothing has changed`)
+  } catch (error) {
+    if (!(error instanceof DeckError && error.code === UNCONFIRMED) || order.guess) throw error
+    if (await context.confirm(`${error.message}.\nBuild it in this way?`)) return null
+    throw new DeckError(UNCONFIRMED, `${error.message} (--yes accepts)`, { cause: error })
+  }
+}

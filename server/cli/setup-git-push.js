@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
+import path from 'node:path'
+import { DeckError, errorText } from '../errors.js'
+import { shownWords } from '../launch/shell-words.js'
+
+/** @typedef {import('./commands.js').Context} Context */
+
+/** In the data folder: where the master looks for what was pushed. */
+const PUSHED = 'push.git'
+const MARK = '# Made by "clusterdeck setup-git-push", which writes it anew.'
+/** Builds take their time, and nobody waits for a rollout longer than this. */
+const TIMEOUT = '1h'
+const CLI = path.resolve(import.meta.dirname, '..', 'cli.js')
+// eslint-disable-next-line no-control-regex
+const BRANCH = /^(?!-|.*(\.\.|\/\/|@\{|\.lock(\/|$)|\.(\/|$)|\/\.))[^\s~^:?*[\\'\u0000-\u001f\u007f]{1,200}$/
+
+/**
+ * Makes a bare repository of which each push to one branch is deployed. Doing it again is harmless.
+ * @param {Context} context @param {string} [wanted] a folder; default: one in the data folder
+ * @throws {DeckError} usage, not-possible
+ */
+export async function setupGitPush (context, wanted) {
+  const { options: { branch = 'main' }, master: { dataDir }, cwd, answer } = context
+  checkBranch(branch)
+  checkOwner(dataDir)
+  const place = path.join(dataDir, PUSHED)
+  const folder = wanted === undefined ? realOf(place) : path.resolve(cwd, wanted)
+  checkFree(folder)
+  git(['-c', `init.defaultBranch=${branch}`, 'init', '--bare', '--quiet', folder])
+  git([`--git-dir=${folder}`, 'symbolic-ref', 'HEAD', `refs/heads/${branch}`])
+  chmodSync(folder, 0o700)
+  writeHook(path.join(folder, 'hooks'), { branch, dataDir })
+  if (realOf(place) !== realpathSync(folder)) pointTo(place, realpathSync(folder))
+  const remotes = { here: folder, ssh: `${userName()}@${hostname()}:${folder}` }
+  answer({ folder, branch, remotes }, () => `in your clone, on this machine or on another one:
+  git remote add production ${shownWords([remotes.here])}
+  git remote add production ${shownWords([remotes.ssh])}
+then each of these is a deploy:
+  git push production ${shownWords([branch])}`)
+}
+
+/** In a container, the user may have no name. */
+function userName () {
+  try {
+    return userInfo().username
+  } catch {
+    return process.env.USER ?? 'user'
+  }
+}
+
+/** @param {string} branch */
+function checkBranch (branch) {
+  if (!BRANCH.test(branch)) throw new DeckError('usage', `--branch: expected the name of a branch such as main, received ${JSON.stringify(branch.slice(0, 200))}`)
+}
+
+/** @param {string} dataDir */
+function checkOwner (dataDir) {
+  const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid
+  if (owner !== process.getuid?.()) throw new DeckError('usage', `setup-git-push: expected to be the user of the app (uid ${owner}), received uid ${process.getuid?.()}`)
+}
+
+/** @param {string} folder @throws {DeckError} usage: something else is there */
+function checkFree (folder) {
+  const found = lstatSync(folder, { throwIfNoEntry: false })
+  if (!found) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return
+  }
+  const isOurs = found.isDirectory() && (readdirSync(folder).length === 0 || (existsSync(path.join(folder, 'HEAD')) && existsSync(path.join(folder, 'objects'))))
+  if (!isOurs) throw new DeckError('usage', `setup-git-push: expected a new folder, or a bare repository, received ${folder}`)
+  const hook = path.join(folder, 'hooks', 'post-receive')
+  if (existsSync(hook) && !readFileSync(hook, 'utf8').includes(MARK)) {
+    throw new DeckError('usage', `setup-git-push: expected a repository without a hook of its own, received ${hook}`)
+  }
+}
+
+/** @param {string[]} words @throws {DeckError} not-possible */
+function git (words) {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_')))
+  try {
+    execFileSync('git', words, { env, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' })
+  } catch (error) {
+    throw new DeckError('not-possible', `git could not make the repository: ${errorText(error)}`, { cause: error })
+  }
+}
+
+/**
+ * git tells its hooks of the repository that they are in by variables, which would mislead git in the deploy.
+ * @param {string} folder @param {{ branch: string, dataDir: string }} what
+ */
+function writeHook (folder, { branch, dataDir }) {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const command = shownWords([process.execPath, CLI, 'deploy', '--data-dir', dataDir, '--wait', '--yes', '--timeout', TIMEOUT])
+  const ref = shownWords([`refs/heads/${branch}`])
+  const text = `#!/bin/sh
+${MARK}
+unset $(git rev-parse --local-env-vars) GIT_QUARANTINE_PATH GIT_PUSH_OPTION_COUNT
+unset CLUSTERDECK_APP CLUSTERDECK_CONFIG CLUSTERDECK_NAME CLUSTERDECK_TIMEOUT CLUSTERDECK_TOKEN CLUSTERDECK_TOKEN_FILE CLUSTERDECK_URL
+status=0
+while read -r old new ref; do
+  if [ "$ref" != ${ref} ]; then
+    echo "clusterdeck: $ref is not deployed, only "${ref}
+    continue
+  fi
+  ${command} --git "$new" < /dev/null || {
+    status=$?
+    echo "clusterdeck: NOT deployed (exit code $status). The branch has the commit; push a better one, or try again with: clusterdeck deploy --git $new"
+  }
+done
+exit $status
+`
+  const file = path.join(folder, 'post-receive')
+  writeFileSync(`${file}.new`, text, { mode: 0o700 })
+  renameSync(`${file}.new`, file)
+}
+
+/** @param {string} place @param {string} folder */
+function pointTo (place, folder) {
+  if (lstatSync(place, { throwIfNoEntry: false })?.isDirectory()) throw new DeckError('usage', `setup-git-push: expected no other folder, as this app has a repository for pushes, ${place}, received ${folder}`)
+  rmSync(place, { force: true })
+  symlinkSync(folder, place)
+}
+
+/** @param {string} file @returns {string} where a link leads */
+function realOf (file) {
+  return existsSync(file) ? realpathSync(file) : file
+}

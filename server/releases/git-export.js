@@ -1,0 +1,121 @@
+import { mkdirSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import path from 'node:path'
+import { formatNames } from '../../public/format.js'
+import { DeckError } from '../errors.js'
+
+/** @typedef {(step: { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>, isQuiet?: boolean }) => Promise<string>} Exec  as of a story of jobs/story-run.js */
+
+/** Nothing that a repository, or somebody with an address, could have run: `ext::` is a command. */
+const PROTOCOLS = 'https:http:ssh:git:file'
+/** What a repository could have its own programs run by, or could leave out of an export. What packs it has to do at once, as its group is ended with it. */
+const SETTINGS = [
+  'core.fsmonitor=false', 'core.hooksPath=/dev/null', 'core.sparseCheckout=false', 'submodule.recurse=false', 'fetch.recurseSubmodules=false',
+  'gc.autoDetach=false', 'maintenance.autoDetach=false'
+].flatMap((setting) => ['-c', setting])
+/** Those by which git is told its keys and its user's configuration; all others are of the repository in whose hook somebody may be. */
+const KEPT = /^GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|PROXY_COMMAND|SSL_.*|CONFIG_GLOBAL|CONFIG_SYSTEM|CONFIG_NOSYSTEM|EXEC_PATH|TRACE.*)$/
+const SUBMODULE = '160000'
+const LINK = '120000'
+/** A pointer is smaller, by the specification of Git LFS. */
+const MAX_POINTER_BYTES = 1024
+const POINTER = /^version https:\/\/git-lfs\.github\.com\/spec\/v1\n/
+const READ_AT_ONCE = 64
+
+/** @param {Record<string, string | undefined>} env @returns {Record<string, string | undefined>} without what git tells its hooks of their repository */
+export function withoutGitVariables (env) {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('GIT_') || KEPT.test(name)))
+}
+
+/** @param {Record<string, string | undefined>} env @returns {Record<string, string | undefined>} for git */
+function gitEnvironment (env) {
+  return { ...withoutGitVariables(env), GIT_ALLOW_PROTOCOL: PROTOCOLS, GIT_TERMINAL_PROMPT: '0' }
+}
+
+/**
+ * Fetches all branches and tags into a bare repository of our own.
+ * @param {{ url: string, gitDir: string, env: Record<string, string | undefined>, exec: Exec }} how
+ * @throws {DeckError} git-failed
+ */
+export async function fetchAll ({ url, gitDir, env, exec }) {
+  mkdirSync(gitDir, { recursive: true, mode: 0o700 })
+  const git = gitRunner({ gitDir, env, exec })
+  await git('git init', ['init', '--bare', '--quiet'], { isQuiet: true })
+  await git('git fetch', ['fetch', '--prune', '--force', '--no-auto-gc', '--', url, '+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'])
+}
+
+/**
+ * Lets git write the files of a commit into a folder, with its own conversions.
+ * @param {{ gitDir: string, commit: string, to: string, index: string, env: Record<string, string | undefined>, exec: Exec }} how  `to`: is there, and
+ *   is empty; `index`: a file of ours
+ * @returns {Promise<string[]>} the names of all files
+ * @throws {DeckError} git-failed
+ */
+export async function exportCommit ({ gitDir, commit, to, index, env, exec }) {
+  const git = gitRunner({ gitDir, env: { ...env, GIT_INDEX_FILE: index }, exec })
+  const files = parseTree(await git('git ls-tree', ['ls-tree', '-r', '-l', '-z', '--full-tree', commit], { isQuiet: true }))
+  const submodules = files.filter(({ mode }) => mode === SUBMODULE).map(({ name }) => name)
+  if (submodules.length > 0) {
+    throw new DeckError('git-failed', `the commit has submodules, which are not exported: expected all files in one repository, received ${formatNames(submodules)}`)
+  }
+  await git('git read-tree', [`--work-tree=${to}`, 'read-tree', '--reset', '-u', commit], { isQuiet: true })
+  const pointers = await findPointers(to, files)
+  if (pointers.length > 0) {
+    throw new DeckError('git-failed', `expected the files themselves, received pointers of Git LFS: ${formatNames(pointers)}. Install git-lfs for the user of the app ("git lfs install"), and fetch them ("git lfs fetch")`)
+  }
+  return files.map(({ name }) => name)
+}
+
+/** @param {{ gitDir: string, env: Record<string, string | undefined>, exec: Exec }} how */
+function gitRunner ({ gitDir, env, exec }) {
+  const { GIT_INDEX_FILE, ...others } = env
+  return async (/** @type {string} */ name, /** @type {string[]} */ words, { isQuiet = false } = {}) => {
+    try {
+      return await exec({
+        name,
+        command: ['git', ...SETTINGS, `--git-dir=${gitDir}`, ...words],
+        cwd: gitDir,
+        env: { ...gitEnvironment(others), ...(GIT_INDEX_FILE !== undefined && { GIT_INDEX_FILE }) },
+        isQuiet
+      })
+    } catch (error) {
+      if (error instanceof DeckError) throw new DeckError('git-failed', error.message, { cause: error })
+      throw error
+    }
+  }
+}
+
+/** @typedef {{ mode: string, bytes: number, name: string }} TreeFile */
+
+/** @param {string} text  `<mode> <type> <object> <size>\t<name>\0`… @returns {TreeFile[]} */
+function parseTree (text) {
+  return text.split('\0').filter(Boolean).map((line) => {
+    const tab = line.indexOf('\t')
+    const [mode, , , bytes] = line.slice(0, tab).split(/ +/)
+    return { mode, bytes: Number(bytes), name: line.slice(tab + 1) }
+  })
+}
+
+/** @param {string} top @param {TreeFile[]} files */
+async function findPointers (top, files) {
+  const small = files.filter(({ mode, bytes }) => mode !== LINK && bytes < MAX_POINTER_BYTES)
+  const found = []
+  for (let at = 0; at < small.length; at += READ_AT_ONCE) {
+    const part = small.slice(at, at + READ_AT_ONCE)
+    const isPointer = await Promise.all(part.map(({ name }) => beginsAsPointer(path.join(top, name))))
+    found.push(...part.filter((_, index) => isPointer[index]).map(({ name }) => name))
+  }
+  return found
+}
+
+/** @param {string} file */
+async function beginsAsPointer (file) {
+  const handle = await open(file).catch(() => null)
+  if (handle === null) return false
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(64), 0, 64, 0)
+    return POINTER.test(buffer.toString('latin1', 0, bytesRead))
+  } finally {
+    await handle.close()
+  }
+}

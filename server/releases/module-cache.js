@@ -1,0 +1,124 @@
+import { readdirSync } from 'node:fs'
+import { lstat, mkdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { listTree } from './tree.js'
+import { addTree, UNFINISHED } from './tree-copy.js'
+
+/** The names of what is kept begin with this. */
+const KEPT = '.modules-'
+/** What tools write into `node_modules` by themselves, perhaps in place, is copied; what packages have brought along is linked. */
+const WRITTEN = /(^|\/)node_modules\/\.(?!bin\/|pnpm\/|store\/)/
+const IN_MODULES = /(^|\/)node_modules(\/|$)/
+const DIGITS = 16
+
+/**
+ * Keeps installed packages for the next release that needs the same ones: what is in its `node_modules` are hard links to these, or
+ * clones where the file system can make them.
+ * @param {{ releaseFolder: string, onError: (error: unknown) => void }} parts
+ */
+export function createModuleCache ({ releaseFolder, onError }) {
+  return {
+    /**
+     * @param {string} key @param {string} lock  digest of the lock file, `sha256:…` @returns {string} a name for both
+     */
+    nameOf: (key, lock) => `${KEPT}${shorten(lock)}-${key.slice(0, DIGITS)}`,
+
+    /**
+     * @param {string} name @param {string} top  of the release
+     * @returns {Promise<{ files: number, digest: string } | null>} null: nothing is kept under that name that would fit
+     */
+    async fill (name, top) {
+      const from = await realpath(path.join(releaseFolder, name)).catch(() => null)
+      if (from === null) return null
+      const { entries, digest } = await listTree(from, { except: [] })
+      // Another commit may have a link there, which leads out of the release.
+      const above = await Promise.all(entries.filter((entry) => !IN_MODULES.test(entry.name)).map((entry) => lstat(path.join(top, entry.name)).catch(() => null)))
+      if (above.some((found) => found && !found.isDirectory())) return null
+      await addTree(entries.map(asLinked), { from, to: top })
+      return { files: entries.length, digest }
+    },
+
+    /**
+     * Takes what has been installed into a release, which is kept only once that is whole.
+     * @param {string} name @param {{ id: string, top: string }} release
+     * @returns {Promise<{ digest: string }>}
+     */
+    async take (name, { id, top }) {
+      const taken = path.join(releaseFolder, takenName(id))
+      await mkdir(taken, { mode: 0o700 })
+      const { entries } = await listTree(top, { except: [] })
+      const modules = entries.filter((entry) => IN_MODULES.test(entry.name))
+      const above = new Set(modules.flatMap((entry) => foldersAbove(entry.name)))
+      await addTree(entries.filter((entry) => above.has(entry.name) || IN_MODULES.test(entry.name)).map(asLinked), { from: top, to: taken })
+      return { digest: (await listTree(taken, { except: [] })).digest }
+    },
+
+    /**
+     * Whether all files are as they were: a build may have written into some, which other releases share.
+     * @param {string} name @param {{ id: string, digest: string }} then @returns {Promise<boolean>}
+     */
+    async isUntouched (name, { id, digest }) {
+      const taken = path.join(releaseFolder, takenName(id))
+      const folder = await stat(taken).then(() => taken, () => path.join(releaseFolder, name))
+      return (await listTree(folder, { except: [] })).digest === digest
+    },
+
+    /** @param {string} name @param {string} id of the release that has become whole */
+    async keep (name, id) {
+      const taken = path.join(releaseFolder, takenName(id))
+      if (!await stat(taken).catch(() => null)) return
+      // Of the same lock file, for another version of Node perhaps.
+      const older = namesIn(releaseFolder).filter((each) => each.startsWith(name.slice(0, name.lastIndexOf('-'))))
+      await Promise.all(older.map(remove))
+      await rename(taken, path.join(releaseFolder, name))
+    },
+
+    remove,
+
+    /** @param {string} id of a release */
+    forget: (id) => remove(takenName(id)),
+
+    /** Removes what no release needs. @param {Iterable<string | null | undefined>} locks  of all releases */
+    async prune (locks) {
+      const needed = new Set([...locks].flatMap((lock) => lock ? `${KEPT}${shorten(lock)}` : []))
+      const names = namesIn(releaseFolder).filter((name) => !needed.has(name.slice(0, name.lastIndexOf('-'))))
+      await Promise.all(names.map(remove))
+    }
+  }
+
+  /** @param {string} name @returns {Promise<void>} never rejects */
+  async function remove (name) {
+    await rm(path.join(releaseFolder, name), { recursive: true, force: true, maxRetries: 2 }).catch(onError)
+  }
+}
+
+/** @param {string} id */
+function takenName (id) {
+  return `${UNFINISHED}modules-${id}`
+}
+
+/** @param {string} lock `sha256:…` */
+function shorten (lock) {
+  return lock.replace(/^sha256:/, '').slice(0, DIGITS)
+}
+
+/** @param {string} folder */
+function namesIn (folder) {
+  try {
+    return readdirSync(folder).filter((name) => name.startsWith(KEPT))
+  } catch {
+    // ENOENT: no release ever got a folder.
+    return []
+  }
+}
+
+/** @param {import('./tree.js').TreeEntry} entry */
+function asLinked (entry) {
+  return WRITTEN.test(entry.name) ? { ...entry, isDependency: false } : entry
+}
+
+/** @param {string} name @returns {string[]} */
+function foldersAbove (name) {
+  const above = path.dirname(name)
+  return above === '.' ? [] : [above, ...foldersAbove(above)]
+}

@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { runCliHere } from '../support/cli-here.js'
+import { startDeck } from '../support/deck.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { roll } from '../support/deploys.js'
+import { tempFolder } from '../support/folder.js'
+import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
+import { until } from '../support/until.js'
+
+/** @typedef {Awaited<ReturnType<typeof startApp>>} App */
+
+/**
+ * Starts the app of a repository from its folder, where it is built.
+ * @param {import('../support/deck.js').TestOwner} t
+ * @param {{ repository?: import('../support/repository.js').Repository, config?: Record<string, any>, start?: typeof startDeckHere | typeof startDeck, flags?: string[] }} [how]
+ */
+async function startApp (t, { repository = createRepository(), config = {}, start = startDeckHere, flags = [] } = {}) {
+  const { app } = repository
+  const first = repository.commit(versionOf('one'), 'The first')
+  write(app, { 'dist/built.txt': 'in place', 'clusterdeck.config.json': JSON.stringify(config) })
+  const dataDir = tempFolder()
+  const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app, flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100', ...flags] })
+  await deck.until({ ready: 1 })
+  return {
+    deck,
+    repository,
+    first,
+    dataDir,
+    ask: async (route = '/') => await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).text(),
+    /** @param {string[]} words */
+    cli: (...words) => runCliHere([...words, '--data-dir', dataDir]),
+    /** @param {object} order */
+    order: (order) => deck.api('/releases', { method: 'POST', body: JSON.stringify(order) }),
+    /** @param {any} run @returns {Promise<any>} */
+    untilEnd: async (run) => {
+      await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === run.id, 'the end of the run')
+      return (await deck.api(`/jobs/runs/${run.id}`)).body
+    },
+    /** What is in the folder of the releases. */
+    folders: () => existsSync(path.join(dataDir, 'releases')) ? readdirSync(path.join(dataDir, 'releases')).sort() : []
+  }
+}
+
+describe('deploy --git', { concurrency: 2 }, () => {
+  test('exports and builds a commit, whatever is in the folder of the app, and its release stays what it was', async (t) => {
+    const { deck, repository, ask, cli, folders } = await startApp(t, { config: { releases: { shared: ['data/'] } } })
+    assert.equal(await ask(), 'in place')
+    const commit = repository.commit(versionOf('two'), 'Faster totals')
+    write(repository.app, { 'app.js': 'throw new Error("not in any commit")' })
+
+    const refused = await cli('deploy', '--git', 'main', '--wait')
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, /hooks\.build: expected a command, received none; as far as can be guessed, npm ci, then npm run build builds the app.*--yes/)
+    const dry = await cli('deploy', '--git', 'main', '--dry-run', '--yes')
+    assert.deepEqual([dry.code, /expected either --git or --dry-run/.test(dry.stderr)], [2, true])
+    assert.deepEqual(folders(), [])
+
+    const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes', '--note', 'by hand')
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, new RegExp(`commit ${commit.slice(0, 9)} of main: Faster totals \\(Ada\\)[^]*\\$ npm ci\\n[^]*\\$ npm run build\\n[^]*built two\\n[^]*succeeded`))
+    assert.equal(await ask(), 'two')
+    const { body: { items: [release] } } = await deck.api('/releases')
+    assert.deepEqual([release.mode, release.git, release.build, release.note, release.package.version], ['folder', { commit, branch: 'main', isDirty: false, author: 'Ada', subject: 'Faster totals' }, 'npm ci, then npm run build', 'by hand', '1.0.0'])
+    assert.equal(readFileSync(path.join(release.path, 'data', '..', 'dist', 'built.txt'), 'utf8'), 'two')
+    write(repository.app, { 'data/note.txt': 'shared' })
+    assert.equal(readFileSync(path.join(release.path, 'data', 'note.txt'), 'utf8'), 'shared')
+
+    // The same commit is the same release, and nobody is asked again.
+    const again = await cli('deploy', '--git', commit, '--wait')
+    assert.equal(again.code, 0, again.stderr)
+    assert.match(again.stdout, new RegExp(`${release.id} is of this commit already: nothing is built`))
+    repository.git('checkout', '--quiet', '--', '.')
+    repository.commit(versionOf('three'))
+    assert.equal((await cli('deploy', '--git', 'main', '--wait')).code, 0)
+    assert.equal(await ask(), 'three')
+    for (const name of ['app.js', 'dist', '.git', 'package.json']) rmSync(path.join(repository.app, name), { recursive: true })
+    assert.equal((await roll(deck, { kind: 'rollback', release: release.id })).state, 'succeeded')
+    assert.equal(await ask(), 'two')
+    assert.deepEqual(await deck.history('type=unexpected'), [])
+  })
+
+  test('a build that fails changes nothing, leaves nothing, and says why with its last output', async (t) => {
+    const { deck, repository, ask, cli, order, untilEnd, folders } = await startApp(t)
+    repository.commit(versionOf('broken', { build: "console.log('compiling'); console.error('no such module: totals'); process.exit(3)" }))
+    const { code, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes')
+    assert.equal(code, 1)
+    assert.match(stderr, /no such module: totals\n[^]*clusterdeck: npm run build exited with code 3 after .*\. Nothing has changed/)
+    assert.equal(await ask(), 'in place')
+    assert.deepEqual([folders(), (await deck.api('/releases')).body.items.length, (await deck.api('/rollouts')).body.items], [[], 1, []])
+    const [failed] = await deck.history('type=job.command-failed')
+    assert.equal(failed.cause, 'build-failed')
+
+    const { status, body: run } = await order({ git: 'main', guess: true })
+    assert.equal(status, 202)
+    const ended = await untilEnd(run)
+    assert.deepEqual([ended.state, ended.cause, ended.code, ended.release, ended.rollout], ['failed', 'build-failed', 3, null, null])
+    assert.match(ended.output, /compiling\nno such module: totals\n/)
+    assert.deepEqual(folders(), [])
+  })
+
+  test('refuses what it cannot export whole, and what is no name of a commit', async (t) => {
+    const { repository, order, untilEnd, folders } = await startApp(t)
+    for (const name of ['-upload-pack=touch x', '', ' main', 'main\nother', 'x'.repeat(251)]) assert.equal((await order({ git: name })).status, 422, name)
+    for (const name of ['nope', 'main..main', 'main^{tree}', ':/nothing like this', 'HEAD:app.js', '0'.repeat(40)]) {
+      const { status, body } = await order({ git: name })
+      assert.deepEqual([status, body.code], [404, 'not-found'], name)
+    }
+    repository.commit({ 'big.bin': `version https://git-lfs.github.com/spec/v1\noid sha256:${'a'.repeat(64)}\nsize 12345\n` })
+    const pointers = await untilEnd((await order({ git: 'main', guess: true })).body)
+    assert.match(pointers.reason, /pointers of Git LFS: big\.bin/)
+    const other = createRepository()
+    const commit = other.commit({ 'a.txt': 'a' })
+    repository.git('rm', '--quiet', 'big.bin')
+    repository.git('update-index', '--add', '--cacheinfo', `160000,${commit},lib`)
+    repository.git('commit', '--quiet', '--message', 'A submodule')
+    const submodule = await untilEnd((await order({ git: 'main', guess: true })).body)
+    assert.deepEqual([submodule.cause, /submodules.*received lib/.test(submodule.reason)], ['git-failed', true])
+    assert.deepEqual(folders(), [])
+  })
+
+  test('the packages of a lock file that has not changed are linked, and go with the last release that needs them', async (t) => {
+    const { deck, repository, ask, cli, folders } = await startApp(t, { config: { releases: { keep: 1 } } })
+    const packages = withPackage(repository.app)
+    const uses = (/** @type {string} */ version) => ({ ...versionOf(version, { atLoad: "import 'answer'" }), ...packages })
+    repository.commit(uses('two'))
+    const first = await cli('deploy', '--git', 'main', '--wait', '--yes')
+    assert.equal(first.code, 0, first.stderr)
+    const inodes = async () => {
+      const { body: { items: [release] } } = await deck.api('/releases')
+      return { id: release.id, inode: statSync(path.join(release.path, 'node_modules', 'answer', 'index.js')).ino }
+    }
+    const before = await inodes()
+    repository.commit(uses('three'))
+    const second = await cli('deploy', '--git', 'main', '--wait')
+    assert.equal(second.code, 0, second.stderr)
+    assert.match(second.stdout, /files of packages are those of the last package-lock\.json, linked in/)
+    assert.doesNotMatch(second.stdout, /npm ci/)
+    const after = await inodes()
+    assert.deepEqual([await ask(), after.id !== before.id, after.inode], ['three', true, before.inode])
+    const kept = folders().filter((name) => name.startsWith('.modules-'))
+    assert.equal(kept.length, 1)
+
+    // Another lock file, and no release has the old one any more.
+    for (const version of ['four', 'five', 'six']) {
+      repository.commit({ ...versionOf(version) })
+      assert.equal((await cli('deploy', '--git', 'main', '--wait', '--yes')).code, 0)
+    }
+    await until(() => !folders().includes(kept[0]) && folders().length === 3, () => `two releases and their packages in ${folders()}`)
+  })
+
+  test('a build that is ended leaves no process and no folder', async (t) => {
+    const { deck, repository, order, untilEnd, folders, dataDir } = await startApp(t)
+    const pidFile = path.join(dataDir, 'pid')
+    repository.commit(versionOf('slow', { build: `import { spawn } from 'node:child_process'\nimport { writeFileSync as note } from 'node:fs'\nnote(${JSON.stringify(pidFile)}, String(spawn('sleep', ['600']).pid))\nawait new Promise(() => setInterval(() => {}, 1000))` }))
+    const { body: run } = await order({ git: 'main', guess: true })
+    await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', 'the build')
+    assert.equal((await deck.api(`/jobs/runs/${run.id}/end`, { method: 'POST', body: '{}' })).status, 202)
+    const ended = await untilEnd(run)
+    assert.deepEqual([ended.state, ended.cause], ['interrupted', 'operator'])
+    await until(() => isGone(pidFile), 'the end of what the build has started')
+    assert.deepEqual(folders(), [])
+  })
+
+  test('the death of the master in the middle of a build is told, and leaves nothing', async (t) => {
+    const { deck, repository, order, folders, dataDir, ask } = await startApp(t, { start: startDeck })
+    const pidFile = path.join(dataDir, 'pid')
+    repository.commit(versionOf('slow', { build: `import { writeFileSync as note } from 'node:fs'\nnote(${JSON.stringify(pidFile)}, String(process.pid))\nawait new Promise(() => setInterval(() => {}, 1000))` }))
+    const { body: run } = await order({ git: 'main', guess: true })
+    await until(() => existsSync(pidFile) && readFileSync(pidFile, 'utf8') !== '', 'the build')
+    await /** @type {import('../support/deck.js').Deck} */ (deck).loseMaster()
+    const { cause, detail } = await deck.untilEvent(({ type }) => type === 'job.interrupted', 'its end')
+    assert.deepEqual([cause, detail.run], ['master-lost', run.id])
+    await until(() => isGone(pidFile), 'the end of the build')
+    await until(() => folders().length === 0, 'an empty folder')
+    assert.equal(await ask(), 'in place')
+  })
+
+  test('the next start goes on with the last commit, not with what is in the folder of the app', async (t) => {
+    const { deck, repository, dataDir, ask, cli } = await startApp(t)
+    repository.commit(versionOf('two'))
+    assert.equal((await cli('deploy', '--git', 'main', '--wait', '--yes')).code, 0)
+    assert.equal(await ask(), 'two')
+    await deck.stop()
+    const next = await startDeckHere(t, path.join(repository.app, 'app.js'), { workers: 1, dataDir, cwd: repository.app, flags: ['--config', path.join(repository.app, 'clusterdeck.config.json')] })
+    await next.until({ ready: 1 })
+    assert.equal((await next.status()).release.id, 'r2')
+    assert.equal(await (await fetch(await next.appUrl(), { headers: { connection: 'close' } })).text(), 'two')
+  })
+
+  test('a build has no secrets and its output shows none; its release has those that are read in its folder', async (t) => {
+    const repository = createRepository()
+    const secrets = (/** @type {string} */ value) => ({ 'secrets.json': JSON.stringify({ CANARY: value }) })
+    const says = (/** @type {string} */ version) => versionOf(version, {
+      atRequest: "if (request.url === '/canary') return response.end(process.env.CANARY)",
+      build: "console.log('canary', process.env.CANARY ?? 'none', process.env.PLAIN, 'first-canary')"
+    })
+    write(repository.app, secrets('first-canary'))
+    const config = { env: { PLAIN: 'plain' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } }
+    const { deck, dataDir, ask, cli, order, untilEnd, folders } = await startApp(t, { repository, config })
+    repository.commit({ ...says('two'), ...secrets('second-canary') })
+    write(repository.app, { 'secrets.json': 'of no commit' })
+    const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes')
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /canary none plain \[CANARY\]\n/)
+    assert.deepEqual([await ask(), await ask('/canary')], ['two', 'second-canary'])
+    assert.match((await cli('deploy', '--git', 'main', '--wait')).stdout, /r2 is of this commit already: nothing is built/)
+
+    const kept = folders()
+    repository.commit({ ...says('three'), 'secrets.json': 'no JSON' })
+    const failed = await untilEnd((await order({ git: 'main' })).body)
+    assert.deepEqual([failed.state, failed.cause, failed.release], ['failed', 'secrets-failed', null])
+    assert.deepEqual([folders(), await ask('/canary')], [kept, 'second-canary'])
+
+    await deck.stop()
+    const next = await startDeckHere(t, path.join(repository.app, 'app.js'), { workers: 1, dataDir, cwd: repository.app, flags: ['--config', path.join(repository.app, 'clusterdeck.config.json')] })
+    await next.until({ ready: 1 })
+    assert.equal(await (await fetch(new URL('/canary', await next.appUrl()), { headers: { connection: 'close' } })).text(), 'second-canary')
+  })
+
+  test('an app in a folder of its repository is built there, with hooks.build, and finds what it shares', async (t) => {
+    const repository = createRepository(tempFolder(), 'apps/web')
+    const { deck, ask, cli } = await startApp(t, {
+      repository,
+      config: { releases: { shared: ['.env'] }, hooks: { build: { command: ['sh', '-c', 'pwd; node build.js; cat ../common.txt .env; echo "$CLUSTERDECK_HOOK $GIT_DIR"'] } } },
+      flags: []
+    })
+    write(repository.folder, { 'apps/common.txt': 'common\n', 'apps/web/.gitignore': 'dist\n.env\n' })
+    write(repository.app, { '.env': 'SECRET=1\n' })
+    repository.commit(versionOf('two'))
+    const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait')
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /\/releases\/r2\/apps\/web\n[^]*built two\ncommon\nSECRET=1\nbuild \n/)
+    const { body: { items: [release] } } = await deck.api('/releases')
+    assert.deepEqual([release.build, release.entry, release.cwd], ['hooks.build', path.join(release.path, 'app.js'), release.path])
+    assert.ok(release.path.endsWith('/r2/apps/web'))
+    assert.equal(await ask(), 'two')
+  })
+
+  test('a repository with an address is fetched first', async (t) => {
+    const origin = createRepository()
+    origin.commit(versionOf('theirs'), 'From elsewhere')
+    const { ask, cli } = await startApp(t, { config: { releases: { git: `file://${origin.folder}` } } })
+    const guessed = await cli('deploy', '--git', 'main', '--wait')
+    assert.equal(guessed.code, 2)
+    assert.match(guessed.stderr, /as far as can be guessed, npm ci, then npm run build/)
+    const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes')
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /fetching file:\/\/[^]*of main: From elsewhere/)
+    assert.equal(await ask(), 'theirs')
+    rmSync(path.join(origin.folder, '.git'), { recursive: true })
+    const gone = await cli('deploy', '--git', 'other', '--wait')
+    assert.equal(gone.code, 1)
+    assert.match(gone.stderr, /git fetch exited with code 128/)
+  })
+})
+
+/** @param {string} pidFile */
+function isGone (pidFile) {
+  try {
+    return readFileSync(`/proc/${readFileSync(pidFile, 'utf8').trim()}/stat`, 'utf8').includes(') Z ')
+  } catch {
+    return true
+  }
+}

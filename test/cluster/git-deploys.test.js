@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { lstatSync, readdirSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { formatBytes } from '../../public/format.js'
+import { startDeckHere } from '../support/deck-here.js'
+import { end, underLoad } from '../support/deploys.js'
+import { tempFolder } from '../support/folder.js'
+import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
+import { until } from '../support/until.js'
+
+/** `TEST_ALL=1` for all of them; `TEST_FILES`: how many files the packages have. */
+const DEPLOYS = process.env.TEST_ALL ? 20 : 7
+const FILES = Number(process.env.TEST_FILES ?? 200)
+
+/** Every third one is broken, in turn in its build, at its start, and a while after. @type {readonly { how: string, what: Parameters<typeof versionOf>[1] }[]} */
+const BROKEN = [
+  { how: 'build', what: { build: "throw new Error('does not compile')" } },
+  { how: 'start', what: { atLoad: "throw new Error('does not start')" } },
+  { how: 'crash', what: { atLoad: "setTimeout(() => { throw new Error('crashes later') }, 1500)" } }
+]
+
+test(`${DEPLOYS} deploys of commits under load, every third one broken: no request fails, and the right release serves after each`, async (t) => {
+  const repository = createRepository()
+  const packages = withPackage(repository.folder, FILES)
+  repository.commit({ ...versionOf('0'), ...packages })
+  write(repository.folder, { 'dist/built.txt': '0' })
+  const dataDir = tempFolder()
+  const deck = await startDeckHere(t, path.join(repository.folder, 'app.js'), {
+    workers: 2, dataDir, cwd: repository.folder, flags: ['--restart-intensity-restarts', '2', '--restart-min-delay-ms', '10', '--releases-keep', '20']
+  })
+  await deck.until({ ready: 2 })
+  const url = await deck.appUrl()
+  const ask = async () => await (await fetch(url, { headers: { connection: 'close' } })).text()
+  const tookMs = { good: /** @type {number[]} */ ([]), beyond: /** @type {number[]} */ ([]) }
+  const { failures, total } = await underLoad(t, url, async () => {
+    let good = '0'
+    for (let n = 1; n <= DEPLOYS; n++) {
+      const broken = n % 3 === 0 ? BROKEN[(n / 3 - 1) % BROKEN.length] : null
+      repository.commit({ ...versionOf(String(n), broken?.what), ...packages }, `Number ${n}`)
+      const startedAt = performance.now()
+      const { status, body: run } = await deck.api('/releases', { method: 'POST', body: JSON.stringify({ git: 'main', guess: true }) })
+      assert.equal(status, 202, JSON.stringify(run))
+      await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === run.id, 'the end of the build')
+      const builtMs = performance.now() - startedAt
+      const { body: ended } = await deck.api(`/jobs/runs/${run.id}`)
+      const rollout = ended.rollout === null ? null : await end(deck, { id: ended.rollout })
+      if (!broken) good = String(n)
+      if (broken?.how === 'build') assert.deepEqual([ended.state, ended.cause], ['failed', 'build-failed'])
+      else if (broken?.how === 'start') assert.equal(rollout.state, 'failed')
+      else if (!broken) assert.equal(rollout.state, 'succeeded', rollout.reason)
+      if (!broken && n > 1) {
+        tookMs.good.push(performance.now() - startedAt)
+        tookMs.beyond.push(builtMs)
+      }
+      await until(async () => {
+        const { rollout: running, release, workers } = await deck.status()
+        return running === null && release.git.subject === (good === '0' ? 'a change' : `Number ${good}`) && workers.every((/** @type {any} */ each) => each.release === release.id && each.state === 'ready')
+      }, `release of ${good} after the deploy of ${n}`)
+      assert.equal(await ask(), good)
+    }
+  }, { connections: 16, perSecond: 50 })
+  const { withLinks, withoutLinks } = diskUsed(path.join(dataDir, 'releases'))
+  t.diagnostic(`${total} requests, ${failures.length} failed`)
+  t.diagnostic(`a deploy with packages that have not changed: ${median(tookMs.good)} ms in all, ${median(tookMs.beyond)} ms of that before the rollout`)
+  t.diagnostic(`disk used by ${readdirSync(path.join(dataDir, 'releases')).length} folders: ${formatBytes(withLinks)}; it would be ${formatBytes(withoutLinks)} without links`)
+  assert.deepEqual(failures, [])
+  assert.ok(withLinks < withoutLinks)
+})
+
+/** @param {string} top */
+function diskUsed (top) {
+  const seen = new Set()
+  let [withLinks, withoutLinks] = [0, 0]
+  for (const name of readdirSync(top, { recursive: true, encoding: 'utf8' })) {
+    const { ino, blocks } = lstatSync(path.join(top, name))
+    withoutLinks += blocks * 512
+    if (!seen.has(ino)) withLinks += blocks * 512
+    seen.add(ino)
+  }
+  return { withLinks, withoutLinks }
+}
+
+/** @param {number[]} numbers */
+function median (numbers) {
+  return Math.round(numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)])
+}
