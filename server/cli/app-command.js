@@ -16,7 +16,7 @@ import { allTargets, findTargets } from './targets.js'
 
 /**
  * What a command at the host has to work with.
- * @typedef {Tools & { host: import('./api-client.js').ApiClient, hostUrl: string, app: import('./host.js').AppView, options: Options, timeoutMs: number }} HostContext
+ * @typedef {Tools & { host: import('./api-client.js').ApiClient, hostUrl: string, env: Terminal['env'], app: import('./host.js').AppView, options: Options, timeoutMs: number }} HostContext
  *
  * A command that takes apps.
  * @typedef {object} AppCommand
@@ -103,5 +103,5 @@ export function createHostContext (options, terminal) {
   const { env } = terminal
   const { timeoutMs } = timeoutOf(options, env)
   const host = expectHost(env)
-  return { ...createTools(options, terminal), host: callHost(host, { env, timeoutMs }), hostUrl: host.url, options, timeoutMs }
+  return { ...createTools(options, terminal), host: callHost(host, { env, timeoutMs }), hostUrl: host.url, env, options, timeoutMs }
 }

@@ -1,17 +1,13 @@
-import { existsSync } from 'node:fs'
-import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
-import { hostFolder } from '../system/host-folder.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { createAttachment } from './attachment.js'
 import { timeoutOf } from './duration.js'
 import { checkNoneFailed, orderApps } from './fill-host.js'
-import { findHost, isWanted, lastingHost } from './host.js'
+import { hasHostStopped, isWanted, lastingHost, untilStopped } from './host.js'
 import { ensureHost, killHost } from './host-start.js'
 import { createInterruption } from './interruption.js'
 import { createPrefixed } from './prefixed.js'
-import { waitUntil } from './wait-until.js'
 
 /** @typedef {import('./fill-host.js').Ordered} Ordered */
 /** @typedef {import('./fill-host.js').Wanted & { label: string, dataDir: string }} Wanted */
@@ -40,7 +36,7 @@ export async function runAttached (wanted, { apps, timeout }, terminal) {
     if (!child) terminal.stderr.write(`clusterdeck: the page of the host: ${master.url}\n`)
     const host = lastingHost(master, env)
     const prefixed = createPrefixed(wanted.map(({ label }) => label), terminal)
-    if (child) await stopBroughtBack(wanted, host, timeoutMs)
+    if (child) await stopBroughtBack(wanted, { host, env, timeoutMs })
     const before = await wantedApps(host)
     const ordered = await orderApps(wanted, { host, prefixed, stop })
     const attachment = createAttachment(ordered, { host, prefixed, howHostEnded: () => howHostEnded(env) })
@@ -61,15 +57,15 @@ export async function runAttached (wanted, { apps, timeout }, terminal) {
 
 /**
  * Stops those that a new host has brought back, as they are to run as they are ordered now.
- * @param {readonly Wanted[]} wanted @param {LastingHost} host @param {number} timeoutMs
+ * @param {readonly Wanted[]} wanted @param {{ host: LastingHost, env: Terminal['env'], timeoutMs: number }} how
  */
-async function stopBroughtBack (wanted, host, timeoutMs) {
+async function stopBroughtBack (wanted, { host, env, timeoutMs }) {
   const folders = wanted.map(({ dataDir }) => dataDir)
   /** @type {AppView[]} */
   const views = (await host.get('/apps')).items
   await Promise.all(views.filter((view) => view.dataDir !== null && folders.includes(view.dataDir) && isWanted(view)).map(async ({ name }) => {
     await host.post(`/apps/${name}/stop`)
-    await waitUntil(async () => (await host.get(`/apps/${name}`)).state === 'stopped', AbortSignal.timeout(timeoutMs), timeoutMs)
+    await untilStopped(name, { host, env, signal: AbortSignal.timeout(timeoutMs), timeoutMs })
   }))
 }
 
@@ -80,10 +76,9 @@ async function wantedApps (host) {
 
 /** @param {Terminal['env']} env @returns {Pick<Ordered, 'state' | 'reason'> | null} what has become of its apps; null: it runs */
 function howHostEnded (env) {
-  if (findHost(env) !== null) return null
-  // One that ends as it should withdraws what it has announced.
-  const isLeft = existsSync(path.join(hostFolder(env), 'master.json'))
-  return isLeft ? { state: 'failed', reason: 'the host has ended without stopping it' } : { state: 'stopped', reason: null }
+  const hasStopped = hasHostStopped(env)
+  if (hasStopped === null) return null
+  return hasStopped ? { state: 'stopped', reason: null } : { state: 'failed', reason: 'the host has ended without stopping it' }
 }
 
 /**

@@ -8,7 +8,7 @@ import { checkedApps, findApps } from './apps.js'
 import { timeoutOf } from './duration.js'
 import { dataDirOfApp, findRunning } from './find-master.js'
 import { isRunning, findMasterAt } from './deck-status.js'
-import { appsOfHost, callHost, expectHost, findHost, isOpen } from './host.js'
+import { appsOfHost, callHost, expectHost, findHost, isOpen, untilStopped } from './host.js'
 import { formatTable, jsonText } from './output.js'
 import { waitUntil } from './wait-until.js'
 
@@ -69,7 +69,7 @@ async function stopInHost ({ name, state }, env, { signal, timeoutMs }) {
   const host = callHost(master, { env, timeoutMs, signal })
   try {
     await host.post(`/apps/${name}/stop`)
-    await waitUntil(async () => (await host.get(`/apps/${name}`)).state === 'stopped', signal, timeoutMs)
+    await untilStopped(name, { host, env, signal, timeoutMs })
     return { state: 'stopped', reason: null }
   } catch (error) {
     if (!(error instanceof DeckError)) throw error

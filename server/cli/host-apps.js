@@ -2,7 +2,7 @@ import { formatBytes, formatLatency, formatPercent, formatRate } from '../../pub
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { confirm } from './confirm.js'
-import { isOpen } from './host.js'
+import { isOpen, untilStopped } from './host.js'
 import { followApps, toFollowed } from './ready-apps.js'
 import { waitUntil } from './wait-until.js'
 
@@ -31,15 +31,12 @@ export async function startApp ({ host, app: { name }, options, answer, tell, ti
  * Drains an app; the host remembers that it is to be stopped.
  * @param {HostContext} context
  */
-export async function stopApp ({ host, app: { name }, answer, tell, timeoutMs }) {
+export async function stopApp ({ host, env, app: { name }, answer, tell, timeoutMs }) {
   /** @type {AppView} */
-  let app = await host.post(`/apps/${name}/stop`)
+  const app = await host.post(`/apps/${name}/stop`)
   if (app.state !== 'stopped') tell('stopping: the workers finish their requests')
-  await waitUntil(async () => {
-    if (app.state !== 'stopped') app = await host.get(`/apps/${name}`)
-    return app.state === 'stopped'
-  }, host.signal, timeoutMs)
-  answer(app, () => 'stopped')
+  const last = await untilStopped(name, { host, env, signal: host.signal, timeoutMs })
+  answer({ ...app, ...last, state: 'stopped' }, () => 'stopped')
 }
 
 /**

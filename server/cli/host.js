@@ -1,9 +1,12 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { hostFolder } from '../system/host-folder.js'
 import { isAlive } from '../system/process-identity.js'
 import { readAnnounced, readToken } from './announced.js'
 import { createApiClient } from './api-client.js'
 import { ANSWER_WITHIN_MS } from './reachable.js'
+import { waitUntil } from './wait-until.js'
 
 /** @typedef {import('../api/apps.js').AppView} AppView */
 /** @typedef {Record<string, string | undefined>} Env */
@@ -73,6 +76,35 @@ export function lastingHost (first, env) {
 export async function appsOfHost (env) {
   const host = findHost(env)
   return host === null ? [] : (await callHost(host, { env }).get('/apps')).items
+}
+
+/** @param {Env} env @returns {boolean | null} whether it has stopped its apps, where it has ended; null: it runs */
+export function hasHostStopped (env) {
+  if (findHost(env) !== null) return null
+  // One that ends as it should withdraws what it has announced.
+  return !existsSync(path.join(hostFolder(env), 'master.json'))
+}
+
+/**
+ * Waits until an app has stopped, which may be the end of its host too: of one that was started for it, with its last app.
+ * @param {string} name @param {{ host: Pick<import('./api-client.js').ApiClient, 'get'>, env: Env, signal: AbortSignal, timeoutMs: number }} how
+ * @returns {Promise<AppView | null>} as it was seen last
+ * @throws {DeckError} timed-out; no-master: the host has ended without stopping it
+ */
+export async function untilStopped (name, { host, env, signal, timeoutMs }) {
+  /** @type {AppView | null} */
+  let last = null
+  await waitUntil(async () => {
+    try {
+      last = /** @type {AppView} */ (await host.get(`/apps/${name}`))
+      return last.state === 'stopped'
+    } catch (error) {
+      const hasStopped = error instanceof DeckError && error.code === 'no-master' ? hasHostStopped(env) : false
+      if (hasStopped === false) throw error
+      return hasStopped === true
+    }
+  }, signal, timeoutMs)
+  return last
 }
 
 /** @param {Pick<AppView, 'state'>} app @returns {boolean} whether somebody wants it to run */
