@@ -36,7 +36,8 @@ describe('a master that is lost', () => {
     await deck.api('/scale', { method: 'PUT', body: '{"workers": 3}' })
     await deck.untilEvent(({ type, slot }) => type === 'worker.forked' && slot === 3, 'the worker of slot 3')
     await deck.loseMaster()
-    // The workers of the new one are booting.
+    // By then it has recorded the loss of the one before, and its workers are booting.
+    await deck.untilEvent(({ type, pid }) => type === 'master.started' && pid === deck.masterPid, 'the start of the next master')
     await deck.loseMaster()
     const { workers, release } = await deck.until({ ready: 3 })
 
