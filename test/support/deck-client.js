@@ -49,7 +49,8 @@ export function createDeckClient ({ folder, output, exited, before = [] }) {
       // A kept connection may be one that a master which was killed has left.
       const headers = { authorization: `Bearer ${access.token}`, connection: 'close', ...(init.body ? { 'content-type': 'application/json' } : {}), ...init.headers }
       const response = await fetch(`${access.adminUrl}/api/v1${where}`, { ...init, headers })
-      return { status: response.status, headers: response.headers, body: /** @type {any} */ (await response.json()) }
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, body: parsed(text, `${where} of the master with pid ${access.pid}: HTTP ${response.status}`) }
     },
 
     /** @returns {Promise<any>} */
@@ -137,5 +138,14 @@ async function deadline (promise, what, output) {
     return /** @type {T} */ (await Promise.race([promise, late]))
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** @param {string} text @param {string} what it is the answer to @returns {any} @throws {Error} which shows the text */
+function parsed (text, what) {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Error(`${what}: expected JSON, received ${JSON.stringify(text)}`, { cause: error })
   }
 }
