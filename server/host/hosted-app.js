@@ -176,7 +176,7 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
 
   /** Whether its part has failed, and the next one is yet to be opened. */
   function isBeingRecovered () {
-    return isIn('failed') && part !== null
+    return isIn('failed') && (part !== null || recovery.isPausing)
   }
 
   /** @param {StopOrder} wanted */

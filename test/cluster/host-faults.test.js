@@ -8,7 +8,7 @@ const run = promisify(execFile)
 const THROWS = path.resolve(import.meta.dirname, '../fixtures/throws-in-one-app.js')
 const REASON = 'its part of this host failed, and is made anew; its workers serve on: '
 
-/** @param {'once' | 'again' | 'kill' | 'stop'} what @param {'shared' | 'sticky'} [dispatch] */
+/** @param {'once' | 'again' | 'kill' | 'stop' | 'stop-broken'} what @param {'shared' | 'sticky'} [dispatch] */
 async function throwInOne (what, dispatch = 'shared') {
   // In a process of its own: the runner of the tests takes whatever nobody catches for its own.
   const { stdout } = await run(process.execPath, [THROWS, what, dispatch], { timeout: 100_000 })
@@ -53,5 +53,10 @@ describe('an exception in the part of a host for one app', { concurrency: 2 }, (
     const { left, told } = await throwInOne('stop')
     assert.deepEqual(left, [])
     assert.ok(told.includes('app.stopped faulty'))
+  })
+
+  test('is not made good after the app was stopped: one that cannot be opened again stays stopped, also once it could be', async () => {
+    const { states } = await throwInOne('stop-broken')
+    assert.deepEqual(states, ['failed', 'stopped'])
   })
 })
