@@ -1,13 +1,20 @@
 import { FAULTS, isOneOf } from './causes.js'
 
 /**
- * What the workers of slots have died of last.
+ * What the workers of slots have died of last, or a crash that nobody has resolved or muted.
  * @typedef {object} Reason
- * @property {number[]} slots  that have died of it
+ * @property {number[]} slots  that have died of it; none: all of them serve again
  * @property {string} text  one line: hostile, as an app has thrown it
- * @property {number} event  of the newest exit, in the history
+ * @property {number | null} event  of the newest exit, in the history; null: not looked up
  * @property {number | null} crashGroup
+ * @property {boolean} isNewInRelease  whether no release before the one that runs has crashed so
  * @typedef {{ history: Pick<import('../db/history.js').History, 'page'>, crashes: Pick<import('./crashes/crashes.js').CrashService, 'group'> }} Sources
+ */
+
+/**
+ * The open crashes. `open`: how many groups; `here`: how many of these have crashed in the release that runs; `isMore`: at least that many;
+ * `reasons`: the newest of those, new ones first
+ * @typedef {{ open: number, here: number, isMore: boolean, news: number, reasons: Reason[] }} OpenCrashes
  */
 
 /** However many slots there are, a glance costs no more, and shows no more. */
@@ -16,6 +23,7 @@ const MAX_REASONS = 3
 /** Of a slot's last exits; planned ones may have come in between. */
 const MAX_EXITS = 5
 const MAX_CHARS = 240
+const MAX_COUNTED = 100
 
 /** @param {number[]} slots @param {Sources} sources @returns {Reason[]} equal ones once; none where the history cannot tell */
 export function crashReasons (slots, sources) {
@@ -38,7 +46,24 @@ function lastReason (slot, { history, crashes }) {
   if (!exit) return null
   const crashGroup = exit.detail?.crashGroup ?? null
   const group = crashGroup === null ? null : attempt(() => crashes.group(crashGroup))
-  return { slots: [slot], text: toLine(group ? nameOf(group) : exit.message ?? String(exit.cause)), event: exit.id, crashGroup: group ? crashGroup : null }
+  const text = toLine(group ? nameOf(group) : exit.message ?? String(exit.cause))
+  return { slots: [slot], text, event: exit.id, crashGroup: group ? crashGroup : null, isNewInRelease: group?.isNewInRelease ?? false }
+}
+
+/**
+ * @param {string} release  that runs @param {{ crashes: Pick<import('./crashes/crashes.js').CrashService, 'counts' | 'page'> }} sources
+ * @returns {OpenCrashes | null} null: the database cannot tell
+ */
+export function openCrashes (release, { crashes }) {
+  return attempt(() => {
+    const { open } = crashes.counts()
+    if (open === 0) return { open, here: 0, isMore: false, news: 0, reasons: [] }
+    const { items, next } = crashes.page({ state: 'open', release, limit: MAX_COUNTED })
+    const news = items.filter(({ isNewInRelease }) => isNewInRelease)
+    const reasons = [...news, ...items.filter((group) => !group.isNewInRelease)].slice(0, MAX_REASONS)
+      .map((group) => ({ slots: [], text: toLine(nameOf(group)), event: null, crashGroup: group.id, isNewInRelease: group.isNewInRelease }))
+    return { open, here: items.length, isMore: next !== null, news: news.length, reasons }
+  })
 }
 
 /** @param {{ errorName: string | null, message: string | null, kind: string, culprit: string | null }} group */

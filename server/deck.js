@@ -73,8 +73,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     vitals,
     diagnostics,
     logs,
-    releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, compare: typeof releases.compare }} */ (
-      { get: releases.get, list: releases.list, compare: releases.compare }
+    releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, before: (id: string) => string, compare: typeof releases.compare }} */ (
+      { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare }
     ),
     webhooks: { list: webhooks.list, test: webhooks.test, retry: webhooks.retry },
     jobs,

@@ -1,11 +1,13 @@
-import { crashReasons } from './crash-reasons.js'
+import { crashReasons, openCrashes } from './crash-reasons.js'
 import { turnText } from './lifecycle/rollout/turn.js'
 
 /**
  * How the cluster is, most urgent truth first: who serves, and what is wrong.
  * @typedef {import('./events/kinds.js').Tone} Tone
  * @typedef {import('./crash-reasons.js').Reason} Reason
- * @typedef {{ tone: Tone, text: string, hint: string, reasons: Reason[] }} Health  `reasons`: what workers have died of, where it matters now
+ * @typedef {import('./crash-reasons.js').OpenCrashes} OpenCrashes
+ * @typedef {{ tone: Tone, text: string, hint: string, reasons: Reason[], problems: number }} Health  `reasons`: what workers have died of, where it
+ *   matters now; `problems`: how many things want somebody
  * @typedef {{ tone: Tone, text: string, hint: string, slots?: number[] }} Verdict  `slots`: those of which somebody wants to know why
  * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshotOf> & { history?: { problem: string | null }, secrets?: { problem: string | null } }} Snapshot
  */
@@ -16,28 +18,45 @@ const SENTENCES = [whileStopping, ofTroubles, ofFinished, ofNoneServing, ofUpgra
 /** What is wrong beside who serves, mostly with slots. */
 const TROUBLES = [ofSecrets, ofHeld, ofCrashLoops, ofUnresponsive, ofEnded]
 
+/** @type {OpenCrashes} */
+const NO_CRASHES = Object.freeze({ open: 0, here: 0, isMore: false, news: 0, reasons: [] })
+
 /**
  * @param {Snapshot} snapshot
- * @param {{ openCrashes?: number | null, notices?: number, failingJobs?: readonly { job: string, reason: string }[], reasonsOf?: (slots: number[]) => Reason[] }} [more]
- *   `openCrashes`: groups that nobody has resolved, null where nobody knows; `notices`: how many nobody has acknowledged; `failingJobs`: whose last run has failed
+ * @param {{ crashes?: OpenCrashes | null, notices?: readonly { kind: string }[], failingJobs?: readonly { job: string, reason: string }[], reasonsOf?: (slots: number[]) => Reason[] }} [more]
+ *   `crashes`: null where nobody knows; `notices`: those that nobody has acknowledged; `failingJobs`: whose last run has failed
  * @returns {Health}
  */
-export function describeHealth (snapshot, { openCrashes = 0, notices = 0, failingJobs = [], reasonsOf = () => [] } = {}) {
+export function describeHealth (snapshot, { crashes = NO_CRASHES, notices = [], failingJobs = [], reasonsOf = () => [] } = {}) {
   const urgent = verdictOf(snapshot)
-  // Workers in trouble come first; where all serve, a job may still fail.
-  const { slots = [], ...verdict } = urgent && urgent.tone !== 'ok' ? urgent : withJobs(urgent ?? ofAllWell(snapshot, { openCrashes, notices }), failingJobs)
-  return { ...verdict, reasons: slots.length > 0 ? reasonsOf(slots) : [] }
+  const problems = countProblems(snapshot, { crashes, notices, failingJobs })
+  if (urgent && urgent.tone !== 'ok') {
+    // Workers in trouble come first.
+    const { slots = [], ...verdict } = urgent
+    return { ...verdict, reasons: slots.length > 0 ? reasonsOf(slots) : [], problems: verdict.tone === 'bad' ? Math.max(1, problems) : problems }
+  }
+  // Where all serve, they may have crashed before, and a job may fail.
+  const { slots: _, ...verdict } = withJobs(withCrashes(urgent ?? ofAllWell(snapshot, { crashes, notices }), crashes, snapshot), failingJobs)
+  return { ...verdict, reasons: crashes?.reasons ?? [], problems }
+}
+
+/** @param {Snapshot} snapshot @param {{ crashes: OpenCrashes | null, notices: readonly { kind: string }[], failingJobs: readonly unknown[] }} more */
+function countProblems (snapshot, { crashes, notices, failingJobs }) {
+  const slots = slotsOf(snapshot.workers, ({ crashLooping, state }) => crashLooping || state === 'held' || state === 'unresponsive').length
+  // A history that fails stays a problem after its notice was acknowledged.
+  const isHistoryUnreported = snapshot.history?.problem && !notices.some(({ kind }) => kind === 'history-degraded')
+  return slots + (crashes?.here ?? 0) + notices.length + failingJobs.length + (snapshot.rollout?.state === 'held' ? 1 : 0) + (isHistoryUnreported ? 1 : 0)
 }
 
 /**
  * The same with what is on record.
- * @param {import('./crash-reasons.js').Sources & { crashes: Pick<import('./crashes/crashes.js').CrashService, 'counts'>, notices: Pick<import('./events/notices.js').Notices, 'list'>, jobs: { failing: () => readonly { job: string, reason: string }[] } }} parts
+ * @param {import('./crash-reasons.js').Sources & { crashes: Pick<import('./crashes/crashes.js').CrashService, 'counts' | 'page'>, notices: Pick<import('./events/notices.js').Notices, 'list'>, jobs: { failing: () => readonly { job: string, reason: string }[] } }} parts
  * @returns {(snapshot: Snapshot) => Health}
  */
 export function createHealth ({ history, crashes, notices, jobs }) {
   return (snapshot) => describeHealth(snapshot, {
-    openCrashes: countOpen(crashes),
-    notices: notices.list().length,
+    crashes: openCrashes(snapshot.release.id, { crashes }),
+    notices: notices.list(),
     failingJobs: jobs.failing(),
     reasonsOf: (slots) => crashReasons(slots, { history, crashes })
   })
@@ -69,13 +88,13 @@ function verdictOf (snapshot) {
   }
 }
 
-/** @param {Snapshot} snapshot @param {{ openCrashes: number | null, notices: number }} more @returns {Verdict} */
-function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { openCrashes, notices }) {
+/** @param {Snapshot} snapshot @param {{ crashes: OpenCrashes | null, notices: readonly unknown[] }} more @returns {Verdict} */
+function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { crashes, notices }) {
   const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
   return {
-    tone: notices > 0 ? 'warn' : 'ok',
+    tone: notices.length > 0 ? 'warn' : 'ok',
     text: finishedWorkers > 0 ? `${portion(total - finishedWorkers, total)} ready, ${finishedWorkers} finished` : total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
-    hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : hintOfCrashes(openCrashes)
+    hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : hintOfCrashes(crashes)
   }
 }
 
@@ -92,10 +111,23 @@ function withJobs (verdict, failing) {
   }
 }
 
-/** @param {number | null} open */
-function hintOfCrashes (open) {
-  if (open === null) return 'The history cannot be read.'
-  return open === 0 ? 'No open crashes.' : `${open} open ${open === 1 ? 'crash' : 'crashes'}.`
+/** @param {Verdict} verdict @param {OpenCrashes | null} crashes @param {Snapshot} snapshot @returns {Verdict} */
+function withCrashes (verdict, crashes, { release }) {
+  if (!crashes || crashes.here === 0) return verdict
+  const what = crashes.news > 0 ? crashText(crashes.news, 'new') : crashText(crashes.here, 'open')
+  return { ...verdict, tone: 'warn', text: `${verdict.text}; ${crashes.isMore ? 'at least ' : ''}${what} in ${release.id}` }
+}
+
+/** @param {OpenCrashes | null} crashes */
+function hintOfCrashes (crashes) {
+  if (crashes === null) return 'The history cannot be read.'
+  if (crashes.open === 0) return 'No open crashes.'
+  return crashes.here === crashes.open ? 'Resolve or mute what needs nobody any more.' : `${crashText(crashes.open, 'open')}${crashes.here === 0 ? ', none of them in this release' : ' in all'}.`
+}
+
+/** @param {number} n @param {string} kind */
+function crashText (n, kind) {
+  return `${n} ${kind} ${n === 1 ? 'crash' : 'crashes'}`
 }
 
 /** @param {Snapshot} snapshot @returns {Verdict | null} */

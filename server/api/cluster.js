@@ -72,9 +72,11 @@ export const HEALTH = z.strictObject({
     text: z
       .string()
       .meta({ description: 'text of the app: escape it', examples: ['TypeError: price is not a function, in total (price.js)'] }),
-    event: NUMBER.describe('the newest of these exits, in the history'),
-    crashGroup: NUMBER.nullable()
-  })).describe('why workers died, as far as it matters now')
+    event: NUMBER.nullable().describe('the newest of these exits, in the history; null: not looked up'),
+    crashGroup: NUMBER.nullable(),
+    isNewInRelease: z.boolean().describe('whether no release before the one that runs has crashed so')
+  })).describe('why workers died, as far as it matters now; with no `slots`: open crashes of the release that runs, whose slots serve again'),
+  problems: COUNT.describe('how many things want somebody: slots in trouble, open crashes of the release that runs, notices, failing jobs, a held rollout, a history that cannot be written')
 }).meta({ id: 'Health' })
 
 const SCALE = z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' })

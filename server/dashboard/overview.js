@@ -71,19 +71,22 @@ export function overviewModel ({ deck, history, now }) {
   const snapshot = withFreshVitals(deck.snapshot(), now)
   const past = readPast(history)
   const rollout = snapshot.rollout ?? past.rollout
+  const health = toHealth(deck.health(snapshot))
+  const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)
   return {
     now,
     faults: FAULTS,
     newestMark: newestMark(history),
     snapshot,
-    health: toHealth(deck.health(snapshot)),
+    health,
     notices: deck.notices.list(),
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
     standby: snapshot.standby,
     rollout: rollout && toRollout(rollout, { history }),
-    wayBack: rollout && wayBackOf(rollout, { deck, snapshot }),
+    wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }),
+    wayBackPlace: isAtFault ? 'health' : 'rollout',
     recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
   }
 }
@@ -115,14 +118,16 @@ function readPast (/** @type {History} */ history) {
 }
 
 /**
- * The release before the last deploy, which the page offers to roll back to.
- * @param {RolloutView} rollout @param {{ deck: Pick<Deck, 'releases'>, snapshot: Status }} cluster
+ * The release that the page offers to roll back to: the one before the last deploy, and as long as the running one is at fault, the last good one.
+ * @param {RolloutView | null} rollout  the newest one @param {{ deck: Pick<Deck, 'releases'>, snapshot: Status, isAtFault: boolean }} cluster
  * @returns {ReturnType<typeof toReleaseRow> | null} null: the page offers none
  */
-function wayBackOf ({ kind, state, from, to }, { deck, snapshot }) {
-  if (kind !== 'deploy' || state !== 'succeeded' || to !== snapshot.release.id) return null
+function wayBackOf (rollout, { deck, snapshot, isAtFault }) {
+  const isOfLastDeploy = rollout?.kind === 'deploy' && rollout.state === 'succeeded' && rollout.to === snapshot.release.id
+  if (snapshot.rollout || !(isOfLastDeploy || isAtFault)) return null
   try {
-    const release = toReleaseRow(deck.releases.get(from), snapshot)
+    const id = isAtFault ? deck.releases.before(snapshot.release.id) : rollout?.from
+    const release = toReleaseRow(deck.releases.get(String(id)), snapshot)
     return release.isOffered ? release : null
   } catch {
     // The release is no longer kept, or the history cannot be read.

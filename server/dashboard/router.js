@@ -53,6 +53,6 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, neigh
   /** @param {{ can: import('./powers.js').Powers }} asked */
   function frameParts ({ can: { switchDecks } }) {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck, openCrashes }), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
+    return { openCrashes, frame: frameModel({ deck }), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 }

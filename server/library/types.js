@@ -92,7 +92,8 @@
  * @property {'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'} tone
  * @property {string} text
  * @property {string} hint
- * @property {{ slots: number[], text: string, event: number, crashGroup: number | null }[]} reasons  why
+ * @property {{ slots: number[], text: string, event: number | null, crashGroup: number | null, isNewInRelease: boolean }[]} reasons  why
+ * @property {number} problems  how many things want somebody
  *   workers have died, if that still matters; `text` may hold what an app threw
  */
 

@@ -29,7 +29,7 @@ const ROUTES = [
   { path: '/rollouts/1', allow: 'GET, HEAD' },
   ...['pause', 'resume', 'abort', 'promote', 'retry'].map((action) => ({ path: `/rollouts/1/${action}`, allow: 'POST' })),
   { path: '/config', allow: 'GET, HEAD, PATCH' },
-  { path: '/releases', allow: 'GET, HEAD' },
+  { path: '/releases', allow: 'GET, HEAD, POST' },
   { path: '/releases/r1', allow: 'GET, HEAD' },
   { path: '/crashes', allow: 'GET, HEAD' },
   { path: '/crashes/1', allow: 'GET, HEAD' },

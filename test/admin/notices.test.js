@@ -37,10 +37,36 @@ test('the status says who serves, and what the others have died of', async (t) =
     tone: 'bad',
     text: '1 of 2 workers serves; slot 2 keeps crashing',
     hint: 'Each restart waits longer than the last.',
-    reasons: [{ slots: [2], text: 'TypeError: no\u001b[31m price, in total (price.js)', event, crashGroup: stored.group }]
+    reasons: [{ slots: [2], text: 'TypeError: no\u001b[31m price, in total (price.js)', event, crashGroup: stored.group, isNewInRelease: true }],
+    problems: 2
   })
   const { text } = await admin.stranger().get('/').set('Cookie', await admin.signIn())
   assert.ok(text.includes(`<a href="/crashes/${stored.group}">TypeError: no price, in total (price.js)</a>`), text)
+})
+
+test('once all serve again the status names the open crashes of the release that runs, until they are resolved, and the page offers the way back', async (t) => {
+  const admin = await startAdmin(t)
+  const stored = admin.history.crashes.record('price', aCrash({ errorName: 'TypeError', errorMessage: 'no <b>price', release: 'r2' }), { culprit: 'total (price.js)' })
+  const [{ id: _, ...first }] = admin.deck.releases.items
+  admin.deck.releases.items.unshift({ ...first, id: 'r2' })
+  admin.deck.set({ release: { ...admin.deck.snapshot().release, id: 'r2' } })
+
+  const health = async () => (await admin.api('get', '/api/v1/status')).body.health
+  assert.deepEqual(await health(), {
+    tone: 'warn',
+    text: 'All 2 workers are ready; 1 new crash in r2',
+    hint: 'Resolve or mute what needs nobody any more.',
+    reasons: [{ slots: [], text: 'TypeError: no <b>price, in total (price.js)', event: null, crashGroup: stored.group, isNewInRelease: true }],
+    problems: 1
+  })
+  const overview = async () => (await admin.stranger().get('/').set('Cookie', await admin.signIn())).text
+  const page = await overview()
+  assert.ok(page.includes(`<a href="/crashes/${stored.group}">TypeError: no &lt;b&gt;price, in total (price.js)</a>`), page)
+  assert.match(page, /id="roll-back-to-r1"/)
+
+  await admin.api('post', `/api/v1/crashes/${stored.group}/mute`)
+  assert.deepEqual([(await health()).tone, (await health()).problems], ['ok', 0])
+  assert.doesNotMatch(await overview(), /id="roll-back-to-r1"/)
 })
 
 /** @param {import('../support/admin.js').Admin} admin @param {'viewer' | 'operator'} role @returns {Promise<string>} */

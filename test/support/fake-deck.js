@@ -273,6 +273,11 @@ function fakeReleases (/** @type {any} */ release) {
     items,
     list: () => ({ items: [...items], next: null }),
     get,
+    before (/** @type {string} */ id) {
+      const found = items.find((each) => each.id !== id)
+      if (!found) throw new DeckError('not-found', `No release other than ${id}`)
+      return found.id
+    },
     async compare (/** @type {string} */ from, /** @type {string} */ to) {
       return { changed: { ...get(to).changed, from: get(from).id }, commits: { added: { items: [], hasMore: false }, removed: { items: [{ commit: '89'.repeat(20), at: release.createdAt, author: 'Ada', subject: 'Slower totals' }], hasMore: true } } }
     }

@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { frameModel } from '../../../server/dashboard/frame.js'
+import { describeHealth } from '../../../server/health.js'
 
 const worker = (/** @type {any} */ fields) => ({ id: 1, slot: 1, pid: 1, state: 'ready', restarts: 0, crashLooping: false, retryAt: null, drifted: false, ...fields })
 
-/** @param {any} fields @param {number | null} [openCrashes] */
+/** @param {any} fields @param {number | null} [openCrashes]  of the release that runs; two more are of others */
 function frame ({ notices = [], failing = [], ...fields }, openCrashes = 0) {
   const workers = fields.workers ?? [worker({}), worker({ id: 2, slot: 2 })]
   const readyWorkers = workers.filter((/** @type {any} */ { state }) => state === 'ready').length
   const snapshot = { state: 'running', app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' }, release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null }, ...fields, workers }
-  return frameModel({ deck: /** @type {any} */ ({ snapshot: () => snapshot, notices: { list: () => notices }, jobs: { failing: () => failing } }), openCrashes, host: 'web-1' })
+  const crashes = openCrashes === null ? null : { open: openCrashes + 2, here: openCrashes, isMore: false, news: 0, reasons: [] }
+  const health = (/** @type {any} */ of) => describeHealth(of, { crashes, notices, failingJobs: failing })
+  return frameModel({ deck: /** @type {any} */ ({ snapshot: () => snapshot, health }), host: 'web-1' })
 }
 
 test('trouble counts each slot once, open crashes, a rollout that waits and a history that fails', () => {
