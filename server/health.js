@@ -122,7 +122,7 @@ function withCrashes (verdict, crashes, { release }) {
 function hintOfCrashes (crashes) {
   if (crashes === null) return 'The history cannot be read.'
   if (crashes.open === 0) return 'No open crashes.'
-  return crashes.here === crashes.open ? 'Resolve or mute what needs nobody any more.' : `${crashText(crashes.open, 'open')}${crashes.here === 0 ? ', none of them in this release' : ' in all'}.`
+  return crashes.here === crashes.open ? 'Resolved and muted crashes no longer count.' : `${crashText(crashes.open, 'open')}${crashes.here === 0 ? ', none of them in this release' : ' in all'}.`
 }
 
 /** @param {number} n @param {string} kind */

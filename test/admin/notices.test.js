@@ -55,7 +55,7 @@ test('once all serve again the status names the open crashes of the release that
   assert.deepEqual(await health(), {
     tone: 'warn',
     text: 'All 2 workers are ready; 1 new crash in r2',
-    hint: 'Resolve or mute what needs nobody any more.',
+    hint: 'Resolved and muted crashes no longer count.',
     reasons: [{ slots: [], text: 'TypeError: no <b>price, in total (price.js)', event: null, crashGroup: stored.group, isNewInRelease: true }],
     problems: 1
   })
