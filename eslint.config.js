@@ -29,7 +29,7 @@ const ROOMS = {
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.js'] },
-  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'launch/node-options.js', 'lifecycle/', 'system/own-variables.js', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
+  releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'launch/node-options.js', 'lifecycle/', 'system/own-variables.js', 'system/process-group.js', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/'] },

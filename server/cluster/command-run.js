@@ -1,7 +1,7 @@
 import { ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
-import { errorCode } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { signalGroup } from '../system/process-group.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { durationText } from '../lifecycle/duration.js'
@@ -107,7 +107,7 @@ export function followCommand (process, {
       })
       child.once('exit', async (code, signal) => {
         hasExited = true
-        signalGroup('SIGKILL')
+        signalAll('SIGKILL')
         onExited(Number(pid))
         output.flush()
         await waitAtMost(output.closed, LAST_OUTPUT_MS)
@@ -156,13 +156,13 @@ export function followCommand (process, {
     endedFor ??= why
     clearTimeout(timeout)
     clearTimeout(killTimer)
-    killTimer = setTimeout(() => signalGroup('SIGKILL'), graceMs)
-    signalGroup('SIGTERM')
+    killTimer = setTimeout(() => signalAll('SIGKILL'), graceMs)
+    signalAll('SIGTERM')
   }
 
   /** @param {NodeJS.Signals} signal */
-  function signalGroup (signal) {
-    if (pid !== undefined) signalProcessGroup(pid, signal)
+  function signalAll (signal) {
+    if (pid !== undefined) signalGroup(pid, signal)
   }
 }
 
@@ -173,30 +173,10 @@ export function followCommand (process, {
  */
 export function endLeftGroup (left, graceMs) {
   if (left.startTime === null || !isAlive(left)) return false
-  signalProcessGroup(left.pid, 'SIGTERM')
+  signalGroup(left.pid, 'SIGTERM')
   // While somebody is in it, its number belongs to no other group.
-  setTimeout(() => signalProcessGroup(left.pid, 'SIGKILL'), graceMs)
+  setTimeout(() => signalGroup(left.pid, 'SIGKILL'), graceMs)
   return true
-}
-
-/** @param {number} leader @returns {boolean} whether anybody is left in its group */
-export function isGroupAlive (leader) {
-  try {
-    return process.kill(-leader, 0)
-  } catch {
-    // ESRCH: nobody. EPERM: they are somebody else's by now.
-    return false
-  }
-}
-
-/** @param {number} pid of its leader @param {NodeJS.Signals} signal */
-function signalProcessGroup (pid, signal) {
-  try {
-    process.kill(-pid, signal)
-  } catch (error) {
-    // ESRCH: nobody is left in it. EPERM: those who are have become somebody else's.
-    if (!['ESRCH', 'EPERM'].includes(String(errorCode(error)))) throw error
-  }
 }
 
 /** @param {import('node:net').Socket | null} stream that may have some that it has not passed on, as it was paused */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { DeckError, errorCode } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
+import { signalGroup } from '../system/process-group.js'
 import { MAX_BYTES } from './small-file.js'
 
 /** Whatever a program has written may be a secret, and so may its arguments. */
@@ -69,11 +70,7 @@ export async function readOutput ({ command: [program, ...args], timeoutMs }, { 
 
   /** Processes that it leaves behind in its group would keep its output open. */
   function endGroup () {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    } catch {
-      // ESRCH: nobody is left in it. EPERM: those who are have become somebody else's.
-    }
+    if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL')
   }
 }
 
