@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
-import { DeckError, errorCode, errorText } from './errors.js'
+import { DeckError, errorText } from './errors.js'
 import { createHealth } from './health.js'
-import { createPreview } from './preview.js'
+import { createPreview, isBusy } from './preview.js'
 import { checkedProgram } from './system/program.js'
 
 /**
@@ -30,8 +30,6 @@ import { checkedProgram } from './system/program.js'
  */
 
 const MAX_RELEASES = 100
-/** These refusals of a rollout end by themselves. */
-const BUSY = ['rollout-running', 'starting']
 const TRY_AGAIN_MS = 100
 
 /**
@@ -48,7 +46,7 @@ const TRY_AGAIN_MS = 100
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'get' | 'list' | 'compare' | 'preview'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
- * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runStory' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
+ * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runStory' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others
  * @param {() => import('./fleet/app-fleet.js').AppFleet | null} [parts.fleet]  the app on other machines, once its host has joined them
@@ -93,7 +91,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     health: createHealth({ history, crashes, notices, jobs }),
 
     /** What a deploy or a rollback would do; it changes nothing. */
-    preview: createPreview({ supervisor, releases, history, settings }),
+    preview: createPreview({ supervisor, releases, history, settings, jobs }),
 
     settings: /** @type {{ list: () => import('./config/settings.js').Setting[], digest: () => string }} */ (settings),
 
@@ -212,7 +210,7 @@ async function whenFree (begin, { tell, pause }) {
     try {
       return begin()
     } catch (error) {
-      if (!BUSY.includes(errorCode(error) ?? '')) throw error
+      if (!isBusy(error)) throw error
       if (!isTold) tell(`waiting: ${errorText(error)}`)
       await pause(TRY_AGAIN_MS)
     }

@@ -29,6 +29,7 @@ export function previewFacts (preview, formatDuration) {
     ['Package', release && ([release.package?.name, release.package?.version].filter(Boolean).join(' ') || null)],
     ['Commits', commitsText(preview)],
     ['Files', release && filesText(preview)],
+    ['Build', buildText(preview)],
     ['Changed', release && changedText(preview)],
     ...preview.options.map((option) => /** @type {[string, string]} */ (['Option', optionText(option)])),
     ['Plan', plan.text],
@@ -45,7 +46,14 @@ export function previewFacts (preview, formatDuration) {
 /** @param {NonNullable<Preview['release']>['git']} git */
 function commitText (git) {
   if (!git) return null
-  return [git.commit.slice(0, 10), git.branch && `on ${git.branch}`, git.isDirty && 'with changed files', git.subject && `“${git.subject}”`].filter(Boolean).join(' ')
+  return [git.commit.slice(0, 10), git.branch && `on ${git.branch}`, git.isDirty && 'with changed files', git.subject && `“${git.subject}”`, git.author && `by ${git.author}`].filter(Boolean).join(' ')
+}
+
+/** @param {Preview} preview */
+function buildText ({ build }) {
+  if (!build) return null
+  const packages = build.packages && (build.packages === 'kept' ? 'the packages of the same lock file are linked' : 'packages are installed')
+  return [`${build.text}${build.isGuess ? ' (guessed)' : ''}`, ...(packages ? [packages] : [])].join('; ')
 }
 
 /** @param {number} count */

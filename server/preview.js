@@ -1,4 +1,4 @@
-import { DeckError } from './errors.js'
+import { DeckError, errorCode } from './errors.js'
 import { strategyOf, strategyText } from './lifecycle/rollout/strategy.js'
 
 /**
@@ -6,6 +6,7 @@ import { strategyOf, strategyText } from './lifecycle/rollout/strategy.js'
  * @property {'deploy' | 'rollback'} kind
  * @property {string} from  the release that runs
  * @property {import('./releases/previews.js').Drafted | null} release  null: a refusal says why it cannot be told
+ * @property {import('./releases/previews.js').Preview['build']} build  of a commit; null: unknown, or there is nothing to do
  * @property {import('./lifecycle/state.js').Release['changed']} changed
  * @property {import('./releases/previews.js').Preview['commits']} commits  null: unknown, or none
  * @property {{ added: number, changed: number, removed: number, items: { name: string, change: 'added' | 'changed' | 'removed' }[] } | null} files  `items`: the first; null: not known
@@ -16,8 +17,15 @@ import { strategyOf, strategyText } from './lifecycle/rollout/strategy.js'
  * @property {{ code: import('./errors.js').ErrorCode, message: string }[]} refusals  for which it would be refused; none: it would begin
  */
 
+/** These refusals of a rollout end by themselves, and whoever has made a release of a commit waits for that. */
+const BUSY = ['rollout-running', 'starting']
 const MAX_FILES = 20
 const MAX_LAST = 3
+
+/** @param {unknown} error @returns {boolean} whether a rollout only has to wait */
+export function isBusy (error) {
+  return BUSY.includes(errorCode(error) ?? '')
+}
 
 /**
  * Tells what a rollout would do before anybody asks for it: by the drafts of the registry, the refusals of the cluster and its strategy.
@@ -26,27 +34,34 @@ const MAX_LAST = 3
  * @param {Pick<import('./releases/registry.js').Releases, 'preview' | 'before'>} parts.releases
  * @param {Pick<import('../db/history.js').History, 'lastRollouts'>} parts.history
  * @param {Pick<import('./config/settings.js').Settings, 'current' | 'changesIn'>} parts.settings
+ * @param {Pick<import('./jobs/jobs.js').Jobs, 'runToEnd'>} parts.jobs
  */
-export function createPreview ({ supervisor, releases, history, settings }) {
+export function createPreview ({ supervisor, releases, history, settings, jobs }) {
   /**
-   * @param {{ kind: 'deploy' | 'rollback', release?: string, path?: string, strategy?: import('./lifecycle/rollout/strategy.js').StrategyWish, actor: string }} wanted
+   * @param {{ kind: 'deploy' | 'rollback', release?: string, path?: string, git?: string, isGuessAccepted?: boolean, strategy?: import('./lifecycle/rollout/strategy.js').StrategyWish, actor: string }} wanted
    * @returns {Promise<Preview>}
    */
-  return async function preview ({ kind, release, path, strategy: wish, actor }) {
+  return async function preview ({ kind, release, path, git, isGuessAccepted, strategy: wish, actor }) {
     /** @type {Preview['refusals']} */
     const refusals = []
     const refuse = (/** @type {Preview['refusals'][number]} */ { code, message }) => { refusals.push({ code, message }) }
     const { release: { id: from }, desiredWorkers: workers } = supervisor.snapshot()
+    const drafts = {
+      deploy: () => releases.preview.ofDeploy({ path }, refuse),
+      commit: () => releases.preview.ofCommit({ git: String(git), isGuessAccepted }, refuse, (run, work) => jobs.runToEnd({ ...run, actor, story: work })),
+      rollback: () => releases.preview.ofRollback(release ?? lastGood(from, refuse), refuse)
+    }
     const refusal = supervisor.refusal({ type: 'rollout', kind, strategy: wish, actor })
-    if (refusal) refuse(refusal)
-    const target = kind === 'rollback' ? release ?? lastGood(from, refuse) : null
-    const { config, files, ...drafted } = kind === 'deploy' ? await releases.preview.ofDeploy({ path }, refuse) : await releases.preview.ofRollback(target, refuse)
+    const isToWait = git !== undefined && isBusy(refusal)
+    if (refusal && !isToWait) refuse(refusal)
+    const { config, files, warnings, ...drafted } = await drafts[kind === 'deploy' && git !== undefined ? 'commit' : kind]()
     const strategy = strategyOf(kind, workers, settings.current.rollout, wish)
     return {
       kind,
       from,
       ...drafted,
       files: files && shownFiles(files),
+      warnings: isToWait ? [...warnings, `once it is built, the deploy waits: ${refusal?.message}`] : warnings,
       options: config ? settings.changesIn(config.now, config.deployed) : [],
       plan: { workers, text: strategyText(strategy, workers), strategy },
       last: lastOf({ kind, slots: workers }),

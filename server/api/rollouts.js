@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
-import { ROLLOUT_ORDER } from '../config/orders.js'
+import { COMMIT_ORDER, ROLLOUT_ORDER } from '../config/orders.js'
 import { STEERING } from '../config/steering.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
@@ -132,6 +132,11 @@ const PREVIEW = z.strictObject({
     nodeOptions: COUNT.describe('how many; they may hold secrets'),
     hooks: z.array(z.enum(['beforeDeploy', 'afterDeploy'])).describe('commands that run with it')
   }).nullable().describe('what would run; null: a refusal says why that is not known'),
+  build: z.strictObject({
+    text: z.string().describe('the commands, for people'),
+    isGuess: z.boolean().describe('true: hooks.build is not set'),
+    packages: z.enum(['kept', 'installed']).nullable().describe('kept: those of the same lock file are linked; null: the command decides, or it is not known')
+  }).nullable().describe('how a commit would be built; null: there is nothing to do, or it is not known'),
   changed: RELEASE.shape.changed.unwrap(),
   commits: z.strictObject({ added: COMMITS, removed: COMMITS }).nullable().describe('between both releases, at most 20 each; null: none, or unknown'),
   files: z.strictObject({
@@ -139,7 +144,7 @@ const PREVIEW = z.strictObject({
     changed: COUNT,
     removed: COUNT,
     items: z.array(z.strictObject({ name: z.string(), change: z.enum(['added', 'changed', 'removed']) })).describe('at most 20')
-  }).nullable().describe('the files of its folder that differ from those of the release that runs, without packages; null: not known'),
+  }).nullable().describe('the files of its folder that differ from those of the release that runs, without packages; of a commit, those of its repository; null: not known'),
   options: z.array(z.strictObject({
     name: z.string(),
     from: z.unknown().describe('null: nothing was set, or the value is secret'),
@@ -170,15 +175,23 @@ const ROLLOUT_BODY = z.strictObject({
 
 const PREVIEW_BODY = z.strictObject({
   kind: z.enum(['deploy', 'rollback']).describe('"deploy" or "rollback"'),
-  ...ROLLOUT_ORDER
+  ...ROLLOUT_ORDER,
+  git: COMMIT_ORDER.shape.git.optional(),
+  guess: COMMIT_ORDER.shape.guess
 }).superRefine(refuseMisplaced).meta({
-  examples: [{ kind: 'deploy' }],
-  allOf: [onlyWith('release', 'rollback'), onlyWith('path', 'deploy')]
+  examples: [{ kind: 'deploy' }, { kind: 'deploy', git: 'main' }],
+  allOf: [
+    ...[['release', 'rollback'], ['path', 'deploy'], ['git', 'deploy'], ['guess', 'deploy']].map(([field, kind]) => onlyWith(field, kind)),
+    { anyOf: [{ properties: { path: false } }, { properties: { git: false } }] }
+  ]
 })
 
 /** @param {Record<string, unknown>} body @param {z.core.$RefinementCtx} context */
-function refuseMisplaced ({ kind, release, path, strategy }, context) {
+function refuseMisplaced ({ kind, release, path, git, guess, strategy }, context) {
+  if (path !== undefined && git !== undefined) context.addIssue({ code: 'custom', path: ['git'], params: { expected: 'nothing with path' } })
   const misplaced = {
+    git: git !== undefined && kind !== 'deploy',
+    guess: guess !== undefined && kind !== 'deploy',
     release: release !== undefined && kind !== 'rollback',
     path: path !== undefined && kind !== 'deploy',
     strategy: strategy !== undefined && kind === 'restart'
@@ -249,12 +262,12 @@ export function rolloutResources ({ deck, history, timers, closing }) {
       POST: operation({
         name: 'previewRollout',
         summary: 'Returns what a deploy or a rollback would do, and changes nothing',
-        description: 'It takes what `POST /rollouts` takes. All reasons for which that would be refused are in `refusals`.',
+        description: 'It takes what `POST /rollouts` takes, and for a commit `git` and `guess` as `POST /releases` does: git fetches it where it has to, nothing is built. All reasons for which that would be refused are in `refusals`.',
         role: 'operator',
         cli: { deploy: 'clusterdeck deploy --dry-run', rollback: 'clusterdeck rollback --dry-run' },
         body: PREVIEW_BODY,
         answer: PREVIEW,
-        handle: async ({ body: { note, ...wanted }, auth }) => ({ body: await deck.preview({ ...wanted, actor: auth.actor }) })
+        handle: async ({ body: { note, guess, ...wanted }, auth }) => ({ body: await deck.preview({ ...wanted, isGuessAccepted: guess, actor: auth.actor }) })
       })
     },
 

@@ -7,6 +7,13 @@ import { watchRun } from './run.js'
 
 const UNCONFIRMED = 'build-unconfirmed'
 
+/** @param {Pick<Context, 'options' | 'keep'>} context @throws {DeckError} usage */
+export function checkCommitOptions ({ options: { git, path }, keep }) {
+  if (git === undefined) return
+  if (path !== undefined) throw new DeckError('usage', 'deploy: expected either --git or --path, received both')
+  if (keep !== null) throw new DeckError('usage', '--git: expected with one app, received several')
+}
+
 /**
  * Deploys a commit: prints what its build writes until that has ended.
  * @param {Context} context @param {Record<string, unknown> | undefined} strategy
@@ -14,10 +21,7 @@ const UNCONFIRMED = 'build-unconfirmed'
  * @throws {DeckError} what the run has failed of: build-failed, git-failed, build-unconfirmed, …
  */
 export async function buildCommit (context, strategy) {
-  const { options: { git, path, note, yes, dryRun }, master, timeoutMs, findAgain } = context
-  if (path !== undefined) throw new DeckError('usage', 'deploy: expected either --git or --path, received both')
-  if (dryRun) throw new DeckError('usage', 'deploy: expected either --git or --dry-run, as a commit has to be built before it is known what would run, received both')
-  if (context.keep !== null) throw new DeckError('usage', '--git: expected with one app, received several')
+  const { options: { git, note, yes }, master, timeoutMs, findAgain } = context
   const order = { git, note, strategy }
   const run = yes ? await runOf(context, { ...order, guess: true }) : await runOf(context, order) ?? await runOf(context, { ...order, guess: true })
   // The build may have taken longer than a command may wait.

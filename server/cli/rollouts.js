@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { optionalDuration } from './duration.js'
-import { buildCommit } from './git-deploy.js'
+import { buildCommit, checkCommitOptions } from './git-deploy.js'
 import { rolloutText } from './output.js'
 import { previewRollout } from './preview.js'
 import { createProgress } from './progress.js'
@@ -19,14 +19,16 @@ const SHOWN_LINES = 20
 export function rolloutCommand (kind) {
   return async (/** @type {Context} */ context, /** @type {string | undefined} */ argument) => {
     const { api, options, tell } = context
-    const { path, note, git } = options
+    const { path, note, git, yes: guess } = options
+    checkCommitOptions(context)
+    const strategy = strategyFrom(options)
+    const release = kind === 'rollback' ? argument : undefined
+    const order = { kind, release, path, note, strategy }
+    if (options.dryRun) return await previewRollout(context, git === undefined ? order : { ...order, git, guess })
     if (git !== undefined) {
-      const built = await buildCommit(context, strategyFrom(options))
+      const built = await buildCommit(context, strategy)
       return await reportOn(built.rollout, built.context)
     }
-    const release = kind === 'rollback' ? argument : undefined
-    const order = { kind, release, path, note, strategy: strategyFrom(options) }
-    if (options.dryRun) return await previewRollout(context, order)
     const started = await api.post('/rollouts', order)
     if (options.wait) tell(oneLine(`rollout ${started.id} (${kind}) started`))
     await reportOn(started, context)

@@ -5,7 +5,7 @@ import { adoptCommand } from '../cluster/command-left.js'
 import { endLeftGroup, readableOutput, runCommand } from '../cluster/command-run.js'
 import { placeOfRelease } from '../cluster/command-place.js'
 import { didYouMean } from '../config/nearest.js'
-import { DeckError } from '../errors.js'
+import { DeckError, isErrorCode } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
 import { createJobLogs } from './job-log.js'
 import { createKeptStreams } from './kept-streams.js'
@@ -33,6 +33,7 @@ import { createTimetable } from '../system/timetable.js'
  * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it; `attached`: it runs already, in a
  * terminal of theirs; `isStory`: it is of several commands.
  * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null, isStory?: true }} Order
+ * @typedef {{ name: string, option: string, timeoutMs: number, story: import('./story-run.js').Story, actor: string }} StoryOrder
  * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
  * @typedef {Omit<CommandRun, 'ended'> & { ended: Promise<End>, tellEnd?: (exit: { code: number | null, signal: string | null }) => void }} Process
@@ -211,25 +212,18 @@ export function createJobs ({
 
     /**
      * Runs several commands as one, after those that were begun before in this way.
-     * @param {{ name: string, option: string, timeoutMs: number, story: import('./story-run.js').Story, actor: string }} order
-     * @returns {Run}
+     * @param {StoryOrder} order @returns {Run}
      * @throws {DeckError} stopping, upgrade-running, secrets-failed
      */
-    runStory ({ name, option, timeoutMs, story, actor }) {
-      checkRunning()
-      return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, isStory: true }, null, (shared, id) => runStory({
-        ...shared,
-        name,
-        option,
-        run,
-        onStep: (step, pid) => events.publish({ type: 'job.step', actor, pid, message: step.name, detail: { run: id, job: null, command: name } }),
-        async story (teller) {
-          const before = () => [...active.values()].find((other) => other.order.isStory && other.id < id)
-          if (before()) teller.tell(`waiting for the end of run ${before()?.id}`)
-          while (before()) await teller.pause(LOOK_EVERY_MS)
-          return await story(teller)
-        }
-      })).view
+    runStory: (order) => beginStory(order).view,
+
+    /**
+     * The same, for somebody who waits for it.
+     * @param {StoryOrder} order @throws {DeckError} as runStory(), and what it has failed of; job-failed: it was ended
+     */
+    async runToEnd (order) {
+      const { passed, reason, cause } = await beginStory(order).process.ended
+      if (!passed) throw new DeckError(isErrorCode(cause) ? cause : 'job-failed', String(reason))
     },
 
     /**
@@ -458,6 +452,24 @@ export function createJobs ({
   function placeNow () {
     const release = /** @type {Release} */ (findRelease(current().release))
     return { release, place: placeOfRelease(release, { own: environment(release.id), inherited, cwd }) }
+  }
+
+  /** @param {StoryOrder} order @returns {Active} @throws {DeckError} stopping, upgrade-running, secrets-failed */
+  function beginStory ({ name, option, timeoutMs, story, actor }) {
+    checkRunning()
+    return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, isStory: true }, null, (shared, id) => runStory({
+      ...shared,
+      name,
+      option,
+      run,
+      onStep: (step, pid) => events.publish({ type: 'job.step', actor, pid, message: step.name, detail: { run: id, job: null, command: name } }),
+      async story (teller) {
+        const before = () => [...active.values()].find((other) => other.order.isStory && other.id < id)
+        if (before()) teller.tell(`waiting for the end of run ${before()?.id}`)
+        while (before()) await teller.pause(LOOK_EVERY_MS)
+        return await story(teller)
+      }
+    }))
   }
 
   /** @param {Order} order @returns {Active} */

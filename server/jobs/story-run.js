@@ -21,7 +21,7 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  * @property {(ms: number) => Promise<void>} pause  waits, and rejects once the run is to end
  *
  * What comes of it. @typedef {{ release: string, rollout: number | null }} Made
- * @typedef {(teller: Teller) => Promise<Made>} Story
+ * @typedef {(teller: Teller) => Promise<Made | void>} Story
  */
 
 /**
@@ -77,7 +77,7 @@ export function runStory ({ name, option, timeoutMs, maxOutputChars, story, onSt
       // Whoever has begun it has to hold it first.
       await Promise.resolve()
       const made = await story({ exec, tell: (line) => write('stdout', `${line}\n`), check, pause })
-      return endWith({ made, code: 0, signal: null, reason: null })
+      return endWith({ ...(made && { made }), code: 0, signal: null, reason: null })
     } catch (error) {
       // What it says itself, those who follow its output would not see otherwise.
       if (endedFor === null) write('stderr', `${errorText(error)}\n`)

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { DeckError } from '../errors.js'
+import { parsePackage } from './resolve.js'
 
 /**
  * How the code of a commit is installed and built.
@@ -34,7 +35,7 @@ const HARMLESS_SCRIPT = /^(is-ci \|\| )?husky( install)?( \|\| (true|exit 0|:))?
 /**
  * Says how a commit is built: by the hook, else as its lock file and its package.json suggest.
  * @param {object} from
- * @param {ReturnType<typeof import('./git.js').readCommit>} from.tree
+ * @param {Pick<ReturnType<typeof import('./git.js').readCommit>, 'names' | 'file'>} from.tree
  * @param {string} from.prefix  the package folder, from the top: `apps/web/`
  * @param {BuildHook | undefined} from.hook
  * @returns {Promise<Build | null>} null: there is nothing to do
@@ -75,7 +76,7 @@ export function hasInstallScript (text) {
   return INSTALL_SCRIPTS.some((name) => typeof scripts[name] === 'string' && !HARMLESS_SCRIPT.test(scripts[name].trim()))
 }
 
-/** @param {ReturnType<typeof import('./git.js').readCommit>} tree @param {string} prefix the nearest lock file, from there to the top */
+/** @param {Pick<ReturnType<typeof import('./git.js').readCommit>, 'names' | 'file'>} tree @param {string} prefix the nearest lock file, from there to the top */
 async function findLock (tree, prefix) {
   for (let folder = prefix; ; folder = folder.replace(/[^/]+\/$/, '')) {
     const names = await tree.names(folder)
@@ -94,16 +95,6 @@ function hasFolders ({ run }, content) {
 /** @param {About} about */
 function isNewYarn ({ names, package: { packageManager } }) {
   return names.includes('.yarnrc.yml') || /^yarn@[2-9]/.test(String(packageManager))
-}
-
-/** @param {string | null} text @returns {Record<string, any> | null} */
-function parsePackage (text) {
-  try {
-    const content = JSON.parse(String(text).replace(/^\uFEFF/, ''))
-    return typeof content === 'object' ? content : null
-  } catch {
-    return null
-  }
 }
 
 /** @param {string} text */

@@ -18,7 +18,12 @@ const MAX_CHARS = 200
  */
 export async function describeFolder (folder, options) {
   const [content, git, lockFile] = await Promise.all([readPackage(folder), readGit(folder, options), digestLockFile(folder)])
-  return { package: content && { name: clipText(content.name), version: clipText(content.version) }, git, lockFile }
+  return { package: describePackage(content), git, lockFile }
+}
+
+/** @param {Record<string, unknown> | null} content  of its package.json @returns {{ name: string | null, version: string | null } | null} */
+export function describePackage (content) {
+  return content && { name: clipText(content.name), version: clipText(content.version) }
 }
 
 /** @param {unknown} value */

@@ -3,7 +3,9 @@ import { open } from 'node:fs/promises'
 import path from 'node:path'
 import { formatNames } from '../../public/format.js'
 import { DeckError } from '../errors.js'
+import { LIST_TREE, parseTree } from './git.js'
 
+/** @typedef {import('./git.js').TreeFile} TreeFile */
 /** @typedef {(step: { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>, isQuiet?: boolean }) => Promise<string>} Exec  as of a story of jobs/story-run.js */
 
 /** Nothing that a repository, or somebody with an address, could have run: `ext::` is a command. */
@@ -53,11 +55,8 @@ export async function fetchAll ({ url, gitDir, env, exec }) {
  */
 export async function exportCommit ({ gitDir, commit, to, index, env, exec }) {
   const git = gitRunner({ gitDir, env: { ...env, GIT_INDEX_FILE: index }, exec })
-  const files = parseTree(await git('git ls-tree', ['ls-tree', '-r', '-l', '-z', '--full-tree', commit], { isQuiet: true }))
-  const submodules = files.filter(({ mode }) => mode === SUBMODULE).map(({ name }) => name)
-  if (submodules.length > 0) {
-    throw new DeckError('git-failed', `the commit has submodules, which are not exported: expected all files in one repository, received ${formatNames(submodules)}`)
-  }
+  const files = parseTree(await git('git ls-tree', [...LIST_TREE, commit], { isQuiet: true }))
+  refuseSubmodules(files)
   await git('git read-tree', [`--work-tree=${to}`, 'read-tree', '--reset', '-u', commit], { isQuiet: true })
   const pointers = await findPointers(to, files)
   if (pointers.length > 0) {
@@ -85,15 +84,13 @@ function gitRunner ({ gitDir, env, exec }) {
   }
 }
 
-/** @typedef {{ mode: string, bytes: number, name: string }} TreeFile */
-
-/** @param {string} text  `<mode> <type> <object> <size>\t<name>\0`… @returns {TreeFile[]} */
-function parseTree (text) {
-  return text.split('\0').filter(Boolean).map((line) => {
-    const tab = line.indexOf('\t')
-    const [mode, , , bytes] = line.slice(0, tab).split(/ +/)
-    return { mode, bytes: Number(bytes), name: line.slice(tab + 1) }
-  })
+/**
+ * @param {TreeFile[]} files @throws {DeckError} git-failed
+ */
+export function refuseSubmodules (files) {
+  const submodules = files.filter(({ mode }) => mode === SUBMODULE).map(({ name }) => name)
+  if (submodules.length === 0) return
+  throw new DeckError('git-failed', `the commit has submodules, which are not exported: expected all files in one repository, received ${formatNames(submodules)}`)
 }
 
 /** @param {string} top @param {TreeFile[]} files */

@@ -16,6 +16,10 @@ const PASSED_ON = ['PATH', 'HOME', 'XDG_CONFIG_HOME']
 const LONG_PATIENCE_MS = 30_000
 /** More than the description of any package. */
 const MAX_FILE_CHARS = 4 * 1024 * 1024
+/** More than the names of 300,000 files. */
+const MAX_LIST_CHARS = 32 * 1024 * 1024
+/** Lists all files of a commit. */
+export const LIST_TREE = Object.freeze(['ls-tree', '-r', '-l', '-z', '--full-tree'])
 
 /** @typedef {{ program?: string, patienceMs?: number, maxChars?: number, env?: Record<string, string | undefined> }} GitOptions  `env`: where git is, and whose configuration counts */
 
@@ -104,8 +108,44 @@ export function readCommit (gitDir, commit, options) {
     async file (file) {
       const { code, text } = await ask(['cat-file', 'blob', `${commit}:${file}`])
       return code === 0 ? text : null
+    },
+
+    /** @returns {Promise<TreeFile[] | null>} null: too many, or some are not there */
+    async files () {
+      const text = await list([...LIST_TREE, commit])
+      return text === null ? null : parseTree(text)
+    },
+
+    /** @param {string} from  a commit @returns {Promise<import('./file-differences.js').Differences | null>} from that to this one; null: the repository does not have it, or too many */
+    async since (from) {
+      const text = COMMIT.test(from) ? await list(['diff-tree', '-r', '-z', '--name-status', '--no-renames', from, commit]) : null
+      return text === null ? null : parseChanges(text)
     }
   }
+
+  /** @param {string[]} words @returns {Promise<string | null>} null: not all of it */
+  async function list (words) {
+    const { code, text } = await gitWithin(gitDir, { patienceMs: LONG_PATIENCE_MS, ...options, maxChars: MAX_LIST_CHARS })(words)
+    return code === 0 && text.length < MAX_LIST_CHARS ? text : null
+  }
+}
+
+/** @typedef {{ mode: string, bytes: number, name: string }} TreeFile */
+
+/** @param {string} text  of LIST_TREE: `<mode> <type> <object> <size>\t<name>\0`… @returns {TreeFile[]} */
+export function parseTree (text) {
+  return text.split('\0').filter(Boolean).map((line) => {
+    const tab = line.indexOf('\t')
+    const [mode, , , bytes] = line.slice(0, tab).split(/ +/)
+    return { mode, bytes: Number(bytes), name: line.slice(tab + 1) }
+  })
+}
+
+/** @param {string} text `A\0<name>\0`…, or another letter */
+function parseChanges (text) {
+  const parts = text.split('\0')
+  const named = (/** @type {(letter: string) => boolean} */ isWanted) => parts.filter((_, at) => at % 2 === 1 && isWanted(parts[at - 1]))
+  return { added: named((letter) => letter === 'A'), changed: named((letter) => !['A', 'D'].includes(letter)), removed: named((letter) => letter === 'D') }
 }
 
 /** @param {string} folder @returns {boolean} whether it is in a working tree */

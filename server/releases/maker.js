@@ -21,7 +21,7 @@ import { pinOptions, resolveConfigured, resolvePath } from './resolve.js'
  * @param {() => number} parts.now  wall clock, ms
  */
 export function createMaker ({ config, key, catalogue, folders, drift, inherited, current, now }) {
-  return { draft: draftRelease, checkWritten, make: makeRelease, add: addRelease, describe: describeRelease, locate: locatePlace }
+  return { draft: draftRelease, checkWritten, make: makeRelease, add: addRelease, describe: describeRelease, startedWith, locate: locatePlace }
 
   /**
    * @param {LaunchSpec} spec
@@ -95,10 +95,13 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   }
 
   /** @param {LaunchSpec} spec @param {{ folder: string }} place @param {unknown} [draft]  of a copy */
-  async function describeRelease ({ config: { args, execArgv }, values, digest: environment }, place, draft) {
+  async function describeRelease (spec, place, draft) {
+    return { source: draft ? place.folder : null, ...await describeFolder(place.folder, { env: inherited }), ...startedWith(spec) }
+  }
+
+  /** @param {LaunchSpec} spec @returns what of a release is of its options alone */
+  function startedWith ({ config: { args, execArgv }, values, digest: environment }) {
     return {
-      source: draft ? place.folder : null,
-      ...await describeFolder(place.folder, { env: inherited }),
       environment: { digest: environment, names: Object.keys(values).sort() },
       arguments: { digest: keyedDigest(key, [args, execArgv]) },
       args,

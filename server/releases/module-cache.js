@@ -1,6 +1,8 @@
-import { readdirSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
 import { lstat, mkdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { hasInstallScript } from './build-commands.js'
 import { listTree } from './tree.js'
 import { addTree, UNFINISHED } from './tree-copy.js'
 
@@ -9,6 +11,7 @@ const KEPT = '.modules-'
 /** What tools write into `node_modules` by themselves, perhaps in place, is copied; what packages have brought along is linked. */
 const WRITTEN = /(^|\/)node_modules\/\.(?!bin\/|pnpm\/|store\/)/
 const IN_MODULES = /(^|\/)node_modules(\/|$)/
+const PACKAGE = /(^|\/)package\.json$/
 const DIGITS = 16
 
 /**
@@ -19,9 +22,19 @@ const DIGITS = 16
 export function createModuleCache ({ releaseFolder, onError }) {
   return {
     /**
-     * @param {string} key @param {string} lock  digest of the lock file, `sha256:…` @returns {string} a name for both
+     * @param {import('./build-commands.js').Build | null} build @param {{ names: string[], read: (name: string) => Promise<string | null> }} files  of the commit
+     * @returns {Promise<string | null>} of what it installs, with this Node on this machine; null: more than the lock file decides that
      */
-    nameOf: (key, lock) => `${KEPT}${shorten(lock)}-${key.slice(0, DIGITS)}`,
+    async nameOf (build, { names, read }) {
+      const { install, lock } = build ?? {}
+      if (!install?.key || !lock || names.some((name) => IN_MODULES.test(name))) return null
+      for (const name of names.filter((each) => PACKAGE.test(each))) if (hasInstallScript(await read(name) ?? '')) return null
+      const key = createHash('sha256').update(JSON.stringify([install.key, process.version, process.platform, process.arch])).digest('hex')
+      return `${KEPT}${shorten(lock.digest)}-${key.slice(0, DIGITS)}`
+    },
+
+    /** @param {string | null} name @returns {boolean} whether anything is kept under it */
+    has: (name) => name !== null && existsSync(path.join(releaseFolder, name)),
 
     /**
      * @param {string} name @param {string} top  of the release

@@ -12,15 +12,18 @@ import { mayChange } from './resolve.js'
  *
  * @typedef {object} Preview
  * @property {Drafted | null} release  null: a refusal says why it cannot be told
+ * @property {{ text: string, isGuess: boolean, packages: 'kept' | 'installed' | null } | null} build  how a commit would be built; `packages`: of the same lock file, or installed; null: not known, or there is nothing to do
  * @property {Release['changed']} changed
  * @property {Awaited<ReturnType<typeof commitsBetween>>} commits  null: unknown, or none
  * @property {import('./file-differences.js').Differences | null} files  null: not known
  * @property {{ now: import('./launch-spec.js').WorkerConfig, deployed: import('./launch-spec.js').WorkerConfig } | null} config  as read now and for the last deploy; null: it was not read
  * @property {string[]} warnings
+ *
+ * Takes a reason for which it would be refused. @typedef {(error: DeckError) => void} Refuse
  */
 
 /** Of a deploy, in the order in which they run. */
-const HOOKS = /** @type {const} */ (['beforeDeploy', 'afterDeploy'])
+export const DEPLOY_HOOKS = /** @type {const} */ (['beforeDeploy', 'afterDeploy'])
 
 /**
  * Tells what a deploy or a rollback would do, by the drafts that a deploy makes. It changes nothing.
@@ -40,7 +43,7 @@ const HOOKS = /** @type {const} */ (['beforeDeploy', 'afterDeploy'])
 export function createPreviews ({ catalogue, maker, manifests, dataFolder, inherited, readSpec, latest, current, checkReturn, checkThere, caveatOf }) {
   return {
     /**
-     * @param {{ path?: string }} wanted  as for a deploy @param {(error: DeckError) => void} refuse  takes each refusal of the deploy
+     * @param {{ path?: string }} wanted  as for a deploy @param {Refuse} refuse  takes each refusal of the deploy
      * @returns {Promise<Preview>}
      */
     async ofDeploy ({ path }, refuse) {
@@ -64,8 +67,9 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
           ...describe({ ...found, ...about }),
           arguments: args.length,
           nodeOptions: execArgv.length,
-          hooks: HOOKS.filter((name) => hooks[name] !== undefined)
+          hooks: DEPLOY_HOOKS.filter((name) => hooks[name] !== undefined)
         },
+        build: null,
         changed,
         commits,
         files,
@@ -75,7 +79,7 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
     },
 
     /**
-     * @param {string | null} id  null: there is none, which is refused already @param {(error: DeckError) => void} refuse
+     * @param {string | null} id  null: there is none, which is refused already @param {Refuse} refuse
      * @returns {Promise<Preview>}
      */
     async ofRollback (id, refuse) {
@@ -93,6 +97,7 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
       const caveat = caveatOf(id)
       return {
         release: { id, isNew: false, ...describe(release), arguments: release.args?.length ?? 0, nodeOptions: release.execArgv?.length ?? 0, hooks: [] },
+        build: null,
         changed: running ? changesBetween(running, item) : null,
         commits,
         files,
@@ -111,12 +116,12 @@ export function createPreviews ({ catalogue, maker, manifests, dataFolder, inher
 }
 
 /** @returns {Preview} of what was refused before anything could be told of it */
-function unknownPreview () {
-  return { release: null, changed: null, commits: null, files: null, config: null, warnings: [] }
+export function unknownPreview () {
+  return { release: null, build: null, changed: null, commits: null, files: null, config: null, warnings: [] }
 }
 
 /** @param {Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'source' | 'package' | 'git'>} release */
-function describe ({ mode, entry, path, cwd, source = null, package: about = null, git = null }) {
+export function describe ({ mode, entry, path, cwd, source = null, package: about = null, git = null }) {
   return { mode, entry, path, cwd, source, package: about, git }
 }
 
@@ -128,10 +133,10 @@ function warningsOf ({ id, mode, path }, folder, files) {
 }
 
 /**
- * @template T @param {(error: DeckError) => void} refuse @param {() => Promise<T>} work
+ * @template T @param {Refuse} refuse @param {() => Promise<T>} work
  * @returns {Promise<T | null>} null: it was refused
  */
-async function attempt (refuse, work) {
+export async function attempt (refuse, work) {
   try {
     return await work()
   } catch (error) {

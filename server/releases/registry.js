@@ -5,6 +5,8 @@ import { caveatText, changeText } from '../lifecycle/drift.js'
 import { shownRelease } from '../lifecycle/state.js'
 import { createCatalogue } from './catalogue.js'
 import { changesBetween } from './changes.js'
+import { createCommitFinder } from './commit-finder.js'
+import { createCommitPreview } from './commit-preview.js'
 import { commitsBetween } from './commits.js'
 import { createDrift } from './drift.js'
 import { partsLeftOut } from './file-differences.js'
@@ -72,10 +74,14 @@ export async function openReleases ({
   const catalogue = createCatalogue({ history, lastNumber, onError, now })
   const maker = createMaker({ config, key, catalogue, folders, drift, inherited, current: currentRelease, now })
   const modules = createModuleCache({ releaseFolder: dataDir.releaseFolder, onError })
-  const git = createGitReleases({ dataFolder: dataDir.folder, catalogue, folders, modules, maker, readConfig, readSpec: readWith, onMade, inherited })
+  const commits = createCommitFinder({ dataFolder: dataDir.folder, catalogue, readConfig, readSpec: readWith, inherited })
+  const git = createGitReleases({ catalogue, commits, folders, modules, maker, readConfig, readSpec: readWith, onMade, inherited })
   const inPlace = createInPlace({ catalogue, drift })
   const manifests = createManifests({ dataDir, catalogue, onError })
-  const preview = createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () => latest, current: currentRelease, checkReturn, checkThere, caveatOf })
+  const preview = {
+    ...createPreviews({ catalogue, maker, manifests, dataFolder: dataDir.folder, inherited, readSpec, latest: () => latest, current: currentRelease, checkReturn, checkThere, caveatOf }),
+    ofCommit: createCommitPreview({ catalogue, commits, folders, modules, maker, releaseFolder: dataDir.releaseFolder, inherited, latest: () => latest, current: currentRelease })
+  }
   /** How the files of each release have changed, as the list has last seen it, and when, wall time. @type {Map<string, { at: number, change: import('../lifecycle/state.js').Drift | null }>} */
   const looks = new Map()
   /** Why the secrets are not known yet. @type {DeckError | null} */
@@ -181,7 +187,7 @@ export async function openReleases ({
      */
     check: async ({ path }) => await readSpec(path),
 
-    /** What a deploy or a rollback would do; it changes nothing. @type {ReturnType<typeof createPreviews>} */
+    /** What a deploy or a rollback would do; it changes nothing. */
     preview,
 
     /** What the releases of the newest configuration that could be read have in common, and what none has. */

@@ -94,6 +94,11 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     /** @param {string} id that was begun, and has all that it needs */
     finish: (id) => removeFolder(UNFINISHED + id),
 
+    /** @param {{ shared: readonly string[], home: string }} parts  as of share(), which makes what is missing @throws {DeckError} invalid-config */
+    async checkShared ({ shared, home }) {
+      for (const name of shared) await sharedTarget(home, name)
+    },
+
     /**
      * Puts links to what all releases share in the place of what a folder has there itself.
      * @param {{ top: string, folder: string }} release  `folder`: its package folder, real path @param {{ shared: readonly string[], home: string }} parts

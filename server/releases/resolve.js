@@ -187,7 +187,17 @@ export async function readPackage (folder) {
   try {
     const { size } = await stat(file)
     if (await realFile(file) === null || size > MAX_PACKAGE_BYTES) return null
-    const content = JSON.parse((await readFile(file, 'utf8')).replace(/^\uFEFF/, ''))
+    return parsePackage(await readFile(file, 'utf8'))
+  } catch {
+    // ENOENT: the folder has none.
+    return null
+  }
+}
+
+/** @param {string | null} text  of a package.json @returns {Record<string, any> | null} null: it is none */
+export function parsePackage (text) {
+  try {
+    const content = JSON.parse(String(text).replace(/^\uFEFF/, ''))
     return typeof content === 'object' ? content : null
   } catch {
     return null

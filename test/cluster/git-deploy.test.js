@@ -1,48 +1,14 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { roll } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { startApp } from '../support/git-app.js'
 import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
 import { until } from '../support/until.js'
-
-/** @typedef {Awaited<ReturnType<typeof startApp>>} App */
-
-/**
- * Starts the app of a repository from its folder, where it is built.
- * @param {import('../support/deck.js').TestOwner} t
- * @param {{ repository?: import('../support/repository.js').Repository, config?: Record<string, any>, start?: typeof startDeckHere | typeof startDeck, flags?: string[] }} [how]
- */
-async function startApp (t, { repository = createRepository(), config = {}, start = startDeckHere, flags = [] } = {}) {
-  const { app } = repository
-  const first = repository.commit(versionOf('one'), 'The first')
-  write(app, { 'dist/built.txt': 'in place', 'clusterdeck.config.json': JSON.stringify(config) })
-  const dataDir = tempFolder()
-  const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app, flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100', ...flags] })
-  await deck.until({ ready: 1 })
-  return {
-    deck,
-    repository,
-    first,
-    dataDir,
-    ask: async (route = '/') => await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).text(),
-    /** @param {string[]} words */
-    cli: (...words) => runCliHere([...words, '--data-dir', dataDir]),
-    /** @param {object} order */
-    order: (order) => deck.api('/releases', { method: 'POST', body: JSON.stringify(order) }),
-    /** @param {any} run @returns {Promise<any>} */
-    untilEnd: async (run) => {
-      await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === run.id, 'the end of the run')
-      return (await deck.api(`/jobs/runs/${run.id}`)).body
-    },
-    /** What is in the folder of the releases. */
-    folders: () => existsSync(path.join(dataDir, 'releases')) ? readdirSync(path.join(dataDir, 'releases')).sort() : []
-  }
-}
 
 describe('deploy --git', { concurrency: 2 }, () => {
   test('exports and builds a commit, whatever is in the folder of the app, and its release stays what it was', async (t) => {
@@ -54,8 +20,6 @@ describe('deploy --git', { concurrency: 2 }, () => {
     const refused = await cli('deploy', '--git', 'main', '--wait')
     assert.equal(refused.code, 2)
     assert.match(refused.stderr, /hooks\.build: expected a command, received none; as far as can be guessed, npm ci, then npm run build builds the app.*--yes/)
-    const dry = await cli('deploy', '--git', 'main', '--dry-run', '--yes')
-    assert.deepEqual([dry.code, /expected either --git or --dry-run/.test(dry.stderr)], [2, true])
     assert.deepEqual(folders(), [])
 
     const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes', '--note', 'by hand')

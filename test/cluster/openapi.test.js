@@ -101,6 +101,7 @@ test('every operation answers as the document says, when all goes well and when 
   for (const action of ['pause', 'resume', 'promote']) await ask('POST', `/rollouts/${deploy.id}/${action}`)
   await ask('GET', `/rollouts/${deploy.id}?wait=30s`)
   await ask('POST', '/rollouts/preview', { kind: 'rollback' })
+  await ask('POST', '/rollouts/preview', { kind: 'deploy', git: 'main', guess: true })
   const rollback = await ask('POST', '/rollouts', { kind: 'rollback', strategy: { minReadyMs: 60_000 } })
   await ask('POST', `/rollouts/${rollback.id}/abort`)
   await ask('GET', `/rollouts/${rollback.id}?wait=30s`)

@@ -218,6 +218,7 @@ function fakePreview ({ kind, release = 'r2' }, { rollout, desiredWorkers }) {
     kind,
     from: 'r1',
     release: { id: release, isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app', source: null, package: { name: 'told', version: '1.2.4' }, git: null, arguments: 0, nodeOptions: 2, hooks: ['beforeDeploy'] },
+    build: null,
     changed: { from: 'r1', environment: ['LEVEL'], arguments: false, package: true, commit: false, lockFile: false, mode: false, folder: false, entry: false },
     commits: { added: { items: [{ commit: '89'.repeat(20), at: '2026-01-01T00:00:00.000Z', author: 'Ada', subject: 'Faster totals' }], hasMore: true }, removed: { items: [], hasMore: false } },
     files: { added: 1, changed: 30, removed: 0, items: [{ name: 'views/<b>.html', change: 'changed' }] },

@@ -10,6 +10,7 @@ const preview = (fields) => ({
   kind: 'deploy',
   from: 'r6',
   release: { id: 'r7', isNew: true, mode: 'live', entry: '/srv/app/app.js', path: '/srv/app', cwd: '/srv/app', source: null, package: null, git: null, arguments: 0, nodeOptions: 0, hooks: [] },
+  build: null,
   changed: NO_CHANGE,
   commits: null,
   files: { added: 0, changed: 0, removed: 0, items: [] },
@@ -62,7 +63,7 @@ test('a preview counts commits and files, names the first of them, and hides wha
     last: [{ rollout: 5, state: 'succeeded', release: 'r6', startedAt: '', tookMs: 4200 }, { rollout: 4, state: 'rolled-back', release: 'r5', startedAt: '', tookMs: 900 }]
   })
   assert.deepEqual(lines(told).slice(1), [
-    'Commit: aaaaaaaaaa on main with changed files “Faster”',
+    'Commit: aaaaaaaaaa on main with changed files “Faster” by Ada',
     'Package: shop 1.2.0',
     'Commits: 2 or more added, 1 removed',
     'Files: 30 changed, 1 added: f0, f1, f2, f3, f4 and 26 more',
@@ -79,6 +80,14 @@ test('a preview counts commits and files, names the first of them, and hides wha
     'Arguments: 1, not shown',
     'Hooks: beforeDeploy'
   ])
+})
+
+test('a preview of a commit says how it would be built, and from where its packages are', () => {
+  const build = { text: 'npm ci, then npm run build', isGuess: true, packages: 'kept' }
+  const told = (/** @type {any} */ fields) => lines(preview({ build: { ...build, ...fields } })).filter((line) => line.startsWith('Build'))
+  assert.deepEqual(told({}), ['Build: npm ci, then npm run build (guessed); the packages of the same lock file are linked'])
+  assert.deepEqual(told({ packages: 'installed' }), ['Build: npm ci, then npm run build (guessed); packages are installed'])
+  assert.deepEqual(told({ text: 'make release', isGuess: false, packages: null }), ['Build: make release'])
 })
 
 test('a preview that is refused tells what it can', () => {
