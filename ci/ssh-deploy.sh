@@ -50,17 +50,23 @@ printf '%s\n' "${SSH_KEY:-}" > "$folder/key"
 printf '%s\n' "$SSH_KNOWN_HOSTS" > "$folder/known_hosts"
 
 for word in clusterdeck deploy ${DEPLOY_APP:+"$DEPLOY_APP"} --wait --json --timeout "${DEPLOY_TIMEOUT}s"; do add "$word"; done
+given --git "${DEPLOY_GIT:-}"
+[ -z "${DEPLOY_GIT:-}" ] || add --yes
 given --path "${DEPLOY_PATH:-}"
 given --note "${DEPLOY_NOTE:-}"
 given --surge "${DEPLOY_SURGE:-}"
 given --canary "${DEPLOY_CANARY:-}"
 given --on-failure "${DEPLOY_ON_FAILURE:-}"
 
-code=0
-ssh -i "$folder/key" -o IdentitiesOnly=yes -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 \
-  -o StrictHostKeyChecking=yes -o "UserKnownHostsFile=$folder/known_hosts" -p "$SSH_PORT" -l "$SSH_USER" "$SSH_HOST" "$words" \
-  > "$folder/answer" 2> "$folder/error" || code=$?
-sed 's/^/  /' "$folder/error" >&2
+# What comes is shown at once. It is indented, so that no line of it is a command for whoever reads this log.
+{
+  code=0
+  ssh -i "$folder/key" -o IdentitiesOnly=yes -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 \
+    -o StrictHostKeyChecking=yes -o "UserKnownHostsFile=$folder/known_hosts" -p "$SSH_PORT" -l "$SSH_USER" "$SSH_HOST" "$words" \
+    2>&1 > "$folder/answer" || code=$?
+  echo "$code" > "$folder/code"
+} | tee "$folder/error" | jq --raw-input --unbuffered --raw-output '"  " + gsub("\r"; "\n  ")' >&2
+code=$(cat "$folder/code")
 
 told () {
   jq --raw-output "$1 // empty" "$folder/answer" 2> /dev/null || true
@@ -75,4 +81,7 @@ case $code in
   124) finish 124 running "$last" ;;
 esac
 if [ -n "$rollout" ]; then finish "$code" "$(told .state)" "$(told .reason)"; fi
-finish "$code" refused "${last:-exit code $code}"
+case $code${DEPLOY_GIT:+git} in
+  1git) finish 1 failed "$last" ;;
+  *) finish "$code" refused "${last:-exit code $code}" ;;
+esac

@@ -12,8 +12,10 @@ import { CLI } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { startApp } from '../support/git-app.js'
 import { freePort } from '../support/ports.js'
 import { createReleases } from '../support/releases.js'
+import { versionOf } from '../support/repository.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const ACTION = parse(readFileSync(path.join(ROOT, 'action.yml'), 'utf8'))
@@ -86,6 +88,12 @@ async function startSite (t, config = {}, { entry = 'answers-with-pid.js', worke
   return { deck, access: { url: deck.adminUrl, token } }
 }
 
+/** @param {string} folder  with `bin` in it @param {string} name @param {string} script */
+function program (folder, name, script) {
+  mkdirSync(path.join(folder, 'bin'), { recursive: true })
+  writeFileSync(path.join(folder, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+}
+
 describe('the action', { skip, concurrency: 2 }, () => {
   test('deploys, waits, and tells the release as outputs, summary and comment', async (t) => {
     const { deck, access } = await startSite(t)
@@ -114,6 +122,39 @@ describe('the action', { skip, concurrency: 2 }, () => {
     const { body: rollout } = await deck.api('/rollouts/1')
     assert.deepEqual([rollout.actor, rollout.note, rollout.kind], ['ci', 'acme/shop@5c07e7', 'deploy'])
     assert.ok(!log.includes(access.token) && !log.includes('of-github'))
+  })
+
+  test('deploys a commit, by the API and over SSH, with the output of its build in the log', async (t) => {
+    const { deck, repository, ask, first } = await startApp(t, { config: { hooks: { build: { command: ['sh', '-c', 'node build.js && printf "::error::x\\r::warning::y\\nlast"'] } } } })
+    const { body: { token } } = await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'ci', role: 'operator' }) })
+    const folder = tempFolder()
+    program(folder, 'clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)
+    program(folder, 'ssh', 'for last; do :; done; exec sh -c "$last"')
+    const ssh = { 'ssh-host': 'web-1.example.com', 'ssh-user': 'deploy', 'ssh-key': 'a key', 'ssh-known-hosts': 'web-1.example.com ssh-ed25519 AAAA' }
+    const ways = /** @type {[string, Record<string, string>, Record<string, string>][]} */ ([['api', { url: deck.adminUrl, token }, {}], ['ssh', ssh, { PATH: `${folder}/bin:${process.env.PATH}` }]])
+    for (const [at, [way, inputs, variables]] of ways.entries()) {
+      const git = repository.commit(versionOf(way))
+      const { code, outputs, log } = await runAction({ ...inputs, git }, variables)
+      assert.deepEqual([code, outputs], [0, { state: 'succeeded', rollout: String(2 * at + 1), release: `r${2 * at + 2}`, reason: '' }], log)
+      assert.equal(await ask(), way)
+      assert.match(log, new RegExp(`^  commit ${git.slice(0, 9)} of main: [^]*^  built ${way}\n  ::error::x\n  ::warning::y\n  last`, 'm'))
+      assert.doesNotMatch(log, /^::/m)
+      const { body: rollout } = await deck.api(`/rollouts/${outputs.rollout}`)
+      assert.deepEqual([rollout.kind, rollout.note], ['deploy', 'acme/shop@5c07e7'])
+
+      repository.commit(versionOf('broken', { build: "throw new Error('no such module: totals')" }))
+      const broken = await runAction({ ...inputs, git: 'main' }, variables)
+      assert.deepEqual([broken.code, broken.outputs.state, broken.outputs.rollout], [1, 'failed', ''], broken.log)
+      assert.match(broken.log, /^ {2}.*no such module: totals/m)
+      assert.match(broken.outputs.reason, /hooks\.build|exited with code 1/)
+      assert.equal(await ask(), way)
+      const unknown = await runAction({ ...inputs, git: 'nope' }, variables)
+      assert.deepEqual([unknown.outputs.state, /expected a branch, a tag or a commit/.test(unknown.outputs.reason)], [way === 'api' ? 'refused' : 'failed', true], unknown.log)
+      // The same commit is the same release.
+      assert.equal((await runAction({ ...inputs, git }, variables)).outputs.release, `r${2 * at + 2}`)
+    }
+    const both = await runAction({ url: deck.adminUrl, token, git: first, path: 'v2' })
+    assert.deepEqual([both.code, both.outputs.reason], [2, 'expected either DEPLOY_GIT or DEPLOY_PATH'])
   })
 
   test('fails with the reason if the deploy is rolled back', async (t) => {
@@ -170,11 +211,9 @@ describe('the action', { skip, concurrency: 2 }, () => {
   test('deploys over SSH by the command there, whose shell reads no input as its own', async (t) => {
     const { deck } = await startSite(t)
     const folder = tempFolder()
-    mkdirSync(path.join(folder, 'bin'))
-    const program = (/** @type {string} */ name, /** @type {string} */ script) => writeFileSync(path.join(folder, 'bin', name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-    program('clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)
+    program(folder, 'clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)
     // As sshd does with the last word of ssh.
-    program('ssh', `printf '%s\\n' "$@" > ${folder}/words; cat "$2" > ${folder}/key; for last; do :; done; exec sh -c "$last"`)
+    program(folder, 'ssh', `printf '%s\\n' "$@" > ${folder}/words; cat "$2" > ${folder}/key; for last; do :; done; exec sh -c "$last"`)
     const variables = { PATH: `${folder}/bin:${process.env.PATH}` }
     const inputs = { 'ssh-host': 'web-1.example.com', 'ssh-user': 'deploy', 'ssh-key': 'a key', 'ssh-known-hosts': 'web-1.example.com ssh-ed25519 AAAA' }
     const note = `'; touch ${folder}/one; $(touch ${folder}/two) "`
@@ -188,7 +227,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
     const refused = await runAction({ ...inputs, path: 'elsewhere' }, variables)
     assert.deepEqual([refused.code, refused.outputs.state], [2, 'refused'])
     assert.match(refused.outputs.reason, /releases\.root is not set/)
-    program('ssh', 'echo "ssh: connect to host web-1.example.com port 22: Connection refused" >&2; exit 255')
+    program(folder, 'ssh', 'echo "ssh: connect to host web-1.example.com port 22: Connection refused" >&2; exit 255')
     const away = await runAction(inputs, variables)
     assert.deepEqual([away.code, away.outputs.state, away.outputs.reason], [5, 'unreachable', 'ssh: connect to host web-1.example.com port 22: Connection refused'])
     for (const wrong of [{ 'ssh-host': '-oProxyCommand=x' }, { 'ssh-user': 'a b' }, { 'ssh-known-hosts': '' }]) {

@@ -19,6 +19,7 @@ import { until } from '../support/until.js'
 const NOT_EXECUTED = Object.freeze({
   'ln -sfn releases/42 next && mv -T next current && clusterdeck deploy --wait --note "build 42"': 'a folder of releases and the link to one are those of test/cluster/releases.test.js; the command is an example of its own',
   'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.js starts with a certificate',
+  '{ curl --silent --no-buffer --max-time "$((left > 0 ? left : 1))" --header "@$folder/headers" --header "Last-Event-ID: $place" "$api/jobs/runs/$id/stream" 2> "$folder/error" || true; } |': 'test/cluster/ci.test.js runs the script that it is of',
   'status=$(curl --silent --show-error --max-time 60 --header "@$folder/headers" --output "$folder/answer" --write-out \'%{http_code}\' "$@" 2> "$folder/error") || status=none': 'test/cluster/ci.test.js runs the script that it is of',
   'clusterdeck host': 'test/cluster/host.test.js runs it',
   'clusterdeck host --admin-port 9800': 'test/cluster/host.test.js runs it on another port',
