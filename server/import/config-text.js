@@ -23,7 +23,7 @@ export function configText ({ apps, foreign, items }, { source, remarks = [] }) 
     [`Made by clusterdeck import from ${source}. Start ${start}`, ...remarks].map((remark) => commentLines(remark)).join('\n'),
     ...(modules.length > 0 ? [modules.map((name) => `import ${name} from 'node:${name}'`).join('\n')] : []),
     config,
-    ...items.map(({ key, note }) => commentLines(`Left out: ${key}. ${note}`)),
+    ...items.filter(({ fate }) => fate === 'left out').map(({ key, note }) => commentLines(`Left out: ${key}. ${note}`)),
     ...foreign.map((app) => foreignText(app).split('\n').map((line) => `// ${line}`.trimEnd()).join('\n'))
   ].join('\n\n') + '\n'
 }

@@ -4,6 +4,7 @@ import { OPTIONS, SCHEMA } from '../config/options.js'
 import { DeckError } from '../errors.js'
 import { isObject } from '../config/is-object.js'
 import { environmentOf, environmentsOf } from './environment.js'
+import { deployNames, readDeploySection } from './deploy-section.js'
 import { FILE_KEYS, KEYS } from './keys.js'
 import { Expression, SPREAD } from './literal.js'
 import { programOf } from './program.js'
@@ -46,16 +47,17 @@ const LONG_NAMES = Object.fromEntries(Object.entries(KEYS).flatMap(([key, { also
 export function convertEcosystem (ecosystem, { folder, target, look, envName }) {
   const given = appsOf(ecosystem)
   if (given.length === 0) throw new DeckError('invalid-config', 'expected at least one app, received none')
-  checkEnvironment(given, envName)
   const deploy = isObject(ecosystem) ? ecosystem.deploy : undefined
+  checkEnvironment([...given.flatMap(environmentsOf), ...deployNames(deploy)], envName)
+  const section = deploy === undefined || isApp(/** @type {Record<string, unknown>} */ (ecosystem)) ? null : checkedSection(readDeploySection(deploy, envName))
   const names = namesOf(given, envName)
-  const all = given.map((app, index) => convertApp(app, { name: names[index], folder, target, look, envName, deploy }))
+  const all = given.map((app, index) => convertApp(app, { name: names[index], folder, target, look, envName, deploy, section }))
   const apps = all.filter((each) => 'settings' in each)
   const isNamed = (/** @type {App} */ app) => byLongName(given[all.indexOf(app)]).values.name !== undefined
   return {
     apps: isAlone({ apps }) && isNamed(apps[0]) ? [{ ...apps[0], settings: new Map([['name', apps[0].name], ...apps[0].settings]) }] : apps,
     foreign: all.filter((each) => 'reason' in each),
-    items: isObject(ecosystem) && !isApp(ecosystem) ? fileItems(ecosystem) : []
+    items: isObject(ecosystem) && !isApp(ecosystem) ? fileItems(ecosystem, section) : []
   }
 }
 
@@ -83,9 +85,9 @@ function isApp (object) {
   return object.apps === undefined && object.pm2 === undefined && Object.keys(object).some((key) => ownValue(LONG_NAMES, key) === 'script')
 }
 
-/** @param {Record<string, unknown>[]} apps @param {string | undefined} envName */
-function checkEnvironment (apps, envName) {
-  const known = new Set(apps.flatMap(environmentsOf))
+/** @param {string[]} names @param {string | undefined} envName */
+function checkEnvironment (names, envName) {
+  const known = new Set(names)
   if (envName === undefined || known.has(envName)) return
   const expected = known.size > 0 ? `one of ${[...known].join(', ')}` : 'a name for which an app has env_<name>, and none has any'
   throw new DeckError('usage', `--env: expected ${expected}, received ${JSON.stringify(envName)}${didYouMean(envName, known)}`)
@@ -130,10 +132,10 @@ function byLongName (app) {
 
 /**
  * @param {Record<string, unknown>} given
- * @param {{ name: string, folder: string, target: string, look: import('./program.js').Look, envName?: string, deploy: unknown }} how
+ * @param {{ name: string, folder: string, target: string, look: import('./program.js').Look, envName?: string, deploy: unknown, section: Section | null }} how
  * @returns {App | ForeignApp}
  */
-function convertApp (given, { name, folder, target, look, envName, deploy }) {
+function convertApp (given, { name, folder, target, look, envName, deploy, section }) {
   const { values, givenAs } = byLongName(given)
   const app = { ...given, ...values }
   const cwd = path.resolve(folder, typeof app.cwd === 'string' ? app.cwd : '')
@@ -159,6 +161,10 @@ function convertApp (given, { name, folder, target, look, envName, deploy }) {
     ...(settings.has('workers') ? [] : [{ option: 'workers', text: 'PM2 runs one process by default. With two or more, the app survives the end of one.' }])
   ]
   if (!settings.has('workers')) settings.set('workers', 1)
+  if (section && 'set' in section) {
+    for (const [option, each] of Object.entries(section.set)) settings.set(option, each)
+    notes.push(...section.notes)
+  }
   return { name, settings, items, notes }
 
   /** @param {string} key @param {unknown} value @returns {Item} */
@@ -194,11 +200,22 @@ function leftOutItem (key, note) {
   return { key, fate: 'left out', to: [], note }
 }
 
-/** @param {Record<string, unknown>} ecosystem @returns {Item[]} */
-function fileItems (ecosystem) {
+/** @typedef {ReturnType<typeof readDeploySection>} Section */
+
+/** @param {Section} section @returns {Section} */
+function checkedSection (section) {
+  if ('left' in section) return section
+  const refused = Object.entries(section.set).map(([option, value]) => refusalOf(option, value)).find((each) => each !== null)
+  return refused ? { left: refused } : section
+}
+
+/** @param {Record<string, unknown>} ecosystem @param {Section | null} section @returns {Item[]} */
+function fileItems (ecosystem, section) {
   const ofApps = ecosystem.apps === undefined || ecosystem.apps === null ? 'pm2' : 'apps'
   const known = ['apps', ...Object.keys(FILE_KEYS)]
   return Object.keys(ecosystem).filter((key) => key !== ofApps).map((key) => {
+    if (key === 'deploy' && section && 'set' in section) return { key, fate: 'replaced', to: Object.keys(section.set), note: `of ${section.name}, for clusterdeck deploy --git` }
+    if (key === 'deploy' && section && 'left' in section) return leftOutItem(key, section.left)
     return leftOutItem(key, ownValue(FILE_KEYS, key)?.about ?? `PM2 does not know it either${didYouMean(key, known)}`)
   })
 }

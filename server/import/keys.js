@@ -459,11 +459,12 @@ export const KEYS = {
   write: { fate: 'left out', becomes: '', about: 'It tells a PM2 command to write a file' }
 }
 
-/** Keys beside `apps`. @type {Readonly<Record<string, { becomes: string, about: string }>>} */
+/** Keys beside `apps`. @type {Readonly<Record<string, { fate?: Fate, becomes: string, about: string }>>} */
 export const FILE_KEYS = {
   deploy: {
-    becomes: '`clusterdeck deploy --git`',
-    about: 'PM2 copies the code by ssh and git. Nearest: `releases.git` for `repo`, `hooks.build` for `post-deploy`, and `clusterdeck deploy --git` with its `ref`'
+    fate: 'replaced',
+    becomes: '`releases.git`, `hooks.build`',
+    about: 'For `clusterdeck deploy --git` on the machine itself: `repo`, and `post-deploy` without its `pm2 reload`; a comment names its `ref`. Of several environments, that of `--env`. User, host, path and the other hooks are left out, and so is a `post-deploy` that tells PM2 something else'
   },
   static: {
     becomes: '`http-server` from npm',

@@ -54,7 +54,7 @@ const BECOMES = {
   'module.mjs': { name: 'web', ...web, workers: Math.max(1, (await import('node:os')).availableParallelism() - 1), env: { PORT: '4323' } },
   'named-export.mjs': { name: 'web', ...web, workers: 'max', env: { PORT: '4324' } },
   'single-object.cjs': { ...web, env: { PORT: '4325' } },
-  'deploy.cjs': { name: 'web', ...web, env: { PORT: '4326', APP_FROM: 'env' } },
+  'deploy.cjs': { name: 'web', ...web, env: { PORT: '4326', APP_FROM: 'env' }, releases: { git: 'git@example.com:shop.git' }, hooks: { build: { command: ['npm', 'ci'] } } },
   'logs.cjs': { name: 'web', ...web, env: { PORT: '4327' } },
   'quoted-args.cjs': { name: 'web', ...web, args: ['--title', 'two words', "--name='it is'", '--path=/tmp/x', '-v'], execArgv: ['--max-old-space-size=128', '--no-warnings'], env: { PORT: '4328' } },
   'runners.cjs': {
@@ -95,6 +95,42 @@ test('--env puts the variables of env_<name> over env, and those of the deploy b
   assert.match(JSON.stringify(settings.get('env')), /"APP_LEVEL":"warn"/)
   await assert.rejects(imported('env-production.cjs', { envName: 'prod' }), { code: 'usage', message: '--env: expected one of production, staging, received "prod"' })
   await assert.rejects(imported('one-app.cjs', { envName: 'prod' }), /and none has any/)
+})
+
+test('pm2 deploy becomes a repository and a build, as far as that can be told, and the rest is named', async () => {
+  const { text } = await imported('deploy.cjs')
+  const comments = text.replace(/\n\s*\/\/\s*/g, ' ')
+  assert.match(comments, /In place of pm2 deploy production, on the machine itself: clusterdeck deploy --git main --wait, .* Left out: user, host, path\./)
+  assert.match(comments, /post-deploy without what it tells PM2, in the folder of the new release/)
+
+  /** @param {any} deploy @param {string} [envName] @returns {any} */
+  const of = (deploy, envName) => {
+    const { apps: [{ settings, notes }], items } = convertEcosystem({ apps: [{ script: 'a.js' }], deploy }, { folder: '/srv', target: '/srv', look: nothing, envName })
+    return { git: settings.get('releases.git'), build: /** @type {any} */ (settings.get('hooks.build'))?.command, notes: notes.map((note) => note.text).join('\n'), item: items[0] }
+  }
+  const repo = 'https://git.example.com/shop.git'
+  const built = (/** @type {string} */ hook) => of({ production: { repo, ref: 'v1', 'post-deploy': hook } })
+  for (const [hook, command] of /** @type {[string, string[] | undefined][]} */ ([
+    ['npm install && npm run build && pm2 startOrReload ecosystem.config.js --env production', ['sh', '-c', 'npm install && npm run build']],
+    ['yarn; pm2 reload all; pm2 save', ['yarn']],
+    ['source ~/.nvm/nvm.sh && npm ci && npx pm2 reload web', ['bash', '-c', 'source ~/.nvm/nvm.sh && npm ci']],
+    ['pm2 reload ecosystem.config.js', undefined],
+    ['', undefined],
+    ['pm2 stop web && npm ci && pm2 start web', undefined],
+    ["sh -c 'npm ci && pm2 reload all'", undefined],
+    ['npm ci || exit 1', undefined]
+  ])) assert.deepEqual([built(hook).git, built(hook).build], [repo, command], hook)
+  assert.match(built('pm2 stop web && npm ci').notes, /post-deploy is left out, as it could not be read: pm2 stop web && npm ci\. Nearest: hooks\.build/)
+  assert.match(built('').notes, /clusterdeck deploy --git v1 --wait/)
+
+  const two = { production: { repo, ref: 'origin/main' }, staging: { repo: 'git@example.com:other.git' } }
+  assert.deepEqual([of(two).git, of(two).item], [undefined, { key: 'deploy', fate: 'left out', to: [], note: 'it has 2 environments. Nearest: clusterdeck import --env production' }])
+  assert.deepEqual([of(two, 'staging').git, of(two, 'staging').item.fate], ['git@example.com:other.git', 'replaced'])
+  for (const bad of ['ext::sh -c touch% x', '--upload-pack=x', 'https://ada:secret@example.com/shop.git', 7, undefined]) {
+    const { git, build, item } = of({ production: { repo: bad, 'post-deploy': 'npm ci' } })
+    assert.deepEqual([git, build, item.fate, item.note.includes('secret')], [undefined, undefined, 'left out', false], String(bad))
+  }
+  assert.match(of({ production: { repo, ref: '-x; rm' } }).notes, /deploy --git main/)
 })
 
 test('a program that Node does not run is left out, with a unit for systemd or what is nearest', async () => {
