@@ -159,13 +159,13 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /**
      * Rolls out what is on the disk now. What is wrong with it for certain is refused at once; making the release of it
      * may take a while, and is the rollout's own first step.
-     * @param {{ path?: string, note?: string, strategy?: StrategyWish, actor: string, client?: Client }} wanted
+     * @param {{ path?: string, mode?: 'folder', note?: string, strategy?: StrategyWish, actor: string, client?: Client }} wanted  `mode`: in place of releases.mode
      * @returns {Promise<RolloutView>}
      * @throws {import('./errors.js').DeckError} entry-not-found, path-refused, and what dispatch throws
      */
-    async deploy ({ path, ...command }) {
+    async deploy ({ path, mode, ...command }) {
       const spec = await releases.check({ path })
-      return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path, spec } })
+      return this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { path, mode, spec } })
     },
 
     /**

@@ -13,7 +13,7 @@ import { DeckError } from '../errors.js'
  * @property {() => OwnStatus} snapshot
  * @property {(status: any) => { tone: import('../health.js').Health['tone'], text: string }} health
  * @property {(command: any) => any} dispatch
- * @property {(wanted: { actor: string, note: string, path?: string }) => Promise<{ id: number }>} deploy
+ * @property {(wanted: { actor: string, note: string, path?: string, mode?: 'folder' }) => Promise<{ id: number }>} deploy
  * @property {import('../events/stream.js').EventStream} events
  * @property {History} history
  * @property {import('../crashes/crashes.js').CrashService} crashes
@@ -33,7 +33,8 @@ export function createDeckAdapter (deck, accept, packages) {
       checkAccepted()
       const { kind, source: { path, digest, release }, actor } = document
       const command = { actor, note: noteOf(document) }
-      if (kind === 'deploy') return (await deck.deploy({ ...command, path: digest === undefined ? path : await packages.fetch(digest) })).id
+      // What was pushed runs from a folder of its own, with what all releases share.
+      if (kind === 'deploy') return (await deck.deploy({ ...command, ...(digest === undefined ? { path } : { path: await packages.fetch(digest), mode: 'folder' }) })).id
       return startRollout(kind === 'restart' ? { ...command, kind } : { ...command, kind, release })
     },
 

@@ -25,12 +25,12 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
 
   /**
    * @param {LaunchSpec} spec
-   * @param {{ path?: string, actor: string, note: string | null }} wanted
+   * @param {{ path?: string, mode?: 'folder', actor: string, note: string | null }} wanted  `mode`: in place of the configured one
    * @returns {Promise<{ release: Release, isNew: boolean }>} `isNew: false`: the code on the disk is still that of a known one
    * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, copy-failed, unshared-files; then nothing has changed
    */
-  async function makeRelease (spec, { path, actor, note }) {
-    const { copy, stamp, found, about, same, execArgv } = await draftRelease(spec, path)
+  async function makeRelease (spec, { path, mode, actor, note }) {
+    const { copy, stamp, found, about, same, execArgv } = await draftRelease(spec, path, mode)
     if (copy) await checkWritten(spec, copy.place.folder)
     if (same) {
       same.spec = spec
@@ -56,13 +56,13 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
 
   /**
    * What would be made, without making it.
-   * @param {LaunchSpec} spec @param {string} [path]  that was named
+   * @param {LaunchSpec} spec @param {string} [path]  that was named @param {'folder'} [mode]
    * @throws {import('../errors.js').DeckError} entry-not-found, path-refused, copy-failed, invalid-config
    */
-  async function draftRelease (spec, path) {
+  async function draftRelease (spec, path, mode) {
     const place = await locatePlace(spec, path)
     const execArgv = await pinOptions(spec.config.execArgv)
-    const copy = config.releases.mode === 'folder' ? await draftCopy(spec, place, path) : null
+    const copy = (mode ?? config.releases.mode) === 'folder' ? await draftCopy(spec, place, path) : null
     const stamp = copy?.digest ?? null
     /** @type {Pick<Release, 'mode' | 'entry' | 'path' | 'cwd' | 'calledAs'>} */
     const found = { mode: copy ? 'folder' : place.mode, entry: place.entry, path: place.folder, cwd: place.cwd, ...('calledAs' in place && { calledAs: place.calledAs }) }

@@ -161,8 +161,8 @@ export async function openReleases ({
 
     /**
      * Makes a release of the code that is on the disk now, or finds the one that it still is.
-     * @param {{ path?: string, spec?: LaunchSpec, actor: string, note?: string | null }} wanted  `path`: a folder below
-     *   `releases.root`; `spec`: as `check` has read it
+     * @param {{ path?: string, mode?: 'folder', spec?: LaunchSpec, actor: string, note?: string | null }} wanted  `path`: a folder below
+     *   `releases.root`; `mode`: in place of `releases.mode`; `spec`: as `check` has read it
      * @returns {Promise<Release>}
      * @throws {DeckError} entry-not-found, path-refused, copy-failed, unshared-files, invalid-config; then nothing has changed
      */
@@ -173,7 +173,7 @@ export async function openReleases ({
 
     /**
      * The release for a rollout: a known one, or one of the code on the disk.
-     * @param {{ release?: string, path?: string, spec?: LaunchSpec }} source @param {{ note: string | null, actor: string }} by
+     * @param {{ release?: string, path?: string, mode?: 'folder', spec?: LaunchSpec }} source @param {{ note: string | null, actor: string }} by
      * @returns {Promise<Release>}
      * @throws {DeckError} as prepare and load
      */
@@ -288,10 +288,10 @@ export async function openReleases ({
     }
   }
 
-  /** @param {{ path?: string, spec?: LaunchSpec, actor: string, note?: string | null }} wanted */
-  function prepareRelease ({ path, spec, actor, note = null }) {
+  /** @param {{ path?: string, mode?: 'folder', spec?: LaunchSpec, actor: string, note?: string | null }} wanted */
+  function prepareRelease ({ path, mode, spec, actor, note = null }) {
     return inTurn(async () => {
-      const { release, isNew } = await makeRelease(spec ?? await readSpec(path), { path, actor, note })
+      const { release, isNew } = await makeRelease(spec ?? await readSpec(path), { path, mode, actor, note })
       listFiles(release)
       if (isNew) tellCreated(release)
       return release
@@ -369,7 +369,7 @@ export async function openReleases ({
     return result
   }
 
-  /** @param {LaunchSpec} spec @param {{ path?: string, actor: string, note: string | null }} wanted */
+  /** @param {LaunchSpec} spec @param {{ path?: string, mode?: 'folder', actor: string, note: string | null }} wanted */
   async function makeRelease (spec, wanted) {
     const made = await maker.make(spec, wanted)
     latest = spec

@@ -61,6 +61,10 @@ test('a folder that is pushed from one host runs on all of them, and is sent onc
   assert.deepEqual(hosts.map((host) => host.unpacked()), Array(3).fill([digest.slice('sha256:'.length)]))
   const { rollout } = await hosts[1].fleet()
   assert.equal(rollout.source.digest, digest)
+  for (const host of hosts) {
+    const { body: { items: [release] } } = await host.api('/releases')
+    assert.deepEqual([release.mode, path.basename(release.source)], ['folder', digest.slice('sha256:'.length)])
+  }
 
   const { body: { items } } = await hosts[2].api('/fleet/releases')
   assert.deepEqual(items.map((/** @type {any} */ item) => item.digest), [digest])

@@ -31,3 +31,11 @@ test('one that does deploys, and goes back to the release that it had', async ()
   assert.deepEqual([await deckAdapter.begin(ROLLOUT), await deckAdapter.rollBack('r1', ROLLOUT)], [1, 2])
   assert.deepEqual(done[1], { type: 'rollout', kind: 'rollback', release: 'r1', actor: 'ada', note: 'rollout 1 of the fleet: rolled back' })
 })
+
+test('what was pushed is deployed into a release folder, and a folder that is named as it is configured', async () => {
+  const { deckAdapter, done } = open('operate')
+  const of = (/** @type {any} */ source) => deckAdapter.begin({ ...ROLLOUT, source })
+  await of({ digest: `sha256:${'a'.repeat(64)}` })
+  await of({ path: 'v2' })
+  assert.deepEqual(done.map(({ path, mode }) => [path, mode]), [['/app', 'folder'], ['v2', undefined]])
+})

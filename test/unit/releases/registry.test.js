@@ -300,6 +300,20 @@ describe('a release folder', () => {
     await releases.prune()
   })
 
+  test('is made of a folder that is named, where the deploy asks for it: it stays when that goes, and has what all releases share', async () => {
+    const root = write({ 'app/app.js': '', 'app/data/orders.txt': 'one', 'v2/app.js': 'two', 'v3/app.js': 'three' })
+    const { releases } = await registry({ folder: path.join(root, 'app'), root, shared: ['data/'], current: 'r1', time: Date.now })
+    const first = await releases.prepare({ ...ACTOR, path: 'v2', mode: 'folder' })
+    assert.deepEqual([first.mode, first.source], ['folder', realpathSync(path.join(root, 'v2'))])
+    assert.equal((await releases.prepare({ ...ACTOR, path: 'v2', mode: 'folder' })).id, first.id)
+    rmSync(path.join(root, 'v2'), { recursive: true })
+    assert.deepEqual([readFileSync(first.entry, 'utf8'), readFileSync(path.join(first.path, 'data/orders.txt'), 'utf8')], ['two', 'one'])
+    assert.equal((await releases.load(first.id)).id, first.id)
+    write({ 'uploads/a.png': '' }, first.path)
+    await assert.rejects(releases.prepare({ ...ACTOR, path: 'v3', mode: 'folder' }), { code: 'unshared-files' })
+    assert.equal((await releases.prepare({ ...ACTOR, path: 'v3' })).mode, 'path')
+  })
+
   test('is not made with something shared that is not there', async () => {
     const folder = realpathSync(write({ 'package.json': '{}', 'app.js': '' }))
     const { releases } = await registry({ folder, mode: 'folder', shared: ['.env'] })
