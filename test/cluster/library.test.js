@@ -83,9 +83,9 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal((await deck.scale(1)).workers.length, 1)
     const [first, second] = await Promise.all([deck.scale(3), deck.scale(2)])
     assert.deepEqual([first.readyWorkers, second.readyWorkers, second.desiredWorkers], [2, 2, 2])
-    const unreached = deck.scale(4)
+    const refused = assert.rejects(deck.scale(4), { code: 'stopping' })
     await deck.stop()
-    await assert.rejects(unreached, { code: 'stopping' })
+    await refused
   })
 
   test('an argument that is wrong is refused by name, and changes nothing', async (t) => {
