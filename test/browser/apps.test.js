@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { TOKEN } from '../support/admin.js'
 import { openBrowser, RULES_OF_COLOUR } from '../support/browser.js'
 import { markPage, startHostDashboard } from '../support/dashboard.js'
+import { rareTest } from '../support/rare.js'
 import { followTraffic } from '../support/traffic.js'
 import { until } from '../support/until.js'
 
@@ -45,7 +46,7 @@ test('the list has the sick apps first, follows them, and leads to each', async 
   assert.deepEqual(page.problems, [])
 })
 
-test('a new token is for the apps that are chosen, or for all where none is', async (t) => {
+rareTest('a new token is for the apps that are chosen, or for all where none is', async (t) => {
   const host = await startHostDashboard(t, browser, { names: ['mail', 'search', 'shop'] })
   const page = await host.visit('/access')
   const create = async (/** @type {string} */ name, /** @type {string[]} */ apps) => {
@@ -94,7 +95,7 @@ test('those that are selected are restarted, deployed, stopped and started toget
   assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [['stop', 'mail', 'dashboard'], ['stop', 'shop', 'dashboard'], ['start', 'mail', 'dashboard']])
 })
 
-test('a viewer selects nothing, and the page of a stopped app offers its start to an operator', async (t) => {
+rareTest('a viewer selects nothing, and the page of a stopped app offers its start to an operator', async (t) => {
   const host = await startHostDashboard(t, browser)
   host.apps.closeApp('shop', { state: 'failed', reason: 'workers: expected an integer from 1 to 256, received "many"' })
   const viewer = await host.openPage()
@@ -115,14 +116,14 @@ test('a viewer selects nothing, and the page of a stopped app offers its start t
   assert.deepEqual(host.apps.orders.map(({ type, name }) => [type, name]), [['start', 'shop']])
 })
 
-test('an app that stops while its page is open says so there', async (t) => {
+rareTest('an app that stops while its page is open says so there', async (t) => {
   const host = await startHostDashboard(t, browser)
   const page = await host.visit('/apps/shop/')
   host.apps.closeApp('shop', { state: 'stopped' })
   await page.getByRole('heading', { name: 'shop is stopped' }).waitFor()
 })
 
-test('from the pages of an app one comes to any other, by its switch, by the palette and by keys', async (t) => {
+rareTest('from the pages of an app one comes to any other, by its switch, by the palette and by keys', async (t) => {
   const host = await startHostDashboard(t, browser, { names: ['mail', 'shop'], basePath: '/ops' })
   const page = await host.visit('/ops/apps/shop/logs')
   await page.getByLabel('Switch to another app').click()
@@ -144,7 +145,7 @@ test('from the pages of an app one comes to any other, by its switch, by the pal
   assert.deepEqual(page.problems, [])
 })
 
-test('many apps are found by a word and by how they are', async (t) => {
+rareTest('many apps are found by a word and by how they are', async (t) => {
   const host = await startHostDashboard(t, browser, { names: Array.from({ length: 12 }, (_, n) => `app-${n}`) })
   host.apps.set('app-7', SICK)
   const page = await host.visit()
@@ -158,7 +159,7 @@ test('many apps are found by a word and by how they are', async (t) => {
   await page.getByText('No app matches').waitFor()
 })
 
-test('with one app, twelve and sixty it is within the screen, can be read, and is heard', async (t) => {
+rareTest('with one app, twelve and sixty it is within the screen, can be read, and is heard', async (t) => {
   for (const count of [1, 12, 60]) {
     const names = Array.from({ length: count }, (_, n) => n === 1 ? 'a'.repeat(60) : `app-${n}`)
     const host = await startHostDashboard(t, browser, { names })
@@ -179,7 +180,7 @@ test('with one app, twelve and sixty it is within the screen, can be read, and i
   }
 })
 
-test('sixty apps come in one small page, and of what changes figures alone and rows alone', async (t) => {
+rareTest('sixty apps come in one small page, and of what changes figures alone and rows alone', async (t) => {
   const host = await startHostDashboard(t, browser, { names: Array.from({ length: 60 }, (_, n) => `app-${n}`) })
   const page = await host.openPage()
   await page.context().request.get(host.admin.signInLink(), { maxRedirects: 0 })
@@ -200,7 +201,7 @@ test('sixty apps come in one small page, and of what changes figures alone and r
   assert.equal(html.split('data-kept').length - 1, 59)
 })
 
-test('the history of the host follows what happens to it, finds it, and leads to its apps', async (t) => {
+rareTest('the history of the host follows what happens to it, finds it, and leads to its apps', async (t) => {
   const host = await startHostDashboard(t, browser, { names: ['mail', 'shop'] })
   host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
   for (const width of [390, 1440]) {

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
+import { rareTest } from '../support/rare.js'
 import { report } from '../support/vitals.js'
 
 const BLANK = Object.fromEntries(['cause', 'slot', 'worker', 'pid', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs', 'message', 'detail'].map((name) => [name, null]))
@@ -39,7 +40,7 @@ function pixelsLike (page, /** @type {string} */ chart, /** @type {string} */ va
   }, variable)
 }
 
-test('what was measured a minute ago is drawn, and is no value of now', async (t) => {
+rareTest('what was measured a minute ago is drawn, and is no value of now', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = Math.floor(Date.now() / 1000)
   for (let at = second - 120; at < second - 60; at++) live(dashboard, at, { latenciesMs: [5], rssBytes: 100 * 1024 * 1024 })
@@ -92,7 +93,7 @@ test('the charts show the last minutes, go on live, and mark deploys and deaths'
   assert.deepEqual(page.problems, [])
 })
 
-test('a storm of crashes is one mark with all of them, which leads to exactly these events, beside the deploy that it followed', async (t) => {
+rareTest('a storm of crashes is one mark with all of them, which leads to exactly these events, beside the deploy that it followed', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const begin = Date.now() - 600_000
   const record = (/** @type {number} */ id, /** @type {number} */ ms, /** @type {object} */ fields) => dashboard.history.record({ ...BLANK, id, at: new Date(begin + ms).toISOString(), ...fields })
@@ -148,7 +149,7 @@ test('the cursor says when it is and what was measured then, by mouse and by key
   assert.deepEqual(page.problems, [])
 })
 
-test('what a drag marks is looked into, stays over a reload, and leads to the history and the logs of that time', async (t) => {
+rareTest('what a drag marks is looked into, stays over a reload, and leads to the history and the logs of that time', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = Math.floor(Date.now() / 1000)
   for (let at = second - 800; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
@@ -183,7 +184,7 @@ test('what a drag marks is looked into, stays over a reload, and leads to the hi
   assert.deepEqual(page.problems, [])
 })
 
-test('after a restart of the master the seconds before it come from the disk, with a gap in which there was none', async (t) => {
+rareTest('after a restart of the master the seconds before it come from the disk, with a gap in which there was none', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = Math.floor(Date.now() / 1000)
   const before = createVitals({ store: dashboard.history.vitals })
@@ -207,7 +208,7 @@ test('after a restart of the master the seconds before it come from the disk, wi
   }
 })
 
-test('a hidden tab asks for nothing, and one that is seen asks for marks only when something has happened, however much does', async (t) => {
+rareTest('a hidden tab asks for nothing, and one that is seen asks for marks only when something has happened, however much does', async (t) => {
   const dashboard = await startDashboard(t, browser)
   live(dashboard, Math.floor(Date.now() / 1000) - 2, { latenciesMs: [5] })
   const page = await dashboard.openPage()

@@ -8,7 +8,7 @@ import { TOKEN } from '../support/admin.js'
 import { openBrowser } from '../support/browser.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
 import { freePort } from '../support/ports.js'
-import { rareOnly } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -43,7 +43,7 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
   assert.deepEqual(page.problems.filter((problem) => !/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(problem)), [])
 })
 
-test('a page that was open during an upgrade comes back by itself and says what has changed', async (t) => {
+rareTest('a page that was open during an upgrade comes back by itself and says what has changed', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   const isSamePage = await markPage(page)
@@ -90,7 +90,7 @@ test('a one-time link signs in once; a second use is told, and the token helps',
   await second.getByRole('heading', { name: 'All 2 workers are ready' }).waitFor()
 })
 
-test('signing out in one tab ends the other one', async (t) => {
+rareTest('signing out in one tab ends the other one', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   const other = await page.context().newPage()
@@ -100,7 +100,7 @@ test('signing out in one tab ends the other one', async (t) => {
   await page.getByLabel('Token').waitFor()
 })
 
-test('the theme is the system\'s until the toggle says otherwise, and then stays over a reload', async (t) => {
+rareTest('the theme is the system\'s until the toggle says otherwise, and then stays over a reload', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/', { colorScheme: 'dark' })
   const scheme = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
@@ -151,7 +151,7 @@ async function startProxy (t, { port, toPort, strips }) {
 }
 
 for (const strips of [true, false]) {
-  test(`the dashboard works below a path of a proxy that ${strips ? 'takes the path off' : 'leaves the path on'}`, { skip: !strips && rareOnly }, async (t) => {
+  test(`the dashboard works below a path of a proxy that ${strips ? 'takes the path off' : 'leaves the path on'}`, { skip: rareOnly }, async (t) => {
     const port = await freePort()
     const dashboard = await startDashboard(t, browser, { publicUrl: `http://127.0.0.1:${port}/ops/deck/`, basePath: '/ops/deck' })
     const { strays } = await startProxy(t, { port, toPort: () => dashboard.port, strips })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
+import { rareTest } from '../support/rare.js'
 import { followTraffic } from '../support/traffic.js'
 import { until } from '../support/until.js'
 
@@ -38,7 +39,7 @@ test('a first load is small, asks for little, and nothing of the page comes twic
   }
 })
 
-test('vitals come as figures alone, and of the workers only the row that changed', async (t) => {
+rareTest('vitals come as figures alone, and of the workers only the row that changed', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const { page, traffic } = await visitAnew(dashboard, '/')
   traffic.messages.length = 0
@@ -55,7 +56,7 @@ test('vitals come as figures alone, and of the workers only the row that changed
   await page.locator('#worker-1-1').getByText('91.5%').waitFor()
 })
 
-test('a tab that is hidden is sent nothing of its page, and has all of it once it is seen again', async (t) => {
+rareTest('a tab that is hidden is sent nothing of its page, and has all of it once it is seen again', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const [{ page, traffic }, other] = [await visitAnew(dashboard, '/'), await dashboard.visit()]
   const { replies } = traffic
@@ -70,7 +71,7 @@ test('a tab that is hidden is sent nothing of its page, and has all of it once i
   await page.locator('#worker-2-2').getByRole('link', { name: '7 restarts' }).waitFor()
 })
 
-test('the focus stays where a button was that did its work', async (t) => {
+rareTest('the focus stays where a button was that did its work', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })

@@ -4,13 +4,14 @@ import { openBrowser } from '../support/browser.js'
 import { aCrash } from '../support/crash-record.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { rareTest } from '../support/rare.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
 before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
-test('a real crash appears by itself, shows its stack and last words, and is resolved by a click', async (t) => {
+rareTest('a real crash appears by itself, shows its stack and last words, and is resolved by a click', async (t) => {
   const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 2, flags: ['--crash-grace-ms', '100'] })
   await deck.until({ ready: 2 })
   const app = await deck.appUrl()
@@ -90,7 +91,7 @@ test('filters go into the address and keep their focus; states are a click away'
   assert.deepEqual(page.problems, [])
 })
 
-test('whoever reads one crash keeps it while others happen', async (t) => {
+rareTest('whoever reads one crash keeps it while others happen', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const crash = (/** @type {number} */ worker) => {
     dashboard.history.crashes.record('v1:x', aCrash({ worker, stderr: [`words of ${worker}`] }), { culprit: null })
@@ -160,7 +161,7 @@ test('groups are chosen and settled together, and what is chosen outlives an upd
   assert.deepEqual(page.problems, [])
 })
 
-test('a group is assigned and noted, and everybody who looks sees it', async (t) => {
+rareTest('a group is assigned and noted, and everybody who looks sees it', async (t) => {
   const dashboard = await startDashboard(t, browser)
   dashboard.history.crashes.record('v1:A', aCrash(), { culprit: null })
   const [page, other] = [await dashboard.visit('/crashes/1'), await dashboard.visit('/crashes/1')]

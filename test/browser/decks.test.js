@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
@@ -10,7 +11,7 @@ let browser
 before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
-test('two decks of one machine: each shows how the other is, leads there signed in, and forgets it when it has ended', async (t) => {
+rareTest('two decks of one machine: each shows how the other is, leads there signed in, and forgets it when it has ended', async (t) => {
   const [shop, mail] = await Promise.all([
     startDeckHere(t, 'hello.js', { workers: 1, flags: ['--name', 'shop'] }),
     startDeck(t, 'hello.js', { workers: 2, flags: ['--name', 'mail'] })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
@@ -11,7 +12,7 @@ after(() => browser.close())
 
 const app = (/** @type {string} */ text) => `import http from 'node:http'\nhttp.createServer((request, response) => response.end('${text}')).listen(0)\n`
 
-test('a deploy on trial is paused, resumed and aborted, another one promoted, and the release before comes back, all by the page', async (t) => {
+rareTest('a deploy on trial is paused, resumed and aborted, another one promoted, and the release before comes back, all by the page', async (t) => {
   const releases = await createReleases('answers-with-pid.js')
   const deck = await startDeckHere(t, releases.entry)
   await deck.until({ ready: 2 })

@@ -5,6 +5,7 @@ import { startDashboard } from '../support/dashboard.js'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, failedTurnOf, inTurnOf } from '../support/fake-fleet.js'
 import { startFleet } from '../support/fleet.js'
 import { startNats, withoutNats } from '../support/nats.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { followTraffic } from '../support/traffic.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
@@ -81,7 +82,7 @@ test('a deploy goes out as the dialog says, and the second operator reads who wa
   await page.getByText(/Rollout 1 of the fleet \(deploy by dashboard\) is running/).waitFor()
 })
 
-test('members that say something new send figures alone, move no row, and a row that differs goes by itself', async (t) => {
+rareTest('members that say something new send figures alone, move no row, and a row that differs goes by itself', async (t) => {
   const { dashboard, fleet } = await startFleetPage(t)
   const page = await dashboard.openPage()
   await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
@@ -110,7 +111,7 @@ test('members that say something new send figures alone, move no row, and a row 
   assert.deepEqual(page.problems, [])
 })
 
-test('filters are links and a form, and stay in the address', async (t) => {
+rareTest('filters are links and a form, and stay in the address', async (t) => {
   const { dashboard } = await startFleetPage(t, { members: [MEMBERS[0], aMember({ member: 'down', labels: { zone: 'x' }, isSilent: true }), aMember({ member: 'far', url: 'https://far.example/deck' })] })
   const page = await dashboard.visit('/fleet')
   await page.locator('#fleet-tabs').getByRole('link', { name: 'Silent 1' }).click()
@@ -130,7 +131,7 @@ test('filters are links and a form, and stay in the address', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
-test('what is typed before the page listens is searched for', async (t) => {
+rareTest('what is typed before the page listens is searched for', async (t) => {
   const { dashboard } = await startFleetPage(t)
   const page = await dashboard.visit('/fleet')
   let goOn = () => {}
@@ -164,7 +165,7 @@ test('a viewer sees the fleet, and has nothing to order it about with; a deck th
   dashboard.deck.fleet = fleet
 })
 
-test('five hundred members are painted within a second, in a page that is small', async (t) => {
+rareTest('five hundred members are painted within a second, in a page that is small', async (t) => {
   const members = Array.from({ length: 500 }, (_, index) => aMember({ member: `host-${String(index).padStart(3, '0')}-shop`, isOwn: index === 0, labels: { zone: 'abc'[index % 3], rack: String(index % 20) } }))
   const names = members.map(({ member }) => member)
   const { dashboard } = await startFleetPage(t, { members, rollout: inTurnOf(afterTurnsOf(aRollout(names), ...names.slice(0, 200)), names[200]) })
@@ -184,7 +185,7 @@ test('five hundred members are painted within a second, in a page that is small'
   assert.deepEqual(page.problems, [])
 })
 
-test('a click deploys to two decks, one after the other, and the matrix shows it', { skip: withoutNats }, async (t) => {
+test('a click deploys to two decks, one after the other, and the matrix shows it', { skip: withoutNats || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const members = await startFleet(t, ['one', 'two'], { servers: nats.url })
   const [deck] = members
@@ -216,7 +217,7 @@ test('a click deploys to two decks, one after the other, and the matrix shows it
   assert.deepEqual(page.problems, [])
 })
 
-test('a member is looked into and ordered about from the page of another one, and its history names who did', { skip: withoutNats }, async (t) => {
+test('a member is looked into and ordered about from the page of another one, and its history names who did', { skip: withoutNats || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [one, two] = await startFleet(t, ['one', 'two'], { servers: nats.url })
   const page = await browser.page({ reducedMotion: 'reduce' })

@@ -7,6 +7,7 @@ import { ACTIONS } from '../../server/dashboard/actions.js'
 import { PAGES } from '../../server/dashboard/pages.js'
 import { openBrowser } from '../support/browser.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 
 /** @typedef {import('../support/deck-here.js').DeckHere} Deck */
 /** @typedef {import('./attacks.js').Plan} Plan */
@@ -26,7 +27,7 @@ let browser
 before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
-test('a page on the app\'s own port can read nothing of the admin port and do nothing there, whoever visits it', { timeout: 180_000 }, async (t) => {
+test('a page on the app\'s own port can read nothing of the admin port and do nothing there, whoever visits it', { skip: rareOnly, timeout: 180_000 }, async (t) => {
   const deck = await startDeckHere(t, 'serves-a-hostile-page.js')
   await deck.until({ ready: 2 })
   await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'ada', role: 'viewer' }) })
@@ -71,7 +72,7 @@ test('a page on the app\'s own port can read nothing of the admin port and do no
   for (const { link } of ways) assert.equal((await fetch(deck.adminUrl + link, { redirect: 'manual' })).status, 303, 'a link that was fetched ahead still signs in')
 })
 
-test('the same page reads and does all of that where a server lets it', async (t) => {
+rareTest('the same page reads and does all of that where a server lets it', async (t) => {
   const deck = await startDeckHere(t, 'serves-a-hostile-page.js', { workers: 1 })
   await deck.until({ ready: 1 })
   const { port, requests } = await openDoor(t)

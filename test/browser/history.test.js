@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test'
 import { openHistory } from '../../db/history.js'
 import { openBrowser } from '../support/browser.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
+import { rareTest } from '../support/rare.js'
 
 /** The event of whoever looks at what was seeded. */
 const SIGN_IN = '4'
@@ -52,7 +53,7 @@ test('filters go into the address, without the empty ones, and come back with it
   assert.deepEqual(page.problems, [])
 })
 
-test('an update of the page as it was before its filters comes to nothing', async (t) => {
+rareTest('an update of the page as it was before its filters comes to nothing', async (t) => {
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)
   const page = await dashboard.visit()
@@ -213,7 +214,7 @@ function pastOf (hours, now = Date.now()) {
   return history
 }
 
-test('a drag over the graph shows that part of the time, and any time is one click away', async (t) => {
+rareTest('a drag over the graph shows that part of the time, and any time is one click away', async (t) => {
   const dashboard = await startDashboard(t, browser, { history: pastOf([40, 20.5, 20, 19.5, 1]) })
   const page = await dashboard.visit('/history?type=worker.exited')
   const box = /** @type {{ x: number, y: number, width: number, height: number }} */ (await page.locator('#timeline-choice').boundingBox())
@@ -232,7 +233,7 @@ test('a drag over the graph shows that part of the time, and any time is one cli
   assert.deepEqual(page.problems, [])
 })
 
-test('the fields say the time as the clock of whoever looks does', async (t) => {
+rareTest('the fields say the time as the clock of whoever looks does', async (t) => {
   const dashboard = await startDashboard(t, browser, { history: pastOf([40, 20, 1]) })
   const page = await dashboard.visit('/history?type=worker.exited')
   const since = new Date(Date.now() - 30 * HOUR_MS).toISOString().slice(0, 16)
@@ -242,7 +243,7 @@ test('the fields say the time as the clock of whoever looks does', async (t) => 
   assert.deepEqual(page.problems, [])
 })
 
-test('new events reach the graph by themselves', async (t) => {
+rareTest('new events reach the graph by themselves', async (t) => {
   // By this clock the rest between two counts is short.
   const begin = Date.now()
   const dashboard = await startDashboard(t, browser, { history: pastOf([2]), now: () => begin + (Date.now() - begin) * 20 })
@@ -252,7 +253,7 @@ test('new events reach the graph by themselves', async (t) => {
   await page.getByText('2 events, 1 problem', { exact: true }).waitFor()
 })
 
-test('filters are saved by a name, found again, and removed', async (t) => {
+rareTest('filters are saved by a name, found again, and removed', async (t) => {
   const dashboard = await startDashboard(t, browser, { history: pastOf([3, 2, 1]) })
   const page = await dashboard.visit('/history?type=worker.exited&slot=2')
   await page.getByRole('button', { name: 'Save these filters' }).click()
@@ -268,7 +269,7 @@ test('filters are saved by a name, found again, and removed', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
-test("yesterday's exits are exported in three clicks, and a death of last night is read after two", async (t) => {
+rareTest("yesterday's exits are exported in three clicks, and a death of last night is read after two", async (t) => {
   const midnight = Math.floor(Date.now() / HOUR_MS / 24) * 24
   const dashboard = await startDashboard(t, browser, { history: pastOf([-36, -12.5, -1, 6].map((hour) => -hour), midnight * HOUR_MS) })
   const page = await dashboard.visit()
@@ -287,7 +288,7 @@ test("yesterday's exits are exported in three clicks, and a death of last night 
   assert.deepEqual(await shownIds(page), ['4'])
 })
 
-test('where nothing matches, it is told without which filter something would', async (t) => {
+rareTest('where nothing matches, it is told without which filter something would', async (t) => {
   const dashboard = await startDashboard(t, browser, { history: pastOf([3, 2, 1]) })
   const page = await dashboard.visit('/history?cause=crash&slot=9')
   await page.getByText('No event matches these filters').waitFor()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
+import { rareTest } from '../support/rare.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -45,7 +46,7 @@ test('the palette goes where it is told and opens what can be done, by the keybo
   assert.deepEqual(page.problems, [])
 })
 
-test('the palette says when the master does not answer', async (t) => {
+rareTest('the palette says when the master does not answer', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/')
   await page.route('**/palette', (route) => route.abort())
@@ -105,7 +106,7 @@ async function goTo (page, url) {
   await page.locator('html[data-live=on]').waitFor()
 }
 
-test('every dialog opens, is walked through and closes by the keyboard, and gives the focus back', async (t) => {
+rareTest('every dialog opens, is walked through and closes by the keyboard, and gives the focus back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/')
   const tryOut = async (/** @type {string} */ opener) => {

@@ -66,7 +66,7 @@ test('slot and stream are chosen without a new page, live, and the way back work
   assert.deepEqual(page.problems, [])
 })
 
-test('a slot that has no logs is named, and another one can be chosen from there', async (t) => {
+rareTest('a slot that has no logs is named, and another one can be chosen from there', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/logs?slot=9')
   await page.getByText('Slot 9 has no logs').waitFor()
@@ -81,7 +81,7 @@ test('a slot that has no logs is named, and another one can be chosen from there
   assert.equal(await page.getByRole('button', { name: 'Follow' }).isVisible(), false)
 })
 
-test('who scrolls up can read on in peace, and jump to the end', async (t) => {
+rareTest('who scrolls up can read on in peace, and jump to the end', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const say = writer(dashboard)
   say(1, 'stdout', Array.from({ length: 100 }, (_, index) => `line ${index}`))
@@ -125,7 +125,7 @@ test('who scrolls up can read on in peace, and jump to the end', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
-test('a writer that is too fast costs neither the page nor the master more than they can bear, and it is told', async (t) => {
+rareTest('a writer that is too fast costs neither the page nor the master more than they can bear, and it is told', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const say = writer(dashboard)
   const page = await dashboard.visit('/logs')
@@ -148,7 +148,7 @@ test('a writer that is too fast costs neither the page nor the master more than 
   assert.deepEqual(page.problems, [])
 })
 
-test('a page that nobody sees asks for nothing, and goes on where it was', async (t) => {
+rareTest('a page that nobody sees asks for nothing, and goes on where it was', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const say = writer(dashboard)
   const page = await dashboard.visit('/logs')
@@ -180,7 +180,7 @@ test('text that an app wrote is shown as text, from the server and live', async 
   assert.deepEqual(page.problems, [])
 })
 
-test('what an app coloured is coloured by classes, and JSON opened, the same from the server and live', async (t) => {
+rareTest('what an app coloured is coloured by classes, and JSON opened, the same from the server and live', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const say = writer(dashboard)
   const lines = ['\u001b[1;31mred\u001b[0m plain', '{"level":50,"msg":"no <b>room</b>","disk":"/dev/sda"}']

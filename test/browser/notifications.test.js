@@ -4,6 +4,7 @@ import { createAdmin } from '../../server/admin/listener.js'
 import { TOKEN } from '../support/admin.js'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
@@ -86,7 +87,7 @@ test('whoever looks at something else is told of what they have chosen, once in 
   assert.deepEqual(page.problems, [])
 })
 
-test('a master that does not answer is told of after a while, and what was missed meanwhile once it does', async (t) => {
+rareTest('a master that does not answer is told of after a while, and what was missed meanwhile once it does', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await openChoices(dashboard)
   await untilHeard(page, dashboard, () => page.getByRole('checkbox', { name: 'A lost master' }).check())
@@ -110,7 +111,7 @@ test('a master that does not answer is told of after a while, and what was misse
   assert.deepEqual(await shownOn(page), [])
 })
 
-test('a browser that was told not to notify says so, and keeps what was chosen', async (t) => {
+rareTest('a browser that was told not to notify says so, and keeps what was chosen', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await openChoices(dashboard)
   await page.evaluate(() => sessionStorage.setItem('permission', 'denied'))

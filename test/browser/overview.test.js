@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
+import { rareTest } from '../support/rare.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -74,7 +75,7 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
   assert.deepEqual(page.problems, [])
 })
 
-test('a refused button says why instead of opening its dialog', async (t) => {
+rareTest('a refused button says why instead of opening its dialog', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'cli' })
@@ -105,7 +106,7 @@ test('the outcome of a rollout stays, with its reason, over a reload', async (t)
   assert.equal(await page.locator('#step-1-2').isVisible(), true)
 })
 
-test('Escape and Cancel close a dialog without effect and give the focus back', async (t) => {
+rareTest('Escape and Cancel close a dialog without effect and give the focus back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('dialog').getByText('Cancel').press('Enter')]) {
@@ -118,7 +119,7 @@ test('Escape and Cancel close a dialog without effect and give the focus back', 
   assert.deepEqual(dashboard.deck.dispatched, [])
 })
 
-test('an open dialog keeps focus and text while the page changes beneath it', async (t) => {
+rareTest('an open dialog keeps focus and text while the page changes beneath it', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.locator('#open-deploy').click()
@@ -155,7 +156,7 @@ test('restarts the one worker whose row was clicked', async (t) => {
   assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'dashboard', client: 'dashboard' }])
 })
 
-test('sends a message to all workers, or to the one whose row was clicked', async (t) => {
+rareTest('sends a message to all workers, or to the one whose row was clicked', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.getByRole('button', { name: 'Send a message to worker 2 in slot 2' }).click()
@@ -172,7 +173,7 @@ test('sends a message to all workers, or to the one whose row was clicked', asyn
   ])
 })
 
-test('a message that is refused stays in its dialog, to be mended', async (t) => {
+rareTest('a message that is refused stays in its dialog, to be mended', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.locator('#open-message').click()
@@ -199,7 +200,7 @@ test('an action that fails is told in the words of the problem', async (t) => {
   assert.deepEqual(page.problems, ['Failed to load resource: the server responded with a status of 409 (Conflict)'])
 })
 
-test('a notice goes once an operator acknowledges it, with who did in the history', async (t) => {
+rareTest('a notice goes once an operator acknowledges it, with who did in the history', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   dashboard.deck.events.publish({ type: 'master.stopped', cause: 'master-lost', message: 'the master (pid 7) ended without stopping its workers' })
@@ -213,7 +214,7 @@ test('a notice goes once an operator acknowledges it, with who did in the histor
   assert.deepEqual(page.problems, [])
 })
 
-test('however wide the window and however many slots loop, nothing is out of sight to the side', async (t) => {
+rareTest('however wide the window and however many slots loop, nothing is out of sight to the side', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const [worker] = dashboard.deck.snapshot().workers
   const workers = Array.from({ length: 64 }, (_, index) => ({ ...worker, id: index + 1, slot: index + 1 })).map((each) => each.slot % 2 ? each : { ...each, id: null, pid: null, state: 'backoff', crashLooping: true, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })

@@ -7,13 +7,14 @@ import { openBrowser } from '../support/browser.js'
 import { profileOf } from '../support/cpu-profile.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
 before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
-test('one reads from page to page, and a link to a heading leads below the top bar', async (t) => {
+rareTest('one reads from page to page, and a link to a heading leads below the top bar', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/')
   await page.getByRole('link', { name: 'Docs' }).click()
@@ -28,7 +29,7 @@ test('one reads from page to page, and a link to a heading leads below the top b
   assert.deepEqual(page.problems, [])
 })
 
-test('on a narrow screen a wide table scrolls by itself, also by the keyboard, and the index is one step away', async (t) => {
+rareTest('on a narrow screen a wide table scrolls by itself, also by the keyboard, and the index is one step away', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/docs/options', { width: 390 })
   const table = page.getByRole('group', { name: 'Table' }).first()
@@ -70,7 +71,7 @@ test('every page says whose it is, and its tab how much is wrong, or that nobody
   assert.match(String(await icon()), /favicon\.svg/)
 })
 
-test('times are those of the browser or UTC, as somebody has chosen last', async (t) => {
+rareTest('times are those of the browser or UTC, as somebody has chosen last', async (t) => {
   const dashboard = await startDashboard(t, browser)
   dashboard.deck.events.publish({ type: 'scale.changed', detail: { to: 6 } })
   const page = await dashboard.visit('/history', { timezoneId: 'Asia/Tokyo' })
@@ -117,7 +118,7 @@ test('a setting is changed by a click, and the page says where each value comes 
   assert.deepEqual(page.problems.filter((problem) => !/status of 422/.test(problem)), [])
 })
 
-test('a change that is based on what somebody else has changed meanwhile is refused, and said', async (t) => {
+rareTest('a change that is based on what somebody else has changed meanwhile is refused, and said', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/settings')
   await page.locator('html[data-live=on]').waitFor()
@@ -167,7 +168,7 @@ function profileFile () {
   return file
 }
 
-test('from the overview to what makes a worker hot: its page, a profile, and the flame graph', async (t) => {
+rareTest('from the overview to what makes a worker hot: its page, a profile, and the flame graph', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const { items } = dashboard.deck.diagnostics
   const page = await dashboard.visit()

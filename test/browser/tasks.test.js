@@ -5,6 +5,7 @@ import { openBrowser } from '../support/browser.js'
 import { aCrash } from '../support/crash-record.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app } from '../support/deploys.js'
+import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 
 /** @typedef {import('../support/browser.js').WatchedPage} Page */
@@ -59,7 +60,7 @@ function countPresses (most, press) {
   }
 }
 
-test('in two presses a deploy is through and its result is seen, and in two the release before is back, after a look at what changes', async (t) => {
+rareTest('in two presses a deploy is through and its result is seen, and in two the release before is back, after a look at what changes', async (t) => {
   const releases = await createReleases('answers-with-pid.js')
   const deck = await startDeckHere(t, releases.entry, { workers: 1, flags: ['--drain-idle-grace-ms', '100'] })
   await deck.until({ ready: 1 })
@@ -97,7 +98,7 @@ test('in two it is clear why slot 3 died last night, with the place where it thr
   })
 })
 
-test('in one the release is named that brought the crash of this minute, and in two the output around a death is read', async (t) => {
+rareTest('in one the release is named that brought the crash of this minute, and in two the output around a death is read', async (t) => {
   const shop = await openShop(t)
   tellCrash(shop)
   await doInBothWays(t, shop, async (page, within) => {
@@ -116,7 +117,7 @@ test('in one the release is named that brought the crash of this minute, and in 
   })
 })
 
-test('in three the flame graph of the hottest worker shows what it does', async (t) => {
+rareTest('in three the flame graph of the hottest worker shows what it does', async (t) => {
   const shop = await openShop(t)
   const { items } = shop.deck.diagnostics
   const { file } = items[0]
