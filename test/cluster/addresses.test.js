@@ -44,7 +44,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     assert.match(await ask({ port }), /^\d+$/)
   })
 
-  test('with ready.addresses "any" it may move, and connections to the old address are refused, not left waiting', async (t) => {
+  rareTest('with ready.addresses "any" it may move, and connections to the old address are refused, not left waiting', async (t) => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) }, flags: ['--ready-addresses', 'any'] })
     await deck.until({ ready: 1 })
@@ -54,7 +54,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     await until(async () => await ask({ port }) === 'ECONNREFUSED', 'the old address to be closed')
   })
 
-  test('the next master expects its workers where those of the last one were', async (t) => {
+  rareTest('the next master expects its workers where those of the last one were', async (t) => {
     const port = await freePort()
     const deck = await startDeck(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
@@ -91,7 +91,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     assert.deepEqual(await deck.history('type=worker.listening'), [])
   })
 
-  test('a second port that is in use fails the start with its address, as the first one does', async () => {
+  rareTest('a second port that is in use fails the start with its address, as the first one does', async () => {
     const [port, { port: second, close }] = [await freePort(), await busyPort()]
     const app = fileURLToPath(new URL('../fixtures/listens-twice.js', import.meta.url))
     const { code, stderr } = await runCli(['start', app, '--workers', '2', '--admin-port', '0'], { env: { PORT: String(port), SECOND_PORT: String(second) }, cwd: tempFolder() })

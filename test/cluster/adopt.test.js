@@ -11,6 +11,7 @@ import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 /**
@@ -132,7 +133,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     assert.equal((await next.untilApp('shop', ({ state }) => state === 'running')).dataDir, deck.folder)
   })
 
-  test('right after its master was killed, and without waiting', async (t) => {
+  rareTest('right after its master was killed, and without waiting', async (t) => {
     const { host, deck, adopt, checkNoneLost } = await startBoth(t)
     process.kill(deck.masterPid, 'SIGKILL')
     const { code, stdout, stderr } = await adopt('--no-wait', '--json', '--name', 'shop-eu')
@@ -163,7 +164,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     await checkNoneLost()
   })
 
-  test('its new workers do not get ready in the host: the next master of the deck goes on with the old ones, and the history says why', async (t) => {
+  rareTest('its new workers do not get ready in the host: the next master of the deck goes on with the old ones, and the history says why', async (t) => {
     const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
     order('fail')
     const { code, stderr } = await adopt()
@@ -179,7 +180,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
   })
 
   for (const [whom, list] of /** @type {const} */ ([['the host dies', ['pid', 'keeperPid']], ['its master dies', ['pid']]])) {
-    test(`${whom} in the middle of it: the next master of the deck goes on`, async (t) => {
+    rareTest(`${whom} in the middle of it: the next master of the deck goes on`, async (t) => {
       const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
       order('hold')
       const adopting = adopt()
@@ -194,7 +195,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     })
   }
 
-  test('the host hangs in the middle of it, and has no keeper: adopt ends with its time, the old workers serve on, and once that host is killed the deck goes on', async (t) => {
+  rareTest('the host hangs in the middle of it, and has no keeper: adopt ends with its time, the old workers serve on, and once that host is killed the deck goes on', async (t) => {
     const { host, deck, url, adopt, order, withdraw, checkNoneLost } = await startBoth(t, { env: { CLUSTERDECK_KEEPER: 'off' } })
     assert.equal(host.about.keeperPid, null)
     order('hold')
@@ -210,7 +211,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     await checkNoneLost()
   })
 
-  test('its master is killed in the middle of it: the host goes on, and the keeper ends', async (t) => {
+  rareTest('its master is killed in the middle of it: the host goes on, and the keeper ends', async (t) => {
     const { host, deck, adopt, order, withdraw, checkNoneLost } = await startBoth(t)
     order('hold')
     const adopting = adopt()

@@ -6,6 +6,7 @@ import { isAlive } from '../../server/system/process-identity.js'
 import { openApps } from '../support/apps.js'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const NEVER_READY = { entry: 'never-listens.js', ready: { signal: 'listening' } }
@@ -47,7 +48,7 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.equal((await apps.run('down --all')).stderr, 'clusterdeck: no host of this user runs\n')
   })
 
-  test('are shown with all that they write, from the first line to the last, and end the command by their own end', async (t) => {
+  rareTest('are shown with all that they write, from the first line to the last, and end the command by their own end', async (t) => {
     const apps = openApps(t, { chatty: { entry: 'writes-with-every-request.js' }, broken: { entry: 'there-is-none.js' }, after: { ...SERVES, dependsOn: ['broken'] } })
     const up = apps.spawn('up')
     await up.says(/^chatty \| is ready$/m, /^broken \| failed: entry in .*there-is-none\.js, which does not exist$/m, /^after {2}\| is not started: it depends on broken, which failed /m)
@@ -62,7 +63,7 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.deepEqual(apps.decks(), [])
   })
 
-  test('run in the host, which goes on without the terminal, and those that do not get ready are told', async (t) => {
+  rareTest('run in the host, which goes on without the terminal, and those that do not get ready are told', async (t) => {
     const apps = openApps(t, { broken: { entry: 'there-is-none.js' }, stuck: NEVER_READY, after: { ...SERVES, dependsOn: ['stuck'] }, shop: SERVES, mail: { ...SERVES, dependsOn: ['shop'] } })
     const first = await apps.run('up mail --detach')
     assert.equal(first.code, 0, first.stderr)
@@ -121,7 +122,7 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.match(there.stdout, /^http:\/\/\S+\n$/)
   })
 
-  test('are not listed where others could write the list, and run all the same', async (t) => {
+  rareTest('are not listed where others could write the list, and run all the same', async (t) => {
     const [folder, dataDir] = [tempFolder(), tempFolder()]
     chmodSync(folder, 0o777)
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, dataDir, env: { CLUSTERDECK_RUNTIME_DIR: folder } })
@@ -130,7 +131,7 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.match(readFileSync(path.join(dataDir, 'logs', 'master.log'), 'utf8'), /"level":40,.*which is open to others \(mode 0777, expected 0700\).*"msg":"this deck is not in the list of running decks"/)
   })
 
-  test('go on in the host where what has started them is killed, and the next one shows them and leaves them', async (t) => {
+  rareTest('go on in the host where what has started them is killed, and the next one shows them and leaves them', async (t) => {
     const apps = openApps(t, { shop: SERVES, mail: SERVES })
     const first = apps.spawn('up shop')
     await first.says(/^shop \| is ready$/m)
@@ -150,7 +151,7 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.equal((await apps.run('down')).stdout, 'NAME  STATE\nshop  stopped\nmail  not running\n')
   })
 
-  test('that a host brings back run as this command orders them, and the host goes on for what others have started', async (t) => {
+  rareTest('that a host brings back run as this command orders them, and the host goes on for what others have started', async (t) => {
     const apps = openApps(t, { shop: SERVES })
     assert.equal((await apps.run('up -d')).code, 0)
     assert.equal((await apps.run('down --all')).code, 0)
@@ -167,7 +168,7 @@ describe('several apps', { concurrency: 3 }, () => {
     assert.match((await apps.run('ls')).stdout, /^shop +stopped /m)
   })
 
-  test('are ended at once by a second Ctrl-C, though nobody reads the output any more', async (t) => {
+  rareTest('are ended at once by a second Ctrl-C, though nobody reads the output any more', async (t) => {
     const apps = openApps(t, { shop: SERVES, mail: { ...SERVES, dependsOn: ['shop'] } })
     const up = apps.spawn('up')
     await up.says(/^mail \| is ready$/m)

@@ -14,6 +14,7 @@ import { app } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
 import { startApp } from '../support/git-app.js'
 import { freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 import { versionOf } from '../support/repository.js'
 
@@ -124,7 +125,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
     assert.ok(!log.includes(access.token) && !log.includes('of-github'))
   })
 
-  test('deploys a commit, by the API and over SSH, with the output of its build in the log', async (t) => {
+  rareTest('deploys a commit, by the API and over SSH, with the output of its build in the log', async (t) => {
     const { deck, repository, ask, first } = await startApp(t, { config: { hooks: { build: { command: ['sh', '-c', 'node build.js && printf "::error::x\\r::warning::y\\nlast"'] } } } })
     const { body: { token } } = await deck.api('/tokens', { method: 'POST', body: JSON.stringify({ name: 'ci', role: 'operator' }) })
     const folder = tempFolder()
@@ -157,7 +158,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
     assert.deepEqual([both.code, both.outputs.reason], [2, 'expected either DEPLOY_GIT or DEPLOY_PATH'])
   })
 
-  test('fails with the reason if the deploy is rolled back', async (t) => {
+  rareTest('fails with the reason if the deploy is rolled back', async (t) => {
     const releases = await createReleases('answers-with-pid.js')
     const { deck, access } = await startSite(t, {}, { entry: releases.entry, workers: 2 })
     await releases.add('second', app('response.end()', 'if (process.env.CLUSTERDECK_SLOT === "2") throw new Error("no such table")'))
@@ -182,7 +183,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
     assert.deepEqual(readdirSync(folder), [])
   })
 
-  test('fails if the deploy is refused, with the exit code of clusterdeck', async (t) => {
+  rareTest('fails if the deploy is refused, with the exit code of clusterdeck', async (t) => {
     const { access } = await startSite(t)
     for (const [inputs, code, reason] of /** @type {[Record<string, string>, number, RegExp][]} */ ([
       [{ ...access, path: '../other' }, 2, /releases\.root is not set/],
@@ -198,7 +199,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
     }
   })
 
-  test('fails if nobody answers, and if the time is up', async (t) => {
+  rareTest('fails if nobody answers, and if the time is up', async (t) => {
     const { code, outputs, log } = await runAction({ url: `http://127.0.0.1:${await freePort()}`, token: 'x' })
     assert.deepEqual([code, outputs.state], [5, 'unreachable'], log)
     assert.match(outputs.reason, /^nobody answers at http:\/\/127\.0\.0\.1:\d+: curl: \(7\)/)
@@ -208,7 +209,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
     await deck.api('/rollouts/1/abort', { method: 'POST' })
   })
 
-  test('deploys over SSH by the command there, whose shell reads no input as its own', async (t) => {
+  rareTest('deploys over SSH by the command there, whose shell reads no input as its own', async (t) => {
     const { deck } = await startSite(t)
     const folder = tempFolder()
     program(folder, 'clusterdeck', `exec ${process.execPath} ${CLI} "$@" --data-dir ${deck.folder}`)

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { rareTest } from '../support/rare.js'
 
 // The connections of fetch() stay open, and no drain need wait for them.
 const PATIENT = ['--drain-deadline-ms', '600000', '--drain-idle-grace-ms', '100']
@@ -70,7 +71,7 @@ describe('a change of options while the cluster runs', () => {
     assert.equal((await deck.history('type=config.changed')).length, 1, 'what changes nothing is no change')
   })
 
-  test('makes the watchdog watch, the logs shorter and the webhooks others, at once and without a word of their secrets', async (t) => {
+  rareTest('makes the watchdog watch, the logs shorter and the webhooks others, at once and without a word of their secrets', async (t) => {
     const heard = createServer((_request, response) => { response.end() }).listen(0, '127.0.0.1')
     t.after(() => heard.close())
     await once(heard, 'listening')
@@ -94,7 +95,7 @@ describe('a change of options while the cluster runs', () => {
     assert.match(wrong.body.detail, /^notify: expected a list of .*; wrong is notify\[0\]\.secret$/)
   })
 
-  test('reaches into the workers that run: how many requests they may begin, and how long a crash lets the others finish', async (t) => {
+  rareTest('reaches into the workers that run: how many requests they may begin, and how long a crash lets the others finish', async (t) => {
     const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--drain-idle-grace-ms', '100', '--crash-grace-ms', '0', '--restart-min-delay-ms', '1'] })
     const { workers: [{ id }] } = await deck.until({ ready: 1 })
     const url = await deck.appUrl()
@@ -110,7 +111,7 @@ describe('a change of options while the cluster runs', () => {
     assert.equal(await slow, 'slow')
   })
 
-  test('outlives the death of a master and an upgrade, and ends with a clean stop', async (t) => {
+  rareTest('outlives the death of a master and an upgrade, and ends with a clean stop', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: PATIENT })
     await deck.until({ ready: 1 })
     assert.equal((await change(deck, { 'drain.deadlineMs': 100 })).status, 200)

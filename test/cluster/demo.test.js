@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { rareTest } from '../support/rare.js'
 
 const DEMO = fileURLToPath(new URL('../../workers/demo/app.js', import.meta.url))
 // Says where the demo listens, which it does not do itself.
@@ -117,7 +118,7 @@ test('/explode answers, then kills its worker, and the cluster replaces it', asy
   await deck.until({ ready: 2 })
 })
 
-test('/hang takes its worker alone: the other one answers', async (t) => {
+rareTest('/hang takes its worker alone: the other one answers', async (t) => {
   const { deck, url } = await runDemo(t, startDeckHere)
   // node answers "100 Continue" right before it calls the handler: from then on that worker accepts nobody.
   const hanging = http.get(`${url}/hang`, { agent: false, headers: { expect: '100-continue' } }).on('error', () => {})
@@ -132,7 +133,7 @@ test('/hang takes its worker alone: the other one answers', async (t) => {
   await deck.untilEvent((event) => event.type === 'worker.exited' && event.worker === stuck.id, 'the hung worker to be gone')
 })
 
-test('the whole command line, on a running master', async (t) => {
+rareTest('the whole command line, on a running master', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'clusterdeck-demo-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const { deck, url } = await runDemo(t, startDeck, folder)

@@ -7,7 +7,7 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, end, pick, releasesOf, start, steer, underLoad } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
-import { rareOnly } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 
 describe('deploys', { concurrency: 2 }, () => {
@@ -58,7 +58,7 @@ describe('deploys', { concurrency: 2 }, () => {
     assert.equal(await (await fetch(url)).text(), 'next')
   })
 
-  test('deploy --wait exits with 0 for a success alone', async (t) => {
+  rareTest('deploy --wait exits with 0 for a success alone', async (t) => {
     const releases = await createReleases('answers-with-pid.js')
     const deck = await startDeckHere(t, releases.entry)
     await deck.until({ ready: 2 })

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** @param {import('../support/deck-client.js').DeckClient} deck @param {any} body @returns {Promise<any>} what has become of it, and the file */
 async function diagnose (deck, body) {
@@ -57,7 +58,7 @@ describe('diagnostics', { concurrency: true }, () => {
     assert.equal((await deck.api('/diagnostics/2')).status, 404)
   })
 
-  test('one at a time per worker, and one whose worker dies fails', async (t) => {
+  rareTest('one at a time per worker, and one whose worker dies fails', async (t) => {
     const deck = await startDeckHere(t, 'hangs.js')
     await deck.until({ ready: 2 })
     const order = { method: 'POST', body: JSON.stringify({ kind: 'cpu-profile', durationMs: 60_000 }) }

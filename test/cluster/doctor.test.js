@@ -9,6 +9,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { deploy, roll } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
 import { doctor, typeIn, wordsOf } from '../support/mend.js'
+import { rareTest } from '../support/rare.js'
 import { untilFound } from '../support/until.js'
 
 const SQLITE = import.meta.resolve('better-sqlite3')
@@ -98,7 +99,7 @@ test('a database in a release behind a link is moved to where all releases find 
   assert.equal(new Database(path.join(release, 'shop.db'), { readonly: true }).prepare('SELECT count(*) FROM orders').pluck().get(), 0)
 })
 
-test('what an app has written into the folder of its release is brought back by what is proposed', async (t) => {
+rareTest('what an app has written into the folder of its release is brought back by what is proposed', async (t) => {
   const folder = tempFolder()
   fillShop(folder)
   rmSync(path.join(folder, 'shop.db'))
@@ -120,7 +121,7 @@ test('what an app has written into the folder of its release is brought back by 
   assert.equal((await doctor([], { cwd: folder })).of('unshared-files')?.severity, 'ok')
 })
 
-test('an app that answers errors at first is asked by the path that it has for that', async (t) => {
+rareTest('an app that answers errors at first is asked by the path that it has for that', async (t) => {
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'app.mjs'), `import http from 'node:http'
 let isWarm = false
@@ -152,7 +153,7 @@ test('a low limit of files is raised in the shell that starts the app', { skip: 
   assert.equal(find(typeIn(text, { cwd: folder, before: 'ulimit -n 1024', after: ask }).stdout).severity, 'ok')
 })
 
-test('requests that a deploy has cut off are found, with more time for them', async (t) => {
+rareTest('requests that a deploy has cut off are found, with more time for them', async (t) => {
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'app.mjs'), `import http from 'node:http'
 http.createServer((request, response) => { if (request.url === '/slow') response.write('…')

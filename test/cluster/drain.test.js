@@ -45,7 +45,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual([exit.code, exit.signal, exit.cause], [0, null, 'deploy'])
   })
 
-  test('an answer that is known but not yet read by its client is not cut after the grace period', async (t) => {
+  rareTest('an answer that is known but not yet read by its client is not cut after the grace period', async (t) => {
     const graceMs = 100
     const port = await freePort()
     const deck = await startDeckHere(t, 'serves-every-way.js', { workers: 1, env: { PORTS: `${port},0,0,0`, LEDGER: path.join(tempFolder(), 'ledger') }, flags: ['--drain-idle-grace-ms', String(graceMs)] })
@@ -88,7 +88,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await rolling).state, 'succeeded')
   })
 
-  test('what a client sends before it has read that the connection ends is not begun, and does not reset it', async (t) => {
+  rareTest('what a client sends before it has read that the connection ends is not begun, and does not reset it', async (t) => {
     const deck = await startDeckHere(t, 'tells-who-asked.js', { workers: 1 })
     await deck.until({ ready: 1 })
     const url = new URL(await deck.appUrl())
@@ -128,7 +128,7 @@ describe('drain', { concurrency: 3 }, () => {
     agent.destroy()
   })
 
-  test('an app that says keep-alive itself does not have the last word', async (t) => {
+  rareTest('an app that says keep-alive itself does not have the last word', async (t) => {
     const deck = await startDeckHere(t, 'says-keep-alive-itself.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
@@ -168,7 +168,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal(exit.message, 'worker 1 (slot 1) was killed, as it had not ended 300 ms after SIGTERM (option stop.termGraceMs)')
   })
 
-  test('an app with the shutdown of the Express documentation ends by itself, and its exit listeners run, also where its master has died and the next one has replaced it', async (t) => {
+  rareTest('an app with the shutdown of the Express documentation ends by itself, and its exit listeners run, also where its master has died and the next one has replaced it', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
     const deck = await startDeck(t, 'shuts-down-as-documented.js', { workers: 1, env: { NOTES: notes } })
     await deck.until({ ready: 1 })
@@ -183,7 +183,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal(await readFile(notes, 'utf8'), 'SIGTERM\nclosed\nexit 0\n')
   })
 
-  test('an app that waits for the message of PM2 gets it where that is configured', async (t) => {
+  rareTest('an app that waits for the message of PM2 gets it where that is configured', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
     const deck = await startDeckHere(t, 'waits-for-pm2-message.js', { workers: 1, env: { NOTES: notes }, flags: ['--stop-message', 'text'] })
     await deck.until({ ready: 1 })
@@ -191,7 +191,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal(await readFile(notes, 'utf8'), 'shutdown\n')
   })
 
-  test('a worker that crashes while it drains is a crash, in the history and among the crashes, and its rollout says so', async (t) => {
+  rareTest('a worker that crashes while it drains is a crash, in the history and among the crashes, and its rollout says so', async (t) => {
     const deck = await startDeckHere(t, 'dies-on-request.cjs', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()
@@ -214,7 +214,7 @@ describe('drain', { concurrency: 3 }, () => {
     agent.destroy()
   })
 
-  test('what does not end is cut when the drain deadline passes, and the exit, the rollout and a metric say so; a process that its worker has left behind is named', async (t) => {
+  rareTest('what does not end is cut when the drain deadline passes, and the exit, the rollout and a metric say so; a process that its worker has left behind is named', async (t) => {
     const helper = path.join(tempFolder(), 'he\u202e\n\u001b[31mlper')
     await symlink('/bin/sleep', helper)
     const deck = await startDeckHere(t, 'websocket-echo.js', { workers: 1, env: { HELPER: helper }, flags: ['--drain-deadline-ms', '500'] })
@@ -239,7 +239,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal(await metric(deck, 'clusterdeck_ended_requests_total'), 1)
   })
 
-  test('an app hears of its end by message, its exit listeners run, and its exit code is 0', async (t) => {
+  rareTest('an app hears of its end by message, its exit listeners run, and its exit code is 0', async (t) => {
     const notes = path.join(tempFolder(), 'notes')
     const deck = await startDeckHere(t, 'cleans-up-at-the-end.js', { workers: 1, env: { NOTES: notes } })
     await deck.until({ ready: 1 })
@@ -247,7 +247,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual((await readFile(notes, 'utf8')).trim().split('\n'), ['message {"type":"shutdown","from":"master"}', 'exit 0'])
   })
 
-  test('an app that closes its servers itself at SIGTERM does so without an error', async (t) => {
+  rareTest('an app that closes its servers itself at SIGTERM does so without an error', async (t) => {
     const deck = await startDeckHere(t, 'closes-at-sigterm.js', { workers: 1 })
     await deck.until({ ready: 1 })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
@@ -255,7 +255,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual([exit.code, exit.signal], [0, null])
   })
 
-  test('a worker that sends nonsense harms nobody but itself', async (t) => {
+  rareTest('a worker that sends nonsense harms nobody but itself', async (t) => {
     const deck = await startDeckHere(t, 'sends-nonsense.js', { workers: 2 })
     await deck.until({ ready: 2 })
     assert.ok((await deck.history('type=unexpected')).length > 0)
@@ -276,7 +276,7 @@ describe('drain', { concurrency: 3 }, () => {
   })
 
   // SIGTERM to all of them, as by the init of a container, is among the faults of test/cluster/faults.test.js.
-  test('SIGINT to every process of a group, as by Ctrl-C, still drops nothing', async (t) => {
+  rareTest('SIGINT to every process of a group, as by Ctrl-C, still drops nothing', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     const slow = keepAliveGet(`${await deck.appUrl()}/?ms=1500`)
@@ -289,7 +289,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual(await deck.exited, { code: 0, signal: null })
   })
 
-  test('a signal to one worker alone has its usual effect', async (t) => {
+  rareTest('a signal to one worker alone has its usual effect', async (t) => {
     const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1 })
     for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
       const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { createSources } from '../support/sources.js'
 
 /** @param {import('../support/deck-client.js').DeckClient} deck @param {number} slot kills its worker, and waits for what has come of it @param {(event: any) => boolean} isOutcome */
@@ -43,7 +44,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.equal((await deck.history('type=worker.drifted')).length, 1)
   })
 
-  test('behind a link: where that leads now is of no matter, but an edit of the pinned folder is marked', async (t) => {
+  rareTest('behind a link: where that leads now is of no matter, but an edit of the pinned folder is marked', async (t) => {
     const [one, two] = [createSources(), createSources()]
     two.write('nested', 2)
     const link = path.join(tempFolder(), 'current')
@@ -61,7 +62,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.deepEqual([event.worker, event.release, event.detail], [worker, 'r1', changeOf(file)])
   })
 
-  test('a touch is no drift', async (t) => {
+  rareTest('a touch is no drift', async (t) => {
     const { app, folder } = createSources()
     const deck = await startDeckHere(t, app)
     await deck.until({ ready: 2 })
@@ -70,7 +71,7 @@ describe('drift of a release that runs in its own folder', { concurrency: true }
     assert.ok((await deck.status()).workers.every((/** @type {any} */ row) => row.drifted === false))
   })
 
-  test('with hold the slot waits, until the files are back or something is deployed', async (t) => {
+  rareTest('with hold the slot waits, until the files are back or something is deployed', async (t) => {
     const { app, write } = createSources()
     const deck = await startDeckHere(t, app, { flags: ['--releases-on-drift', 'hold', '--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 2 })

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { FAULTS } from '../faults/faults.js'
 import { LOADS, SHORT } from '../faults/loads.js'
 import { isRowClean, summarize } from '../faults/report.js'
 import { tryFault } from '../faults/trial.js'
+import { rareTest } from '../support/rare.js'
 
 /** A third of the requests finds what is lost in a handover as well, for a third of the CPU time. */
 const CALM = LOADS.map((load) => ({ ...load, pauseMs: 3 * load.pauseMs }))
 
 describe('the matrix of faults, in short', () => {
-  test('a deploy, the SIGKILL of a worker, that of the master and SIGTERM to all, one after the other: clean under every load', async (t) => {
+  rareTest('a deploy, the SIGKILL of a worker, that of the master and SIGTERM to all, one after the other: clean under every load', async (t) => {
     const faults = ['deploy', 'kill-one', 'master-kill', 'sigterm'].map((name) => /** @type {import('../faults/faults.js').Fault} */ (FAULTS.find((each) => each.name === name)))
     const row = await tryFault({
       name: 'sequence',
@@ -23,7 +24,7 @@ describe('the matrix of faults, in short', () => {
     assert.ok(isRowClean(row), summarize(row))
   })
 
-  test('it sees what is not clean: workers that die and nobody has said so', async () => {
+  rareTest('it sees what is not clean: workers that die and nobody has said so', async () => {
     const row = await tryFault({
       name: 'secret',
       title: 'secret',

@@ -32,7 +32,7 @@ async function makeEvents (member, count) {
   for (let n = 0; n < count; n++) assert.equal((await member.api('/messages', { method: 'POST', body: JSON.stringify({ type: 'hello' }) })).status, 202)
 }
 
-test('what happens while NATS is away is in the stream afterwards, once and in order, and a member that is gone has had its last words', { skip }, async (t) => {
+test('what happens while NATS is away is in the stream afterwards, once and in order, and a member that is gone has had its last words', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [one, two] = await Promise.all(['one', 'two'].map((name) => startMember(t, { name, servers: nats.url })))
   const stream = await openStream(t, nats)

@@ -16,7 +16,7 @@ const skip = withoutNats
 /** Each way. With 5000 it takes two minutes. */
 const DELAY_MS = Number(process.env.FLEET_DELAY_MS ?? 1000)
 
-test('who has stopped for good in its turn is given up by the abort of what was held, and keeps nobody from the next one', { skip }, async (t) => {
+test('who has stopped for good in its turn is given up by the abort of what was held, and keeps nobody from the next one', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port })
   const options = { servers: nats.url, flags: ['--releases-mode', 'folder'] }

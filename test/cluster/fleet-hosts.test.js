@@ -5,6 +5,7 @@ import { startFleetHosts } from '../support/fleet-hosts.js'
 import { statesOf } from '../support/fleet-rollouts.js'
 import { openFreshConnections } from '../support/load.js'
 import { startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 
 // Hosts of several apps in one fleet.
 
@@ -13,7 +14,7 @@ const ALL = ['mail', 'search', 'shop']
 const THREE = Object.freeze({ 'web-1': ALL, 'web-2': ALL, 'web-3': ALL })
 const isOver = (/** @type {any} */ { rollout }) => rollout !== null && !['running', 'paused', 'rolling-back'].includes(rollout.state)
 
-test('one app is deployed over three hosts of three apps under load: no request fails, and the other apps are left alone', { skip }, async (t) => {
+test('one app is deployed over three hosts of three apps under load: no request fails, and the other apps are left alone', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const hosts = await startFleetHosts(t, nats.url, THREE)
   const [one, two] = hosts
@@ -46,7 +47,7 @@ test('one app is deployed over three hosts of three apps under load: no request 
   assert.ok((await told('shop')).includes('shop fleet.rollout-rolled-back'))
 })
 
-test('a host without the app, and one where it is stopped, take no part; each host shows all hosts with their apps', { skip }, async (t) => {
+test('a host without the app, and one where it is stopped, take no part; each host shows all hosts with their apps', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [one, two, three] = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'], 'web-3': ['mail'] })
   for (const path of ['stop', 'stop?now=true']) {
@@ -100,7 +101,7 @@ test('a role for one app sees and steers that app alone, on all hosts', { skip }
   assert.deepEqual([...new Set(items.map((/** @type {any} */ { app }) => app))], ['shop'])
 })
 
-test('NATS goes away, and a host falls silent in its turn: all apps serve, no turn begins, and the rest of that host is as it was', { skip }, async (t) => {
+test('NATS goes away, and a host falls silent in its turn: all apps serve, no turn begins, and the rest of that host is as it was', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const hosts = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'] })
   const [one, two] = hosts

@@ -9,6 +9,7 @@ import { examples, wordsOf } from '../support/examples.js'
 import { writeRelease } from '../support/fleet.js'
 import { tempFolder } from '../support/folder.js'
 import { startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../views/docs/fleet.md', import.meta.url)), 'utf8')
@@ -36,7 +37,7 @@ const PREPARED = [
   }]
 ]
 
-test('the page of the fleet leads from nothing to a fleet of three, and each of its examples does what it is there for', { skip: withoutNats }, async (t) => {
+test('the page of the fleet leads from nothing to a fleet of three, and each of its examples does what it is there for', { skip: withoutNats || rareOnly }, async (t) => {
   const nats = await startNats(t, { config: () => settings() })
   process.env.CLUSTERDECK_FLEET_TOKEN = 'a long secret'
   const [, start] = /^ {4}CLUSTERDECK_FLEET_TOKEN="a long secret" (clusterdeck start .*)$/m.exec(PAGE) ?? []

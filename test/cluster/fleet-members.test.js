@@ -5,6 +5,7 @@ import { createContract } from '../support/api-contract.js'
 import { runCliHere } from '../support/cli-here.js'
 import { startFleet, startMember } from '../support/fleet.js'
 import { startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 
 /** @typedef {import('../support/fleet.js').Member} Member */
 
@@ -202,7 +203,7 @@ test('no message changes anything that is not a question of a member, and none h
   assert.equal((await ask(good)).status, 200, 'what is right is done')
 })
 
-test('the crashes of all members are one list, which says who has not answered', { skip }, async (t) => {
+test('the crashes of all members are one list, which says who has not answered', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const servers = nats.url
   const [one, two, three] = await Promise.all([startMember(t, { name: 'web-1', servers }), startMember(t, { name: 'web-2', servers }), startMember(t, { name: 'web-3', servers, isApart: true })])

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createNatsConnection } from '../../server/fleet/nats-connection.js'
 import { startMember } from '../support/fleet.js'
 import { createLink, startNats, withoutNats } from '../support/nats.js'
+import { rareOnly } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 /** @typedef {import('../support/fleet.js').Member} Member */
@@ -31,7 +32,7 @@ const SPOILED = {
 }
 
 for (const [name, prepare] of Object.entries(SPOILED)) {
-  test(`a NATS server that ${name}: whatever keeps the app alive goes on without it`, { skip }, async (t) => {
+  test(`a NATS server that ${name}: whatever keeps the app alive goes on without it`, { skip: skip || (name !== 'dies' && rareOnly) }, async (t) => {
     const { url, spoil, isThere } = await prepare(t)
     const member = await startMember(t, { name: 'web-1', servers: url, workers: 2, flags: ['--releases-mode', 'folder'] })
     if (isThere) await member.untilFleet(({ nats: connection }) => connection.isConnected, 'NATS')
@@ -113,7 +114,7 @@ test('one that is closed while it connects leaves no connection behind', { skip 
   assert.equal(connection.state.isConnected, false)
 })
 
-test('where one server refuses it, another one is asked', { skip }, async (t) => {
+test('where one server refuses it, another one is asked', { skip: skip || rareOnly }, async (t) => {
   const [closed, open] = await Promise.all([startNats(t, { config: () => 'authorization { token: other }' }), startNats(t)])
   // Whoever greets first.
   const slow = await createLink(t, { to: open.port, delayMs: 100 })

@@ -39,7 +39,7 @@ test('NATS is killed in a turn: the turn goes on, no other begins until it is ba
   assert.deepEqual((await members[0].history('type=fleet.away,fleet.connected')).map(({ type }) => type), ['fleet.connected', 'fleet.away', 'fleet.connected'])
 })
 
-test('the disk of NATS is wiped in a turn: nobody goes on with what it forgot, and a person can begin anew', { skip }, async (t) => {
+test('the disk of NATS is wiped in a turn: nobody goes on with what it forgot, and a person can begin anew', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const members = await startFleet(t, NAMES, { servers: nats.url })
   const served = await askAll(t, members)
@@ -63,7 +63,7 @@ test('the disk of NATS is wiped in a turn: nobody goes on with what it forgot, a
   await served()
 })
 
-test('a NATS server that is back from a backup of before a rollout: nobody is sent on or back beside who is in its turn there', { skip }, async (t) => {
+test('a NATS server that is back from a backup of before a rollout: nobody is sent on or back beside who is in its turn there', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [one, two] = await startFleet(t, ['web-1', 'web-2'], { servers: nats.url, flags: ['--releases-mode', 'folder'] })
   const connection = await connect({ servers: nats.url })

@@ -74,7 +74,7 @@ test('a folder that is pushed from one host runs on all of them, and is sent onc
   assert.deepEqual((await hosts[0].api('/fleet/releases')).body.items, items)
 })
 
-test('a host without releases.root fails in its turn, says why, and keeps what it runs', { skip }, async (t) => {
+test('a host without releases.root fails in its turn, says why, and keeps what it runs', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const hosts = await startHosts(t, ['one', 'two'], { servers: nats.url, withoutRoot: ['two'] })
   const { code, stderr } = await push(hosts[0], appOf('v2'))
@@ -83,7 +83,7 @@ test('a host without releases.root fails in its turn, says why, and keeps what i
   assert.deepEqual(await Promise.all(hosts.map((host) => host.version())), ['v2', 'v1'])
 })
 
-test('what NATS holds under a digest that is not its own runs nowhere, and nothing is left of it', { skip }, async (t) => {
+test('what NATS holds under a digest that is not its own runs nowhere, and nothing is left of it', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [host] = await startHosts(t, ['one'], { servers: nats.url })
   const good = await packFolder(appOf('v2'))
@@ -183,7 +183,7 @@ test('an upload that NATS or its sender breaks off leaves nothing, and the next 
   assert.equal(await host.version(), 'v2')
 })
 
-test('removes what no release needs any more, and nothing else', { skip }, async (t) => {
+test('removes what no release needs any more, and nothing else', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const releasesRoot = tempFolder()
   const host = await startMember(t, { name: 'one', servers: nats.url, flags: ['--releases-root', releasesRoot, '--releases-keep', '2'] })

@@ -70,7 +70,7 @@ test('a bad release: the first host goes back by itself, the rest never begin, a
   assert.deepEqual(await versionsOf(members), ['v1', 'v3', 'v3'])
 })
 
-test('where a host fails those that are done go back, the last one first', { skip }, async (t) => {
+test('where a host fails those that are done go back, the last one first', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const members = await startFleet(t, NAMES, { servers: nats.url, flags: PINNED })
   members[0].put('v2')
@@ -88,7 +88,7 @@ test('where a host fails those that are done go back, the last one first', { ski
   assert.deepEqual((await ownRollouts(members[1])).map((/** @type {any} */ { kind, state }) => [kind, state]), [['rollback', 'succeeded'], ['deploy', 'succeeded']])
 })
 
-test('operators: a pause lets the turn end and begins no other, a second rollout is a conflict that names the first, an abort in a turn takes it back', { skip }, async (t) => {
+test('operators: a pause lets the turn end and begins no other, a second rollout is a conflict that names the first, an abort in a turn takes it back', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const members = await startFleet(t, NAMES, { servers: nats.url, flags: PINNED })
   for (const member of members) member.put('v2')
@@ -175,7 +175,7 @@ test('what operators may do before the first turn, in a turn, between turns, in 
   for (const member of [first, other]) assert.deepEqual(await member.history('type=fleet.forgotten'), [], 'no answer that came late passes for that of a NATS server that has forgotten')
 })
 
-test('batches, a canary, an order by label, and hosts that are left out', { skip }, async (t) => {
+test('batches, a canary, an order by label, and hosts that are left out', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const zones = ['b', 'a', 'b', 'a']
   const members = (await Promise.all(zones.map((zone, index) => startFleet(t, [`web-${index + 1}`], { servers: nats.url, labels: { zone } })))).flat()
@@ -211,7 +211,7 @@ test('who does not let others operate it is not rolled out over, and says so', {
   assert.equal((await open.fleet()).rollout, null)
 })
 
-test('a second deck of one name is told so, is no member, takes no turn and begins nothing', { skip }, async (t) => {
+test('a second deck of one name is told so, is no member, takes no turn and begins nothing', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [first] = await startFleet(t, ['web-1'], { servers: nats.url })
   const second = await startMember(t, { name: 'web-1', servers: nats.url })

@@ -80,7 +80,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     assert.equal((await again.history('type=master.stopped&cause=master-lost')).length, 1)
   })
 
-  test('an app that writes a line with each request goes on, and its next lines are there once there is room', async (t) => {
+  rareTest('an app that writes a line with each request goes on, and its next lines are there once there is room', async (t) => {
     const disk = smallDisk(t)
     const deck = await startDeckHere(t, 'logs-each-request.cjs', { workers: 1, dataDir: path.join(disk.folder, 'data') })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
@@ -94,7 +94,7 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     assert.equal(size() - before, 3 * 5001 + 1)
   })
 
-  test('at the first start: another folder takes its place, which the commands find', async (t) => {
+  rareTest('at the first start: another folder takes its place, which the commands find', async (t) => {
     const disk = smallDisk(t)
     disk.fill()
     const dataDir = path.join(disk.folder, 'data')

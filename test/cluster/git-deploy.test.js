@@ -7,6 +7,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { roll } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
 import { startApp } from '../support/git-app.js'
+import { rareTest } from '../support/rare.js'
 import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
 import { until } from '../support/until.js'
 
@@ -85,7 +86,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.deepEqual(folders(), [])
   })
 
-  test('the packages of a lock file that has not changed are linked, and go with the last release that needs them', async (t) => {
+  rareTest('the packages of a lock file that has not changed are linked, and go with the last release that needs them', async (t) => {
     const { deck, repository, ask, cli, folders } = await startApp(t, { config: { releases: { keep: 1 } } })
     const packages = withPackage(repository.app)
     const uses = (/** @type {string} */ version) => ({ ...versionOf(version, { atLoad: "import 'answer'" }), ...packages })
@@ -115,7 +116,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     await until(() => !folders().includes(kept[0]) && folders().length === 3, () => `two releases and their packages in ${folders()}`)
   })
 
-  test('a build that is ended leaves no process and no folder', async (t) => {
+  rareTest('a build that is ended leaves no process and no folder', async (t) => {
     const { deck, repository, order, untilEnd, folders, dataDir } = await startApp(t)
     const pidFile = path.join(dataDir, 'pid')
     repository.commit(versionOf('slow', { build: `import { spawn } from 'node:child_process'\nimport { writeFileSync as note } from 'node:fs'\nnote(${JSON.stringify(pidFile)}, String(spawn('sleep', ['600']).pid))\nawait new Promise(() => setInterval(() => {}, 1000))` }))
@@ -128,7 +129,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.deepEqual(folders(), [])
   })
 
-  test('the death of the master in the middle of a build is told, and leaves nothing', async (t) => {
+  rareTest('the death of the master in the middle of a build is told, and leaves nothing', async (t) => {
     const { deck, repository, order, folders, dataDir, ask } = await startApp(t, { start: startDeck })
     const pidFile = path.join(dataDir, 'pid')
     repository.commit(versionOf('slow', { build: `import { writeFileSync as note } from 'node:fs'\nnote(${JSON.stringify(pidFile)}, String(process.pid))\nawait new Promise(() => setInterval(() => {}, 1000))` }))
@@ -142,7 +143,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal(await ask(), 'in place')
   })
 
-  test('the next start goes on with the last commit, not with what is in the folder of the app', async (t) => {
+  rareTest('the next start goes on with the last commit, not with what is in the folder of the app', async (t) => {
     const { deck, repository, dataDir, ask, cli } = await startApp(t)
     repository.commit(versionOf('two'))
     assert.equal((await cli('deploy', '--git', 'main', '--wait', '--yes')).code, 0)
@@ -184,7 +185,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal(await (await fetch(new URL('/canary', await next.appUrl()), { headers: { connection: 'close' } })).text(), 'second-canary')
   })
 
-  test('an app in a folder of its repository is built there, with hooks.build, and finds what it shares', async (t) => {
+  rareTest('an app in a folder of its repository is built there, with hooks.build, and finds what it shares', async (t) => {
     const repository = createRepository(tempFolder(), 'apps/web')
     const { deck, ask, cli } = await startApp(t, {
       repository,
@@ -203,7 +204,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal(await ask(), 'two')
   })
 
-  test('a repository with an address is fetched first', async (t) => {
+  rareTest('a repository with an address is fetched first', async (t) => {
     const origin = createRepository()
     origin.commit(versionOf('theirs'), 'From elsewhere')
     const { ask, cli } = await startApp(t, { config: { releases: { git: `file://${origin.folder}` } } })

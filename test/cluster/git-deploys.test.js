@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { lstatSync, readdirSync } from 'node:fs'
 import path from 'node:path'
-import { test } from 'node:test'
 import { formatBytes } from '../../public/format.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { end, underLoad } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
 import { until } from '../support/until.js'
 
@@ -20,7 +20,7 @@ const BROKEN = [
   { how: 'crash', what: { atLoad: "setTimeout(() => { throw new Error('crashes later') }, 1500)" } }
 ]
 
-test(`${DEPLOYS} deploys of commits under load, every third one broken: no request fails, and the right release serves after each`, async (t) => {
+rareTest(`${DEPLOYS} deploys of commits under load, every third one broken: no request fails, and the right release serves after each`, async (t) => {
   const repository = createRepository()
   const packages = withPackage(repository.folder, FILES)
   repository.commit({ ...versionOf('0'), ...packages })

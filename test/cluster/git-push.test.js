@@ -8,6 +8,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { underLoad } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { createRepository, git, versionOf, write } from '../support/repository.js'
 
 /** @param {import('../support/deck.js').TestOwner} t @param {{ workers?: number }} [how] */
@@ -70,7 +71,7 @@ test('a push from another clone is deployed under load, and says what happens: a
   assert.deepEqual(failures.filter((failure) => failure !== 'status 500'), [])
 })
 
-test('only its branch is deployed, setting it up again is harmless, and what git tells its hooks reaches no build', async (t) => {
+rareTest('only its branch is deployed, setting it up again is harmless, and what git tells its hooks reaches no build', async (t) => {
   const { deck, folder, dataDir, ask, setUp } = await startForPushes(t, { workers: 1 })
   const bare = path.join(tempFolder(), "it's shop.git")
   for (let times = 0; times < 2; times++) {

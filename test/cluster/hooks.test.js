@@ -59,7 +59,7 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.equal(site.read('noted').split('\n').length, 3)
   })
 
-  test('beforeStart runs once before the first worker of a start; a next master runs it again only where the one before died during it', async (t) => {
+  rareTest('beforeStart runs once before the first worker of a start; a next master runs it again only where the one before died during it', async (t) => {
     const site = await withHooks()
     site.configure({ beforeStart: shell(`echo "$CLUSTERDECK_HOOK $CLUSTERDECK_RELEASE" >> ${site.place('noted')}; while test -e ${site.place('gate')}; do sleep 0.02; done; echo passed >> ${site.place('noted')}`) })
     writeFileSync(site.place('gate'), '')
@@ -111,7 +111,7 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.equal((await deploy(deck)).reason, 'beforeDeploy did not end within 100 ms (option hooks.beforeDeploy)')
   })
 
-  test('an abort ends beforeDeploy with all that it has started, and a flood of output harms nobody', async (t) => {
+  rareTest('an abort ends beforeDeploy with all that it has started, and a flood of output harms nobody', async (t) => {
     const site = await withHooks()
     site.configure({ beforeDeploy: shell(`sleep 1000 & echo $! > ${site.place('pid')}; yes "$(printf '%01000d' 7)" & cat /dev/zero`) })
     const deck = await startDeckHere(t, site.entry, { flags: site.flags })

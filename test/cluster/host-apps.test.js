@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { hostAppsHere, orderOf } from '../support/apps-here.js'
 import { tempFolder } from '../support/folder.js'
 import { get } from '../support/asking.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const BY = { actor: 'ada' }
@@ -154,7 +155,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps, [])
   })
 
-  test('one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order', async (t) => {
+  rareTest('one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order', async (t) => {
     const host = hostAppsHere(t)
     const cwd = folderWith(HELLO)
     await host.add(orderOf('shop', { cwd }), BY)

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
+import { rareOnly, rareTest } from '../support/rare.js'
 
 const run = promisify(execFile)
 const THROWS = path.resolve(import.meta.dirname, '../fixtures/throws-in-one-app.js')
@@ -27,7 +28,7 @@ function lostBy (error) {
 
 describe('an exception in the part of a host for one app', { concurrency: 2 }, () => {
   for (const dispatch of /** @type {const} */ (['shared', 'sticky'])) {
-    test(`has that part made anew: its workers serve on meanwhile, and are replaced without a lost request; the other app does not notice (${dispatch})`, { skip: dispatch === 'sticky' && process.platform !== 'linux' }, async () => {
+    test(`has that part made anew: its workers serve on meanwhile, and are replaced without a lost request; the other app does not notice (${dispatch})`, { skip: dispatch === 'sticky' && (rareOnly || (process.platform !== 'linux' && 'the kernel has no such groups')) }, async () => {
       const { wasAnswered, serves, isSameUrl, failed, lost, exits, said } = await throwInOne('once', dispatch)
       assert.deepEqual({ wasAnswered, serves, isSameUrl, failed: failed[0] }, { wasAnswered: true, serves: true, isSameUrl: true, failed: [] })
       assert.deepEqual(lost, [lostBy('first')])
@@ -36,7 +37,7 @@ describe('an exception in the part of a host for one app', { concurrency: 2 }, (
     })
   }
 
-  test('may come again, and each time its workers are taken over, and a command that runs beside them runs on and is followed to its end', async () => {
+  rareTest('may come again, and each time its workers are taken over, and a command that runs beside them runs on and is followed to its end', async () => {
     const { failed, lost, exits, run } = await throwInOne('again')
     assert.deepEqual(run.told, [['job.started', null], ['job.continued', 'master-lost'], ['job.continued', 'master-lost'], ['job.command-failed', null]])
     assert.deepEqual([run.state, run.code, run.output.split('\n').filter(Boolean).sort()], ['failed', 3, ['one', 'oops', 'two']])
@@ -44,12 +45,12 @@ describe('an exception in the part of a host for one app', { concurrency: 2 }, (
     assert.ok(exits.length >= 2 && exits.every((/** @type {any} */ { cause, code }) => cause === 'master-lost' && code === 0), JSON.stringify(exits))
   })
 
-  test('leaves nobody unseen: how a worker ends meanwhile is on record', async () => {
+  rareTest('leaves nobody unseen: how a worker ends meanwhile is on record', async () => {
     const { exits } = await throwInOne('kill')
     assert.deepEqual(exits.map((/** @type {any} */ { signal }) => signal).sort(), [null, 'SIGKILL'].sort())
   })
 
-  test('keeps nobody from stopping the app: that ends the workers which it has left', async () => {
+  rareTest('keeps nobody from stopping the app: that ends the workers which it has left', async () => {
     const { left, told } = await throwInOne('stop')
     assert.deepEqual(left, [])
     assert.ok(told.includes('app.stopped faulty'))

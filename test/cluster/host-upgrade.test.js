@@ -7,6 +7,7 @@ import { FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
 import { openFreshConnections } from '../support/load.js'
+import { rareTest } from '../support/rare.js'
 import { untilFound } from '../support/until.js'
 
 describe('the upgrade of a host in place', () => {
@@ -31,7 +32,7 @@ describe('the upgrade of a host in place', () => {
     assert.deepEqual(host.ownEvents(), [['master.started', null], ['master.upgrading', null], ['master.stopped', 'upgrade'], ['master.started', null], ['master.upgraded', null]])
   })
 
-  test('an app that is added while the next master waits for another one is kept: its worker serves on, and the next one has its socket', async (t) => {
+  rareTest('an app that is added while the next master waits for another one is kept: its worker serves on, and the next one has its socket', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
     const host = await openHost(t)
     await host.add('slow', 'waits-at-the-gate.js', { GATE: gate }, { workers: '2' })
@@ -53,7 +54,7 @@ describe('the upgrade of a host in place', () => {
     assert.deepEqual((await host.history('late')).filter(({ type }) => type === 'worker.exited').map(({ cause }) => cause), ['upgrade'])
   })
 
-  test('goes on where the old master is killed meanwhile: the next one takes over all apps, whether they serve already or not', async (t) => {
+  rareTest('goes on where the old master is killed meanwhile: the next one takes over all apps, whether they serve already or not', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
     const host = await openHost(t)
     await host.add('shop', 'answers-with-pid.js')
@@ -77,7 +78,7 @@ describe('the upgrade of a host in place', () => {
     }
   })
 
-  test('comes to nothing where one app cannot be served by the next master: all go on as they were, and each knows why', async (t) => {
+  rareTest('comes to nothing where one app cannot be served by the next master: all go on as they were, and each knows why', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
     const host = await openHost(t)
     await host.add('shop', 'answers-with-pid.js')

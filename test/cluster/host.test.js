@@ -7,6 +7,7 @@ import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
 import { openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const NAMES = ['shop', 'mail', 'jobs']
@@ -56,7 +57,7 @@ describe('a host', { concurrency: 2 }, () => {
     assert.deepEqual(await host.stop(), { code: 0, signal: null })
   })
 
-  test('an app goes on with the next master though the app that it depends on does not start any more', async (t) => {
+  rareTest('an app goes on with the next master though the app that it depends on does not start any more', async (t) => {
     const host = await startHost(t)
     const shop = await orderOf('shop', await freePort())
     await host.add(shop)
@@ -72,7 +73,7 @@ describe('a host', { concurrency: 2 }, () => {
     await until(async () => (await readyPids()).filter((/** @type {number} */ pid) => pid !== before[0]).length === before.length, 'a worker in its place')
   })
 
-  test('keeper and master are gone: the same command brings the same list back, and what was stopped stays so', async (t) => {
+  rareTest('keeper and master are gone: the same command brings the same list back, and what was stopped stays so', async (t) => {
     const { host, urls: [url] } = await startApps(t)
     await host.request('/apps/mail/stop', { method: 'POST' })
     await host.untilApp('mail', ({ state }) => state === 'stopped')

@@ -43,7 +43,7 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     assert.deepEqual([deck.masterPid, (await fetch(url)).status], [masterPid, 200])
   })
 
-  test('that takes away timers and listeners is ready, rolled and told to stop like any other', async (t) => {
+  rareTest('that takes away timers and listeners is ready, rolled and told to stop like any other', async (t) => {
     const deck = await startDeckHere(t, 'replaces-what-it-finds.js', { workers: 1 })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
     assert.equal(await (await fetch(await deck.appUrl())).text(), String(pid))
@@ -51,7 +51,7 @@ describe('an app cannot harm its master', { concurrency: true }, () => {
     assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause, code }) => [cause, code]), [['restart', 0]])
   })
 
-  test('sockets that it sends do not pile up', { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
+  test('sockets that it sends do not pile up', { skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly }, async (t) => {
     const deck = await startDeck(t, 'harms-its-master.js', { workers: 1 })
     await deck.until({ ready: 1 })
     const url = await deck.appUrl()

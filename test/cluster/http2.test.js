@@ -4,6 +4,7 @@ import http2 from 'node:http2'
 import { once } from 'node:events'
 import { startDeckHere } from '../support/deck-here.js'
 import { hammerHttp2 } from '../support/http2-load.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 
 const LOADS = /** @type {const} */ ([
   ['a new session for every request', { isKept: false }],
@@ -15,7 +16,7 @@ const KINDS = /** @type {const} */ ([['clear text', 'http2-app.js', LOADS], ['TL
 
 describe('HTTP/2 in rollouts', () => {
   for (const [kind, app, loads] of KINDS) {
-    test(`no stream is lost over ${kind}: ${loads.map(([name]) => name).join(', ')}`, async (t) => {
+    test(`no stream is lost over ${kind}: ${loads.map(([name]) => name).join(', ')}`, { skip: kind === 'TLS' && rareOnly }, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1 })
       await deck.until({ ready: 1 })
       const url = (await deck.appUrl()).replace('localhost', '127.0.0.1')
@@ -31,7 +32,7 @@ describe('HTTP/2 in rollouts', () => {
     })
   }
 
-  test('an idle session is not told to go before its next request, which is answered', async (t) => {
+  rareTest('an idle session is not told to go before its next request, which is answered', async (t) => {
     const deck = await startDeckHere(t, 'http2-app.js', { workers: 1, flags: ['--drain-idle-grace-ms', '60000'] })
     await deck.until({ ready: 1 })
     const session = http2.connect(await deck.appUrl())

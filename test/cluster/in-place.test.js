@@ -7,6 +7,7 @@ import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, releasesOf, roll, untilListed } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2']
 
@@ -73,7 +74,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.deepEqual(await answers(deck), ['one'])
   })
 
-  test('a new master, which has seen no file of it, refuses as well', async (t) => {
+  rareTest('a new master, which has seen no file of it, refuses as well', async (t) => {
     const { deck, put, cli } = await deployedInPlace(t, { start: startDeck })
     put(app("response.end('two')"))
     assert.equal((await deploy(deck)).state, 'succeeded')
@@ -83,7 +84,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.match(stderr, /r1 cannot come back: r2 was deployed from the same folder later/)
   })
 
-  test('a deploy that fails midway leaves the workers of the old code alone, and says why it cannot go back', async (t) => {
+  rareTest('a deploy that fails midway leaves the workers of the old code alone, and says why it cannot go back', async (t) => {
     const { deck, put } = await deployedInPlace(t, { workers: 2 })
     put(app("response.end('two')", "if (process.env.CLUSTERDECK_SLOT !== '1') throw new Error('no second one')"))
     const { state, reason } = await deploy(deck)
@@ -94,7 +95,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.deepEqual([await claims(deck), await deck.history('type=rollout.rolling-back')], [[], []])
   })
 
-  test('the guard does not put the same files into a crash loop once more, and says so', async (t) => {
+  rareTest('the guard does not put the same files into a crash loop once more, and says so', async (t) => {
     const { deck, put } = await deployedInPlace(t, { workers: 1 })
     const fault = path.join(tempFolder(), 'fault')
     put(app("response.end('two')", `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)`))
@@ -108,7 +109,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
     assert.deepEqual(await claims(deck), [])
   })
 
-  test('a worker that replaces a dead one is not called what it is not, and the judge does not take it for the old code', async (t) => {
+  rareTest('a worker that replaces a dead one is not called what it is not, and the judge does not take it for the old code', async (t) => {
     const { deck, put, cli } = await deployedInPlace(t)
     put(app("response.end('two')"))
     const { workers: [first], lastEventId } = await deck.status()
@@ -122,7 +123,7 @@ describe('an app that is deployed in place', { concurrency: true }, () => {
 })
 
 describe('an app in place that reads files by itself', { concurrency: true }, () => {
-  test('a deploy of these alone that fails midway goes back, and says what has not come back', async (t) => {
+  rareTest('a deploy of these alone that fails midway goes back, and says what has not come back', async (t) => {
     const fault = path.join(tempFolder(), 'fault')
     const { deck, build, cli } = await deployedBuild(t, {
       atLoad: `if (build === 'two' && process.env.CLUSTERDECK_SLOT !== '1') {
@@ -160,7 +161,7 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     assert.deepEqual(await claims(deck), [])
   })
 
-  test('what it writes into its folder hinders no rollback, and is not told of where it is listed as its own', async (t) => {
+  rareTest('what it writes into its folder hinders no rollback, and is not told of where it is listed as its own', async (t) => {
     const folder = tempFolder()
     const entry = path.join(folder, 'app.mjs')
     const sqlite = import.meta.resolve('better-sqlite3')

@@ -48,7 +48,7 @@ describe('a fresh clone', () => {
     assert.equal((await run(command, ['--version'], { env: settings })).stdout, `${JSON.parse(read('package.json')).version}\n`)
   })
 
-  test('runs an app by npx, and is stopped by the command that was installed', async () => {
+  rareTest('runs an app by npx, and is stopped by the command that was installed', async () => {
     copyFileSync(path.join(ROOT, 'test/fixtures/answers-with-pid.js'), path.join(clone, 'app.js'))
     const master = spawn('sh', ['-c', runsInTheClone], { cwd: clone, env: { ...settings, ...ofDeck }, stdio: ['ignore', 'pipe', 'inherit'] })
     const exited = once(master, 'exit')

@@ -10,6 +10,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
 import { isGone } from '../support/is-gone.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
 import { until } from '../support/until.js'
 
@@ -57,7 +58,7 @@ describe('jobs', { concurrency: 3 }, () => {
     assert.deepEqual([job.name, job.nextAt.slice(5), job.last, others], ['yearly', '12-31T15:00:00.000Z', null, []])
   })
 
-  test('one that takes too long is ended with all that it has started', async (t) => {
+  rareTest('one that takes too long is ended with all that it has started', async (t) => {
     const { flags, place, read, configure } = site({})
     configure({ slow: { command: `sh -c 'trap "" TERM; echo $$ > ${place('pid')}; while :; do sleep 0.05; done' & wait`, timeoutMs: 500 } })
     const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags })
@@ -69,7 +70,7 @@ describe('jobs', { concurrency: 3 }, () => {
     await until(() => isGone(read('pid')), 'the end of its child')
   })
 
-  test('with replace the next run starts once the one before has gone', async (t) => {
+  rareTest('with replace the next run starts once the one before has gone', async (t) => {
     const { flags, read, place, configure } = site({})
     configure({ work: { overlap: 'replace', command: `trap 'echo out >> ${place('noted')}; exit 0' TERM; echo in >> ${place('noted')}; while :; do sleep 0.05; done` } })
     const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags })
@@ -94,7 +95,7 @@ describe('jobs', { concurrency: 3 }, () => {
       }
     }
   ]) {
-    test(`a run goes on where ${how}: no line is lost, and its end and exit code are on record`, async (t) => {
+    test(`a run goes on where ${how}: no line is lost, and its end and exit code are on record`, { skip: how.includes('upgraded') && rareOnly }, async (t) => {
       const { flags, place, read, configure } = site({})
       const gate = place('gate')
       const command = `n=0; while [ ! -e ${gate} ]; do n=$((n + 1)); echo "line $n"; echo "$n" > ${place('written')}; sleep 0.02; done; echo "last $n" >&2; exit 3`
@@ -126,7 +127,7 @@ describe('jobs', { concurrency: 3 }, () => {
     })
   }
 
-  test('a run that goes on under the next master is ended when its time is over, with its whole group', async (t) => {
+  rareTest('a run that goes on under the next master is ended when its time is over, with its whole group', async (t) => {
     const { flags, place, read, configure } = site({})
     configure({ slow: { command: `trap "" TERM; echo $$ > ${place('pid')}; while :; do sleep 0.05; done`, timeoutMs: 4000 } })
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags })
@@ -140,7 +141,7 @@ describe('jobs', { concurrency: 3 }, () => {
     await until(() => isGone(read('pid')), 'the end of its process')
   })
 
-  test('what nobody can follow any more, as the keeper has died too, is ended and told, and the job runs again only then', async (t) => {
+  rareTest('what nobody can follow any more, as the keeper has died too, is ended and told, and the job runs again only then', async (t) => {
     const { flags, read, place, configure } = site({})
     const command = `exec > ${place('output')} 2>&1; echo "in $$" >> ${place('noted')}; trap 'sleep 0.3; echo "out $$" >> ${place('noted')}; exit 0' TERM; while :; do sleep 0.05; done`
     configure({ work: { cron: EACH_SECOND, overlap: 'queue', command } })
@@ -158,7 +159,7 @@ describe('jobs', { concurrency: 3 }, () => {
     assert.equal((await again.api(`/jobs/runs/${lost.detail.run}`)).body.state, 'interrupted')
   })
 
-  test('clusterdeck run prints all that its command writes, and exits as it does, where the master is upgraded meanwhile', async (t) => {
+  rareTest('clusterdeck run prints all that its command writes, and exits as it does, where the master is upgraded meanwhile', async (t) => {
     const { flags, place, read } = site({})
     const gate = place('gate')
     const dataDir = tempFolder()
@@ -176,7 +177,7 @@ describe('jobs', { concurrency: 3 }, () => {
     assert.deepEqual([code, stdout], [7, lines.join('')])
   })
 
-  test('run --interactive gives its command stdin, folder and variables, is on record, and ends by jobs end, by a signal, or with its own exit code', async (t) => {
+  rareTest('run --interactive gives its command stdin, folder and variables, is on record, and ends by jobs end, by a signal, or with its own exit code', async (t) => {
     const { flags, place, read } = site({}, { env: { COLOUR: 'green' } })
     const dataDir = tempFolder()
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags, dataDir })

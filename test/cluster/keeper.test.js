@@ -44,7 +44,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     assert.deepEqual(await deck.stop(), { code: 0, signal: null })
   })
 
-  test('a Unix socket stays the same file from master to master; where all were killed at once, the next start binds it anew', async (t) => {
+  rareTest('a Unix socket stays the same file from master to master; where all were killed at once, the next start binds it anew', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
     const env = { SOCKET_PATH: socketPath }
     const first = await startDeck(t, 'unix-socket.js', { workers: 1, env })
@@ -82,7 +82,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
     })
   }
 
-  test('a history that its master could not finish is gone on with; one that is damaged is moved aside, with a notice', async (t) => {
+  rareTest('a history that its master could not finish is gone on with; one that is damaged is moved aside, with a notice', async (t) => {
     const folder = tempFolder()
     const first = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--no-keeper', '--orphan-ms', '100'], dataDir: folder })
     await first.until({ ready: 1 })

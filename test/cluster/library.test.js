@@ -11,6 +11,7 @@ import { createDeferred } from '../../server/system/deferred.js'
 import { get } from '../support/asking.js'
 import { FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** @typedef {import('../../server/index.js').StartOptions} StartOptions */
 
@@ -77,7 +78,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.deepEqual([state, reason], ['failed', 'the master is stopping'])
   })
 
-  test('scale ends once as many are ready as are wanted, and nobody else is left', async (t) => {
+  rareTest('scale ends once as many are ready as are wanted, and nobody else is left', async (t) => {
     const deck = await startDeck(t)
     assert.equal((await deck.scale(3)).readyWorkers, 3)
     assert.equal((await deck.scale(1)).workers.length, 1)
@@ -134,7 +135,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal(all.at(-1), 'master.stopped')
   })
 
-  test('a message reaches the app, and what the app says is an event', async (t) => {
+  rareTest('a message reaches the app, and what the app says is an event', async (t) => {
     const deck = await startDeck(t, { entry: path.join(FIXTURES, 'repeats-what-it-hears.js') })
     const [, { id }] = deck.snapshot().workers
     const heard = once(deck.events, 'worker.message')
@@ -145,7 +146,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     await assert.rejects(deck.send('reload', null, { worker: 99 }), { code: 'not-found' })
   })
 
-  test('a snapshot is the caller\'s own, and cannot be changed', async (t) => {
+  rareTest('a snapshot is the caller\'s own, and cannot be changed', async (t) => {
     const deck = await startDeck(t, { workers: 1 })
     const snapshot = deck.snapshot()
     assert.throws(() => { snapshot.workers[0].state = 'gone' }, TypeError)
@@ -161,7 +162,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal((await fetch(deck.signInLink(), { redirect: 'manual' })).headers.get('location'), '/')
   })
 
-  test('says what happens only on the streams that it is given, and leaves no listener there', async (t) => {
+  rareTest('says what happens only on the streams that it is given, and leaves no listener there', async (t) => {
     const stdout = new PassThrough()
     const before = stdout.eventNames()
     const deck = await startDeck(t, { workers: 1, stdout })
@@ -171,7 +172,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.match(allOf(stdout), /rollout\.succeeded/)
   })
 
-  test('a start that is given up says what it has waited for, and leaves nothing', async (t) => {
+  rareTest('a start that is given up says what it has waited for, and leaves nothing', async (t) => {
     const dataDir = tempFolder()
     const giveUp = new AbortController()
     const stdout = new PassThrough()
@@ -186,7 +187,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal((await startDeck(t, { dataDir })).snapshot().readyWorkers, 2)
   })
 
-  test('an address that is taken fails the start, and leaves nothing', async (t) => {
+  rareTest('an address that is taken fails the start, and leaves nothing', async (t) => {
     const server = net.createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     t.after(() => { server.close() })
@@ -198,7 +199,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     await startDeck(t, { dataDir, workers: 1 })
   })
 
-  test('two decks run side by side; not on one data folder', async (t) => {
+  rareTest('two decks run side by side; not on one data folder', async (t) => {
     const dataDir = tempFolder()
     const [one, other] = await Promise.all([startDeck(t, { dataDir, workers: 1 }), startDeck(t, { workers: 1 })])
     for (const deck of [one, other]) assert.equal(await whoAnswers(deck), deck.snapshot().workers[0].pid)
@@ -207,7 +208,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     assert.equal((await other.restart()).state, 'succeeded')
   })
 
-  test('decks that hand out connections in turn run beside each other and others; a worker of node:cluster starts none', async () => {
+  rareTest('decks that hand out connections in turn run beside each other and others; a worker of node:cluster starts none', async () => {
     assert.deepEqual(await startSeveral(), [
       'first: round-robin, answered by its worker',
       'second: round-robin, answered by its worker',
@@ -217,7 +218,7 @@ describe('a deck of a program', { concurrency: 3 }, () => {
     ])
   })
 
-  test('a policy that node:cluster cannot have is refused: it keeps that which the first workers of the program had', async () => {
+  rareTest('a policy that node:cluster cannot have is refused: it keeps that which the first workers of the program had', async () => {
     const refusal = 'dispatch: expected "shared", received "round-robin" (node:cluster keeps the policy that the first workers of this process had)'
     const [first, second, third, fourth] = await startSeveral({ FIRST: 'shared', NODE_CLUSTER_SCHED_POLICY: 'none' })
     assert.deepEqual([first, second, third, fourth], ['first: shared, answered by its worker', `second: ${refusal}`, 'third: shared, answered by its worker', `fourth: ${refusal}`])

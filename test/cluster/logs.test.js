@@ -67,7 +67,7 @@ describe('the output of the workers', () => {
     assert.match(deck.output.stderr, /^Error: the last word$/m)
   })
 
-  test('arrives while there is no master, and the next one goes on with the same files', async (t) => {
+  rareTest('arrives while there is no master, and the next one goes on with the same files', async (t) => {
     const deck = await startDeck(t, 'talks-and-dies.js', { env, workers: 1, flags: ['--no-keeper'] })
     const url = await urlOf(deck)
     await fetch(`${url}/say?text=with+a+master`)
@@ -101,7 +101,7 @@ describe('the output of the workers', () => {
   })
 })
 
-test('the command line follows over a death, a restart and the end: each line once', async (t) => {
+rareTest('the command line follows over a death, a restart and the end: each line once', async (t) => {
   const deck = await startDeck(t, 'ticks.js', { workers: 1 })
   await deck.until({ ready: 1 })
   const child = spawn(process.execPath, [CLI, 'logs', '-f', '--lines', '1000', '--data-dir', deck.folder], { stdio: ['ignore', 'pipe', 'inherit'] })

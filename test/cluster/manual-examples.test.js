@@ -11,6 +11,7 @@ import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { examples, requestOf, wordsOf } from '../support/examples.js'
 import { tempFolder } from '../support/folder.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { startReceiver } from '../support/receiver.js'
 import { createRepository } from '../support/repository.js'
 import { until } from '../support/until.js'
@@ -74,6 +75,10 @@ const PATIENCE_MS = 60_000
 /** @typedef {{ deck: Deck, cwd: string, statuses: number[], breakApp: (isBroken: boolean) => void }} Scene */
 
 const ALL = examples()
+/** The others of a command are rare. @param {{ line: string }} example @param {number} index @param {{ line: string }[]} examples */
+const isFirstOfCommand = ({ line }, index, examples) => !rareOnly || examples.findIndex((other) => commandOf(other.line) === commandOf(line)) === index
+/** With its subcommand, or what it is given first. @param {string} line */
+const commandOf = (line) => /^\S+( [a-z-]+( [a-z]+)?)?/.exec(line)?.[0]
 const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ') && !isOfApps({ line })
 const isOfApps = (/** @type {{ line: string }} */ { line }) => !isConsole({ line }) && /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (shop|mail)\b| --all\b| --host\b| -n /.test(line) && !isInTerminal({ line })
 /** test/cluster/top.test.js has a terminal. */
@@ -91,9 +96,9 @@ test('what is said of examples here is of examples that there are', () => {
   for (const [pattern] of [...PREPARED, ...MEANWHILE]) assert.ok(ALL.some(({ line }) => pattern.test(line)), String(pattern))
 })
 
-test('every example of the manual, of the README and of --help does what it is there for', async (t) => {
+test(`${rareOnly ? 'an example of each command' : 'every example'} of the manual, of the README and of --help does what it is there for`, async (t) => {
   const scene = await open(t)
-  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example) && !isOfFleet(example) && !isInTerminal(example) && !isMove(example) && !isConsole(example))) {
+  for (const { from, line } of ALL.filter((example) => !NOT_EXECUTED[example.line] && !isStart(example) && !isStop(example) && !isOfApps(example) && !isOfFleet(example) && !isInTerminal(example) && !isMove(example) && !isConsole(example)).filter(isFirstOfCommand)) {
     await t.test(`${line} (${from})`, async () => {
       await execute(scene, line)
       await settle(scene.deck)
@@ -101,9 +106,9 @@ test('every example of the manual, of the README and of --help does what it is t
   }
 })
 
-test('every example that starts an app has it running', async (t) => {
+test(`${rareOnly ? 'an example of each way to start' : 'every example that starts'} an app has it running`, async (t) => {
   const cwd = appFolder()
-  for (const { from, line } of ALL.filter((example) => isStart(example) && !isOfFleet(example) && !NOT_EXECUTED[example.line])) {
+  for (const { from, line } of ALL.filter((example) => isStart(example) && !isOfFleet(example) && !NOT_EXECUTED[example.line]).filter(isFirstOfCommand)) {
     await t.test(`${line} (${from})`, async (t) => {
       const words = wordsOf(line)
       const [flags, args] = words.includes('--') ? [words.slice(1, words.indexOf('--')), words.slice(words.indexOf('--') + 1)] : [words.slice(1), []]
@@ -114,7 +119,7 @@ test('every example that starts an app has it running', async (t) => {
   }
 })
 
-test('every example that stops an app has it stopped', async (t) => {
+rareTest('every example that stops an app has it stopped', async (t) => {
   for (const { from, line } of ALL.filter(isStop)) {
     await t.test(`${line} (${from})`, async (t) => {
       const cwd = tempFolder()
@@ -126,7 +131,7 @@ test('every example that stops an app has it stopped', async (t) => {
   }
 })
 
-test('every example of several apps is about them', async (t) => {
+rareTest('every example of several apps is about them', async (t) => {
   const entry = path.join(tempFolder(), 'app.mjs')
   writeFileSync(entry, `console.log('out'); await import(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`)
   const apps = openApps(t, { shop: { entry }, mail: { entry, dependsOn: ['shop'] } })

@@ -88,7 +88,7 @@ describe('a master that is lost', () => {
     assert.deepEqual(exits.map(({ worker, cause, signal }) => [worker, cause, signal]), [[2, 'killed', 'SIGKILL'], [1, 'killed', 'SIGKILL']])
   })
 
-  test('answers that take longer than the change of masters arrive, and a worker that was draining then still drains, for the reason that it had', async (t) => {
+  rareTest('answers that take longer than the change of masters arrive, and a worker that was draining then still drains, for the reason that it had', async (t) => {
     const gate = path.join(tempFolder(), 'gate')
     const deck = await startDeck(t, 'answers-when-told.js', { workers: 1, env: { GATE: gate } })
     const { workers: [old] } = await deck.until({ ready: 1 })
@@ -115,7 +115,7 @@ describe('a master that is lost', () => {
     }
   })
 
-  test('the next start by hand goes on with the release, the size and the workers that were left; one that says another entry or size is obeyed', async (t) => {
+  rareTest('the next start by hand goes on with the release, the size and the workers that were left; one that says another entry or size is obeyed', async (t) => {
     const releases = await createReleases('answers-with-pid.js')
     const folder = tempFolder()
     const env = { PORT: '0' }
@@ -144,7 +144,7 @@ describe('a master that is lost', () => {
     assert.match(release.entry, /boots-slowly\.js$/)
   })
 
-  test('what it wrote half, and a memory that makes no sense, keep no master from starting; the workers that it cannot claim go on, and drain and exit once their time is up', async (t) => {
+  rareTest('what it wrote half, and a memory that makes no sense, keep no master from starting; the workers that it cannot claim go on, and drain and exit once their time is up', async (t) => {
     const folder = tempFolder()
     const first = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: [...ALONE, '--orphan-ms', '1500'], dataDir: folder })
     const { workers: [{ pid }] } = await first.until({ ready: 1 })
@@ -198,7 +198,7 @@ describe('keeper', { concurrency: 2 }, () => {
     })
   })
 
-  test('gives up, loudly, where it was told to after so many deaths in a row', async (t) => {
+  rareTest('gives up, loudly, where it was told to after so many deaths in a row', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-give-up-after', '1', '--orphan-ms', '1000'] })
     await deck.until({ ready: 1 })
     await deck.loseMaster()
@@ -207,7 +207,7 @@ describe('keeper', { concurrency: 2 }, () => {
     assert.match(deck.output.stderr, /clusterdeck: the master ended 2 times in a row \(SIGKILL\); giving up \(option keeper\.giveUpAfter\)\n/)
   })
 
-  test('asked to stop while no master is there, it has one stop what is left', async (t) => {
+  rareTest('asked to stop while no master is there, it has one stop what is left', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     const { workers } = await deck.until({ ready: 1 })
     process.kill(deck.masterPid, 'SIGKILL')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startDeckHere } from '../support/deck-here.js'
 import { startDeck } from '../support/deck.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { supervised } from '../support/supervised.js'
 
 /** @param {Pick<import('../support/deck-client.js').DeckClient, 'api'>} deck @param {string} where @param {object} body */
@@ -32,7 +33,7 @@ describe('messages', { concurrency: true }, () => {
     assert.deepEqual([sent.actor, sent.message, sent.detail], ['api', 'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
   })
 
-  test('for one worker reach that one alone, also with round-robin', async (t) => {
+  rareTest('for one worker reach that one alone, also with round-robin', async (t) => {
     const deck = await startDeck(t, 'repeats-what-it-hears.js', { workers: 2, flags: ['--dispatch', 'round-robin'] })
     const { workers: [first, second] } = await deck.until({ ready: 2 })
     assert.deepEqual(await post(deck, `/workers/${second.id}/messages`, { type: 'only you' }), { status: 202, answer: { workers: [second.id] } })
@@ -43,7 +44,7 @@ describe('messages', { concurrency: true }, () => {
     assert.deepEqual((await deck.history(`type=worker.message&worker=${first.id}`)).map(({ detail }) => detail.data.type), ['all of you', 'all of you'])
   })
 
-  test('of the app in a flood: some are told, the others counted, and those of another shape are nobody\'s business', async (t) => {
+  rareTest('of the app in a flood: some are told, the others counted, and those of another shape are nobody\'s business', async (t) => {
     const count = 100_000
     const deck = await startDeckHere(t, 'repeats-what-it-hears.js', { workers: 1 })
     await deck.until({ ready: 1 })
@@ -65,7 +66,7 @@ describe('messages', { concurrency: true }, () => {
     await deck.untilEvent(({ message }) => message === 'process heard', 'an answer')
   })
 
-  test('to a worker that does not read them wait in bounds; then it is refused, and gets those that were not', { skip: process.platform === 'win32' && 'stops a process' }, async (t) => {
+  test('to a worker that does not read them wait in bounds; then it is refused, and gets those that were not', { skip: (process.platform === 'win32' && 'stops a process') || rareOnly }, async (t) => {
     const { deck, until, events } = await supervised(t, 'repeats-what-it-hears.js')
     await until('worker.ready')
     const [{ id, pid }] = deck.snapshot().workers

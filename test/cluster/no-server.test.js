@@ -24,21 +24,21 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.equal((await deck.history('type=worker.no-server')).length, 1)
   })
 
-  test('one that holds no code of a server counts as ready well before its time is over', async (t) => {
+  rareTest('one that holds no code of a server counts as ready well before its time is over', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { workers: 1 })
     const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
     assert.ok(uptimeMs >= 5000 && uptimeMs < 29_000, `after ${uptimeMs} ms`)
     assert.equal((await deck.history('type=worker.no-server')).length, 1)
   })
 
-  test('a server that is slow to start is waited for', async (t) => {
+  rareTest('a server that is slow to start is waited for', async (t) => {
     const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, env: { BOOT_MS: '6500' } })
     const { uptimeMs } = await deck.untilEvent(({ type }) => type === 'worker.ready', 'its readiness')
     assert.ok(uptimeMs >= 6500, `after ${uptimeMs} ms`)
     assert.deepEqual(await deck.history('type=worker.no-server'), [])
   })
 
-  test('one that listens after all is a server from then on, which a restart waits for', async (t) => {
+  rareTest('one that listens after all is a server from then on, which a restart waits for', async (t) => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--ready-timeout-ms', '3000'], env: { BOOT_MS: '12000', PORT: String(port) } })
     await deck.until({ ready: 1 })
@@ -106,13 +106,13 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.deepEqual((await deck.history('type=worker.exited')).map(({ cause, code }) => `${cause} ${code}`).sort(), ['master-lost 0', 'master-lost 0', 'restart 0', 'restart 0'])
   })
 
-  test('one that has nothing to do is not ready', async (t) => {
+  rareTest('one that has nothing to do is not ready', async (t) => {
     const deck = await startDeckHere(t, 'does-nothing.js', { workers: 1, flags: SOON })
     const { message, cause } = await deck.untilEvent(({ type, worker }) => type === 'worker.draining' && worker === 1, 'the end of its time')
     assert.deepEqual([withoutStarved(message), cause], ['worker 1 (slot 1) was not ready within 4 s (option ready.timeoutMs)', 'boot-failure'])
   })
 
-  test('a server in a thread counts as ready and answers; it is said that no second worker can listen there, and why the next one cannot', async (t) => {
+  rareTest('a server in a thread counts as ready and answers; it is said that no second worker can listen there, and why the next one cannot', async (t) => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'runs-threads.js', { workers: 1, flags: SOON, env: { WHAT: 'server', PORT: String(port) } })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
@@ -137,7 +137,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.deepEqual([withoutStarved(message), cause], ['worker 1 (slot 1) was not ready within 4 s (option ready.timeoutMs)', 'boot-failure'])
   })
 
-  test('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
+  rareTest('a start that takes long says on the terminal what it is waiting for, and the option', async (t) => {
     const deck = await startDeckHere(t, 'never-listens.js', { flags: ['--ready-timeout-ms', '60000'] })
     const { message } = await deck.untilEvent(({ type }) => type === 'master.waiting', 'the line')
     assert.equal(message, '2 of 2 workers are not ready yet: the app does not listen yet (option ready.signal: auto; without a server set --ready-signal online)')

@@ -26,7 +26,7 @@ describe('orphan', { concurrency: 2 }, () => {
     await until(() => !isAlive(claimed), 'the end of the last one')
   })
 
-  test('one that was draining ends when its time is up, though no master comes to end it', async (t) => {
+  rareTest('one that was draining ends when its time is up, though no master comes to end it', async (t) => {
     const { deck, orphans: [orphan], lose } = await startToLose(t, 'answers-with-pid.js', { workers: 1, flags: [...ALONE, '--drain-deadline-ms', '1000'] })
     const hanging = await fetch(`${await deck.appUrl()}/?ms=60000&begin`)
     await deck.api('/rollouts', { method: 'POST', body: '{"kind": "restart"}' })
@@ -51,7 +51,7 @@ describe('orphan', { concurrency: 2 }, () => {
     })
   }
 
-  test('one that accepts through its master drains at once, and answers what it has', async (t) => {
+  rareTest('one that accepts through its master drains at once, and answers what it has', async (t) => {
     const { deck, orphans, lose } = await startToLose(t, 'answers-with-pid.js', { workers: 2, flags: [...ALONE, '--dispatch', 'round-robin', '--drain-idle-grace-ms', '100'] })
     const url = await deck.appUrl()
     const slow = [1, 2].map(async () => {
@@ -68,7 +68,7 @@ describe('orphan', { concurrency: 2 }, () => {
     await until(() => !orphans.some(isAlive), 'their ends')
   })
 
-  test('one whose app leaves its cluster, by whatever call, is replaced first, drains and counts as no crash', async (t) => {
+  rareTest('one whose app leaves its cluster, by whatever call, is replaced first, drains and counts as no crash', async (t) => {
     const deck = await startDeck(t, 'disconnects-itself.js', { workers: 1 })
     await deck.until({ ready: 1 })
     const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })

@@ -57,14 +57,14 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     })
   }
 
-  test('a SIGTERM that comes before the master has started: the keeper lets it start, so that it can stop', async () => {
+  rareTest('a SIGTERM that comes before the master has started: the keeper lets it start, so that it can stop', async () => {
     const { child, exited } = startContained([])
     // The first one with a handler of its own: of SIGTERM node itself takes care until then, in vain as process 1.
     process.kill(await untilItHears('SIGHUP', child), 'SIGTERM')
     assert.deepEqual(await exited, [0, null])
   })
 
-  test('a master without a keeper ends at once by such a one: there is nothing to stop yet', async () => {
+  rareTest('a master without a keeper ends at once by such a one: there is nothing to stop yet', async () => {
     const { child, exited } = startContained(['--no-keeper'])
     const pid = await untilItHears('SIGTERM', child)
     const timer = setInterval(() => { if (childOf(child.pid) === pid) process.kill(pid, 'SIGTERM') }, 5)
@@ -77,7 +77,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     }
   })
 
-  test('the keeper starts the next master when one dies; a second SIGTERM ends all at once with 1', async (t) => {
+  rareTest('the keeper starts the next master when one dies; a second SIGTERM ends all at once with 1', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, launch: CONTAINED })
     await deck.until({ ready: 1 })
     const keeper = Number(childOf(deck.child.pid))

@@ -8,6 +8,7 @@ import { FIXTURES, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 
 const run = promisify(execFile)
 
@@ -54,7 +55,7 @@ describe('what runs before an app', { concurrency: 2 }, () => {
   })
 
   for (const [how, option, name] of /** @type {const} */ ([['--require', '--require', 'metrics.cjs'], ['--import', '--import', 'metrics.mjs']])) {
-    test(`by ${how} of the configuration, before an app of CommonJS`, async (t) => {
+    rareTest(`by ${how} of the configuration, before an app of CommonJS`, async (t) => {
       const [sidePort, folder] = [await freePort(), tempFolder()]
       const file = path.join(folder, name)
       writeFileSync(file, name.endsWith('.cjs') ? `require(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})` : `await import(${JSON.stringify(`${FIXTURES}opens-a-side-port.cjs`)})`)
@@ -67,7 +68,7 @@ describe('what runs before an app', { concurrency: 2 }, () => {
   }
 
   for (const how of ['execArgv', 'NODE_OPTIONS']) {
-    test(`by ${how}: what Yarn has written for Plug'n'Play, before any ES module, so that packages are read from their archives`, async (t) => {
+    test(`by ${how}: what Yarn has written for Plug'n'Play, before any ES module, so that packages are read from their archives`, { skip: how === 'execArgv' && rareOnly }, async (t) => {
       const [folder, port] = [tempFolder(), await freePort()]
       const pnp = path.join(folder, '.pnp.cjs')
       writeFileSync(pnp, `

@@ -7,6 +7,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, start, untilListed } from '../support/deploys.js'
 import { tempFolder, writeFiles } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
@@ -76,7 +77,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     assert.deepEqual([made.id, made.changed, made.git, made.entry], [told.release.id, told.changed, told.release.git, told.release.entry])
   })
 
-  test('of a copy compares contents, and makes neither a copy nor a shared folder', async (t) => {
+  rareTest('of a copy compares contents, and makes neither a copy nor a shared folder', async (t) => {
     const { deck, folder } = await deployed(t, { flags: ['--releases-mode', 'folder', '--releases-shared', 'data/'] })
     rmSync(path.join(folder, 'data'), { recursive: true })
     writeFiles(folder, { 'views/home.html': 'two', 'app.mjs': app("response.end('one')") })
@@ -89,7 +90,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     assert.ok(readdirSync(folder).includes('data'))
   })
 
-  test('of a folder that is named compares it with the one that runs', async (t) => {
+  rareTest('of a folder that is named compares it with the one that runs', async (t) => {
     const root = realpathSync(tempFolder())
     for (const version of ['v1', 'v2']) writeFiles(root, { [`${version}/app.mjs`]: app(`response.end('${version}')`), [`${version}/package.json`]: '{}' })
     symlinkSync('v1', path.join(root, 'current'))
@@ -136,7 +137,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     assert.deepEqual([code, JSON.parse(stdout).plan.text], [0, '2 workers, one at a time; if one fails, it rolls back'])
   })
 
-  test('tells which options have changed since, and when each of them counts', async (t) => {
+  rareTest('tells which options have changed since, and when each of them counts', async (t) => {
     const folder = realpathSync(tempFolder())
     const configure = (/** @type {any} */ config) => writeFiles(folder, { 'clusterdeck.config.json': JSON.stringify({ entry: 'app.mjs', workers: 1, drain: { idleGraceMs: 100 }, ...config }) })
     writeFiles(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{}' })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { get, keepAsking } from '../support/asking.js'
+import { rareTest } from '../support/rare.js'
 import { supervised } from '../support/supervised.js'
 
 const FLAGS = Object.freeze({ dispatch: 'round-robin', readyPath: '/health', readyIntervalMs: 20 })
@@ -18,7 +19,7 @@ test('round-robin: the master hands nobody to a worker that is not ready, and no
   assert.deepEqual(seen[0], { listening: true, port: true }, 'it believed that it listens')
 })
 
-test('round-robin: while nobody is ready connections wait, and are answered then', async (t) => {
+rareTest('round-robin: while nobody is ready connections wait, and are answered then', async (t) => {
   const { url, until } = await supervised(t, 'tells-who-asked.js', { flags: FLAGS, args: ['--unhealthy', '4'] })
   await until('worker.listening')
   const answers = Promise.all([1, 2, 3].map(() => get(`${url()}/`)))
@@ -27,7 +28,7 @@ test('round-robin: while nobody is ready connections wait, and are answered then
   assert.equal(JSON.parse(await get(`${url()}/seen`)).connectionsBefore, 0)
 })
 
-test('round-robin: connections that were offered to a worker that dies before it is ready go to the others', async (t) => {
+rareTest('round-robin: connections that were offered to a worker that dies before it is ready go to the others', async (t) => {
   const { deck, url, until } = await supervised(t, 'tells-who-asked.js', { flags: { ...FLAGS, readyTimeoutMs: 30_000 }, args: ['--unhealthy', '1'] })
   await until('worker.ready')
   const load = keepAsking(t, `${url()}/`)

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { get, keepAsking } from '../support/asking.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { withoutStarved } from '../support/starved.js'
 import { supervised } from '../support/supervised.js'
 
@@ -44,7 +45,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     ['tells-who-asked.js', ['--kind', 'https-with-client-certificates'], { httpVersion: '1.1', isEncrypted: true, isAuthorized: true }],
     ['tells-who-asked.js', ['--kind', 'http2-over-tls'], { httpVersion: '2.0', isEncrypted: true, isAuthorized: false, from: '127.0.0.1' }]
   ])) {
-    test(`${[app, ...args].join(' ')} is asked, and then serves`, async (t) => {
+    test(`${[app, ...args].join(' ')} is asked, and then serves`, { skip: app !== 'express-app.cjs' && rareOnly }, async (t) => {
       const takesOthers = app !== 'http2-app.js' && !args.some((word) => /client/.test(word))
       const { url, until } = await supervised(t, app, { flags: { ...ASK, readyPath: '/' }, args: [...args] })
       assert.match((await until('worker.ready')).message, /^GET \/ answered 200$/)
@@ -66,7 +67,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     assert.equal(count('worker.exited'), 0)
   })
 
-  test('counts neither as requests of the app nor towards recycle.maxRequests', async (t) => {
+  rareTest('counts neither as requests of the app nor towards recycle.maxRequests', async (t) => {
     const { deck, url, until, reports, count } = await supervised(t, 'tells-who-asked.js', {
       flags: { ...ASK, readyWarmup: ['/'], readyWarmupRounds: 30, recycleMaxRequests: 20 }, args: ['--unhealthy', '2']
     })
@@ -85,7 +86,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     assert.equal(await get(url()), 'first asked after it was ready')
   })
 
-  test('an app that has to reach itself first does not get ready, and its end says what it answered', async (t) => {
+  rareTest('an app that has to reach itself first does not get ready, and its end says what it answered', async (t) => {
     const { until } = await supervised(t, 'asks-itself-first.js', { flags: { ...ASK, readyTimeoutMs: 4000 } })
     const why = 'worker 1 (slot 1) was not ready within 4 s (option ready.timeoutMs): GET /health answered 503 (asking myself: ECONNREFUSED)'
     assert.equal(withoutStarved((await until('worker.draining')).message), why)

@@ -79,7 +79,7 @@ test('a worker that is killed comes back on its own release: what a link led to,
   assert.deepEqual(pick(await ask(deck)), { version: 'v3', release: 'r3', cwd: path.join(root, 'v3') })
 })
 
-test('a release folder is what its workers run, whatever is done to the app\'s, until the next deploy; also under the next master', async (t) => {
+rareTest('a release folder is what its workers run, whatever is done to the app\'s, until the next deploy; also under the next master', async (t) => {
   const app = tempFolder()
   writeApp(app, 'one')
   git(app, 'init')
@@ -155,7 +155,7 @@ function git (folder, ...words) {
   return execFileSync('git', ['-C', folder, '-c', 'user.name=Test', '-c', 'user.email=test@example.com', '-c', 'init.defaultBranch=main', ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
 }
 
-test('a start in a folder behind a link: each deploy follows it, a command typed there finds the deck, and old folders may go with all that is in them', async (t) => {
+rareTest('a start in a folder behind a link: each deploy follows it, a command typed there finds the deck, and old folders may go with all that is in them', async (t) => {
   const top = realpathSync(tempFolder())
   const release = (/** @type {string} */ name) => path.join(top, 'releases', name)
   const current = path.join(top, 'current')

@@ -8,6 +8,7 @@ import { CLI, FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const CANARY = 'canary-Q7m2Zx'
@@ -162,7 +163,7 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.deepEqual(filesWithCanary(deck.folder), [])
   })
 
-  test('that have changed make a new release, and each release keeps its own without asking again', async (t) => {
+  rareTest('that have changed make a new release, and each release keeps its own without asking again', async (t) => {
     const store = openStore()
     store.hold({ CANARY, FIRST: '1' })
     const deck = await startDeckHere(t, APP, { workers: 1, flags: store.flags })
@@ -182,7 +183,7 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.deepEqual([done.state, (await ask(deck)).value, (await ask(deck, 'FIRST')).value, store.asked()], ['succeeded', CANARY, '1', 2])
   })
 
-  test('are asked for by the next master, which keeps the workers while they do not come, and starts no others', async (t) => {
+  rareTest('are asked for by the next master, which keeps the workers while they do not come, and starts no others', async (t) => {
     const store = openStore({ jobs: { nightly: { command: 'true' } } })
     const deck = await startDeck(t, APP, { flags: store.flags })
     await deck.until({ ready: 2 })
@@ -216,7 +217,7 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.equal((await deck.status()).secrets.problem, null)
   })
 
-  test('that do not come fail an upgrade, whose master goes on', async (t) => {
+  rareTest('that do not come fail an upgrade, whose master goes on', async (t) => {
     const store = openStore()
     const deck = await startDeck(t, APP, { workers: 1, flags: store.flags })
     await deck.until({ ready: 1 })
@@ -237,7 +238,7 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.ok(!stderr.includes(CANARY))
   })
 
-  test('that an app throws, or a hook or a job prints, are masked in events, crash records and outputs', async (t) => {
+  rareTest('that an app throws, or a hook or a job prints, are masked in events, crash records and outputs', async (t) => {
     const store = openStore({
       hooks: { beforeDeploy: { command: ['sh', '-c', 'echo "$CANARY"; exit 1'] } },
       jobs: { nightly: { command: 'echo "$CANARY"; exit 1' } }
@@ -262,7 +263,7 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.deepEqual(filesWithCanary(deck.folder).map((file) => path.relative(deck.folder, file)), ['logs/slot-1.stderr.log'])
   })
 
-  test('are of each app of a host alone', async (t) => {
+  rareTest('are of each app of a host alone', async (t) => {
     const host = await startHost(t)
     const [shop, mail] = ['of-the-shop', 'of-the-mail'].map((value) => {
       const store = openStore({ workers: 1 })

@@ -47,7 +47,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     })
   }
 
-  test('a reload lasts as long as its deploy, and one that fails or is refused ends as well', async (t) => {
+  rareTest('a reload lasts as long as its deploy, and one that fails or is refused ends as well', async (t) => {
     const receiver = openNotifySocket(t)
     const releases = await createReleases('answers-with-pid.js')
     const gate = path.join(tempFolder(), 'gate')
@@ -105,7 +105,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     await receiver.until('READY=1', 2)
   })
 
-  test('an upgrade is no stop: the next master says that it is ready; a keeper that is gone leaves it as the main process; a watchdog of another process is left to it', async (t) => {
+  rareTest('an upgrade is no stop: the next master says that it is ready; a keeper that is gone leaves it as the main process; a watchdog of another process is left to it', async (t) => {
     const receiver = openNotifySocket(t)
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name, WATCHDOG_USEC: '2000', WATCHDOG_PID: '1' } })
     await receiver.until('READY=1')
@@ -122,7 +122,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     assert.deepEqual(receiver.told('WATCHDOG'), [])
   })
 
-  test('a start that comes to nothing says that it stops, and never that it is ready', async (t) => {
+  rareTest('a start that comes to nothing says that it stops, and never that it is ready', async (t) => {
     const receiver = openNotifySocket(t)
     const deck = await startDeck(t, 'throws-at-load.js', { workers: 1, env: { NOTIFY_SOCKET: receiver.name } })
     await deck.untilEvent(({ type }) => type === 'worker.exited', 'the first failure')
@@ -133,7 +133,7 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
 })
 
 describe('what the service manager is told of a host', { skip: withoutNativeCalls }, () => {
-  test('is ready once its apps are, feeds the watchdog over masters, and stops', async (t) => {
+  rareTest('is ready once its apps are, feeds the watchdog over masters, and stops', async (t) => {
     const folder = tempFolder()
     const first = await startHost(t, { folder })
     await first.add({ name: 'shop', cwd: FIXTURES, flags: { entry: 'answers-with-pid.js', workers: '1', dataDir: tempFolder() }, env: { PATH: process.env.PATH } })
@@ -157,7 +157,7 @@ describe('what the service manager is told of a host', { skip: withoutNativeCall
 })
 
 describe('without the native calls', { concurrency: 2 }, () => {
-  test('the program systemd-notify says it, one message after the other', async (t) => {
+  rareTest('the program systemd-notify says it, one message after the other', async (t) => {
     const folder = tempFolder()
     const [program, heard] = [path.join(folder, 'systemd-notify'), path.join(folder, 'heard')]
     writeFileSync(program, '#!/bin/sh\nshift\nfor variable; do echo "$NOTIFY_SOCKET $variable" >> "$HEARD"; done\n')

@@ -57,7 +57,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     })
   }
 
-  test('a master that is killed, and an upgrade: the next one has them from the keeper, the admin\'s too, and drops nothing', async (t) => {
+  rareTest('a master that is killed, and an upgrade: the next one has them from the keeper, the admin\'s too, and drops nothing', async (t) => {
     const [app, admin] = [openSocket(t), openSocket(t)]
     const deck = await startDeck(t, APP, { launch: passing([app, admin], ['web', 'admin']), env: listenOn(loopback(app.port)), workers: 1 })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })
@@ -78,7 +78,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     assert.equal(inodesOf(Number(deck.child.pid)).length, keeperDescriptors, 'the keeper has leaked no descriptor')
   })
 
-  test('a Unix socket is found by its path, which stays when all is over; an app that listens on descriptor 3, as one made for systemd does, gets it', async (t) => {
+  rareTest('a Unix socket is found by its path, which stays when all is over; an app that listens on descriptor 3, as one made for systemd does, gets it', async (t) => {
     const socketPath = path.join(tempFolder(), 'app.sock')
     const [third, unix] = [openSocket(t), openSocket(t, { path: socketPath })]
     const early = await knock({ path: socketPath })
@@ -117,7 +117,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     for (const { pid } of (await deck.status()).workers) assert.deepEqual(serviceVariables(pid), [])
   })
 
-  test('an app that listens on another address of the same port is told what is in its way', async (t) => {
+  rareTest('an app that listens on another address of the same port is told what is in its way', async (t) => {
     const socket = openSocket(t)
     const { code, stderr } = await runCli(
       ['start', APP_FILE, '--admin-port', '0', '--workers', '1', '--data-dir', tempFolder()],

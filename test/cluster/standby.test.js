@@ -45,12 +45,12 @@ describe('a worker on standby', () => {
   })
 
   for (const [way, flags, app = APP, env = {}, isRare = false] of /** @type {[string, string[], string?, Record<string, string>?, boolean?][]} */ ([
-    ['a worker that says "ready"', ['--ready-signal', 'message']],
+    ['a worker that says "ready"', ['--ready-signal', 'message'], APP, {}, true],
     ['one that counts as ready once it runs', ['--ready-signal', 'online'], APP, {}, true],
     ['one that is asked and warmed up first', ['--ready-path', '/', '--ready-warmup', '/', '--ready-warmup-rounds', '3'], APP, {}, true],
     ['one that has clients of its own', ['--dispatch', 'sticky']],
     ['one on a Unix socket', [], 'unix-socket.js', { SOCKET_PATH: path.join(tempFolder(), 'app.sock') }, true],
-    ['one that looks for a free port', [], 'looks-for-a-free-port.js', { PORT: port }]
+    ['one that looks for a free port', [], 'looks-for-a-free-port.js', { PORT: port }, true]
   ])) {
     test(`works for ${way}`, { skip: (isRare && rareOnly) || (flags.includes('sticky') && ((process.platform !== 'linux' && 'the kernel has no such groups') || withoutNativeCalls)) }, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags], env })
@@ -62,7 +62,7 @@ describe('a worker on standby', () => {
     })
   }
 
-  test('is of the release that serves: a deploy and a restart renew it', async (t) => {
+  rareTest('is of the release that serves: a deploy and a restart renew it', async (t) => {
     const deck = await startDeckHere(t, APP, { workers: 1, flags: STANDBY })
     let { standby: { workers: [before] } } = await standing(deck)
     for (const kind of /** @type {const} */ (['deploy', 'restart'])) {
@@ -107,7 +107,7 @@ describe('a worker on standby', () => {
 })
 
 describe('an app whose workers cannot stand by', () => {
-  test('as they die meanwhile: they wait longer each time, and a deploy succeeds', async (t) => {
+  rareTest('as they die meanwhile: they wait longer each time, and a deploy succeeds', async (t) => {
     const deck = await startDeckHere(t, 'throws-on-standby.js', { workers: 1, flags: [...STANDBY, '--restart-min-delay-ms', '100', '--restart-max-delay-ms', '60000'] })
     await deck.until({ ready: 1 })
     const exits = /** @type {Set<number>} */ (new Set())
@@ -127,7 +127,7 @@ describe('an app whose workers cannot stand by', () => {
     ['as it does not listen', 'never-listens.js', ['--ready-signal', 'online', '--ready-timeout-ms', '500'], /did not listen within 500 ms \(option ready.timeoutMs\), and standby workers need an app that does: none is kept/],
     ['as it asks for its slot while it loads', 'asks-for-its-slot.js', [], /has read NODE_APP_INSTANCE while it loaded \(.*asks-for-its-slot\.js:5:\d+\), and a standby worker has no slot yet: none is kept/]
   ])) {
-    test(`${how} has none, and that is told once`, async (t) => {
+    rareTest(`${how} has none, and that is told once`, async (t) => {
       const deck = await startDeckHere(t, app, { workers: 1, flags: [...STANDBY, ...flags] })
       const { message, worker } = await deck.untilEvent(({ type }) => type === 'standby.useless', 'that it has none')
       assert.match(message, reason)

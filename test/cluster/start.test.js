@@ -9,6 +9,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
 
@@ -29,7 +30,7 @@ describe('start', { concurrency: 2 }, () => {
     })
   }
 
-  test('starts its first worker alone where none has ever been ready, and all at once from then on', async (t) => {
+  rareTest('starts its first worker alone where none has ever been ready, and all at once from then on', async (t) => {
     const folder = tempFolder()
     const order = async () => {
       const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 3, dataDir: folder })
@@ -56,7 +57,7 @@ describe('start', { concurrency: 2 }, () => {
     await assert.rejects(readFile(path.join(folder, 'master.json')), { code: 'ENOENT' })
   })
 
-  test('goes on with ids where the last master ended, and keeps its history and its token', async (t) => {
+  rareTest('goes on with ids where the last master ended, and keeps its history and its token', async (t) => {
     const folder = tempFolder()
     const first = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })
     await first.until({ ready: 2 })
@@ -102,7 +103,7 @@ describe('start', { concurrency: 2 }, () => {
     assert.match(stderr, /^clusterdeck: dataDir: expected a folder that can be written/)
   })
 
-  test('goes on when nobody reads its output any more', async (t) => {
+  rareTest('goes on when nobody reads its output any more', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
     deck.child.stdout.destroy()
@@ -120,7 +121,7 @@ describe('start', { concurrency: 2 }, () => {
     assert.equal((await deck.status()).readyWorkers, 2)
   })
 
-  test('a master that died leaves its data folder to the next one', async (t) => {
+  rareTest('a master that died leaves its data folder to the next one', async (t) => {
     const folder = tempFolder()
     await writeFile(path.join(folder, 'master.json'), JSON.stringify({ pid: 2 ** 22 + 1, adminUrl: 'http://127.0.0.1:1', startedAt: '2026-01-01T00:00:00.000Z' }))
     const deck = await startDeckHere(t, 'answers-with-pid.js', { dataDir: folder })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startDeck } from '../support/deck.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const CLI = fileURLToPath(new URL('../../server/cli.js', import.meta.url))
 
-test('status --watch goes on over the death of a master, and says so; Ctrl-C ends it well', async (t) => {
+rareTest('status --watch goes on over the death of a master, and says so; Ctrl-C ends it well', async (t) => {
   const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
   await deck.until({ ready: 1 })
   const child = spawn(process.execPath, [CLI, 'status', '--watch', '--data-dir', deck.folder])

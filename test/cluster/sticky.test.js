@@ -6,6 +6,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { busyPort, freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
 
 const skip = process.platform !== 'linux' && 'the kernel has no such groups'
@@ -39,7 +40,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     assert.deepEqual(await slotsOf(url), first)
   })
 
-  test('a slot that goes, and one that nobody serves for long, strand nobody', async (t) => {
+  rareTest('a slot that goes, and one that nobody serves for long, strand nobody', async (t) => {
     const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: [...STICKY, '--sticky-failover-ms', '300', '--restart-min-delay-ms', '60000', '--restart-max-delay-ms', '60000'] })
     await deck.until({ ready: WORKERS })
     const url = await deck.appUrl()
@@ -62,7 +63,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     for (const client of CLIENTS) assert.ok(before[client] === '1' ? without[client] !== '1' : without[client] === before[client], client)
   })
 
-  test('a worker gets nothing before its app has answered the probe', async (t) => {
+  rareTest('a worker gets nothing before its app has answered the probe', async (t) => {
     const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: WORKERS, flags: [...STICKY, '--ready-path', '/'] })
     await deck.until({ ready: WORKERS })
     const url = await deck.appUrl()
@@ -74,7 +75,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     assert.deepEqual(await slotsOf(url), before)
   })
 
-  test('an address that somebody else has is in use, another deck of its kind included', async (t) => {
+  rareTest('an address that somebody else has is in use, another deck of its kind included', async (t) => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'tells-its-slot.cjs', { workers: 1, flags: STICKY, env: { PORT: String(port) } })
     await deck.until({ ready: 1 })

@@ -4,6 +4,7 @@ import { keepAsking } from '../support/asking.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { freePort } from '../support/ports.js'
+import { rareTest } from '../support/rare.js'
 
 const STOP_FIRST = ['--rollout-order', 'stop-first', '--drain-idle-grace-ms', '100']
 
@@ -27,7 +28,7 @@ describe('rollout.order stop-first', { concurrency: 3 }, () => {
     assert.deepEqual(codes(await deck.history('type=worker.exited')), ['restart 0', 'deploy 0', 'killed SIGKILL', 'master-lost 0'])
   })
 
-  test('an upgrade is refused, and so is a canary', async (t) => {
+  rareTest('an upgrade is refused, and so is a canary', async (t) => {
     const deck = await startDeckHere(t, 'answers-with-pid.js', { workers: 1, flags: STOP_FIRST })
     await deck.until({ ready: 1 })
     const { status, body } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', strategy: { canary: { workers: 1 } } }) })

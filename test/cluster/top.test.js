@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { CLI, startDeck } from '../support/deck.js'
 import { lacksPython, startInTerminal } from '../support/pseudo-terminal.js'
+import { rareTest } from '../support/rare.js'
 
 /** @typedef {ReturnType<typeof startInTerminal>} Terminal */
 
@@ -40,7 +41,7 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
     await endsWell(terminal, 0)
   })
 
-  test('leaves the terminal as it was, however it ends', async (t) => {
+  rareTest('leaves the terminal as it was, however it ends', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
     /** @type {[string, (terminal: Terminal) => void, number][]} */
@@ -64,7 +65,7 @@ describe('clusterdeck top in a terminal', { skip: lacksPython && 'makes terminal
     assert.equal((await closed.ended()).code, -1, 'as SIGHUP ends a program')
   })
 
-  test('follows the size of the terminal, and gives it back while it is suspended', async (t) => {
+  rareTest('follows the size of the terminal, and gives it back while it is suspended', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
     const terminal = startInTerminal(t, ['sh', '-mc', '"$@"; kill -STOP $$; fg >/dev/null', 'sh', ...TOP, '--data-dir', deck.folder], { rows: 50, columns: 200 })

@@ -139,7 +139,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
   for (const [how, env, mode] of /** @type {[string, Record<string, string>, number][]} */ ([
     ['under a wide umask', { UMASK: '0' }, 0o777], ['for all', { UMASK: '077', ALL: 'on' }, 0o766]
   ])) {
-    test(`a Unix socket ${how} has the permissions that node would give it`, async (t) => {
+    rareTest(`a Unix socket ${how} has the permissions that node would give it`, async (t) => {
       const socketPath = path.join(tempFolder(), 'app.sock')
       const deck = await startDeckHere(t, 'unix-socket.js', { workers: 1, env: { SOCKET_PATH: socketPath, ...env } })
       await deck.until({ ready: 1 })
@@ -213,7 +213,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.deepEqual(given.sort(), ['CLUSTERDECK_FROM_RELEASE', 'CLUSTERDECK_HOOK', 'CLUSTERDECK_RELEASE', 'CLUSTERDECK_ROLLOUT'])
   })
 
-  test('an app that is no server is ready when it is online', async (t) => {
+  rareTest('an app that is no server is ready when it is online', async (t) => {
     const { deck } = await run(t, 'never-listens.js', { flags: ['--ready-signal', 'online'] })
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
   })
