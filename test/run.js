@@ -8,7 +8,7 @@ import { tempFolder } from './support/folder.js'
 
 // Runs test files in a few processes, which take one file after the other: a process for each file would load the same modules
 // again and again, and open a browser of its own. Unit tests have a process each: they replace what is one for a whole process.
-// Without arguments it runs all that `npm test` promises.
+// Without arguments it runs all that `npm test` promises, and with TEST_ALL what is rare as well.
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const LANE = path.join(HERE, 'support', 'lane.js')
@@ -22,7 +22,7 @@ const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename
 /** What takes long comes first in the lanes, so that at the end none of them is left alone. */
 const STAGES = [
   { files: [...spread(filesOf('browser'), filesOf('cluster')), ...filesOf('admin'), ...filesOf('unit')], lanes: LANES },
-  { files: filesOf('timed').filter(isPatient), lanes: 2 },
+  { files: filesOf('timed').filter(isPatient), lanes: 3 },
   { files: filesOf('timed').filter((file) => !isPatient(file)), lanes: 1 }
 ]
 const SLOW_MS = 30_000

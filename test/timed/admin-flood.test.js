@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { loopDelays, noteLoopDelays } from '../support/loop-delays.js'
+import { rareOnly } from '../support/rare.js'
 
 /** @typedef {import('../support/deck.js').Deck} Deck */
 /** @typedef {{ slowestMs: number, failures: string[], count: number }} Answers */
@@ -23,7 +24,7 @@ const MAX_WITHOUT_CPU = 0.25
 const HOST = '127.0.0.1'
 const ELSEWHERE = '127.0.0.2'
 
-test('an admin port in a flood answers whoever may ask, and its master works as ever', { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
+test('an admin port in a flood answers whoever may ask, and its master works as ever', { skip: (process.platform !== 'linux' && 'reads /proc') || rareOnly }, async (t) => {
   const folder = tempFolder()
   const deck = await startDeck(t, 'writes-lines.js', {
     args: ['100000'],

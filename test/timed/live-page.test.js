@@ -6,6 +6,7 @@ import { openBrowser } from '../support/browser.js'
 import { aCrash } from '../support/crash-record.js'
 import { startDashboard } from '../support/dashboard.js'
 import { startDeck } from '../support/deck.js'
+import { rareTest } from '../support/rare.js'
 
 const WITHIN_MS = 1000
 
@@ -68,7 +69,7 @@ test('the death of a real worker is on the page within a second', async (t) => {
   ])
 })
 
-test('what a real app writes is on the page within a second', async (t) => {
+rareTest('what a real app writes is on the page within a second', async (t) => {
   const { deck, page } = await visitReal(t, 'talks-and-dies.js', { workers: 1 })
   await page.getByRole('link', { name: 'Logs of slot 1' }).click()
   await untilTailed(page)

@@ -5,7 +5,7 @@ import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
 
 const ROUNDS = 3
-const REQUESTS = 10_000
+const REQUESTS = 5000
 
 test(`the master stays off the request path: while the app answers ${REQUESTS} requests it uses less than 2 % of the workers' CPU time`, { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
   const deck = await startDeck(t, 'answers-with-pid.js')

@@ -7,6 +7,7 @@ import path from 'node:path'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 import { metric, untilReported } from '../support/vitals.js'
 
 const TICKS_PER_SECOND = 100
@@ -15,7 +16,7 @@ const MIXTURE = [...Array(14).fill(5), ...Array(4).fill(50), ...Array(2).fill(50
 const noProc = process.platform !== 'linux' && 'reads /proc'
 
 describe('vitals', { concurrency: 2 }, () => {
-  test('the cluster\'s p50 and p99 are those that the app itself measures, within 5 %', async (t) => {
+  rareTest('the cluster\'s p50 and p99 are those that the app itself measures, within 5 %', async (t) => {
     const truthFolder = tempFolder()
     const deck = await startDeck(t, 'measures-itself.js', { env: { TRUTH: truthFolder } })
     await deck.until({ ready: 2 })

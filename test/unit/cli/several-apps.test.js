@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { TAKES_APPS } from '../../../server/cli/app-arguments.js'
 import { startFakeHost } from '../../support/fake-host.js'
 import { tempFolder } from '../../support/folder.js'
+import { rareOnly } from '../../support/rare.js'
 
 /** @typedef {import('../../support/fake-host.js').FakeHost} FakeHost */
 
@@ -79,7 +80,7 @@ for (const [command, row] of Object.entries(ROWS)) {
     assert.deepEqual(unknown, { code: 2, stdout: '', stderr: `clusterdeck: ${command}: expected some of bad, db, mail, shop, received "mial" (did you mean "mail"?)\n` })
   })
 
-  test(`${command} is for no app, one, several, all or an unknown one, as JSON`, async (t) => {
+  test(`${command} is for no app, one, several, all or an unknown one, as JSON`, { skip: command !== 'status' && rareOnly }, async (t) => {
     const host = await startFakeHost(t, APPS)
     const run = openRun(host, row)
     const [one, several, every, unknown] = [await run(line('shop --json')), await run(line('shop mail --json')), await run(line('--all --json')), await run(line('mial --json'))]
