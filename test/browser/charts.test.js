@@ -49,7 +49,7 @@ rareTest('what was measured a minute ago is drawn, and is no value of now', asyn
   assert.deepEqual([...new Set(await page.locator('#charts [data-column]').allTextContents())], ['–'])
 })
 
-test('the charts show the last minutes, go on live, and mark deploys and deaths', async (t) => {
+rareTest('the charts show the last minutes, go on live, and mark deploys and deaths', async (t) => {
   let aheadMs = 0
   const now = () => Date.now() + aheadMs
   const dashboard = await startDashboard(t, browser, { now })

@@ -59,7 +59,7 @@ rareTest('a page that was open during an upgrade comes back by itself and says w
   assert.equal(await isSamePage(), true)
 })
 
-test('a session that is revoked leads to the sign-in page, and back', async (t) => {
+rareTest('a session that is revoked leads to the sign-in page, and back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/history?type=worker.exited')
   await page.getByText('No event matches these filters').waitFor()

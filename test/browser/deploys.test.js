@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { rareTest } from '../support/rare.js'
@@ -67,7 +67,7 @@ rareTest('a deploy on trial is paused, resumed and aborted, another one promoted
   assert.deepEqual(page.problems, [])
 })
 
-test('the dialog of a deploy shows what it would do, and waits for nothing before it deploys', async (t) => {
+rareTest('the dialog of a deploy shows what it would do, and waits for nothing before it deploys', async (t) => {
   const releases = await createReleases('answers-with-pid.js')
   const deck = await startDeckHere(t, releases.entry)
   await deck.until({ ready: 2 })

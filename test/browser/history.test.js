@@ -83,7 +83,7 @@ rareTest('an update of the page as it was before its filters comes to nothing', 
   assert.deepEqual(await shownIds(page), ['5', '3', '2'])
 })
 
-test('the back button brings the filters before back', async (t) => {
+rareTest('the back button brings the filters before back', async (t) => {
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)
   const page = await dashboard.visit('/history')
@@ -177,7 +177,7 @@ test('text that an app threw is shown as text, on every page and by live update'
   }
 })
 
-test('a filter that cannot be read is named; an event or page that is not there gets a page of ours', async (t) => {
+rareTest('a filter that cannot be read is named; an event or page that is not there gets a page of ours', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/history?slot=abc')
   await page.getByText('slot: expected a positive integer, received "abc"').waitFor()

@@ -26,7 +26,7 @@ test('shows a worker that changed, without a reload', async (t) => {
   assert.deepEqual(page.problems, [])
 })
 
-test('shows vitals that no event tells of', async (t) => {
+rareTest('shows vitals that no event tells of', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   dashboard.setWorker(1, { vitals: { rssBytes: 200 * 1024 * 1024, cpuPercent: 91.5, at: new Date().toISOString() } })
@@ -85,7 +85,7 @@ rareTest('a refused button says why instead of opening its dialog', async (t) =>
   assert.equal(await page.getByRole('dialog').count(), 0)
 })
 
-test('the outcome of a rollout stays, with its reason, over a reload', async (t) => {
+rareTest('the outcome of a rollout stays, with its reason, over a reload', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
@@ -132,7 +132,7 @@ rareTest('an open dialog keeps focus and text while the page changes beneath it'
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'open-deploy')
 })
 
-test('scales from the size that is wanted now, and refuses what is out of range', async (t) => {
+rareTest('scales from the size that is wanted now, and refuses what is out of range', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.locator('#open-scale').click()
@@ -147,7 +147,7 @@ test('scales from the size that is wanted now, and refuses what is out of range'
   assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: 'dashboard' }])
 })
 
-test('restarts the one worker whose row was clicked', async (t) => {
+rareTest('restarts the one worker whose row was clicked', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.getByRole('button', { name: 'Restart worker 2 in slot 2' }).click()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before } from 'node:test'
 import { openShop } from '../screenshots/shop.js'
 import { openBrowser } from '../support/browser.js'
 import { aCrash } from '../support/crash-record.js'
@@ -86,7 +86,7 @@ rareTest('in two presses a deploy is through and its result is seen, and in two 
   })
 })
 
-test('in two it is clear why slot 3 died last night, with the place where it threw', async (t) => {
+rareTest('in two it is clear why slot 3 died last night, with the place where it threw', async (t) => {
   await doInBothWays(t, await openShop(t), async (page, within) => {
     const { press, assertFew } = within(2)
     await press(page.locator('#workers').getByRole('row', { name: /^3 / }).getByRole('link', { name: /^Worker \d+$/ }))

@@ -21,7 +21,7 @@ function ask (/** @type {http.RequestOptions} */ where) {
 }
 
 describe('where an app listens', { concurrency: 2 }, () => {
-  test('an app that moves when its port is busy cannot leave it in a restart: that fails, names both addresses, and the old workers go on', async (t) => {
+  rareTest('an app that moves when its port is busy cannot leave it in a restart: that fails, names both addresses, and the old workers go on', async (t) => {
     const port = await freePort()
     const deck = await startDeckHere(t, 'moves-when-its-port-is-busy.js', { workers: 1, env: { PORT: String(port) } })
     const { workers: [{ pid }] } = await deck.until({ ready: 1 })

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { loadConfig } from '../../server/config/config.js'
 import { startAppHere } from '../support/app-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** What the process of the host has, and the shell of the app has not. */
 const OF_HOST = 'ONLY_THE_HOST_HAS_IT'
@@ -106,7 +107,7 @@ describe('an app in a process with other variables', () => {
     assertOwn(readNoted(path.join(own.folder, 'notes')))
   })
 
-  test('tells by them, and not by those of the process, what a deploy has changed', async (t) => {
+  rareTest('tells by them, and not by those of the process, what a deploy has changed', async (t) => {
     const own = shell({ 'app.js': TELLS_VARIABLES })
     const app = await start(t, own, { entry: 'app.js' })
     t.after(() => { delete process.env.IT_CAME_LATER })
@@ -117,7 +118,7 @@ describe('an app in a process with other variables', () => {
     assert.equal((await ask(app)).env.SHARED, 'of the app, changed')
   })
 
-  test('has a configuration that runs with them and in its folder, at the start as at a deploy', async (t) => {
+  rareTest('has a configuration that runs with them and in its folder, at the start as at a deploy', async (t) => {
     const own = shell({
       'app.js': TELLS_VARIABLES,
       'word.txt': 'first',
@@ -135,7 +136,7 @@ describe('an app in a process with other variables', () => {
     assert.equal(Reflect.get(globalThis, 'count'), undefined)
   })
 
-  test('has a port for the inspector of each worker where its own NODE_OPTIONS ask for one', async (t) => {
+  rareTest('has a port for the inspector of each worker where its own NODE_OPTIONS ask for one', async (t) => {
     const app = await start(t, shell({ 'app.js': TELLS_VARIABLES }, { NODE_OPTIONS: '--inspect=127.0.0.1:0' }), { entry: 'app.js' })
     assert.ok((await ask(app)).execArgv.includes('--inspect-port=0'))
   })

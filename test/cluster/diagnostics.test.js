@@ -73,7 +73,7 @@ describe('diagnostics', { concurrency: true }, () => {
     assert.deepEqual([detail.id, detail.state, detail.error], [1, 'failed', 'the worker ended before it was done'])
   })
 
-  test('from the command line, with a warning, into a file of its own', async (t) => {
+  rareTest('from the command line, with a warning, into a file of its own', async (t) => {
     const deck = await startDeckHere(t, 'hangs.js', { workers: 1, flags: ['--diagnostics-max-files', '2'] })
     await deck.until({ ready: 1 })
     const cwd = tempFolder()

@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareOnly } from '../support/rare.js'
 import { withoutNativeCalls } from '../support/service-manager.js'
 import { until } from '../support/until.js'
 
@@ -37,7 +38,7 @@ test('connections that come one by one go to each worker in turn, and past one t
   await assertEven(t, port, WORKERS)
 })
 
-test('serves, and says that it is uneven, where workers may load nothing native', { skip }, async (t) => {
+test('serves, and says that it is uneven, where workers may load nothing native', { skip: skip || rareOnly }, async (t) => {
   const deck = await startDeckHere(t, 'hangs.js', { flags: ['--exec-argv=--no-addons'] })
   await deck.until({ ready: 2 })
   await untilSpread(deck, false)

@@ -43,7 +43,7 @@ test('who has stopped for good in its turn is given up by the abort of what was 
   assert.equal((await untilOver(first)).state, 'succeeded')
 })
 
-test('a member is killed in its turn, its keeper too: its turn is never taken over, and it says itself what became of it', { skip }, async (t) => {
+test('a member is killed in its turn, its keeper too: its turn is never taken over, and it says itself what became of it', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const root = tempFolder()
   const [others, killed] = await Promise.all([startFleet(t, ['web-2', 'web-3'], { servers: nats.url }), startMember(t, { name: 'web-1', servers: nats.url, isApart: true, root })])

@@ -31,7 +31,7 @@ async function push (folder, words, env = {}) {
   return { code, output }
 }
 
-test('a push from another clone is deployed under load, and says what happens: a good one, broken ones, and one that the judge takes back', async (t) => {
+rareTest('a push from another clone is deployed under load, and says what happens: a good one, broken ones, and one that the judge takes back', async (t) => {
   const { deck, dataDir, ask, setUp } = await startForPushes(t)
   const { code, stdout, stderr } = await setUp()
   assert.equal(code, 0, stderr)
@@ -71,7 +71,7 @@ test('a push from another clone is deployed under load, and says what happens: a
   assert.deepEqual(failures.filter((failure) => failure !== 'status 500'), [])
 })
 
-rareTest('only its branch is deployed, setting it up again is harmless, and what git tells its hooks reaches no build', async (t) => {
+test('only its branch is deployed, setting it up again is harmless, and what git tells its hooks reaches no build', async (t) => {
   const { deck, folder, dataDir, ask, setUp } = await startForPushes(t, { workers: 1 })
   const bare = path.join(tempFolder(), "it's shop.git")
   for (let times = 0; times < 2; times++) {

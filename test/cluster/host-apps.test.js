@@ -93,7 +93,7 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(host.list().map(({ name, state }) => `${name} ${state}`), ['above running', 'base running', 'heir failed', 'loop starting', 'thief failed'])
   })
 
-  test('are rolled out in the order in which that is asked for, some at a time: who waits says for whom, can be aborted, and keeps no rollback', async (t) => {
+  rareTest('are rolled out in the order in which that is asked for, some at a time: who waits says for whom, can be aborted, and keeps no rollback', async (t) => {
     const host = hostAppsHere(t, { rolloutsAtOnce: 1 })
     const gate = path.join(tempFolder(), 'gate')
     // With the gate its next worker is not ready.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { openSqlite } from '../../db/sqlite.js'
 import { FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
@@ -11,7 +11,7 @@ import { rareTest } from '../support/rare.js'
 import { untilFound } from '../support/until.js'
 
 describe('the upgrade of a host in place', () => {
-  test('changes the master of all apps that serve, and starts those that do not once it is the only one: no request fails', async (t) => {
+  rareTest('changes the master of all apps that serve, and starts those that do not once it is the only one: no request fails', async (t) => {
     const host = await openHost(t)
     for (const name of ['shop', 'blog']) await host.add(name, 'answers-with-pid.js')
     await host.add('loops', 'throws-at-load.js')

@@ -142,7 +142,7 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
     assert.match((await cli('status')).stdout, /r1 \+ changes/)
   })
 
-  test('a rollback says what it does not bring back, and the guard does', async (t) => {
+  rareTest('a rollback says what it does not bring back, and the guard does', async (t) => {
     const fault = path.join(tempFolder(), 'fault')
     const { deck, build, cli } = await deployedBuild(t, { workers: 1, atLoad: `setInterval(() => { if (process.env.CLUSTERDECK_RELEASE === 'r3' && existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)` })
     build('two')

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 /** A server that says how it was started. */
 const TELLS = `#!/usr/bin/env node
@@ -92,7 +93,7 @@ test('a folder that is a link is pinned at each deploy, and so is a folder that 
   assert.deepEqual(await told(), expected('3.0.0'))
 })
 
-test('TypeScript that --require compiles is run by that', async (t) => {
+rareTest('TypeScript that --require compiles is run by that', async (t) => {
   const cwd = write({
     'package.json': { scripts: { dev: 'nodemon main.ts' } },
     'main.ts': "const part: string = require('./part.ts')\nrequire('node:http').createServer((_request, response) => response.end(JSON.stringify({ part }))).listen(0)\n",

@@ -163,7 +163,7 @@ describe('a master that is lost', () => {
 })
 
 describe('keeper', { concurrency: 2 }, () => {
-  test('a master that is stuck or stopped is not left so', async (t) => {
+  rareTest('a master that is stuck or stopped is not left so', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1, flags: ['--keeper-hung-after-ms', '2000'], launch: { execArgv: ['--require', `${FIXTURES}loops-at-sigwinch.cjs`] } })
     await deck.until({ ready: 1 })
 

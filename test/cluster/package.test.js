@@ -7,7 +7,7 @@ import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempFolder } from '../support/folder.js'
-import { rareOnly } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const FOLDERS = ['ci', 'db', 'public', 'server', 'types', 'views', 'workers']
@@ -61,7 +61,7 @@ describe('the package that npm packs', () => {
     })
   }
 
-  test('has a command that starts the app, and one that stops it', async () => {
+  rareTest('has a command that starts the app, and one that stops it', async () => {
     const dataDir = path.join(folder, 'data')
     const master = spawn(bin, ['start', 'app.js', '--workers', '1', '--admin-port', '0', '--data-dir', dataDir], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
     const exited = once(master, 'exit')

@@ -25,7 +25,7 @@ const KINDS = /** @type {[string, string[]][]} */ ([['the keeper', []], ['a mast
 describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency: 2 }, () => {
   for (const [who, flags] of KINDS) {
     const isVariant = flags.length > 0
-    test(`${who} buries the orphans of the app, and ends with 0 at a SIGTERM`, { skip: withoutNativeCalls }, async (t) => {
+    test(`${who} buries the orphans of the app, and ends with 0 at a SIGTERM`, { skip: withoutNativeCalls || (isVariant && rareOnly) }, async (t) => {
       const deck = await startDeck(t, 'leaves-orphans.js', { workers: 1, launch: CONTAINED, flags })
       const { workers: [{ pid: worker }] } = await deck.until({ ready: 1 })
       const url = await deck.appUrl()

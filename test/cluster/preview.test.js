@@ -121,7 +121,7 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     assert.deepEqual(await codes(), ['entry-not-found'])
   })
 
-  test('tells what is in the way, the plan in the words of its strategy, and what the last ones took', async (t) => {
+  rareTest('tells what is in the way, the plan in the words of its strategy, and what the last ones took', async (t) => {
     const { deck, cli } = await deployed(t, { workers: 2 })
     await deploy(deck)
     await deck.rollout('restart')

@@ -68,7 +68,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, () => get(`http://127.0.0.1:${port}/`))
   })
 
-  test('an app that serves only as the main module gets its arguments too', async (t) => {
+  rareTest('an app that serves only as the main module gets its arguments too', async (t) => {
     const { deck, url } = await run(t, 'serves-only-as-main-module.cjs', { args: ['--colour', 'blue'] })
     assert.deepEqual(JSON.parse(await get(url)).argv, ['--colour', 'blue'])
     await answersAfterDeploy(deck, () => get(url))
@@ -85,7 +85,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.equal(later.isReused, true)
   })
 
-  test('http2: a stream that is open when its worker drains is answered, and the next session reaches a new worker', async (t) => {
+  rareTest('http2: a stream that is open when its worker drains is answered, and the next session reaches a new worker', async (t) => {
     const { deck, url } = await run(t, 'http2-app.js')
     const session = http2.connect(url)
     const slow = http2Get(session, '/?ms=1500')
@@ -162,7 +162,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, echo)
   })
 
-  test('a plain TCP server', async (t) => {
+  rareTest('a plain TCP server', async (t) => {
     const { url } = await run(t, 'net-echo.js')
     assert.match(url, /^tcp:\/\/127\.0\.0\.1:\d+$/)
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1')
