@@ -4,6 +4,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { roll, start } from '../support/deploys.js'
 import { startApp } from '../support/git-app.js'
+import { rareTest } from '../support/rare.js'
 import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
 
 /** @typedef {Awaited<ReturnType<typeof startApp>>} App */
@@ -95,7 +96,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     assert.deepEqual([codesOf(unknown), unknown.release], [['invalid-config', 'unshared-files', 'not-found'], null])
   })
 
-  test('a rollout that runs is no refusal: the deploy of a commit waits for it', async (t) => {
+  rareTest('a rollout that runs is no refusal: the deploy of a commit waits for it', async (t) => {
     const app = await startApp(t)
     app.repository.commit(versionOf('two'))
     assert.equal((await preview(app, { git: 'main', guess: true })).files.changed, 1)
@@ -111,7 +112,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     await app.deck.untilStatus(({ rollout }) => rollout === null, 'the end of the rollout')
   })
 
-  test('where the repository has an address, git fetches first, as a run that is seen', async (t) => {
+  rareTest('where the repository has an address, git fetches first, as a run that is seen', async (t) => {
     const origin = createRepository()
     const commit = origin.commit(versionOf('theirs'), 'From elsewhere')
     const app = await startApp(t, { config: { releases: { git: `file://${origin.folder}` } } })
