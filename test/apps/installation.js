@@ -29,8 +29,8 @@ export async function install (program) {
 
 /** @param {import('./programs.js').Program} program */
 function digest (program) {
-  const { packages, overrides, scripts, type, manager, build = [] } = program
-  const hash = createHash('sha256').update(JSON.stringify([packages, overrides, scripts, type, manager, build, process.versions.modules]))
+  const { packages, overrides, scripts, type, manager, compiles, build = [] } = program
+  const hash = createHash('sha256').update(JSON.stringify([packages, overrides, scripts, type, manager, compiles, build, process.versions.modules]))
   for (const source of sourcesOf(program)) {
     for (const file of listFiles(source.from)) hash.update(file).update(readFileSync(file))
   }
@@ -52,12 +52,13 @@ function listFiles (where) {
 
 /** @param {string} folder @param {import('./programs.js').Program} program */
 async function fill (folder, program) {
-  const { name, packages, overrides, scripts, type, manager, build = [] } = program
+  const { name, packages, overrides, scripts, type, manager, compiles, build = [] } = program
   mkdirSync(folder, { recursive: true })
   writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ name: `gallery-${name}`, private: true, type, scripts, dependencies: packages, overrides }, null, 2))
   for (const { from, to } of sourcesOf(program)) cpSync(from, path.join(folder, to), { recursive: true })
   if (manager) await run('npx', ['--yes', '--package', manager[0], manager[1], 'install'], folder, 'not installed')
   if (Object.keys(packages).length > 0) await run('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], folder, 'not installed')
+  if (compiles) await run('npm', ['rebuild', '--build-from-source', ...compiles], folder, 'not compiled')
   for (const [command, ...args] of build) await run(path.join(folder, 'node_modules/.bin', command), args, folder, 'not built')
 }
 

@@ -16,7 +16,9 @@ import { TOOLS } from './catalogue/tools.js'
  * @property {string[]} [files] of `programs`, files and folders, which are put there. Default: the entry, if that is no package's
  * @property {[specifier: string, command: string]} [manager] the package manager that installs it, where that is not npm; then its project has a package.json
  * @property {'module'} [type] as in package.json
+ * @property {string[]} [compiles] of its packages, once they are installed: they need what they have compiled themselves
  * @property {string[][]} [build] commands of its packages, once it is installed
+ * @property {string[]} [writes] into its folder: databases and uploads, which its releases have to share
  * @property {string} [entry] below its folder
  * @property {string[]} [start] what is typed behind `clusterdeck start` instead of it, but for `--` and what follows
  * @property {Record<string, string>} [scripts] as in package.json

@@ -1,5 +1,7 @@
-// Can a deploy be taken back, and is nothing said that is not so? `npm run take-back [-- express next …] [--layouts in-place,link,folder]`
+// Can a deploy be taken back, and is nothing said that is not so? `npm run take-back [-- express next …] [--layouts in-place,link,folder,git]`
 // Each program, built anew for each version, is deployed in each layout, deployed broken, rolled back, and loses a worker and its source.
+// In the layout git each version is a commit, which the deploy installs from its lock file and builds; packages that take minutes to compile
+// are linked by hooks.build. Where a program writes into its folder, its release folders share that; a deploy of one that do not has to be refused.
 // After each step every worker is asked: one that is called r2 has to answer as r2 did. The table goes to stdout, progress to stderr.
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -9,6 +11,8 @@ import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
+import { createRepository } from '../support/repository.js'
+import { breakProgram } from './break-program.js'
 import { install } from './installation.js'
 import { PROGRAMS } from './programs.js'
 import { toTable } from './report.js'
@@ -17,10 +21,16 @@ import { toTable } from './report.js'
 /** @typedef {{ program: string, layout: string, steps: Record<string, string>, problems: string[] }} Row */
 /** @typedef {Awaited<ReturnType<typeof begin>>} Trial */
 
-const DEFAULT = ['express', 'nest', 'next', 'nuxt', 'sveltekit', 'react-router', 'astro', 'nitro', 'pnpm-workspace', 'yarn-pnp']
-const LAYOUTS = ['in-place', 'link', 'folder']
+/** In which a release has a folder of its own. */
+const OWN_FOLDERS = ['folder', 'git']
+const DEFAULT = ['express', 'nest', 'next', 'nuxt', 'sveltekit', 'react-router', 'astro', 'nitro', 'strapi', 'pnpm-workspace', 'yarn-pnp']
+const LAYOUTS = ['in-place', 'link', 'folder', 'git']
 const WORKERS = 2
 const ASKED = 12
+/** What no commit of a program has. */
+const IGNORED = ['node_modules', '.stamp', 'dist', 'build', '.next', '.nuxt', '.output', '.svelte-kit', '.react-router', '.astro', '.pnp.*', '.yarn', '.tmp', 'public/uploads']
+const CLAIM = /\b(?:succeeded|rolled-back|failed|refused)\b/
+const BREAK = path.join(import.meta.dirname, 'break-program.js')
 const run = promisify(execFile)
 
 const { values: { layouts }, positionals } = parseArgs({ allowPositionals: true, options: { layouts: { type: 'string', default: LAYOUTS.join() } } })
@@ -32,29 +42,26 @@ for (const name of positionals.length > 0 ? positionals : DEFAULT) {
   const { folder } = await install(program)
   for (const layout of layouts.split(',')) {
     process.stderr.write(`${name}, ${layout} … `)
-    const row = await tryOut(program, layout, folder)
-    rows.push(row)
-    process.stderr.write(`${Object.entries(row.steps).map((each) => each.join(': ')).join('; ')}; ${row.problems.join('; ') || 'all true'}\n`)
+    const trials = [true, ...(program.writes && OWN_FOLDERS.includes(layout) ? [false] : [])]
+    for (const isShared of trials) rows.push(await tryOut(program, layout, { installed: folder, isShared }))
+    for (const row of rows.slice(-trials.length)) process.stderr.write(`${Object.entries(row.steps).map((each) => each.join(': ')).join('; ')}; ${row.problems.join('; ') || 'all true'}\n`)
   }
 }
 const titles = Object.keys(Object.assign({}, ...rows.map(({ steps }) => steps)))
 console.log(toTable(['program', 'layout', ...titles, 'not true'], rows.map(({ program, layout, steps, problems }) => [program, layout, ...titles.map((title) => steps[title]), problems.join('; ') || null])))
 process.exitCode = rows.every(({ problems }) => problems.length === 0) ? 0 : 1
 
-/** @param {Program} program @param {string} layout @param {string} installed @returns {Promise<Row>} */
-async function tryOut (program, layout, installed) {
+/** @param {Program} program @param {string} layout @param {{ installed: string, isShared: boolean }} how @returns {Promise<Row>} */
+async function tryOut (program, layout, { installed, isShared }) {
   /** @type {(() => unknown)[]} */
   const ends = []
   /** @type {Row} */
-  const row = { program: program.name, layout, steps: {}, problems: [] }
+  const row = { program: program.name, layout: isShared ? layout : `${layout}, nothing shared`, steps: {}, problems: [] }
   try {
-    const trial = await begin(program, layout, { installed, row, owner: { after: (/** @type {any} */ end) => { ends.push(end) } } })
+    const trial = await begin(program, layout, { installed, isShared, row, owner: { after: (/** @type {any} */ end) => { ends.push(end) } } })
     await look(trial, 'start')
-    await deploy(trial, 'deploy', { version: 'two' })
-    await deploy(trial, 'broken deploy', { version: 'three', isBroken: true })
-    await rollBack(trial)
-    await loseWorker(trial)
-    await loseSource(trial)
+    if (!isShared) await beRefused(trial)
+    else await goThrough(trial)
   } catch (/** @type {any} */ error) {
     row.problems.push(String(error.message).slice(0, 300))
   }
@@ -62,8 +69,18 @@ async function tryOut (program, layout, installed) {
   return row
 }
 
-/** @param {Program} program @param {string} layout @param {{ installed: string, row: Row, owner: import('../support/deck.js').TestOwner }} parts */
-async function begin (program, layout, { installed, row, owner }) {
+/** @param {Trial} trial */
+async function goThrough (trial) {
+  if (trial.layout === 'git') await deployFirst(trial)
+  await deploy(trial, 'deploy', { version: 'two' })
+  await deploy(trial, 'broken deploy', { version: 'three', isBroken: true })
+  await rollBack(trial)
+  await loseWorker(trial)
+  await loseSource(trial)
+}
+
+/** @param {Program} program @param {string} layout @param {{ installed: string, isShared: boolean, row: Row, owner: import('../support/deck.js').TestOwner }} parts */
+async function begin (program, layout, { installed, isShared, row, owner }) {
   const root = tempFolder()
   const source = path.join(root, 'source')
   await copy(installed, source)
@@ -71,19 +88,36 @@ async function begin (program, layout, { installed, row, owner }) {
   const port = await freePort()
   const place = { folder: source, port, secondPort: port, state: tempFolder(), socket: '', upstream: '' }
   await build(program, source, 'one')
+  const repository = layout === 'git' ? createRepository(source) : null
   const home = layout === 'link' ? path.join(root, 'current') : source
   if (layout === 'link') await switchTo(root, source, 'one')
-  const { entry, start = [], flags, args, env } = program
+  const { entry, start = [], flags, args, env, writes, compiles } = program
   const deck = await startDeck(owner, entry ? path.join(home, entry) : null, {
     workers: WORKERS,
     cwd: home,
-    flags: [...start, ...flags?.(place) ?? [], '--drain-idle-grace-ms', '200', '--rollout-guard-ms', '0', '--rollout-min-ready-ms', '1500', ...layout === 'folder' ? ['--releases-mode', 'folder'] : []],
+    flags: [...start, ...flags?.(place) ?? [], '--drain-idle-grace-ms', '200', '--rollout-guard-ms', '0', '--rollout-min-ready-ms', '1500', ...layout === 'folder' ? ['--releases-mode', 'folder'] : [],
+      ...layout === 'git' && compiles ? ['--config', linkPackages(root, installed)] : [], ...isShared && writes && OWN_FOLDERS.includes(layout) ? ['--releases-shared', writes.join(' ')] : []],
     args: args?.(place) ?? [],
     // A service manager sets no PWD. Without one, nothing but the path of the entry names the link.
-    env: { PWD: entry ? undefined : home, PORT: String(port), GALLERY_STATE: place.state, NODE_ENV: undefined, ...env?.(place) }
+    env: { PATH: await pathFor(program, layout), PWD: entry ? undefined : home, PORT: String(port), GALLERY_STATE: place.state, NODE_ENV: undefined, ...env?.(place) }
   })
   await deck.until({ ready: WORKERS })
-  return { program, layout, root, source, home, port, deck, row, current: /** @type {string} */ ('one'), versions: /** @type {Record<string, string>} */ ({ r1: 'one' }) }
+  return { program, layout, root, source, repository, home, port, deck, row, current: /** @type {string} */ ('one'), first: 'r1', versions: /** @type {Record<string, string>} */ ({ r1: 'one' }) }
+}
+
+/** @param {string} root @param {string} installed @returns {string} a config file */
+function linkPackages (root, installed) {
+  const file = path.join(root, 'clusterdeck.config.json')
+  writeFileSync(file, JSON.stringify({ hooks: { build: { command: ['cp', '--archive', '--link', path.join(installed, 'node_modules'), '.'] } } }))
+  return file
+}
+
+/** @param {Program} program @param {string} layout @returns {Promise<string>} has the package manager that a build of a commit calls */
+async function pathFor ({ manager }, layout) {
+  const path_ = String(process.env.PATH)
+  if (!manager || layout !== 'git') return path_
+  const { stdout } = await run('npx', ['--yes', '--package', manager[0], '--call', `command -v ${manager[1]}`])
+  return [path.dirname(stdout.trim()), path_].join(path.delimiter)
 }
 
 /** @param {string} from @param {string} to as it is, with its links */
@@ -92,12 +126,29 @@ async function copy (from, to) {
 }
 
 /** Writes a version into the code, and builds it. @param {Program} program @param {string} folder @param {string} version */
-async function build ({ name, build: commands = [] }, folder, version) {
+async function build (program, folder, version) {
+  writeVersion(program, folder, version)
+  for (const [command, ...args] of program.build ?? []) await run(path.join(folder, 'node_modules/.bin', command), args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 })
+}
+
+/** @param {Program} program @param {string} folder @param {string} version */
+function writeVersion ({ name }, folder, version) {
   const mark = new RegExp(`hello from ${name}(?: [a-z]+)?(?=,|')`)
   const file = filesOf(folder).find((each) => mark.test(readFileSync(each, 'utf8')))
   if (!file) throw new Error(`no file of ${folder} says hello`)
   writeFileSync(file, readFileSync(file, 'utf8').replace(mark, `hello from ${name} ${version}`))
-  for (const [command, ...args] of commands) await run(path.join(folder, 'node_modules/.bin', command), args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 })
+}
+
+/** Commits a version, with the build as a script of its package.json. @param {Trial} trial @param {{ version: string, isBroken: boolean }} how */
+function commit ({ program, source, repository }, { version, isBroken }) {
+  writeVersion(program, source, version)
+  if (isBroken && !program.build) breakProgram(program, source)
+  const { scripts, ...rest } = JSON.parse(readFileSync(path.join(source, 'package.json'), 'utf8'))
+  const commands = [...(program.build ?? []).map((words) => words.join(' ')), ...(isBroken ? [`node '${BREAK}' ${program.name}`] : [])]
+  repository?.commit({
+    'package.json': JSON.stringify({ ...rest, scripts: { ...scripts, ...(program.build && { build: commands.join(' && ') }) } }, null, 2),
+    '.gitignore': IGNORED.join('\n')
+  }, version)
 }
 
 /** @param {string} folder @returns {string[]} what a person has written */
@@ -116,37 +167,48 @@ async function switchTo (root, source, version) {
   renameSync(path.join(root, 'next'), path.join(root, 'current'))
 }
 
+/** What runs from a commit begins with the second release. @param {Trial} trial */
+async function deployFirst (trial) {
+  await deploy(trial, 'first deploy', { version: 'one' })
+  trial.first = (await trial.deck.status()).release.id
+}
+
 /** @param {Trial} trial @param {string} step @param {{ version: string, isBroken?: boolean }} how */
 async function deploy (trial, step, { version, isBroken = false }) {
   const { program, layout, source, root, deck } = trial
-  await build(program, source, version)
-  if (isBroken) breakIt(program, source)
+  if (layout === 'git') commit(trial, { version, isBroken })
+  else await build(program, source, version)
+  if (layout !== 'git' && isBroken) breakProgram(program, source)
   if (layout === 'link') await switchTo(root, source, version)
-  const said = await tell(trial, ['deploy'])
+  const said = await deployAs(trial)
   const { release } = await deck.status()
   if (said.code === 0) {
     trial.current = version
     trial.versions[release.id] = version
+    if (layout === 'git' && release.git?.subject !== version) trial.row.problems.push(`${step}: ${release.id} is called ${release.git?.subject}`)
   }
-  if ((said.code === 0) === isBroken) trial.row.problems.push(`${step}: ${said.text}`)
+  if ((said.code === 0) === isBroken || (isBroken && !/failed/.test(said.text))) trial.row.problems.push(`${step}: ${said.text}`)
   await look(trial, step, said)
 }
 
-/** @param {Program} program @param {string} folder */
-function breakIt ({ entry, start }, folder) {
-  for (const file of ['.next/BUILD_ID', 'build/server/index.js', ...(entry && !entry.startsWith('node_modules') ? [entry] : []), ...(start ? ['web.cjs'] : [])]) {
-    const broken = path.join(folder, file)
-    if (!existsSync(broken)) continue
-    if (file.endsWith('BUILD_ID')) rmSync(broken)
-    else writeFileSync(broken, "throw new Error('broken')\n")
-    return
-  }
-  throw new Error('nothing to break')
+/** @param {Trial} trial of a program whose releases would each have a database of their own */
+async function beRefused (trial) {
+  const { layout, program, source, row } = trial
+  if (layout === 'git') commit(trial, { version: 'two', isBroken: false })
+  else await build(program, source, 'two')
+  const said = await deployAs(trial)
+  if (said.code !== 4 || !said.text.includes('releases.shared')) row.problems.push(`deploy: expected a refusal, received ${said.text}`)
+  await look(trial, 'deploy', { ...said, text: said.code === 4 ? 'refused' : said.text })
+}
+
+/** @param {Trial} trial */
+function deployAs (trial) {
+  return tell(trial, ['deploy', ...trial.layout === 'git' ? ['--git', 'main', '--yes'] : []])
 }
 
 /** @param {Trial} trial */
 async function rollBack (trial) {
-  const said = await tell(trial, ['rollback', 'r1'])
+  const said = await tell(trial, ['rollback', trial.first])
   if (said.code === 0) trial.current = 'one'
   else if (trial.layout !== 'in-place') trial.row.problems.push(`rollback: ${said.text}`)
   await look(trial, 'rollback', said)
@@ -169,42 +231,54 @@ async function loseSource (trial) {
 /** @param {Trial} trial @param {string[]} words @returns {Promise<{ code: number, text: string }>} what a person is told */
 async function tell ({ deck, home }, words) {
   const { code, stdout, stderr } = await runCliHere([...words, '--wait', '--data-dir', deck.folder], { cwd: existsSync(home) ? home : '/' })
-  return { code, text: `${stderr}${stdout}`.trim().split('\n').at(-1) ?? '' }
+  const lines = `${stderr}${stdout}`.trim().split('\n')
+  return { code, text: lines.findLast((line) => CLAIM.test(line) || line.startsWith('clusterdeck: ')) ?? lines.at(-1) ?? '' }
 }
 
 /**
  * Asks all workers, and holds their answers against what they are called.
  * @param {Trial} trial @param {string} step @param {{ code: number, text: string }} [said]
  */
-async function look ({ port, deck, row, versions, current }, step, said) {
-  const answers = await askAll(port)
+async function look ({ program, port, deck, row, layout, versions, current }, step, said) {
+  const page = typeof program.asks?.path === 'string' ? program.asks.path : '/'
+  const answers = await askAll(port, page)
   const { workers } = await deck.status()
   const called = workers.filter((/** @type {any} */ { state }) => state === 'ready')
   for (const { pid, release, drifted } of called) {
     const version = answers.get(pid)
     if (version !== undefined && version !== versions[release] && !drifted) row.problems.push(`${step}: a worker called ${release} (${versions[release]}) answers ${version}`)
   }
-  const claimed = /\b(?:succeeded|rolled-back|failed|refused)\b/.exec(said?.text ?? '')?.[0]
+  // A page that needs what is not there is no answer.
+  if (layout !== 'in-place') for (const asset of await missingAssets(port, page)) row.problems.push(`${step}: the page needs ${asset}`)
+  const claimed = CLAIM.exec(said?.text ?? '')?.[0]
   const others = [...new Set(answers.values())].filter((version) => version !== current)
   if (['succeeded', 'rolled-back'].includes(String(claimed)) && others.length > 0) row.problems.push(`${step}: ${claimed}, but ${others.join()} is answered`)
   row.steps[step] = `${[...new Set(answers.values())].join()}${said ? ` (${said.code}${claimed ? `, ${claimed}` : ''})` : ''}`
 }
 
-/** @param {number} port @returns {Promise<Map<number, string>>} the version by the pid of who answers; or what else was answered */
-async function askAll (port) {
+/** @param {number} port @param {string} page @returns {Promise<Map<number, string>>} the version by the pid of who answers; or what else was answered */
+async function askAll (port, page) {
   const answers = new Map()
   for (let n = 0; n < ASKED; n++) {
-    const text = await ask(port)
+    const text = await ask(port, page)
     const [, version] = /hello from \S+ ([a-z]+)/.exec(text) ?? []
     answers.set(Number(/\bpid (?:<!--.*?-->)?(\d+)/.exec(text)?.[1] ?? -n), version ?? text.slice(0, 40))
   }
   return answers
 }
 
-/** @param {number} port @returns {Promise<string>} */
-async function ask (port) {
+/** @param {number} port @param {string} page @returns {Promise<string[]>} what is not there of what the page asks for, and what is answered instead */
+async function missingAssets (port, page) {
+  const text = await ask(port, page)
+  const paths = [...text.matchAll(/\b(?:src|href)="(\/[^"/][^"]*\.(?:js|css)[^"]*)"/g)].map(([, asset]) => asset)
+  const answers = await Promise.all(paths.map(async (asset) => ({ asset, answer: await ask(port, asset) })))
+  return answers.filter(({ answer }) => /^(?:status|no answer)/.test(answer)).map(({ asset, answer }) => `${asset}: ${answer}`)
+}
+
+/** @param {number} port @param {string} page @returns {Promise<string>} */
+async function ask (port, page) {
   try {
-    const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } })
+    const response = await fetch(`http://127.0.0.1:${port}${page}`, { headers: { connection: 'close' } })
     return response.ok ? await response.text() : `status ${response.status}`
   } catch (/** @type {any} */ error) {
     return `no answer: ${error.cause?.code ?? error.message}`

@@ -64,6 +64,19 @@ export const FRAMEWORKS = [
     asks: { expects: 'hello from react-router' }
   },
   {
+    // Its admin panel is left out: it would take minutes to build.
+    name: 'strapi',
+    packages: { '@strapi/strapi': '5.54.0', 'better-sqlite3': '12.11.1', react: '18', 'react-dom': '18', 'react-router-dom': '6', 'styled-components': '6' },
+    compiles: ['better-sqlite3'],
+    project: 'strapi',
+    entry: 'node_modules/.bin/strapi',
+    args: () => ['start'],
+    flags: () => ['--ready-timeout-ms', '120000'],
+    env: () => ({ NODE_ENV: 'production', STRAPI_TELEMETRY_DISABLED: 'true' }),
+    writes: ['.tmp/', 'public/uploads/'],
+    asks: { path: '/hello', expects: 'hello from strapi' }
+  },
+  {
     name: 'pnpm-workspace',
     packages: {},
     manager: ['pnpm@9', 'pnpm'],

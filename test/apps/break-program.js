@@ -1,0 +1,22 @@
+// Breaks what is built of a program, in the folder in which it is run, so that it does not start: `node test/apps/break-program.js next`
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { PROGRAMS } from './programs.js'
+
+/** @param {import('./programs.js').Program} program @param {string} folder */
+export function breakProgram ({ entry, start }, folder) {
+  for (const file of ['.next/BUILD_ID', 'build/server/index.js', ...(entry && !entry.startsWith('node_modules') ? [entry] : []), ...(start ? ['web.cjs'] : []), 'src/index.js']) {
+    const broken = path.join(folder, file)
+    if (!existsSync(broken)) continue
+    if (file.endsWith('BUILD_ID')) rmSync(broken)
+    else writeFileSync(broken, "throw new Error('broken')\n")
+    return
+  }
+  throw new Error('nothing to break')
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const program = PROGRAMS.find(({ name }) => name === process.argv[2])
+  if (!program) throw new Error(`expected a program, received ${process.argv[2]}`)
+  breakProgram(program, process.cwd())
+}
