@@ -23,6 +23,8 @@ export function mayChange ({ mode }) {
 
 const MAX_PATH_CHARS = 4096
 const MAX_PACKAGE_BYTES = 1024 * 1024
+/** What Nitro (Nuxt, SolidStart, Analog, …) and Next build. */
+const OUTPUTS = Object.freeze(['.output', '.next'])
 
 /**
  * Finds the files that the configuration means now. If `entry` goes through a symbolic link (`current/app.js`), these are where it points.
@@ -175,10 +177,25 @@ async function lastLink (file) {
 async function packageFolder (entry, within) {
   for (let folder = path.dirname(entry); ; folder = path.dirname(folder)) {
     if (within !== null && folder !== within && !isBelow(folder, within)) break
-    if (await realFile(path.join(folder, 'package.json'))) return folder
+    if (await realFile(path.join(folder, 'package.json'))) return await builderOf(folder, within)
     if (folder === path.dirname(folder)) break
   }
   return within !== null && isBelow(entry, within) ? within : path.dirname(entry)
+}
+
+/**
+ * A build may have written its own package.json (`.output/server`, `.next/standalone`), and reads what is beside that too.
+ * @param {string} folder with a package.json @param {string | null} within
+ * @returns {Promise<string>} the package that has built it; if that is not there, all that was built; any other folder itself
+ */
+async function builderOf (folder, within) {
+  const output = folder.split(path.sep).findLastIndex((name) => OUTPUTS.includes(name))
+  if (output === -1) return folder
+  const built = folder.split(path.sep).slice(0, output + 1).join(path.sep)
+  if (within !== null && built !== within && !isBelow(built, within)) return folder
+  const builder = path.dirname(built)
+  const mayLook = within === null || builder === within || isBelow(builder, within)
+  return mayLook && await realFile(path.join(builder, 'package.json')) ? builder : built
 }
 
 /** @param {string} folder @returns {Promise<Record<string, unknown> | null>} null: there is none that can be read */

@@ -221,6 +221,24 @@ describe('a release folder', () => {
     assert.equal(readFileSync(path.join(release.path, 'node_modules/dep/index.js'), 'utf8'), 'dep one')
   })
 
+  test('holds the package that has built the app, as a build may have its own package.json but reads what is beside it', async () => {
+    const app = { '.output/server/package.json': '{}', '.output/server/index.mjs': '', '.output/public/page.js': '' }
+    const folder = write({ 'package.json': '{}', ...app, '.next/standalone/package.json': '{}', '.next/standalone/server.js': '', '.next/static/page.js': '' })
+    const nitro = await registry({ folder, entry: path.join(folder, '.output/server/index.mjs'), mode: 'folder' })
+    const release = await nitro.releases.prepare(ACTOR)
+    assert.deepEqual([release.source, existsSync(path.join(release.entry, '../../public/page.js'))], [folder, true])
+    const next = await registry({ folder, entry: path.join(folder, '.next/standalone/server.js') })
+    assert.equal((await next.releases.prepare(ACTOR)).path, folder)
+
+    const alone = write(app)
+    const built = await registry({ folder: alone, entry: path.join(alone, '.output/server/index.mjs') })
+    assert.equal((await built.releases.prepare(ACTOR)).path, path.join(alone, '.output'))
+    const current = path.join(write({}), 'current')
+    symlinkSync(path.join(alone, '.output/server'), current)
+    const linked = await registry({ folder: path.dirname(current), entry: path.join(current, 'index.mjs') })
+    assert.equal((await linked.releases.prepare(ACTOR)).path, path.join(alone, '.output/server'))
+  })
+
   // What hard links cannot do, kept here so that the README goes on saying so.
   test('shares with the original what is written into a file of node_modules in place, unless the file system clones', async () => {
     const folder = write({ 'app.js': '', 'package.json': '{}', 'node_modules/dep/index.js': 'one', 'node_modules/dep/other.js': 'one' })
