@@ -47,6 +47,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
     letGo,
     servers: () => servers,
     countConnections,
+    canBeAsked,
     isDraining: () => state !== 'serving',
     isDrained: () => state === 'drained'
   }
@@ -88,6 +89,12 @@ export function createDrain ({ requests, onStart, onDrained }) {
     let count = 0
     for (const socket of connections.keys()) if (!socket.encrypted) count++
     return count
+  }
+
+  /** @returns {boolean} whether there is a connection on which another request may come */
+  function canBeAsked () {
+    forgetPassedOn()
+    return http2Sessions.count() > 0 || [...connections].some(([socket, server]) => isOfHttp(socket, server))
   }
 
   /** @param {{ idleGraceMs: number }} message */

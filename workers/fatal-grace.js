@@ -10,15 +10,17 @@ const FLUSH_MS = 50
 const EXIT_CODE = 1
 
 /**
- * Gives the requests in flight a moment when an exception is about to end this worker: it accepts nothing new, open
- * requests get a moment to be answered, and what is left then gets a 500. The process ends as Node would end it.
+ * Gives the open connections a moment when an exception is about to end this worker: it accepts nothing new, requests
+ * in flight and those that were just being sent get a moment to be answered, and what is left then gets a 500. The
+ * process ends as Node would end it. To end takes a process some time, in which a client that keeps its connection may
+ * send its next request, and would be reset.
  *
- * Nothing happens where Node would not end the process, or no request is in flight. So an 'uncaughtException' listener
+ * Nothing happens where Node would not end the process, or nobody can ask it. So an 'uncaughtException' listener
  * exists only for the one turn in which it is called.
  * @param {object} parts
  * @param {() => number} parts.graceMs 0: never
  * @param {import('./requests.js').Requests} parts.requests
- * @param {{ start: (limits: { idleGraceMs: number }) => void }} parts.drain
+ * @param {Pick<ReturnType<typeof import('./drain.js').createDrain>, 'start' | 'canBeAsked'>} parts.drain
  * @param {import('./channel.js').Channel} parts.channel
  */
 export function createFatalGrace ({ graceMs, requests, drain, channel }) {
@@ -38,7 +40,7 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
 
     /** @param {unknown} error @param {string} origin @param {import('./crash-note.js').CrashNote | null} note */
     begin (error, origin, note) {
-      if (graceMs() === 0 || isHandled() || requests.inFlight().length === 0) return
+      if (graceMs() === 0 || isHandled() || !isNeeded()) return
       const text = laterText(error, origin)
       if (text === null) return answerRest()
       process.once('uncaughtException', () => lingerThenEnd(text, note))
@@ -67,8 +69,12 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
     drain.start({ idleGraceMs: ms })
     const until = performance.now() + ms
     setInterval(() => {
-      if (requests.inFlight().length === 0 || performance.now() >= until) end?.()
+      if (!isNeeded() || performance.now() >= until) end?.()
     }, POLL_MS)
+  }
+
+  function isNeeded () {
+    return requests.inFlight().length > 0 || drain.canBeAsked()
   }
 
   function answerRest () {

@@ -27,6 +27,8 @@ export function createHttp2Sessions () {
     /** @param {import('node:net').Server} server  of HTTP/2 */
     watch (server) { server.on('session', addSession) },
 
+    count: () => sessions.size,
+
     /** Every session ends with its next stream, future sessions too. */
     leave () {
       isLeaving = true

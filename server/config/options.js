@@ -207,7 +207,7 @@ export const SCHEMA = z.strictObject({
     )
   }),
   crash: groupOf({
-    graceMs: millisecondsOption('how long a worker may finish its other requests after an exception; the rest gets a 500. 0: it ends at once').default(1000)
+    graceMs: millisecondsOption('how long a worker may finish its other requests after an exception, and what clients are just sending; the rest gets a 500. 0: it ends at once').default(1000)
   }),
   orphanMs: millisecondsOption('how long a worker runs without a master if no new one takes over').default(60_000),
   keeper: groupOf({

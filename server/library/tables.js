@@ -80,8 +80,8 @@
  * @property {'object' | 'text'} [stop.message]  what a worker is sent before SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as
  *   PM2 does; default: `object`
  * @property {object} [crash]
- * @property {number} [crash.graceMs]  how long a worker may finish its other requests after an exception; the rest gets a 500. 0: it ends at once;
- *   default: `1000`
+ * @property {number} [crash.graceMs]  how long a worker may finish its other requests after an exception, and what clients are just sending; the rest
+ *   gets a 500. 0: it ends at once; default: `1000`
  * @property {number} [orphanMs]  how long a worker runs without a master if no new one takes over; default: `60000`
  * @property {object} [keeper]
  * @property {number} [keeper.giveUpAfter]  the keeper ends after its master has died this many times in a row; 0: never; default: `0`

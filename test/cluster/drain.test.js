@@ -214,6 +214,25 @@ describe('drain', { concurrency: 3 }, () => {
     agent.destroy()
   })
 
+  test('a worker that an exception ends answers the next request on a connection that a client has kept, and ends with the last one', async (t) => {
+    const app = path.join(tempFolder(), 'throws-at-sigusr2.cjs')
+    await writeFile(app, `process.on('SIGUSR2', () => setTimeout(() => { throw new RangeError('boom') }))
+require('node:http').createServer((request, response) => response.end(String(process.pid))).listen(Number(process.env.PORT ?? 0))
+`)
+    const deck = await startDeckHere(t, app, { workers: 1, flags: ['--crash-grace-ms', '60000'] })
+    const { workers: [{ pid }] } = await deck.until({ ready: 1 })
+    const url = await deck.appUrl()
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    t.after(() => agent.destroy())
+    await keepAliveGet(url, agent).response
+    process.kill(pid, 'SIGUSR2')
+    await deck.untilEvent(({ type, worker, cause }) => worker === 1 && cause === 'crash' && ['worker.draining', 'worker.exited'].includes(type), 'the exception')
+    const { body, headers } = await keepAliveGet(url, agent).response
+    assert.deepEqual([body, headers.connection], [String(pid), 'close'])
+    const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === 1, 'its end')
+    assert.deepEqual([exit.cause, exit.code], ['crash', 1])
+  })
+
   rareTest('what does not end is cut when the drain deadline passes, and the exit, the rollout and a metric say so; a process that its worker has left behind is named', async (t) => {
     const helper = path.join(tempFolder(), 'he\u202e\n\u001b[31mlper')
     await symlink('/bin/sleep', helper)
