@@ -6,7 +6,7 @@ import { workspaceFolder } from '../releases/workspace.js'
 import { homeFolder } from '../system/home-folder.js'
 import { loadPosix } from '../system/posix.js'
 import { userId, userName } from '../system/user.js'
-import { lookThroughApp } from './app-files.js'
+import { lookThroughApp } from '../releases/app-files.js'
 import { descriptorsOf, isThere, lookAtDisk, lookAtMachine } from './machine.js'
 
 /**
@@ -21,7 +21,7 @@ import { descriptorsOf, isThere, lookAtDisk, lookAtMachine } from './machine.js'
  * @property {{ isRoot: boolean, name: string }} user  `name`: or the number of one without a name
  * @property {import('../releases/resolve.js').Place | null} place  of the code; null: it is not there
  * @property {string | null} copyRefusal  why the app could not have release folders
- * @property {import('./app-files.js').AppFiles | null} files
+ * @property {import('../releases/app-files.js').AppFiles | null} files
  * @property {{ dependencies: readonly string[], engines: string | null }} package
  * @property {string} nodeVersion  of the workers
  * @property {boolean} hasNvm

@@ -14,7 +14,7 @@ export function checkReleaseLayout (facts) {
   return checkInPlace(facts, files)
 }
 
-/** @param {import('./facts.js').Facts} facts @param {import('./app-files.js').AppFiles} files */
+/** @param {import('./facts.js').Facts} facts @param {import('../releases/app-files.js').AppFiles} files */
 function checkInPlace (facts, files) {
   const { config, copyRefusal } = facts
   if (config.watch) return [finding('in-place', 'ok', 'Each change is deployed at once, as --watch asks for')]
@@ -28,13 +28,13 @@ function checkInPlace (facts, files) {
   return [finding('in-place', isWanted ? 'info' : 'warning', title, `${why}${writtenText(written, files)}`, [mend])]
 }
 
-/** @param {string[]} written @param {import('./app-files.js').AppFiles} files @returns {string} one more sentence, or none */
+/** @param {string[]} written @param {import('../releases/app-files.js').AppFiles} files @returns {string} one more sentence, or none */
 function writtenText (written, { isWhole }) {
   if (written.length === 0) return isWhole ? '' : ' The folder was too large to look through for what the app writes.'
   return ` What the app seems to write there is to be shared: ${formatNames(written)}${isWhole ? '' : ', and perhaps more: the folder was too large to look through'}.`
 }
 
-/** @param {import('./facts.js').Facts} facts @param {import('./app-files.js').AppFiles} files */
+/** @param {import('./facts.js').Facts} facts @param {import('../releases/app-files.js').AppFiles} files */
 function checkShared (facts, files) {
   const { config } = facts
   const layout = finding('in-place', 'ok', 'Each release runs in a folder of its own')
@@ -75,7 +75,7 @@ function ofWritten (facts, { release, copy, home, files }) {
     'The next release would not find these files, so the next deploy is refused until they are shared.', mends)
 }
 
-/** @param {import('./facts.js').Facts} facts @param {import('../releases/resolve.js').Place} place @param {import('./app-files.js').AppFiles} files */
+/** @param {import('./facts.js').Facts} facts @param {import('../releases/resolve.js').Place} place @param {import('../releases/app-files.js').AppFiles} files */
 function checkBehindLink ({ config }, { folder }, files) {
   const layout = finding('in-place', 'ok', 'Each release is the folder that the link leads to at its deploy')
   if (files.data.length === 0) return [layout, ofNoData(files, 'No database and no uploads were found in the folder of the release')]
@@ -89,12 +89,12 @@ function checkBehindLink ({ config }, { folder }, files) {
     [command(lines.join(' && '), folder)])]
 }
 
-/** @param {import('./app-files.js').AppFiles} files @param {string} title */
+/** @param {import('../releases/app-files.js').AppFiles} files @param {string} title */
 function ofNoData ({ isWhole }, title) {
   return isWhole ? finding('unshared-files', 'ok', title) : finding('unshared-files', 'unknown', 'The folder was too large to look through for databases and uploads')
 }
 
-/** @param {import('./app-files.js').AppFiles} files @returns {string[]} what all releases should share */
+/** @param {import('../releases/app-files.js').AppFiles} files @returns {string[]} what all releases should share */
 function writtenNames ({ environment, data, logs }) {
   return [...environment, ...data, ...logs]
 }

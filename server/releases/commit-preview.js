@@ -23,7 +23,7 @@ import { parsePackage } from './resolve.js'
  * @param {ReturnType<typeof import('./commit-finder.js').createCommitFinder>} parts.commits
  * @param {Pick<ReturnType<typeof import('./release-folders.js').createReleaseFolders>, 'checkShared'>} parts.folders
  * @param {Pick<ReturnType<typeof import('./module-cache.js').createModuleCache>, 'nameOf' | 'has'>} parts.modules
- * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'checkWritten' | 'startedWith'>} parts.maker
+ * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'checkLeft' | 'startedWith'>} parts.maker
  * @param {string} parts.releaseFolder
  * @param {Record<string, string | undefined>} parts.inherited  by git
  * @param {() => import('./launch-spec.js').LaunchSpec} parts.latest  of the last deploy
@@ -40,7 +40,7 @@ export function createCommitPreview ({ catalogue, commits, folders, modules, mak
     const { config, spec, home } = where
     const compared = { now: config, deployed: latest().config }
     await attempt(refuse, () => folders.checkShared({ shared: config.releases.shared, home }))
-    await attempt(refuse, () => maker.checkWritten(spec, home))
+    await attempt(refuse, () => maker.checkLeft(spec, home))
     const seen = await attempt(refuse, () => find(git, where, runAside))
     if (!seen) return { ...unknownPreview(), config: compared }
     const files = await seen.tree.files()

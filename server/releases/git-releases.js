@@ -25,7 +25,7 @@ const DEFAULT_TIMEOUT_MS = 900_000
  * @param {ReturnType<typeof import('./commit-finder.js').createCommitFinder>} parts.commits
  * @param {ReturnType<typeof import('./release-folders.js').createReleaseFolders>} parts.folders
  * @param {ReturnType<typeof import('./module-cache.js').createModuleCache>} parts.modules
- * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'add' | 'checkWritten' | 'describe'>} parts.maker
+ * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'add' | 'checkLeft' | 'describe'>} parts.maker
  * @param {(folder?: string) => Promise<LaunchSpec['config']>} parts.readConfig  for the app in that folder
  * @param {(config: LaunchSpec['config'], cwd: string) => Promise<LaunchSpec>} parts.readSpec  `cwd`: of the command that has the secrets
  * @param {(release: Release, spec: LaunchSpec) => void} parts.onMade
@@ -48,7 +48,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
     const { spec, home } = where
     const known = await commits.addressToFetch(wanted.git, where) === null ? await planOf(wanted, where) : null
     await folders.checkShared({ shared: spec.config.releases.shared, home })
-    await maker.checkWritten(spec, home)
+    await maker.checkLeft(spec, home)
     return {
       name: `deploy --git ${wanted.git}`,
       ...limitOf(spec),
@@ -145,7 +145,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
     else if (install) {
       // Packages that only a build needs are left out where it is "production".
       await run(install.command, path.join(top, install.folder), { ...env, NODE_ENV: undefined })
-      if (name !== null) digest = (await modules.take(name, { id, top })).digest
+      if (name !== null) digest = (await modules.take(name, { id, top, files: names, except: spec.config.releases.shared.map((shared) => path.join(folder, shared).replace(/\/$/, '')) })).digest
     }
     check()
     if (command) await run(command, folder, env)

@@ -6,6 +6,8 @@ import { hasInstallScript } from './build-commands.js'
 import { listTree } from './tree.js'
 import { addTree, UNFINISHED } from './tree-copy.js'
 
+/** @typedef {import('./tree.js').TreeEntry} TreeEntry */
+
 /** The names of what is kept begin with this. */
 const KEPT = '.modules-'
 /** What tools write into `node_modules` by themselves, perhaps in place, is copied; what packages have brought along is linked. */
@@ -16,7 +18,7 @@ const DIGITS = 16
 
 /**
  * Keeps installed packages for the next release that needs the same ones: what is in its `node_modules` are hard links to these, or
- * clones where the file system can make them.
+ * clones where the file system can make them. Whatever else the install has made is kept too: with Yarn Plug'n'Play that is all.
  * @param {{ releaseFolder: string, onError: (error: unknown) => void }} parts
  */
 export function createModuleCache ({ releaseFolder, onError }) {
@@ -44,25 +46,29 @@ export function createModuleCache ({ releaseFolder, onError }) {
       const from = await realpath(path.join(releaseFolder, name)).catch(() => null)
       if (from === null) return null
       const { entries, digest } = await listTree(from, { except: [] })
-      // Another commit may have a link there, which leads out of the release.
-      const above = await Promise.all(entries.filter((entry) => !IN_MODULES.test(entry.name)).map((entry) => lstat(path.join(top, entry.name)).catch(() => null)))
-      if (above.some((found) => found && !found.isDirectory())) return null
+      // Another commit may have a file there, or a link, which leads out of the release.
+      const outside = entries.filter((entry) => !IN_MODULES.test(entry.name))
+      const found = await Promise.all(outside.map((entry) => lstat(path.join(top, entry.name)).catch(() => null)))
+      if (outside.some(({ kind }, at) => found[at] && !(kind === 'folder' && found[at].isDirectory()))) return null
       await addTree(entries.map(asLinked), { from, to: top })
       return { files: entries.length, digest }
     },
 
     /**
      * Takes what has been installed into a release, which is kept only once that is whole.
-     * @param {string} name @param {{ id: string, top: string }} release
+     * @param {string} name
+     * @param {{ id: string, top: string, files: Iterable<string>, except: readonly string[] }} release  `files`: which it had before; `except`: absolute
+     *   paths of what has not been installed either
      * @returns {Promise<{ digest: string }>}
      */
-    async take (name, { id, top }) {
+    async take (name, { id, top, files, except }) {
       const taken = path.join(releaseFolder, takenName(id))
       await mkdir(taken, { mode: 0o700 })
-      const { entries } = await listTree(top, { except: [] })
-      const modules = entries.filter((entry) => IN_MODULES.test(entry.name))
-      const above = new Set(modules.flatMap((entry) => foldersAbove(entry.name)))
-      await addTree(entries.filter((entry) => above.has(entry.name) || IN_MODULES.test(entry.name)).map(asLinked), { from: top, to: taken })
+      const { entries } = await listTree(top, { except })
+      const before = new Set(files)
+      const isInstalled = (/** @type {TreeEntry} */ entry) => IN_MODULES.test(entry.name) || (entry.kind !== 'folder' && !before.has(entry.name))
+      const above = new Set(entries.filter(isInstalled).flatMap((entry) => foldersAbove(entry.name)))
+      await addTree(entries.filter((entry) => above.has(entry.name) || isInstalled(entry)).map(asLinked), { from: top, to: taken })
       return { digest: (await listTree(taken, { except: [] })).digest }
     },
 
@@ -125,7 +131,7 @@ function namesIn (folder) {
   }
 }
 
-/** @param {import('./tree.js').TreeEntry} entry */
+/** @param {TreeEntry} entry */
 function asLinked (entry) {
   return WRITTEN.test(entry.name) ? { ...entry, isDependency: false } : entry
 }

@@ -3,6 +3,7 @@ import { lstat, mkdir, realpath, rm, symlink } from 'node:fs/promises'
 import path from 'node:path'
 import { formatNames } from '../../public/format.js'
 import { DeckError, errorCode, errorText } from '../errors.js'
+import { lookThroughApp } from './app-files.js'
 import { isBelow, mapPath } from './resolve.js'
 import { copyTree, UNFINISHED } from './tree-copy.js'
 import { listTree } from './tree.js'
@@ -132,6 +133,18 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       throw new DeckError('unshared-files', `releases.shared: expected what the app writes, received ${formatNames(files)} ` +
         `in the folder of ${id}, ${copy}, where the next release would not find them. To keep them, stop the app, move them to ${home}, list them in releases.shared and start it. ` +
         'What may be lost, list in releases.exclude', { details: { release: id, files: written.slice(0, 100) } })
+    },
+
+    /**
+     * Refuses the first release of a commit, if the app would not find what it has written into its own folder.
+     * @param {string} home @param {Parts & { env: Record<string, string | undefined> }} options @throws {DeckError} unshared-files
+     */
+    async checkOwn (home, { shared, exclude, env }) {
+      const left = [...shared, ...exclude].map((name) => path.join(home, name).replace(/\/$/, ''))
+      const { data } = await lookThroughApp(home, { except: [await realpath(dataFolder), ...left], env })
+      if (data.length === 0) return
+      throw new DeckError('unshared-files', `releases.shared: expected the databases and uploads of the app, received none of ${formatNames(data)} in ${home}, ` +
+        'where the release of a commit would not find them. List them in releases.shared, or in releases.exclude what may be lost', { details: { files: data.slice(0, 100) } })
     },
 
     /**

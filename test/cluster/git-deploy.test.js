@@ -12,6 +12,23 @@ import { createRepository, versionOf, withPackage, write } from '../support/repo
 import { until } from '../support/until.js'
 
 describe('deploy --git', { concurrency: 2 }, () => {
+  test('is refused where the app has a database in its own folder that no release would share, and nothing changes', async (t) => {
+    const { deck, repository, ask, cli, folders } = await startApp(t)
+    repository.commit(versionOf('two'))
+    write(repository.app, { 'data/shop.sqlite': 'SQLite format 3\0', 'data/shop.sqlite-wal': '' })
+    const refused = await cli('deploy', '--git', 'main', '--yes', '--wait')
+    assert.equal(refused.code, 4)
+    assert.match(refused.stderr, /releases\.shared: expected the databases and uploads of the app, received none of data\/ in /)
+    assert.deepEqual([folders(), (await deck.status()).release.id], [[], 'r1'])
+
+    write(repository.app, { 'clusterdeck.config.json': JSON.stringify({ releases: { shared: ['data/'] } }) })
+    const deployed = await cli('deploy', '--git', 'main', '--yes', '--wait')
+    assert.equal(deployed.code, 0, deployed.stderr)
+    assert.equal(await ask(), 'two')
+    const { release } = await deck.status()
+    assert.equal(readFileSync(path.join(release.path, 'data/shop.sqlite'), 'utf8'), 'SQLite format 3\0')
+  })
+
   test('exports and builds a commit, whatever is in the folder of the app, and its release stays what it was', async (t) => {
     const { deck, repository, ask, cli, folders } = await startApp(t, { config: { releases: { shared: ['data/'] } } })
     assert.equal(await ask(), 'in place')

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
-import { lookThroughApp } from '../../../server/doctor/app-files.js'
+import { lookThroughApp } from '../../../server/releases/app-files.js'
 import { tempFolder } from '../../support/folder.js'
 
 /** @param {Record<string, string>} files  `db`: a database */

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, opendir } from 'node:fs/promises'
 import path from 'node:path'
-import { readTracked } from '../releases/git.js'
+import { readTracked } from './git.js'
 
 /**
  * What is found in the folder of an app, by names from there; folders end with a slash.
