@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { roll } from '../support/deploys.js'
@@ -27,6 +28,27 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal(await ask(), 'two')
     const { release } = await deck.status()
     assert.equal(readFileSync(path.join(release.path, 'data/shop.sqlite'), 'utf8'), 'SQLite format 3\0')
+  })
+
+  test('runs the program of the release where the app is one of node_modules, named by its path', async (t) => {
+    const repository = createRepository()
+    const { 'app.js': code, 'package-lock.json': _, ...files } = versionOf('two')
+    mkdirSync(path.join(repository.app, 'node_modules/.bin'), { recursive: true })
+    symlinkSync('../serve/serve.js', path.join(repository.app, 'node_modules/.bin/serve'))
+    repository.commit({
+      ...files,
+      '.gitignore': 'dist',
+      'node_modules/serve/package.json': '{"name":"serve","type":"module","bin":"serve.js"}',
+      'node_modules/serve/serve.js': `#!/usr/bin/env node\n${code}`
+    })
+    write(repository.app, { 'dist/built.txt': 'in place' })
+    const dataDir = tempFolder()
+    const deck = await startDeck(t, path.join(repository.app, 'node_modules/.bin/serve'), { workers: 1, dataDir, cwd: repository.app })
+    await deck.until({ ready: 1 })
+    const deployed = await runCliHere(['deploy', '--git', 'main', '--yes', '--wait', '--data-dir', dataDir])
+    assert.equal(deployed.code, 0, deployed.stderr)
+    const { release } = await deck.status()
+    assert.deepEqual([release.id, path.relative(release.path, release.entry)], ['r2', 'node_modules/serve/serve.js'])
   })
 
   test('exports and builds a commit, whatever is in the folder of the app, and its release stays what it was', async (t) => {
