@@ -100,7 +100,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     assert.equal(stderr, `clusterdeck: 127.0.0.1:${second} is in use (EADDRINUSE)\n`)
   })
 
-  test('a worker that listens twice is ready once it has both, and so is its successor', async (t) => {
+  rareTest('a worker that listens twice is ready once it has both, and so is its successor', async (t) => {
     const [port, second] = [await freePort(), await freePort()]
     const deck = await startDeckHere(t, 'listens-twice.js', { workers: 1, env: { PORT: String(port), SECOND_PORT: String(second) } })
     await deck.until({ ready: 1 })

@@ -82,7 +82,7 @@ test('a host without the app, and one where it is stopped, take no part; each ho
   assert.deepEqual([restart.code, restart.stdout], [0, 'rollout 1 of the fleet (restart) succeeded: 3 of 3\n'], restart.stderr)
 })
 
-test('a role for one app sees and steers that app alone, on all hosts', { skip }, async (t) => {
+test('a role for one app sees and steers that app alone, on all hosts', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [one, two] = await startFleetHosts(t, nats.url, { 'web-1': ['mail', 'shop'], 'web-2': ['mail', 'shop'], 'web-3': ['mail'] })
   const { token } = await one.request('/tokens', { method: 'POST', body: { name: 'ci', role: 'operator', apps: ['shop'] } })

@@ -67,7 +67,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     assert.equal((await preview(app, { git: 'main' })).build.packages, 'installed')
   })
 
-  test('names all refusals at once: what is not shared, submodules, a guess that nobody has accepted', async (t) => {
+  rareTest('names all refusals at once: what is not shared, submodules, a guess that nobody has accepted', async (t) => {
     const app = await startApp(t)
     const { repository, cli, order } = app
     repository.commit(versionOf('two'))

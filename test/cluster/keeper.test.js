@@ -17,7 +17,7 @@ import { until } from '../support/until.js'
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
 
 describe('keeper and data folder', { concurrency: 2 }, () => {
-  test('a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it', async (t) => {
+  rareTest('a second start says who runs and exits 1, with and without a keeper; also where the first keeper was killed, which takes nothing with it', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { workers: 1 })
     await deck.until({ ready: 1 })
     const master = identifyProcess(deck.masterPid)
