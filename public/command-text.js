@@ -2,7 +2,8 @@
  * Says what a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form, `{workers:json}` for
  * what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left out, with the flag before it.
  * @typedef {import('../server/api/endpoint.js').Method} Method
- * @typedef {{ method: Method, path: string, headers?: Record<string, string>, body?: Record<string, string>, cli?: string[] }} Call
+ * @typedef {{ method: Method, path: string, headers?: Record<string, string>, body?: Template, cli?: string[] }} Call
+ * @typedef {{ [name: string]: string | Template }} Template  a group of which all is empty is left out as a whole
  * @typedef {Record<string, string | undefined>} Values  of the fields, by name
  * @typedef {{ method: Method, path: string, headers: Record<string, string>, body: Record<string, unknown> | null }} Request
  */
@@ -33,12 +34,15 @@ export function requestOf ({ method, path, headers = {}, body }, values) {
     method,
     path: fillIn(path, values, encodeURIComponent),
     headers: Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, fillIn(text, values)])),
-    body: body
-      ? Object.fromEntries(Object.entries(body)
-        .filter(([, text]) => !isEmpty(text, values))
-        .map(([name, text]) => [fillIn(name, values), valueOf(text, values)]))
-      : null
+    body: body ? bodyOf(body, values) : null
   }
+}
+
+/** @param {Template} template @param {Values} values @returns {Record<string, unknown>} */
+function bodyOf (template, values) {
+  return Object.fromEntries(Object.entries(template)
+    .filter(([, part]) => !isEmpty(part, values))
+    .map(([name, part]) => [fillIn(name, values), typeof part === 'string' ? valueOf(part, values) : bodyOf(part, values)]))
 }
 
 /** @param {Request} request @returns {string} with the address and the token in variables, as in the manual */
@@ -66,8 +70,9 @@ function fieldsOf (text) {
   return Array.from(text.matchAll(FIELD), ([, name]) => name)
 }
 
-/** @param {string} text @param {Values} values */
+/** @param {string | Template} text @param {Values} values @returns {boolean} */
 function isEmpty (text, values) {
+  if (typeof text !== 'string') return Object.values(text).every((part) => isEmpty(part, values))
   const names = fieldsOf(text)
   return names.length > 0 && names.every((name) => !values[name]?.trim())
 }

@@ -1,4 +1,4 @@
-import { formatNames } from '../public/format.js'
+import { formatBytes, formatNames } from '../public/format.js'
 import { changedParts } from './config/changed-parts.js'
 
 /**
@@ -33,6 +33,7 @@ export function previewFacts (preview, formatDuration) {
     ['Changed', release && changedText(preview)],
     ...preview.options.map((option) => /** @type {[string, string]} */ (['Option', optionText(option)])),
     ['Plan', plan.text],
+    ['Memory', memoryText(plan)],
     ['Last three', last.length === 0 ? 'no earlier one of this size' : last.map(({ rollout, state, tookMs }) => `rollout ${rollout} ${state} in ${formatDuration(tookMs)}`).join(', ')],
     ['Entry', release && release.entry],
     ['Folder', release && `${release.source ?? release.path} (${release.mode})`],
@@ -54,6 +55,12 @@ function buildText ({ build }) {
   if (!build) return null
   const packages = build.packages && (build.packages === 'kept' ? 'the packages of the same lock file are linked' : 'packages are installed')
   return [`${build.text}${build.isGuess ? ' (guessed)' : ''}`, ...(packages ? [packages] : [])].join('; ')
+}
+
+/** @param {Preview['plan']} plan */
+function memoryText ({ extraWorkers, extraBytes }) {
+  if (extraWorkers === 0 || extraBytes === null) return null
+  return `about ${formatBytes(extraBytes)} more meanwhile, for ${extraWorkers === 1 ? 'one worker' : `up to ${extraWorkers} workers`} beside the old ones`
 }
 
 /** @param {number} count */

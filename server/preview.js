@@ -11,7 +11,8 @@ import { strategyOf, strategyText } from './lifecycle/rollout/strategy.js'
  * @property {import('./releases/previews.js').Preview['commits']} commits  null: unknown, or none
  * @property {{ added: number, changed: number, removed: number, items: { name: string, change: 'added' | 'changed' | 'removed' }[] } | null} files  `items`: the first; null: not known
  * @property {import('./config/settings.js').NewChange[]} options  that were configured anew since they were read
- * @property {{ workers: number, text: string, strategy: import('./lifecycle/rollout/strategy.js').Strategy }} plan
+ * @property {{ workers: number, text: string, strategy: import('./lifecycle/rollout/strategy.js').Strategy, extraWorkers: number, extraBytes: number | null }} plan
+ *   `extraWorkers`: how many at most run beside those that are replaced; `extraBytes`: the memory that these take, if as much as the largest one now; null: not known
  * @property {{ rollout: number, state: string, release: string | null, startedAt: string, tookMs: number }[]} last  rollouts of its kind and size, newest first
  * @property {string[]} warnings
  * @property {{ code: import('./errors.js').ErrorCode, message: string }[]} refusals  for which it would be refused; none: it would begin
@@ -45,7 +46,7 @@ export function createPreview ({ supervisor, releases, history, settings, jobs }
     /** @type {Preview['refusals']} */
     const refusals = []
     const refuse = (/** @type {Preview['refusals'][number]} */ { code, message }) => { refusals.push({ code, message }) }
-    const { release: { id: from }, desiredWorkers: workers } = supervisor.snapshot()
+    const { release: { id: from }, desiredWorkers: workers, workers: rows } = supervisor.snapshot()
     const drafts = {
       deploy: () => releases.preview.ofDeploy({ path }, refuse),
       commit: () => releases.preview.ofCommit({ git: String(git), isGuessAccepted }, refuse, (run, work) => jobs.runToEnd({ ...run, actor, story: work })),
@@ -63,7 +64,7 @@ export function createPreview ({ supervisor, releases, history, settings, jobs }
       files: files && shownFiles(files),
       warnings: isToWait ? [...warnings, `once it is built, the deploy waits: ${refusal?.message}`] : warnings,
       options: config ? settings.changesIn(config.now, config.deployed) : [],
-      plan: { workers, text: strategyText(strategy, workers), strategy },
+      plan: { workers, text: strategyText(strategy, workers), strategy, ...extraOf(strategy, { workers, rows }) },
       last: lastOf({ kind, slots: workers }),
       refusals
     }
@@ -91,6 +92,14 @@ export function createPreview ({ supervisor, releases, history, settings, jobs }
       return []
     }
   }
+}
+
+/** @param {import('./lifecycle/rollout/strategy.js').Strategy} strategy @param {{ workers: number, rows: { vitals: { rssBytes: number } | null }[] }} cluster */
+function extraOf ({ order, surge, canary }, { workers, rows }) {
+  // A canary serves beside all old workers, whatever the order of the others.
+  const extraWorkers = Math.max(canary?.workers ?? 0, order === 'start-first' ? Math.min(surge, workers) : 0)
+  const sizes = rows.flatMap(({ vitals }) => vitals?.rssBytes ?? [])
+  return { extraWorkers, extraBytes: sizes.length > 0 ? extraWorkers * Math.max(...sizes) : null }
 }
 
 /** @param {import('./releases/file-differences.js').Differences} files @returns {Preview['files']} */

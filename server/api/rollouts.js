@@ -151,7 +151,13 @@ const PREVIEW = z.strictObject({
     to: z.unknown(),
     takesEffect: z.enum(['now', 'deploy', 'start']).describe('deploy: with this one; now: once it is set by PATCH /config, else at the next start; start: at the next start')
   })).describe('options whose configuration has changed since it was read'),
-  plan: z.strictObject({ workers: COUNT, text: z.string(), strategy: USED_STRATEGY.required({ order: true }) }).describe('how it replaces the workers; `text` says it in a sentence'),
+  plan: z.strictObject({
+    workers: COUNT,
+    text: z.string(),
+    strategy: USED_STRATEGY.required({ order: true }),
+    extraWorkers: COUNT.describe('how many at most run beside those that are replaced'),
+    extraBytes: COUNT.nullable().describe('the memory that these take, each as much as the largest worker now; null: not known')
+  }).describe('how it replaces the workers; `text` says it in a sentence'),
   last: z.array(z.strictObject({ rollout: NUMBER, state: ROLLOUT.shape.state, release: RELEASE_NAME.nullable(), startedAt: TIME, tookMs: COUNT }))
     .describe('the last three of its kind and size, newest first'),
   warnings: z.array(z.string()),

@@ -14,6 +14,7 @@ import { permitSwitch, switchDeck } from './decks.js'
 import { FLEET_ACTIONS } from './fleet-orders.js'
 import { isAtLoopback } from './page-address.js'
 import { powersOf } from './powers.js'
+import { strategyOfForm } from './strategy-form.js'
 
 /**
  * The forms of the dashboard post to these actions.
@@ -45,7 +46,7 @@ const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.numb
 /** @type {Readonly<Record<string, Action>>} by name; an action that returns a URL sends the browser there */
 export const ACTIONS = {
   restart: (deck, _body, actor) => deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
-  deploy: (deck, { note }, actor) => deck.deploy({ ...optionalNote(note), actor, client: 'dashboard' }),
+  deploy: (deck, { note, ...aim }, actor) => deck.deploy({ ...optionalNote(note), strategy: strategyOfForm(aim), actor, client: 'dashboard' }),
   rollback: startRollback,
   ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steeringAction(type)])),
   scale: (deck, { workers }, actor) => deck.dispatch({

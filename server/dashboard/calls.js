@@ -14,7 +14,11 @@ const FLEET_FAILURE = Object.freeze(['--on-failure', '{onFailure}'])
 /** @type {Readonly<Record<string, Call>>} by the name of the action */
 const OWN_CALLS = Object.freeze({
   restart: { ...ROLLOUTS, body: { kind: 'restart' }, cli: ['restart'] },
-  deploy: { ...ROLLOUTS, body: { kind: 'deploy', note: '{note}' }, cli: ['deploy', '--note', '{note}'] },
+  deploy: {
+    ...ROLLOUTS,
+    body: { kind: 'deploy', note: '{note}', strategy: { surge: '{surge:option}', canary: { workers: '{canary:json}', durationMs: '{canaryMs:json}' }, onFailure: '{onFailure}' } },
+    cli: ['deploy', '--note', '{note}', '--surge', '{surge}', '--canary', '{canary}', '--canary-time', '{canaryMs}ms', '--on-failure', '{onFailure}']
+  },
   rollback: { ...ROLLOUTS, body: { kind: 'rollback', release: '{release}', note: '{note}' }, cli: ['rollback', '{release}', '--note', '{note}'] },
   scale: { operation: 'setScale', method: 'PUT', path: '/api/v1/scale', body: { workers: '{workers:json}' }, cli: ['scale', '{workers}'] },
   'abort-rollout': { operation: 'abortRollout', method: 'POST', path: '/api/v1/rollouts/{rollout}/abort', cli: ['abort'] },

@@ -163,7 +163,6 @@ export function livePages (sources) {
 function dialogsModel ({ deck, can }) {
   return {
     places: placesOf({ deck, can }),
-    alarms: ALARMS,
-    onFailure: deck.settings.list().find(({ name }) => name === 'rollout.onFailure')?.value
+    alarms: ALARMS
   }
 }

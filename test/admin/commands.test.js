@@ -8,7 +8,7 @@ import { aMember, aRollout, createFakeFleet } from '../support/fake-fleet.js'
 /** What each form holds. @type {Record<string, Record<string, string>>} */
 const FORMS = {
   restart: {},
-  deploy: { note: 'a "note"' },
+  deploy: { note: 'a "note"', surge: '25%', canary: '1', canaryMs: '120000', onFailure: '' },
   rollback: { release: 'r1', note: '' },
   scale: { workers: '3' },
   'abort-rollout': { rollout: '1' },

@@ -81,12 +81,25 @@ rareTest('the dialog of a deploy shows what it would do, and waits for nothing b
   await dialog.getByText('r2, new, after r1').waitFor()
   assert.match(await dialog.getByRole('region', { name: 'What it will do' }).innerText(), /Files\s+1 changed: .*Plan\s+2 workers, one at a time; if one fails, it rolls back/s)
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
+
+  await dialog.getByLabel('Canary workers').fill('1')
+  await dialog.getByLabel('Canary time').selectOption('1 min')
+  await dialog.getByLabel('Workers at a time').fill('100%')
+  await dialog.getByLabel('If one fails').selectOption('wait for me')
+  await dialog.getByText('2 workers, all at once, after a canary of 1 for a minute; if one fails, it waits for you').waitFor()
+  await dialog.getByText('As a command').click()
+  await dialog.getByText('clusterdeck deploy --surge 100% --canary 1 --canary-time 60000ms --on-failure hold').waitFor()
+  await dialog.getByLabel('Workers at a time').fill('many')
+  await dialog.getByLabel('Note').focus()
+  await dialog.getByText('strategy.surge: expected an integer from 1 to 256 or a share such as "25%", received "many"').waitFor()
   await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.reload()
+  await page.locator('html[data-live=on]').waitFor()
 
   /** @type {(() => void) | undefined} */
   let goOn
   const held = new Promise((resolve) => { goOn = () => resolve(undefined) })
-  const asked = new Promise((resolve) => page.route('**/deploys/preview', async (route) => {
+  const asked = new Promise((resolve) => page.route('**/deploys/preview?*', async (route) => {
     resolve(undefined)
     await held
     await route.continue().catch(() => {})

@@ -223,7 +223,7 @@ function fakePreview ({ kind, release = 'r2' }, { rollout, desiredWorkers }) {
     commits: { added: { items: [{ commit: '89'.repeat(20), at: '2026-01-01T00:00:00.000Z', author: 'Ada', subject: 'Faster totals' }], hasMore: true }, removed: { items: [], hasMore: false } },
     files: { added: 1, changed: 30, removed: 0, items: [{ name: 'views/<b>.html', change: 'changed' }] },
     options: [{ name: 'workers', from: 2, to: 4, takesEffect: 'start' }, { name: 'env', from: null, to: null, takesEffect: 'deploy' }],
-    plan: { workers: desiredWorkers, text: '2 workers, one at a time; if one fails, it rolls back', strategy: strategyOf(kind, desiredWorkers) },
+    plan: { workers: desiredWorkers, text: '2 workers, one at a time; if one fails, it rolls back', strategy: strategyOf(kind, desiredWorkers), extraWorkers: 1, extraBytes: 64 * 2 ** 20 },
     last: [{ rollout: 1, state: 'succeeded', release: 'r1', startedAt: '2026-01-01T00:00:00.000Z', tookMs: 4200 }],
     warnings: ['r1 runs from the same folder'],
     refusals: rollout ? [{ code: 'rollout-running', message: `rollout ${rollout.id} (${rollout.kind}) is running` }] : []

@@ -15,7 +15,7 @@ const preview = (fields) => ({
   commits: null,
   files: { added: 0, changed: 0, removed: 0, items: [] },
   options: [],
-  plan: { workers: 1, text: '1 worker; if one fails, it rolls back', strategy: strategyOf('deploy', 1) },
+  plan: { workers: 1, text: '1 worker; if one fails, it rolls back', extraWorkers: 0, extraBytes: null, strategy: strategyOf('deploy', 1) },
   last: [],
   warnings: [],
   refusals: [],
@@ -105,3 +105,11 @@ for (const [size, configured, text] of /** @type {[number, any, string][]} */ ([
 ])) {
   test(`a strategy is told as: ${text}`, () => assert.equal(strategyText(strategyOf('deploy', size, configured), size), text))
 }
+
+test('a preview tells what memory new workers take beside the old ones, where that is known', () => {
+  const memory = (/** @type {any} */ extra) => lines(preview({ plan: { ...preview({}).plan, ...extra } })).find((line) => line.startsWith('Memory'))
+  assert.equal(memory({ extraWorkers: 1, extraBytes: 64 * 2 ** 20 }), 'Memory: about 64.0 MB more meanwhile, for one worker beside the old ones')
+  assert.equal(memory({ extraWorkers: 3, extraBytes: 300 * 2 ** 20 }), 'Memory: about 300 MB more meanwhile, for up to 3 workers beside the old ones')
+  assert.equal(memory({ extraWorkers: 3, extraBytes: null }), undefined)
+  assert.equal(memory({ extraWorkers: 0, extraBytes: 0 }), undefined, 'each old one stops first')
+})

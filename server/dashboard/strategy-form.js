@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { parseBody } from '../api/input.js'
+import { ROLLOUT_ORDER } from '../config/orders.js'
+
+/** @typedef {import('../lifecycle/rollout/strategy.js').StrategyWish} StrategyWish */
+
+const ORDER = z.strictObject({ strategy: ROLLOUT_ORDER.strategy })
+const COUNT = /^\d{1,9}$/
+
+/**
+ * How a deploy is to go, as the fields of its form say. What is empty is as configured.
+ * @param {Record<string, unknown>} fields `surge`, `canary` (workers), `canaryMs`, `onFailure`; texts
+ * @returns {StrategyWish | undefined}
+ * @throws {import('../errors.js').DeckError} invalid-body
+ */
+export function strategyOfForm ({ surge, canary, canaryMs, onFailure }) {
+  const trial = withoutEmpty({ workers: valueOf(canary), durationMs: valueOf(canaryMs) })
+  const strategy = withoutEmpty({ surge: valueOf(surge), canary: trial, onFailure: valueOf(onFailure) })
+  return strategy && /** @type {StrategyWish | undefined} */ (parseBody(ORDER, { strategy }).strategy)
+}
+
+/** @param {unknown} field @returns {unknown} a number where it is one; undefined: it is empty */
+function valueOf (field) {
+  const text = typeof field === 'string' ? field.trim() : field
+  if (text === '') return undefined
+  return typeof text === 'string' && COUNT.test(text) ? Number(text) : text
+}
+
+/** @param {Record<string, unknown>} fields @returns {Record<string, unknown> | undefined} undefined: all are empty */
+function withoutEmpty (fields) {
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return given.length > 0 ? Object.fromEntries(given) : undefined
+}
