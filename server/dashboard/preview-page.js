@@ -21,7 +21,7 @@ export async function previewModel ({ deck, params, can, now }) {
  */
 function readStrategy (params) {
   try {
-    return { strategy: strategyOfForm(Object.fromEntries(params)), refusals: [] }
+    return { ...strategyOfForm(Object.fromEntries(params)), refusals: [] }
   } catch (error) {
     if (!(error instanceof DeckError)) throw error
     return { refusals: [error] }

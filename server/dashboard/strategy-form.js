@@ -10,13 +10,13 @@ const COUNT = /^\d{1,9}$/
 /**
  * How a deploy is to go, as the fields of its form say. What is empty is as configured.
  * @param {Record<string, unknown>} fields `surge`, `canary` (workers), `canaryMs`, `onFailure`; texts
- * @returns {StrategyWish | undefined}
+ * @returns {{ strategy?: StrategyWish }}
  * @throws {import('../errors.js').DeckError} invalid-body
  */
 export function strategyOfForm ({ surge, canary, canaryMs, onFailure }) {
   const trial = withoutEmpty({ workers: valueOf(canary), durationMs: valueOf(canaryMs) })
   const strategy = withoutEmpty({ surge: valueOf(surge), canary: trial, onFailure: valueOf(onFailure) })
-  return strategy && /** @type {StrategyWish | undefined} */ (parseBody(ORDER, { strategy }).strategy)
+  return strategy ? /** @type {{ strategy: StrategyWish }} */ (parseBody(ORDER, { strategy })) : {}
 }
 
 /** @param {unknown} field @returns {unknown} a number where it is one; undefined: it is empty */
