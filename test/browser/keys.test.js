@@ -16,7 +16,7 @@ async function find (page, words) {
   await page.keyboard.type(words)
 }
 
-test('the palette goes where it is told and opens what can be done, by the keyboard alone', async (t) => {
+rareTest('the palette goes where it is told and opens what can be done, by the keyboard alone', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/docs')
   await find(page, 'webh')

@@ -144,7 +144,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     await checkNoneLost()
   })
 
-  test('a name that is taken, a wrong secret and a path where nobody is are refused, and the same master goes on', async (t) => {
+  rareTest('a name that is taken, a wrong secret and a path where nobody is are refused, and the same master goes on', async (t) => {
     const { host, deck, adopt, checkNoneLost } = await startBoth(t)
     const cwd = tempFolder()
     writeFileSync(path.join(cwd, 'app.js'), 'setInterval(() => {}, 1000)')

@@ -30,7 +30,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal(readFileSync(path.join(release.path, 'data/shop.sqlite'), 'utf8'), 'SQLite format 3\0')
   })
 
-  test('runs the program of the release where the app is one of node_modules, named by its path', async (t) => {
+  rareTest('runs the program of the release where the app is one of node_modules, named by its path', async (t) => {
     const repository = createRepository()
     const { 'app.js': code, 'package-lock.json': _, ...files } = versionOf('two')
     mkdirSync(path.join(repository.app, 'node_modules/.bin'), { recursive: true })

@@ -130,7 +130,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     assert.match(gone.refusals[0].message, /git fetch exited with code 128/)
   })
 
-  test('does not read secrets of a release that is not there, nor count them as changed', async (t) => {
+  rareTest('does not read secrets of a release that is not there, nor count them as changed', async (t) => {
     const repository = createRepository()
     write(repository.app, { 'secrets.json': '{ "CANARY": "one" }' })
     const app = await startApp(t, { repository, config: { env: { LEVEL: 'info' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } } })

@@ -166,7 +166,7 @@ describe('hooks', { concurrency: 3 }, () => {
     assert.equal((await deck.status()).release.id, 'r1')
   })
 
-  test('a stop waits for no hook', async (t) => {
+  rareTest('a stop waits for no hook', async (t) => {
     const site = await withHooks()
     site.configure({ afterDeploy: shell(`trap '' TERM; echo $$ > ${site.place('pid')}; while :; do sleep 0.05; done`) })
     const deck = await startDeckHere(t, site.entry, { workers: 1, flags: site.flags })

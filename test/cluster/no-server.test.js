@@ -70,7 +70,7 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.equal(String(answer), 'hello')
   })
 
-  test('a UDP socket outlives its workers and its master: no datagram goes unanswered', async (t) => {
+  rareTest('a UDP socket outlives its workers and its master: no datagram goes unanswered', async (t) => {
     const port = await freePort()
     const deck = await startDeck(t, 'udp-echo.js', { flags: ['--ready-signal', 'online'], env: { PORT: String(port) } })
     await deck.until({ ready: 2 })

@@ -40,7 +40,7 @@ describe('the package that npm packs', () => {
     assert.deepEqual(filesOf(path.join(installed, 'types')), ['errors.d.ts', 'index.d.ts', 'library/tables.d.ts', 'library/types.d.ts'])
   })
 
-  test('runs the example of the manual, which reads nothing that it was not told to, and ends by itself', async () => {
+  rareTest('runs the example of the manual, which reads nothing that it was not told to, and ends by itself', async () => {
     writeFileSync(path.join(folder, 'run.mjs'), example())
     writeFileSync(path.join(folder, 'clusterdeck.config.json'), '{ "workers": 7 }')
     const { stdout, stderr } = await run(process.execPath, ['run.mjs'], { cwd: folder, env: { ...env, CLUSTERDECK_WORKERS: '6', CLUSTERDECK_DISPATCH: 'none' }, timeout: PATIENCE_MS })

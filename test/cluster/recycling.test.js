@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { hammer, openFreshConnections } from '../support/load.js'
-import { rareOnly } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 
 /** From now on. @param {import('../support/deck-client.js').DeckClient} deck @param {string} cause @param {number} count */
 async function untilRecycled (deck, cause, count) {
@@ -57,7 +57,7 @@ describe('recycling', { concurrency: true }, () => {
     })
   }
 
-  test('a worker that holds too much memory for some seconds is replaced', async (t) => {
+  rareTest('a worker that holds too much memory for some seconds is replaced', async (t) => {
     const deck = await startDeckHere(t, 'grows.js', { workers: 1, flags: ['--recycle-max-rss-bytes', String(110 * 1024 * 1024), '--drain-idle-grace-ms', '100'] })
     await deck.until({ ready: 1 })
     await fetch(`${await deck.appUrl()}/grow`, { headers: { connection: 'close' } })

@@ -92,7 +92,7 @@ describe('sockets of the service manager', { skip: withoutNativeCalls, concurren
     assert.ok(existsSync(socketPath))
   })
 
-  test('what does not listen is named and left alone: a file, a connection, and fewer descriptors than were promised', async (t) => {
+  rareTest('what does not listen is named and left alone: a file, a connection, and fewer descriptors than were promised', async (t) => {
     const socketPath = path.join(tempFolder(), 'peer.sock')
     const file = openSync('/dev/null', 'r')
     t.after(() => closeSync(file))

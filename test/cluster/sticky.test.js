@@ -6,7 +6,7 @@ import { runCliHere } from '../support/cli-here.js'
 import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { busyPort, freePort } from '../support/ports.js'
-import { rareTest } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { WITHOUT_KOFFI, withoutNativeCalls } from '../support/service-manager.js'
 
 const skip = process.platform !== 'linux' && 'the kernel has no such groups'
@@ -92,7 +92,7 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
   })
 })
 
-describe('an app with Socket.IO over polling', { skip: skip || withoutNativeCalls }, () => {
+describe('an app with Socket.IO over polling', { skip: skip || withoutNativeCalls || rareOnly }, () => {
   /** @type {import('../support/deck-here.js').DeckHere} */
   let deck
   const owner = /** @type {{ after: (end: () => unknown) => void, ends: (() => unknown)[] }} */ ({ ends: [], after (end) { this.ends.push(end) } })
@@ -119,7 +119,7 @@ describe('an app with Socket.IO over polling', { skip: skip || withoutNativeCall
 })
 
 describe('portPerSlot', { skip }, () => {
-  test('gives each slot a port of its own, over rollouts too, and tells of one that is taken', async (t) => {
+  rareTest('gives each slot a port of its own, over rollouts too, and tells of one that is taken', async (t) => {
     const taken = await busyPort()
     t.after(taken.close)
     const above = taken.port - 3

@@ -57,7 +57,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, () => get(url))
   })
 
-  test('a Fastify ES module on localhost answers on 127.0.0.1 and on ::1', async (t) => {
+  rareTest('a Fastify ES module on localhost answers on 127.0.0.1 and on ::1', async (t) => {
     const port = await freePort()
     const { deck } = await run(t, 'fastify-on-localhost.js', { env: { PORT: String(port) } })
     const { app } = await deck.status()
@@ -74,7 +74,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     await answersAfterDeploy(deck, () => get(url))
   })
 
-  test('https, and a session ticket of one worker is good for the next', async (t) => {
+  rareTest('https, and a session ticket of one worker is good for the next', async (t) => {
     const { deck, url } = await run(t, 'https-app.js')
     assert.match(url, /^https:/)
     const port = Number(new URL(url).port)

@@ -191,7 +191,7 @@ describe('upgrade in place', () => {
     await assertNothingLeft(deck)
   })
 
-  test('is refused where it cannot be done, and says why', async (t) => {
+  rareTest('is refused where it cannot be done, and says why', async (t) => {
     for (const [start, flags, why] of /** @type {const} */ ([[startDeckHere, [], /needs the keeper/], [startDeck, ['--dispatch', 'round-robin'], /"round-robin", expected "shared"/]])) {
       const deck = await start(t, 'answers-with-pid.js', { workers: 1, flags: [...flags] })
       await deck.until({ ready: 1 })

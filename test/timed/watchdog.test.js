@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { hang } from '../support/hang.js'
+import { rareTest } from '../support/rare.js'
 
 const WATCH = ['--watchdog-timeout-ms', '2000']
 
@@ -42,7 +43,7 @@ describe('the watchdog', { concurrency: true }, () => {
     }
   })
 
-  test('nobody is ended who is stopped together with the master, as by a machine that sleeps', async (t) => {
+  rareTest('nobody is ended who is stopped together with the master, as by a machine that sleeps', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js', { flags: WATCH })
     const { workers } = await deck.until({ ready: 2 })
     const pids = [deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)]
@@ -53,7 +54,7 @@ describe('the watchdog', { concurrency: true }, () => {
     assert.deepEqual(await deck.history('type=worker.unresponsive,worker.exited'), [])
   })
 
-  test('nobody is ended in whom a debugger may be attached', async (t) => {
+  rareTest('nobody is ended in whom a debugger may be attached', async (t) => {
     const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: [...WATCH, '--exec-argv=--inspect=127.0.0.1:0'] })
     await deck.until({ ready: 1 })
     const answer = await fetch(`${await deck.appUrl()}/busy?ms=4000`)
@@ -61,7 +62,7 @@ describe('the watchdog', { concurrency: true }, () => {
     assert.deepEqual(await deck.history('type=worker.unresponsive,worker.exited'), [])
   })
 
-  test('spares a worker that answers before it is killed: it serves until its replacement is ready', async (t) => {
+  rareTest('spares a worker that answers before it is killed: it serves until its replacement is ready', async (t) => {
     const folder = tempFolder()
     const deck = await startDeck(t, 'hangs.js', { workers: 1, flags: WATCH, env: { FOLDER: folder } })
     await deck.until({ ready: 1 })

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { test } from 'node:test'
 import { goneSince } from '../../../server/crashes/gone-since.js'
 import { setUp } from '../../support/crashes.js'
+import { rareTest } from '../../support/rare.js'
 
 test('a crash is recorded with its evidence and named by the event of its exit; planned ends are not', () => {
   const { crash, service, published, history } = setUp()
@@ -73,7 +74,7 @@ test('groups that have not crashed for long are forgotten with all that belongs 
   history.close()
 })
 
-test('thousands of crashes are counted one by one in their groups, and kept within bounds', () => {
+rareTest('thousands of crashes are counted one by one in their groups, and kept within bounds', () => {
   const { crash, service, history, file } = setUp()
   const storm = (/** @type {number} */ from, /** @type {number} */ to) => {
     for (let n = from; n < to; n++) crash(`kind${n % 50}`, { message: `order ${n} ${'text '.repeat(200)}` })

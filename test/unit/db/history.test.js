@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import Database from 'better-sqlite3'
 import fc from '../../support/fast-check.js'
+import { rareTest } from '../../support/rare.js'
 import { openHistory } from '../../../db/history.js'
 import { openSqlite } from '../../../db/sqlite.js'
 import { createEventStream } from '../../../server/events/stream.js'
@@ -173,7 +174,7 @@ function matches (event, { type, cause, slot, worker, release, rollout, since, u
   return equals && isType && isInTime && hasText
 }
 
-test('every combination of filters counts exactly the events that match, whatever the clock did and however often the time is spent', (t) => {
+rareTest('every combination of filters counts exactly the events that match, whatever the clock did and however often the time is spent', (t) => {
   let isSpent = false
   let elapsedMs = 0
   const { history } = setUp(t, { clock: () => isSpent ? (elapsedMs += 1000) : 0, now: () => START_MS, retention: { maxEvents: 6000 } })

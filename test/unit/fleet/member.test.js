@@ -5,6 +5,7 @@ import { createMember, reduceMember } from '../../../server/fleet/member.js'
 import { startRollout, takeTurn } from '../../../server/fleet/rollout.js'
 import { STATES } from '../../../server/fleet/states.js'
 import { createFleet } from '../../support/fleet-simulation.js'
+import { rareTest } from '../../support/rare.js'
 
 const MEMBERS = ['a', 'b', 'c', 'd']
 const RUNS = Number(process.env.FLEET_RUNS ?? 2000)
@@ -28,7 +29,7 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(fc.constant('operate'), fc.constantFrom('begin', 'begin', 'begin', 'pause', 'resume', 'abort'), options) }
 )
 
-test('whatever happens in whatever order: nobody deploys twice, and nobody is in a turn beside another one that the batch forbids', () => {
+rareTest('whatever happens in whatever order: nobody deploys twice, and nobody is in a turn beside another one that the batch forbids', () => {
   /** @type {Set<string>} */
   const met = new Set()
   fc.assert(fc.property(fc.array(step, { minLength: 20, maxLength: 200 }), options, fc.infiniteStream(fc.integer({ min: 0, max: 9 })), (steps, first, chance) => {

@@ -5,6 +5,7 @@ import { openHistory } from '../../../db/history.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { createOutbox } from '../../../server/fleet/outbox.js'
 import { recordedIn } from '../../support/fleet-events.js'
+import { rareTest } from '../../support/rare.js'
 
 const NAMES = { events: 'events', subject: 'clusterdeck.test' }
 /** Whatever comes of a publish: all is well, it never arrives, its acknowledgement does not, it arrives after the next question. */
@@ -173,7 +174,7 @@ function range (from, to) {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
-test('every event is in the stream once and in order, whatever is lost on the way, whenever master or nats end, and whatever NATS forgets', async () => {
+rareTest('every event is in the stream once and in order, whatever is lost on the way, whenever master or nats end, and whatever NATS forgets', async () => {
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ do: fc.constant('happen'), count: fc.integer({ min: 1, max: 30 }) }) },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('turn'), count: fc.integer({ min: 1, max: 20 }) }) },

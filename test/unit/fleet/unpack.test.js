@@ -9,6 +9,7 @@ import { unpackArchive } from '../../../server/fleet/unpack.js'
 import { ARCHIVE } from '../../../server/system/archive.js'
 import { archiveOf, entryOf, fileOf, paxOf, tarOf } from '../../support/archives.js'
 import { tempFolder } from '../../support/folder.js'
+import { rareTest } from '../../support/rare.js'
 
 /** A folder to unpack into, beside what nobody may touch. */
 function site () {
@@ -116,7 +117,7 @@ test('goes through no link that is in the folder already', async () => {
   assert.equal(realpathSync(path.join(folder, 'out')), realpathSync(path.join(root, 'outside')))
 })
 
-test('takes no more memory for thousands of files than for one', async () => {
+rareTest('takes no more memory for thousands of files than for one', async () => {
   const { folder } = site()
   const file = fileOf(archiveOf(...Array.from({ length: 6000 }, (_, index) => ({ name: `package-${index % 100}/file-number-${index}.js`, body: '0123456789' }))))
   const thread = new Worker(new URL('../../../server/fleet/unpack-thread.js', import.meta.url), { execArgv: [], env: {}, workerData: { file, folder }, resourceLimits: { maxOldGenerationSizeMb: 24 } })

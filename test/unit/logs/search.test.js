@@ -5,6 +5,7 @@ import fc from '../../support/fast-check.js'
 import { liveFile } from '../../../server/logs/log-files.js'
 import { createLogs } from '../../../server/logs/logs.js'
 import { tempFolder } from '../../support/folder.js'
+import { rareTest } from '../../support/rare.js'
 
 /** @typedef {import('../../../server/logs/log-files.js').Log} Log */
 
@@ -65,7 +66,7 @@ test('lines that lie across what is read at once are found once, and whole', asy
   await logs.close()
 })
 
-test('a search of a large file stops when its time is spent, and says where to go on', async () => {
+rareTest('a search of a large file stops when its time is spent, and says where to go on', async () => {
   const { logs, folder } = setUp()
   const fd = openSync(liveFile(folder, LOGS[0]), 'a')
   writeSync(fd, 'the needle\n')
