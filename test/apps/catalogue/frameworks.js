@@ -71,7 +71,8 @@ export const FRAMEWORKS = [
     project: 'strapi',
     entry: 'node_modules/.bin/strapi',
     args: () => ['start'],
-    flags: () => ['--ready-timeout-ms', '120000'],
+    // When it has last looked for a newer version may be lost.
+    flags: () => ['--ready-timeout-ms', '120000', '--releases-exclude', '.strapi-updater.json'],
     env: () => ({ NODE_ENV: 'production', STRAPI_TELEMETRY_DISABLED: 'true' }),
     writes: ['.tmp/', 'public/uploads/'],
     asks: { path: '/hello', expects: 'hello from strapi' }
