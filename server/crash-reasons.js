@@ -23,7 +23,7 @@ const MAX_REASONS = 3
 /** Of a slot's last exits; planned ones may have come in between. */
 const MAX_EXITS = 5
 const MAX_CHARS = 240
-const MAX_COUNTED = 100
+const MAX_COUNTED = 20
 
 /** @param {number[]} slots @param {Sources} sources @returns {Reason[]} equal ones once; none where the history cannot tell */
 export function crashReasons (slots, sources) {
