@@ -93,8 +93,8 @@
  * @property {string} text
  * @property {string} hint
  * @property {{ slots: number[], text: string, event: number | null, crashGroup: number | null, isNewInRelease: boolean }[]} reasons  why
- * @property {number} problems  how many things want somebody
  *   workers have died, if that still matters; `text` may hold what an app threw
+ * @property {number} problems  how many things want somebody
  */
 
 /**
