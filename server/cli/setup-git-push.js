@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { hostname, userInfo } from 'node:os'
+import { hostname } from 'node:os'
 import path from 'node:path'
 import { DeckError, errorText } from '../errors.js'
 import { shownWords } from '../launch/shell-words.js'
+import { userId, userName } from '../system/user.js'
 
 /** @typedef {import('./commands.js').Context} Context */
 
@@ -41,15 +42,6 @@ then each of these is a deploy:
   git push production ${shownWords([branch])}`)
 }
 
-/** In a container, the user may have no name. */
-function userName () {
-  try {
-    return userInfo().username
-  } catch {
-    return process.env.USER ?? 'user'
-  }
-}
-
 /** @param {string} branch */
 function checkBranch (branch) {
   if (!BRANCH.test(branch)) throw new DeckError('usage', `--branch: expected the name of a branch such as main, received ${JSON.stringify(branch.slice(0, 200))}`)
@@ -58,7 +50,7 @@ function checkBranch (branch) {
 /** @param {string} dataDir */
 function checkOwner (dataDir) {
   const owner = statSync(dataDir, { throwIfNoEntry: false })?.uid
-  if (owner !== process.getuid?.()) throw new DeckError('usage', `setup-git-push: expected to be the user of the app (uid ${owner}), received uid ${process.getuid?.()}`)
+  if (owner !== userId()) throw new DeckError('usage', `setup-git-push: expected to be the user of the app (uid ${owner}), received uid ${userId()}`)
 }
 
 /** @param {string} folder @throws {DeckError} usage: something else is there */
