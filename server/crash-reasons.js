@@ -12,9 +12,9 @@ import { FAULTS, isOneOf } from './causes.js'
  */
 
 /**
- * The open crashes. `open`: how many groups; `here`: how many of these have crashed in the release that runs; `isMore`: at least that many;
- * `reasons`: the newest of those, new ones first
- * @typedef {{ open: number, here: number, isMore: boolean, news: number, reasons: Reason[] }} OpenCrashes
+ * The open crashes. `open`: how many groups there are; `inRelease`: how many of these have crashed in the release that runs; `isMore`: there are
+ * more of them than were counted; `newInRelease`: how many of them have crashed in no release before; `reasons`: the newest ones, new ones first
+ * @typedef {{ open: number, inRelease: number, isMore: boolean, newInRelease: number, reasons: Reason[] }} OpenCrashes
  */
 
 /** However many slots there are, a glance costs no more, and shows no more. */
@@ -57,12 +57,12 @@ function lastReason (slot, { history, crashes }) {
 export function openCrashes (release, { crashes }) {
   return attempt(() => {
     const { open } = crashes.counts()
-    if (open === 0) return { open, here: 0, isMore: false, news: 0, reasons: [] }
+    if (open === 0) return { open, inRelease: 0, isMore: false, newInRelease: 0, reasons: [] }
     const { items, next } = crashes.page({ state: 'open', release, limit: MAX_COUNTED })
-    const news = items.filter(({ isNewInRelease }) => isNewInRelease)
-    const reasons = [...news, ...items.filter((group) => !group.isNewInRelease)].slice(0, MAX_REASONS)
+    const fresh = items.filter(({ isNewInRelease }) => isNewInRelease)
+    const reasons = [...fresh, ...items.filter((group) => !group.isNewInRelease)].slice(0, MAX_REASONS)
       .map((group) => ({ slots: [], text: toLine(nameOf(group)), event: null, crashGroup: group.id, isNewInRelease: group.isNewInRelease }))
-    return { open, here: items.length, isMore: next !== null, news: news.length, reasons }
+    return { open, inRelease: items.length, isMore: next !== null, newInRelease: fresh.length, reasons }
   })
 }
 

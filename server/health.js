@@ -19,7 +19,7 @@ const SENTENCES = [whileStopping, ofTroubles, ofFinished, ofNoneServing, ofUpgra
 const TROUBLES = [ofSecrets, ofHeld, ofCrashLoops, ofUnresponsive, ofEnded]
 
 /** @type {OpenCrashes} */
-const NO_CRASHES = Object.freeze({ open: 0, here: 0, isMore: false, news: 0, reasons: [] })
+const NO_CRASHES = Object.freeze({ open: 0, inRelease: 0, isMore: false, newInRelease: 0, reasons: [] })
 
 /**
  * @param {Snapshot} snapshot
@@ -45,7 +45,7 @@ function countProblems (snapshot, { crashes, notices, failingJobs }) {
   const slots = slotsOf(snapshot.workers, ({ crashLooping, state }) => crashLooping || state === 'held' || state === 'unresponsive').length
   // A history that fails stays a problem after its notice was acknowledged.
   const isHistoryUnreported = snapshot.history?.problem && !notices.some(({ kind }) => kind === 'history-degraded')
-  return slots + (crashes?.here ?? 0) + notices.length + failingJobs.length + (snapshot.rollout?.state === 'held' ? 1 : 0) + (isHistoryUnreported ? 1 : 0)
+  return slots + (crashes?.inRelease ?? 0) + notices.length + failingJobs.length + (snapshot.rollout?.state === 'held' ? 1 : 0) + (isHistoryUnreported ? 1 : 0)
 }
 
 /**
@@ -113,8 +113,8 @@ function withJobs (verdict, failing) {
 
 /** @param {Verdict} verdict @param {OpenCrashes | null} crashes @param {Snapshot} snapshot @returns {Verdict} */
 function withCrashes (verdict, crashes, { release }) {
-  if (!crashes || crashes.here === 0) return verdict
-  const what = crashes.news > 0 ? crashText(crashes.news, 'new') : crashText(crashes.here, 'open')
+  if (!crashes || crashes.inRelease === 0) return verdict
+  const what = crashes.newInRelease > 0 ? crashText(crashes.newInRelease, 'new') : crashText(crashes.inRelease, 'open')
   return { ...verdict, tone: 'warn', text: `${verdict.text}; ${crashes.isMore ? 'at least ' : ''}${what} in ${release.id}` }
 }
 
@@ -122,7 +122,7 @@ function withCrashes (verdict, crashes, { release }) {
 function hintOfCrashes (crashes) {
   if (crashes === null) return 'The history cannot be read.'
   if (crashes.open === 0) return 'No open crashes.'
-  return crashes.here === crashes.open ? 'Resolved and muted crashes no longer count.' : `${crashText(crashes.open, 'open')}${crashes.here === 0 ? ', none of them in this release' : ' in all'}.`
+  return crashes.inRelease === crashes.open ? 'Resolved and muted crashes no longer count.' : `${crashText(crashes.open, 'open')}${crashes.inRelease === 0 ? ', none of them in this release' : ' in all'}.`
 }
 
 /** @param {number} n @param {string} kind */

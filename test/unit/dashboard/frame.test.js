@@ -10,7 +10,7 @@ function frame ({ notices = [], failing = [], ...fields }, openCrashes = 0) {
   const workers = fields.workers ?? [worker({}), worker({ id: 2, slot: 2 })]
   const readyWorkers = workers.filter((/** @type {any} */ { state }) => state === 'ready').length
   const snapshot = { state: 'running', app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' }, release: { id: 'r1' }, rollout: null, upgrade: null, desiredWorkers: 2, readyWorkers, history: { problem: null }, ...fields, workers }
-  const crashes = openCrashes === null ? null : { open: openCrashes + 2, here: openCrashes, isMore: false, news: 0, reasons: [] }
+  const crashes = openCrashes === null ? null : { open: openCrashes + 2, inRelease: openCrashes, isMore: false, newInRelease: 0, reasons: [] }
   const health = (/** @type {any} */ of) => describeHealth(of, { crashes, notices, failingJobs: failing })
   return frameModel({ deck: /** @type {any} */ ({ snapshot: () => snapshot, health }), host: 'web-1' })
 }

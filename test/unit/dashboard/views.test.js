@@ -112,14 +112,14 @@ test('open crashes of the release that runs make it no longer well, those of oth
     return `${tone}: ${text}. ${hint} ${problems}`
   }
   assert.equal(say(null), 'ok: All 2 workers are ready. The history cannot be read. 0')
-  assert.equal(say({ open: 0, here: 0, news: 0 }), 'ok: All 2 workers are ready. No open crashes. 0')
-  assert.equal(say({ open: 2, here: 0, news: 0 }), 'ok: All 2 workers are ready. 2 open crashes, none of them in this release. 0')
-  assert.equal(say({ open: 3, here: 2, news: 1 }), 'warn: All 2 workers are ready; 1 new crash in r1. 3 open crashes in all. 2')
-  assert.equal(say({ open: 2, here: 2, news: 2 }), 'warn: All 2 workers are ready; 2 new crashes in r1. Resolved and muted crashes no longer count. 2')
-  assert.equal(say({ open: 1, here: 1, news: 0 }), 'warn: All 2 workers are ready; 1 open crash in r1. Resolved and muted crashes no longer count. 1')
-  assert.equal(say({ open: 200, here: 100, isMore: true, news: 0 }), 'warn: All 2 workers are ready; at least 100 open crashes in r1. 200 open crashes in all. 100')
-  assert.match(say({ open: 1, here: 1, news: 1 }, { rollout: aRollout() }), /^info: Deploying r2\. .* 1$/, 'the rollout is what counts now')
-  assert.match(say({ open: 1, here: 1, news: 1 }, { readyWorkers: 0 }), /^bad: No worker serves\. /)
+  assert.equal(say({ open: 0, inRelease: 0, newInRelease: 0 }), 'ok: All 2 workers are ready. No open crashes. 0')
+  assert.equal(say({ open: 2, inRelease: 0, newInRelease: 0 }), 'ok: All 2 workers are ready. 2 open crashes, none of them in this release. 0')
+  assert.equal(say({ open: 3, inRelease: 2, newInRelease: 1 }), 'warn: All 2 workers are ready; 1 new crash in r1. 3 open crashes in all. 2')
+  assert.equal(say({ open: 2, inRelease: 2, newInRelease: 2 }), 'warn: All 2 workers are ready; 2 new crashes in r1. Resolved and muted crashes no longer count. 2')
+  assert.equal(say({ open: 1, inRelease: 1, newInRelease: 0 }), 'warn: All 2 workers are ready; 1 open crash in r1. Resolved and muted crashes no longer count. 1')
+  assert.equal(say({ open: 200, inRelease: 100, isMore: true, newInRelease: 0 }), 'warn: All 2 workers are ready; at least 100 open crashes in r1. 200 open crashes in all. 100')
+  assert.match(say({ open: 1, inRelease: 1, newInRelease: 1 }, { rollout: aRollout() }), /^info: Deploying r2\. .* 1$/, 'the rollout is what counts now')
+  assert.match(say({ open: 1, inRelease: 1, newInRelease: 1 }, { readyWorkers: 0 }), /^bad: No worker serves\. /)
 })
 
 test('a row says that its worker runs changed files, or that its slot waits for a person', () => {
