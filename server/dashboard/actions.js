@@ -46,7 +46,7 @@ const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.numb
 /** @type {Readonly<Record<string, Action>>} by name; an action that returns a URL sends the browser there */
 export const ACTIONS = {
   restart: (deck, _body, actor) => deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
-  deploy: (deck, { note, ...aim }, actor) => deck.deploy({ ...optionalNote(note), ...strategyOfForm(aim), actor, client: 'dashboard' }),
+  deploy: (deck, { note, ...fields }, actor) => deck.deploy({ ...optionalNote(note), ...strategyOfForm(fields), actor, client: 'dashboard' }),
   rollback: startRollback,
   ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steeringAction(type)])),
   scale: (deck, { workers }, actor) => deck.dispatch({

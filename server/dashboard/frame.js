@@ -4,7 +4,6 @@ import os from 'node:os'
  * The frame around every page: the name of the app, and the current problems.
  * @typedef {ReturnType<typeof frameModel>} Frame
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health'>} Deck
- * @typedef {import('../deck.js').Status} Status
  */
 
 /** The elements around the pages that change, by id; each is the partial of the same name. */

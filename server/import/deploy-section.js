@@ -10,7 +10,6 @@ import { commandWords } from './values.js'
 /** What it tells the PM2 that runs: a deploy of ours does that itself. */
 const RELOADS = /^(?:sudo\s+)?(?:npx\s+)?pm2\s+(?:re?start|reload|gracefulReload|startOr\w+|save)\b[^'"`$()]*$/
 const REF = /^[\w./-]{1,200}$/
-const READ = ['repo', 'ref', 'post-deploy', 'env']
 
 /** @param {unknown} deploy  the section of the file @returns {string[]} the names of its environments */
 export function deployNames (deploy) {
@@ -27,7 +26,7 @@ export function readDeploySection (deploy, envName) {
   if (name === null) return { left: names.length === 0 ? 'it has no environment' : `it has ${names.length} environments. Nearest: clusterdeck import --env ${names[0]}` }
   const { repo, ref, 'post-deploy': hook, ...rest } = /** @type {Record<string, Record<string, unknown>>} */ (deploy)[name]
   if (typeof repo !== 'string' || repo === '') return { left: `${name} has no repo` }
-  const others = Object.keys(rest).filter((key) => !READ.includes(key))
+  const others = Object.keys(rest).filter((key) => key !== 'env')
   const build = buildOf(hook)
   return {
     name,
