@@ -46,7 +46,7 @@ const TRY_AGAIN_MS = 100
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'get' | 'list' | 'compare' | 'preview'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
- * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runStory' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
+ * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runSteps' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others
  * @param {() => import('./fleet/app-fleet.js').AppFleet | null} [parts.fleet]  the app on other machines, once its host has joined them
@@ -176,12 +176,12 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
      */
     async deployCommit ({ git, isGuessAccepted, ...command }) {
       const { make, ...run } = await releases.planGit({ git, isGuessAccepted, actor: command.actor, note: command.note ?? null })
-      return jobs.runStory({
+      return jobs.runSteps({
         ...run,
         actor: command.actor,
-        story: async (teller) => {
-          const { id } = await make(teller)
-          const rollout = await whenFree(() => this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { release: id } }), teller)
+        steps: async (tools) => {
+          const { id } = await make(tools)
+          const rollout = await whenFree(() => this.dispatch({ ...command, type: 'rollout', kind: 'deploy', source: { release: id } }), tools)
           return { release: id, rollout: rollout.id }
         }
       })
@@ -203,7 +203,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 
 /**
  * Waits while another rollout runs.
- * @template T @param {() => T} begin @param {import('./jobs/story-run.js').Teller} teller @returns {Promise<T>}
+ * @template T @param {() => T} begin @param {import('./jobs/steps-run.js').StepTools} tools @returns {Promise<T>}
  */
 async function whenFree (begin, { tell, pause }) {
   for (let isTold = false; ; isTold = true) {

@@ -49,7 +49,7 @@ export function createPreview ({ supervisor, releases, history, settings, jobs }
     const { release: { id: from }, desiredWorkers: workers, workers: rows } = supervisor.snapshot()
     const drafts = {
       deploy: () => releases.preview.ofDeploy({ path }, refuse),
-      commit: () => releases.preview.ofCommit({ git: String(git), isGuessAccepted }, refuse, (run, work) => jobs.runToEnd({ ...run, actor, story: work })),
+      commit: () => releases.preview.ofCommit({ git: String(git), isGuessAccepted }, refuse, (run, work) => jobs.runToEnd({ ...run, actor, steps: work })),
       rollback: () => releases.preview.ofRollback(release ?? lastGood(from, refuse), refuse)
     }
     const refusal = supervisor.refusal({ type: 'rollout', kind, strategy: wish, actor })

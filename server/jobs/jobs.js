@@ -13,7 +13,7 @@ import { orNone } from './or-none.js'
 import { createOutcomes } from './outcomes.js'
 import { createRunOutput } from './run-output.js'
 import { lend } from '../system/loan.js'
-import { runStory } from './story-run.js'
+import { runSteps } from './steps-run.js'
 import { isGroupAlive } from '../system/process-group.js'
 import { isAlive } from '../system/process-identity.js'
 import { createTimetable } from '../system/timetable.js'
@@ -31,13 +31,13 @@ import { createTimetable } from '../system/timetable.js'
  * @property {string} [timeZone]
  *
  * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it; `attached`: it runs already, in a
- * terminal of theirs; `isStory`: it is of several commands.
- * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null, isStory?: true }} Order
- * @typedef {{ name: string, option: string, timeoutMs: number, story: import('./story-run.js').Story, actor: string }} StoryOrder
+ * terminal of theirs; `hasSteps`: it is of several commands.
+ * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null, hasSteps?: true }} Order
+ * @typedef {{ name: string, option: string, timeoutMs: number, steps: import('./steps-run.js').Steps, actor: string }} StepsOrder
  * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
  * @typedef {Omit<CommandRun, 'ended'> & { ended: Promise<End>, tellEnd?: (exit: { code: number | null, signal: string | null }) => void }} Process
- * @typedef {import('../cluster/command-run.js').CommandEnd & { cause?: string, made?: import('./story-run.js').Made }} End  `cause`, `made`: of a story
+ * @typedef {import('../cluster/command-run.js').CommandEnd & { cause?: string, made?: import('./steps-run.js').Made }} End  `cause`, `made`: of one with steps
  * @typedef {{ option: string, timeoutMs: number, maxOutputChars: number, onOutput: (stream: 'stdout' | 'stderr', text: string) => void, onExited: (pid: number) => void }} Shared
  * @typedef {{ id: number, order: Order, process: Process, log: import('./job-log.js').JobLog, output: import('./run-output.js').RunOutput, endedFor: string | null, done: Promise<void>, view: Run }} Active
  * @typedef {import('../system/process-identity.js').ProcessIdentity & { run: number, job: string | null, name: string, timeoutMs: number, hasTerminal: boolean }} LeftRun  of the master before
@@ -212,17 +212,17 @@ export function createJobs ({
 
     /**
      * Runs several commands as one, after those that were begun before in this way.
-     * @param {StoryOrder} order @returns {Run}
+     * @param {StepsOrder} order @returns {Run}
      * @throws {DeckError} stopping, upgrade-running, secrets-failed
      */
-    runStory: (order) => beginStory(order).view,
+    runSteps: (order) => beginSteps(order).view,
 
     /**
      * The same, for somebody who waits for it.
-     * @param {StoryOrder} order @throws {DeckError} as runStory(), and what it has failed of; job-failed: it was ended
+     * @param {StepsOrder} order @throws {DeckError} as runSteps(), and what it has failed of; job-failed: it was ended
      */
     async runToEnd (order) {
-      const { passed, reason, cause } = await beginStory(order).process.ended
+      const { passed, reason, cause } = await beginSteps(order).process.ended
       if (!passed) throw new DeckError(isErrorCode(cause) ? cause : 'job-failed', String(reason))
     },
 
@@ -454,20 +454,20 @@ export function createJobs ({
     return { release, place: placeOfRelease(release, { own: environment(release.id), inherited, cwd }) }
   }
 
-  /** @param {StoryOrder} order @returns {Active} @throws {DeckError} stopping, upgrade-running, secrets-failed */
-  function beginStory ({ name, option, timeoutMs, story, actor }) {
+  /** @param {StepsOrder} order @returns {Active} @throws {DeckError} stopping, upgrade-running, secrets-failed */
+  function beginSteps ({ name, option, timeoutMs, steps, actor }) {
     checkRunning()
-    return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, isStory: true }, null, (shared, id) => runStory({
+    return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, hasSteps: true }, null, (shared, id) => runSteps({
       ...shared,
       name,
       option,
       run,
       onStep: (step, pid) => events.publish({ type: 'job.step', actor, pid, message: step.name, detail: { run: id, job: null, command: name } }),
-      async story (teller) {
-        const before = () => [...active.values()].find((other) => other.order.isStory && other.id < id)
-        if (before()) teller.tell(`waiting for the end of run ${before()?.id}`)
-        while (before()) await teller.pause(LOOK_EVERY_MS)
-        return await story(teller)
+      async steps (tools) {
+        const before = () => [...active.values()].find((other) => other.order.hasSteps && other.id < id)
+        if (before()) tools.tell(`waiting for the end of run ${before()?.id}`)
+        while (before()) await tools.pause(LOOK_EVERY_MS)
+        return await steps(tools)
       }
     }))
   }

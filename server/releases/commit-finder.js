@@ -48,7 +48,7 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
       return isThere ? null : url
     },
 
-    /** @param {Where} where @param {{ exec: import('./git-export.js').Exec, tell: (line: string) => void }} teller @throws {DeckError} git-failed */
+    /** @param {Where} where @param {{ exec: import('./git-export.js').Exec, tell: (line: string) => void }} tools @throws {DeckError} git-failed */
     async fetch ({ sources: [{ gitDir, url }] }, { exec, tell }) {
       tell(`fetching ${url}`)
       await fetchAll({ url: String(url), gitDir, env: inherited, exec })

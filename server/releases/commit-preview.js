@@ -14,7 +14,7 @@ import { parsePackage } from './resolve.js'
 /** @typedef {import('./commit-finder.js').Where} Where */
 /** @typedef {import('./catalogue.js').Item} Item */
 /** @typedef {import('./previews.js').Preview} Preview */
-/** Does in a run what takes its time. @typedef {(run: { name: string, option: string, timeoutMs: number }, work: (teller: { exec: import('./git-export.js').Exec, tell: (line: string) => void }) => Promise<void>) => Promise<void>} RunAside  rejects as the work does */
+/** Does in a run what takes its time. @typedef {(run: { name: string, option: string, timeoutMs: number }, work: (tools: { exec: import('./git-export.js').Exec, tell: (line: string) => void }) => Promise<void>) => Promise<void>} RunAside  rejects as the work does */
 
 /**
  * Tells what the deploy of a commit would do, from git alone: nothing is exported or built. Where the repository has an address, git may have to fetch.
@@ -23,7 +23,7 @@ import { parsePackage } from './resolve.js'
  * @param {ReturnType<typeof import('./commit-finder.js').createCommitFinder>} parts.commits
  * @param {Pick<ReturnType<typeof import('./release-folders.js').createReleaseFolders>, 'checkShared'>} parts.folders
  * @param {Pick<ReturnType<typeof import('./module-cache.js').createModuleCache>, 'nameOf' | 'has'>} parts.modules
- * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'checkLeft' | 'startedWith'>} parts.maker
+ * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'checkLeftBehind' | 'startedWith'>} parts.maker
  * @param {string} parts.releaseFolder
  * @param {Record<string, string | undefined>} parts.inherited  by git
  * @param {() => import('./launch-spec.js').LaunchSpec} parts.latest  of the last deploy
@@ -40,7 +40,7 @@ export function createCommitPreview ({ catalogue, commits, folders, modules, mak
     const { config, spec, home } = where
     const compared = { now: config, deployed: latest().config }
     await attempt(refuse, () => folders.checkShared({ shared: config.releases.shared, home }))
-    await attempt(refuse, () => maker.checkLeft(spec, home))
+    await attempt(refuse, () => maker.checkLeftBehind(spec, home))
     const seen = await attempt(refuse, () => find(git, where, runAside))
     if (!seen) return { ...unknownPreview(), config: compared }
     const files = await seen.tree.files()
@@ -74,7 +74,7 @@ export function createCommitPreview ({ catalogue, commits, folders, modules, mak
   /** @param {string} git @param {Where} where @param {RunAside} runAside */
   async function find (git, where, runAside) {
     const address = await commits.addressToFetch(git, where)
-    if (address !== null) await runAside({ name: `git fetch ${address}`, ...limitOf(where.spec) }, (teller) => commits.fetch(where, teller))
+    if (address !== null) await runAside({ name: `git fetch ${address}`, ...limitOf(where.spec) }, (tools) => commits.fetch(where, tools))
     return await commits.find(git, where)
   }
 

@@ -6,7 +6,7 @@ import { DeckError } from '../errors.js'
 import { LIST_TREE, parseTree } from './git.js'
 
 /** @typedef {import('./git.js').TreeFile} TreeFile */
-/** @typedef {(step: { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>, isQuiet?: boolean }) => Promise<string>} Exec  as of a story of jobs/story-run.js */
+/** @typedef {(step: { name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>, isQuiet?: boolean }) => Promise<string>} Exec  as of jobs/steps-run.js */
 
 /** Nothing that a repository, or somebody with an address, could have run: `ext::` is a command. */
 const PROTOCOLS = 'https:http:ssh:git:file'

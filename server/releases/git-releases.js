@@ -11,11 +11,12 @@ import { workspaceFolder } from './workspace.js'
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {import('./launch-spec.js').LaunchSpec} LaunchSpec */
 /** @typedef {import('./build-commands.js').Build} Build */
-/** @typedef {{ exec: import('./git-export.js').Exec, tell: (line: string) => void, check: () => void, pause: (ms: number) => Promise<void> }} Teller  as of jobs/story-run.js */
+/** @typedef {{ exec: import('./git-export.js').Exec, tell: (line: string) => void, check: () => void, pause: (ms: number) => Promise<void> }} StepTools  as of jobs/steps-run.js */
 /** How a commit becomes a release. `stamp`: as of the finder. @typedef {import('./commit-finder.js').Look & { build: Build | null, stamp: string }} Plan */
 /** @typedef {import('./commit-finder.js').Where} Where */
 /** @typedef {{ git: string, isGuessAccepted?: boolean, actor: string, note: string | null }} Wanted `isGuessAccepted`: what nobody has configured may be built as the lock file suggests */
 
+/** That of hooks.build, where nobody has configured it. */
 const DEFAULT_TIMEOUT_MS = 900_000
 
 /**
@@ -25,7 +26,7 @@ const DEFAULT_TIMEOUT_MS = 900_000
  * @param {ReturnType<typeof import('./commit-finder.js').createCommitFinder>} parts.commits
  * @param {ReturnType<typeof import('./release-folders.js').createReleaseFolders>} parts.folders
  * @param {ReturnType<typeof import('./module-cache.js').createModuleCache>} parts.modules
- * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'add' | 'checkLeft' | 'describe'>} parts.maker
+ * @param {Pick<ReturnType<typeof import('./maker.js').createMaker>, 'add' | 'checkLeftBehind' | 'describe'>} parts.maker
  * @param {(folder?: string) => Promise<LaunchSpec['config']>} parts.readConfig  for the app in that folder
  * @param {(config: LaunchSpec['config'], cwd: string) => Promise<LaunchSpec>} parts.readSpec  `cwd`: of the command that has the secrets
  * @param {(release: Release, spec: LaunchSpec) => void} parts.onMade
@@ -40,7 +41,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
   /**
    * Refuses at once what would fail, and says how the rest is done: fetching, exporting and building may take minutes.
    * @param {Wanted} wanted
-   * @returns {Promise<{ name: string, option: string, timeoutMs: number, make: (teller: Teller) => Promise<Release> }>}
+   * @returns {Promise<{ name: string, option: string, timeoutMs: number, make: (tools: StepTools) => Promise<Release> }>}
    * @throws {DeckError} not-found, build-unconfirmed, unshared-files, invalid-config
    */
   async function plan (wanted) {
@@ -48,20 +49,20 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
     const { spec, home } = where
     const known = await commits.addressToFetch(wanted.git, where) === null ? await planOf(wanted, where) : null
     await folders.checkShared({ shared: spec.config.releases.shared, home })
-    await maker.checkLeft(spec, home)
+    await maker.checkLeftBehind(spec, home)
     return {
       name: `deploy --git ${wanted.git}`,
       ...limitOf(spec),
-      async make (teller) {
-        if (!known) await commits.fetch(where, teller)
+      async make (tools) {
+        if (!known) await commits.fetch(where, tools)
         const seen = known ?? await planOf(wanted, where)
         const { branch, author, subject } = seen.found
-        teller.tell(`commit ${shortCommit(seen.found)}${branch === null ? '' : ` of ${branch}`}: ${subject} (${author})`)
+        tools.tell(`commit ${shortCommit(seen.found)}${branch === null ? '' : ` of ${branch}`}: ${subject} (${author})`)
         const same = await commits.findSame(seen.stamp)
-        if (!same) return await makeRelease(seen, wanted, where, teller)
+        if (!same) return await makeRelease(seen, wanted, where, tools)
         const { item, spec: last } = same
         item.spec = last
-        teller.tell(`${item.release.id} is of this commit already: nothing is built`)
+        tools.tell(`${item.release.id} is of this commit already: nothing is built`)
         return item.release
       }
     }
@@ -76,11 +77,11 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
   }
 
   /**
-   * @param {Plan} seen @param {Wanted} wanted @param {Where} where @param {Teller} teller
+   * @param {Plan} seen @param {Wanted} wanted @param {Where} where @param {StepTools} tools
    * @returns {Promise<Release>} which is whole
    */
-  async function makeRelease ({ gitDir, prefix, found, build, stamp }, { actor, note }, { spec, home }, teller) {
-    const { exec, check } = teller
+  async function makeRelease ({ gitDir, prefix, found, build, stamp }, { actor, note }, { spec, home }, tools) {
+    const { exec, check } = tools
     const number = catalogue.takeNumber()
     const id = `r${number}`
     isBuilding = true
@@ -90,7 +91,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
       const folder = await realpath(path.join(top, prefix))
       if (folder !== top && !isBelow(folder, top)) throw new DeckError('entry-not-found', `the commit has a link in the place of ${prefix}, which leads out of it`)
       await folders.share({ top, folder }, { shared: spec.config.releases.shared, home })
-      const cached = await buildRelease(build, { id, top, folder, names, spec }, teller)
+      const cached = await buildRelease(build, { id, top, folder, names, spec }, tools)
       // Refuses packages that are outside of it.
       await workspaceFolder(folder)
       const config = await readConfig(folder)
@@ -130,7 +131,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
   }
 
   /**
-   * @param {Build | null} build @param {{ id: string, top: string, folder: string, names: string[], spec: LaunchSpec }} release @param {Teller} teller
+   * @param {Build | null} build @param {{ id: string, top: string, folder: string, names: string[], spec: LaunchSpec }} release @param {StepTools} tools
    * @returns {Promise<string | null>} the name of the packages that are to be kept
    */
   async function buildRelease (build, { id, top, folder, names, spec }, { exec, tell, check }) {

@@ -21,7 +21,7 @@ import { pinOptions, resolveConfigured, resolvePath } from './resolve.js'
  * @param {() => number} parts.now  wall clock, ms
  */
 export function createMaker ({ config, key, catalogue, folders, drift, inherited, current, now }) {
-  return { draft: draftRelease, checkWritten, checkLeft, make: makeRelease, add: addRelease, describe: describeRelease, startedWith, locate: locatePlace }
+  return { draft: draftRelease, checkWritten, checkLeftBehind, make: makeRelease, add: addRelease, describe: describeRelease, startedWith, locate: locatePlace }
 
   /**
    * @param {LaunchSpec} spec
@@ -92,10 +92,10 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
    * As checkWritten(), for a release that is made of a commit: what the app has written into its own folder so far is not in it either.
    * @param {Pick<LaunchSpec, 'config'>} spec @param {string} home @throws {import('../errors.js').DeckError} unshared-files
    */
-  async function checkLeft (spec, home) {
+  async function checkLeftBehind (spec, home) {
     const { shared, exclude } = spec.config.releases
     if (catalogue.find(current() ?? '')?.release.mode === 'folder') await checkWritten(spec, home)
-    else await folders.checkOwn(home, { shared, exclude, env: inherited })
+    else await folders.checkOwnFolder(home, { shared, exclude, env: inherited })
   }
 
   /** @param {Pick<LaunchSpec, 'config'>} spec @param {string} [path] */

@@ -5,7 +5,7 @@ import { caveatText, changeText } from '../lifecycle/drift.js'
 import { shownRelease } from '../lifecycle/state.js'
 import { createCatalogue } from './catalogue.js'
 import { changesBetween } from './changes.js'
-import { createCommitFinder } from './commit-finder.js'
+import { createCommitFinder, shortCommit } from './commit-finder.js'
 import { createCommitPreview } from './commit-preview.js'
 import { commitsBetween } from './commits.js'
 import { createDrift } from './drift.js'
@@ -426,7 +426,7 @@ export async function openReleases ({
     const { release } = catalogue.mustFind(id)
     const change = inPlace.changeOf(id)
     if (change?.kind !== 'code') return
-    const restore = release.git ? `check out ${release.git.commit.slice(0, 9)}` : 'put the files back'
+    const restore = release.git ? `check out ${shortCommit(release.git)}` : 'put the files back'
     throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
       details: { release: id, ...change }
     })

@@ -139,7 +139,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
      * Refuses the first release of a commit, if the app would not find what it has written into its own folder.
      * @param {string} home @param {Parts & { env: Record<string, string | undefined> }} options @throws {DeckError} unshared-files
      */
-    async checkOwn (home, { shared, exclude, env }) {
+    async checkOwnFolder (home, { shared, exclude, env }) {
       const left = [...shared, ...exclude].map((name) => path.join(home, name).replace(/\/$/, ''))
       const { data } = await lookThroughApp(home, { except: [await realpath(dataFolder), ...left], env })
       if (data.length === 0) return

@@ -10,18 +10,18 @@ const NICENESS = 10
 const NO_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
- * A command of a story. `isQuiet`: nobody is to read what it writes.
+ * A command. `isQuiet`: nobody is to read what it writes.
  * @typedef {{ name: string, command: readonly string[], cwd: string, env: Record<string, string | undefined>, isQuiet?: boolean }} Step
  *
- * What a story has to tell itself with.
- * @typedef {object} Teller
+ * What the function of such a run works with.
+ * @typedef {object} StepTools
  * @property {(step: Step) => Promise<string>} exec  runs a command to its end, and returns what it has written to stdout; rejects where it fails
  * @property {(line: string) => void} tell  adds a line to the output of the run
  * @property {() => void} check  throws once the run is to end
  * @property {(ms: number) => Promise<void>} pause  waits, and rejects once the run is to end
  *
  * What comes of it. @typedef {{ release: string, rollout: number | null }} Made
- * @typedef {(teller: Teller) => Promise<Made | void>} Story
+ * @typedef {(tools: StepTools) => Promise<Made | void>} Steps
  */
 
 /**
@@ -32,13 +32,13 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1
  * @param {string} order.option  that has set its timeout
  * @param {number} order.timeoutMs
  * @param {number} order.maxOutputChars
- * @param {Story} order.story
+ * @param {Steps} order.steps
  * @param {(step: Step, pid: number | null) => void} order.onStep  a command has been started
  * @param {(stream: 'stdout' | 'stderr', text: string) => void} order.onOutput
  * @param {(order: Parameters<typeof runCommand>[0]) => import('../cluster/command-run.js').CommandRun} [order.run]
  * @returns {import('../cluster/command-run.js').CommandRun & { ended: Promise<import('../cluster/command-run.js').CommandEnd & { cause?: string, made?: Made }> }}
  */
-export function runStory ({ name, option, timeoutMs, maxOutputChars, story, onStep, onOutput, run = runCommand }) {
+export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onStep, onOutput, run = runCommand }) {
   const startedAt = performance.now()
   const over = new AbortController()
   /** @type {import('../cluster/command-run.js').CommandRun | null} */
@@ -51,7 +51,7 @@ export function runStory ({ name, option, timeoutMs, maxOutputChars, story, onSt
   let failed = { code: null, signal: null }
   const timer = setTimeout(() => {
     timedOut = endedFor === null
-    endStory(`did not end within ${durationText(timeoutMs)} (option ${option})`)
+    endSteps(`did not end within ${durationText(timeoutMs)} (option ${option})`)
   }, timeoutMs)
 
   return {
@@ -59,24 +59,24 @@ export function runStory ({ name, option, timeoutMs, maxOutputChars, story, onSt
     /** Of the command that runs now. */
     get identity () { return current?.identity ?? null },
     handles: { stdout: null, stderr: null },
-    ended: tellStory(),
-    end: endStory,
+    ended: takeSteps(),
+    end: endSteps,
     leave () {},
     letGo: () => null
   }
 
   /** @param {string} why @param {{ graceMs?: number }} [how] */
-  function endStory (why, how) {
+  function endSteps (why, how) {
     endedFor ??= why
     current?.end(why, how)
     over.abort()
   }
 
-  async function tellStory () {
+  async function takeSteps () {
     try {
       // Whoever has begun it has to hold it first.
       await Promise.resolve()
-      const made = await story({ exec, tell: (line) => write('stdout', `${line}\n`), check, pause })
+      const made = await steps({ exec, tell: (line) => write('stdout', `${line}\n`), check, pause })
       return endWith({ ...(made && { made }), code: 0, signal: null, reason: null })
     } catch (error) {
       // What it says itself, those who follow its output would not see otherwise.
