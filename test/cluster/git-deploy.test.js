@@ -6,23 +6,23 @@ import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { roll } from '../support/deploys.js'
-import { tempFolder } from '../support/folder.js'
+import { tempFolder, writeFiles } from '../support/folder.js'
 import { startApp } from '../support/git-app.js'
 import { rareTest } from '../support/rare.js'
-import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
+import { createRepository, versionOf, withPackage } from '../support/repository.js'
 import { until } from '../support/until.js'
 
 describe('deploy --git', { concurrency: 2 }, () => {
   test('is refused where the app has a database in its own folder that no release would share, and nothing changes', async (t) => {
     const { deck, repository, ask, cli, folders } = await startApp(t)
     repository.commit(versionOf('two'))
-    write(repository.app, { 'data/shop.sqlite': 'SQLite format 3\0', 'data/shop.sqlite-wal': '' })
+    writeFiles(repository.app, { 'data/shop.sqlite': 'SQLite format 3\0', 'data/shop.sqlite-wal': '' })
     const refused = await cli('deploy', '--git', 'main', '--yes', '--wait')
     assert.equal(refused.code, 4)
     assert.match(refused.stderr, /releases\.shared: expected the databases and uploads of the app, received none of data\/ in /)
     assert.deepEqual([folders(), (await deck.status()).release.id], [[], 'r1'])
 
-    write(repository.app, { 'clusterdeck.config.json': JSON.stringify({ releases: { shared: ['data/'] } }) })
+    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ releases: { shared: ['data/'] } }) })
     const deployed = await cli('deploy', '--git', 'main', '--yes', '--wait')
     assert.equal(deployed.code, 0, deployed.stderr)
     assert.equal(await ask(), 'two')
@@ -41,7 +41,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
       'node_modules/serve/package.json': '{"name":"serve","type":"module","bin":"serve.js"}',
       'node_modules/serve/serve.js': `#!/usr/bin/env node\n${code}`
     })
-    write(repository.app, { 'dist/built.txt': 'in place' })
+    writeFiles(repository.app, { 'dist/built.txt': 'in place' })
     const dataDir = tempFolder()
     const deck = await startDeck(t, path.join(repository.app, 'node_modules/.bin/serve'), { workers: 1, dataDir, cwd: repository.app })
     await deck.until({ ready: 1 })
@@ -55,7 +55,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     const { deck, repository, ask, cli, folders } = await startApp(t, { config: { releases: { shared: ['data/'] } } })
     assert.equal(await ask(), 'in place')
     const commit = repository.commit(versionOf('two'), 'Faster totals')
-    write(repository.app, { 'app.js': 'throw new Error("not in any commit")' })
+    writeFiles(repository.app, { 'app.js': 'throw new Error("not in any commit")' })
 
     const refused = await cli('deploy', '--git', 'main', '--wait')
     assert.equal(refused.code, 2)
@@ -69,7 +69,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     const { body: { items: [release] } } = await deck.api('/releases')
     assert.deepEqual([release.mode, release.git, release.build, release.note, release.package.version], ['folder', { commit, branch: 'main', isDirty: false, author: 'Ada', subject: 'Faster totals' }, 'npm ci, then npm run build', 'by hand', '1.0.0'])
     assert.equal(readFileSync(path.join(release.path, 'data', '..', 'dist', 'built.txt'), 'utf8'), 'two')
-    write(repository.app, { 'data/note.txt': 'shared' })
+    writeFiles(repository.app, { 'data/note.txt': 'shared' })
     assert.equal(readFileSync(path.join(release.path, 'data', 'note.txt'), 'utf8'), 'shared')
 
     // The same commit is the same release, and nobody is asked again.
@@ -201,11 +201,11 @@ describe('deploy --git', { concurrency: 2 }, () => {
       atRequest: "if (request.url === '/canary') return response.end(process.env.CANARY)",
       build: "console.log('canary', process.env.CANARY ?? 'none', process.env.PLAIN, 'first-canary')"
     })
-    write(repository.app, secrets('first-canary'))
+    writeFiles(repository.app, secrets('first-canary'))
     const config = { env: { PLAIN: 'plain' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } }
     const { deck, dataDir, ask, cli, order, untilEnd, folders } = await startApp(t, { repository, config })
     repository.commit({ ...says('two'), ...secrets('second-canary') })
-    write(repository.app, { 'secrets.json': 'of no commit' })
+    writeFiles(repository.app, { 'secrets.json': 'of no commit' })
     const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes')
     assert.equal(code, 0, stderr)
     assert.match(stdout, /canary none plain \[CANARY\]\n/)
@@ -231,8 +231,8 @@ describe('deploy --git', { concurrency: 2 }, () => {
       config: { releases: { shared: ['.env'] }, hooks: { build: { command: ['sh', '-c', 'pwd; node build.js; cat ../common.txt .env; echo "$CLUSTERDECK_HOOK $GIT_DIR"'] } } },
       flags: []
     })
-    write(repository.folder, { 'apps/common.txt': 'common\n', 'apps/web/.gitignore': 'dist\n.env\n' })
-    write(repository.app, { '.env': 'SECRET=1\n' })
+    writeFiles(repository.folder, { 'apps/common.txt': 'common\n', 'apps/web/.gitignore': 'dist\n.env\n' })
+    writeFiles(repository.app, { '.env': 'SECRET=1\n' })
     repository.commit(versionOf('two'))
     const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait')
     assert.equal(code, 0, stderr)

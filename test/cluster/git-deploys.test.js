@@ -4,9 +4,9 @@ import path from 'node:path'
 import { formatBytes } from '../../public/format.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { end, underLoad } from '../support/deploys.js'
-import { tempFolder } from '../support/folder.js'
+import { tempFolder, writeFiles } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
-import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
+import { createRepository, versionOf, withPackage } from '../support/repository.js'
 import { until } from '../support/until.js'
 
 /** `TEST_ALL=1` for all of them; `TEST_FILES`: how many files the packages have. */
@@ -24,7 +24,7 @@ rareTest(`${DEPLOYS} deploys of commits under load, every third one broken: no r
   const repository = createRepository()
   const packages = withPackage(repository.folder, FILES)
   repository.commit({ ...versionOf('0'), ...packages })
-  write(repository.folder, { 'dist/built.txt': '0' })
+  writeFiles(repository.folder, { 'dist/built.txt': '0' })
   const dataDir = tempFolder()
   const deck = await startDeckHere(t, path.join(repository.folder, 'app.js'), {
     workers: 2, dataDir, cwd: repository.folder, flags: ['--restart-intensity-restarts', '2', '--restart-min-delay-ms', '10', '--releases-keep', '20']

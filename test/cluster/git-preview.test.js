@@ -3,9 +3,10 @@ import { readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { roll, start } from '../support/deploys.js'
+import { writeFiles } from '../support/folder.js'
 import { startApp } from '../support/git-app.js'
 import { rareTest } from '../support/rare.js'
-import { createRepository, versionOf, withPackage, write } from '../support/repository.js'
+import { createRepository, versionOf, withPackage } from '../support/repository.js'
 
 /** @typedef {Awaited<ReturnType<typeof startApp>>} App */
 
@@ -41,7 +42,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     repository.commit({ 'app.js': `${versionOf('three')['app.js']}// faster\n`, 'views/new.html': '' }, 'Faster totals')
     repository.git('rm', '--quiet', 'views/old.html')
     const commit = repository.commit({}, 'Tidy up')
-    write(repository.app, { 'app.js': 'of no commit', 'more.txt': '' })
+    writeFiles(repository.app, { 'app.js': 'of no commit', 'more.txt': '' })
 
     const before = await stateOf(app)
     const told = await preview(app, { git: 'main' })
@@ -78,8 +79,8 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     assert.equal((await cli('deploy', '--git', 'main', '--dry-run', '--yes')).code, 0)
     assert.equal((await cli('deploy', '--git', 'main', '--wait', '--yes')).code, 0)
 
-    write(path.join(app.dataDir, 'releases', 'r2'), { 'uploads/a.png': '' })
-    write(repository.app, { 'clusterdeck.config.json': JSON.stringify({ hooks: { beforeDeploy: { command: ['true'] } }, releases: { shared: ['not-there'] } }) })
+    writeFiles(path.join(app.dataDir, 'releases', 'r2'), { 'uploads/a.png': '' })
+    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ hooks: { beforeDeploy: { command: ['true'] } }, releases: { shared: ['not-there'] } }) })
     const other = createRepository()
     const lib = other.commit({ 'a.txt': 'a' })
     repository.git('update-index', '--add', '--cacheinfo', `160000,${lib},lib`)
@@ -101,7 +102,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     app.repository.commit(versionOf('two'))
     assert.equal((await preview(app, { git: 'main', guess: true })).files.changed, 1)
     // What runs is of no commit then.
-    write(app.repository.app, { 'build.js': 'changed' })
+    writeFiles(app.repository.app, { 'build.js': 'changed' })
     assert.equal((await roll(app.deck, { kind: 'deploy' })).state, 'succeeded')
     assert.equal((await preview(app, { git: 'main', guess: true })).files, null)
     const { id } = await start(app.deck, { strategy: { canary: { workers: 1, durationMs: 600_000 } } })
@@ -132,10 +133,10 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
 
   rareTest('does not read secrets of a release that is not there, nor count them as changed', async (t) => {
     const repository = createRepository()
-    write(repository.app, { 'secrets.json': '{ "CANARY": "one" }' })
+    writeFiles(repository.app, { 'secrets.json': '{ "CANARY": "one" }' })
     const app = await startApp(t, { repository, config: { env: { LEVEL: 'info' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } } })
     repository.commit({ ...versionOf('two'), 'secrets.json': 'no JSON' })
-    write(repository.app, { 'clusterdeck.config.json': JSON.stringify({ env: { LEVEL: 'warn' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } }) })
+    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ env: { LEVEL: 'warn' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } }) })
     const told = await preview(app, { git: 'main', guess: true })
     assert.deepEqual([told.refusals, told.changed.environment], [[], ['LEVEL']])
   })

@@ -7,14 +7,14 @@ import { test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { underLoad } from '../support/deploys.js'
-import { tempFolder } from '../support/folder.js'
+import { tempFolder, writeFiles } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
-import { createRepository, git, versionOf, write } from '../support/repository.js'
+import { createRepository, git, versionOf } from '../support/repository.js'
 
 /** @param {import('../support/deck.js').TestOwner} t @param {{ workers?: number }} [how] */
 async function startForPushes (t, { workers = 2 } = {}) {
   const folder = tempFolder()
-  write(folder, { ...versionOf('one'), 'dist/built.txt': 'in place' })
+  writeFiles(folder, { ...versionOf('one'), 'dist/built.txt': 'in place' })
   const dataDir = tempFolder()
   const deck = await startDeckHere(t, path.join(folder, 'app.js'), { workers, dataDir, cwd: folder })
   await deck.until({ ready: workers })

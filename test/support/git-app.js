@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import path from 'node:path'
 import { runCliHere } from './cli-here.js'
 import { startDeckHere } from './deck-here.js'
-import { tempFolder } from './folder.js'
-import { createRepository, versionOf, write } from './repository.js'
+import { tempFolder, writeFiles } from './folder.js'
+import { createRepository, versionOf } from './repository.js'
 
 /**
  * Starts the app of a repository from its folder, where it is built.
@@ -13,7 +13,7 @@ import { createRepository, versionOf, write } from './repository.js'
 export async function startApp (t, { repository = createRepository(), config = {}, start = startDeckHere, flags = [] } = {}) {
   const { app } = repository
   const first = repository.commit(versionOf('one'), 'The first')
-  write(app, { 'dist/built.txt': 'in place', 'clusterdeck.config.json': JSON.stringify(config) })
+  writeFiles(app, { 'dist/built.txt': 'in place', 'clusterdeck.config.json': JSON.stringify(config) })
   const dataDir = tempFolder()
   const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app, flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100', ...flags] })
   await deck.until({ ready: 1 })

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { tempFolder } from './folder.js'
+import { tempFolder, writeFiles } from './folder.js'
 
 /** @typedef {ReturnType<typeof createRepository>} Repository */
 
@@ -21,7 +21,7 @@ export function createRepository (folder = tempFolder(), prefix = '') {
 
     /** @param {Record<string, string>} files  of the app; @param {string} [subject] @returns {string} the commit */
     commit (files, subject = 'a change') {
-      write(app, files)
+      writeFiles(app, files)
       git(folder, 'add', '--all')
       git(folder, 'commit', '--quiet', '--allow-empty', '--message', subject)
       return git(folder, 'rev-parse', 'HEAD')
@@ -33,14 +33,6 @@ export function createRepository (folder = tempFolder(), prefix = '') {
 export function git (folder, ...words) {
   const settings = ['user.name=Ada', 'user.email=ada@example.com', 'init.defaultBranch=main', 'commit.gpgsign=false'].flatMap((setting) => ['-c', setting])
   return execFileSync('git', ['-C', folder, ...settings, ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim()
-}
-
-/** @param {string} folder @param {Record<string, string>} files */
-export function write (folder, files) {
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-    writeFileSync(path.join(folder, name), content)
-  }
 }
 
 /**
@@ -71,12 +63,12 @@ http.createServer((request, response) => {
  */
 export function withPackage (app, files = 1) {
   const [lib, place] = [tempFolder(), tempFolder()]
-  write(lib, { 'package.json': JSON.stringify({ name: 'answer', version: '1.0.0', main: 'index.js' }), 'index.js': 'module.exports = 42\n' })
-  for (let n = 1; n < files; n++) write(lib, { [`lib/${n % 100}/${n}.js`]: `exports.n = ${n} // ${'x'.repeat(4000)}\n` })
+  writeFiles(lib, { 'package.json': JSON.stringify({ name: 'answer', version: '1.0.0', main: 'index.js' }), 'index.js': 'module.exports = 42\n' })
+  for (let n = 1; n < files; n++) writeFiles(lib, { [`lib/${n % 100}/${n}.js`]: `exports.n = ${n} // ${'x'.repeat(4000)}\n` })
   mkdirSync(path.join(app, 'vendor'), { recursive: true })
   execFileSync('npm', ['pack', '--silent', '--pack-destination', path.join(app, 'vendor')], { cwd: lib, stdio: 'ignore' })
   const manifest = { name: 'shop', version: '1.0.0', type: 'module', scripts: { build: 'node build.js' }, dependencies: { answer: 'file:vendor/answer-1.0.0.tgz' } }
-  write(place, { 'package.json': JSON.stringify(manifest) })
+  writeFiles(place, { 'package.json': JSON.stringify(manifest) })
   cpSync(path.join(app, 'vendor'), path.join(place, 'vendor'), { recursive: true })
   execFileSync('npm', ['install', '--silent', '--offline', '--package-lock-only', '--no-audit'], { cwd: place, stdio: 'ignore' })
   return { 'package.json': JSON.stringify(manifest), 'package-lock.json': readFileSync(path.join(place, 'package-lock.json'), 'utf8') }

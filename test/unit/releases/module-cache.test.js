@@ -3,8 +3,7 @@ import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createModuleCache } from '../../../server/releases/module-cache.js'
-import { tempFolder } from '../../support/folder.js'
-import { write } from '../../support/repository.js'
+import { tempFolder, writeFiles } from '../../support/folder.js'
 
 const BUILD = { text: 'yarn install', install: { command: ['yarn', 'install'], folder: '', key: 'all-that-decides' }, command: null, isGuess: true, lock: { name: 'yarn.lock', digest: 'sha256:0123456789abcdef' } }
 const APP = { 'app.js': '', 'lib/total.js': '' }
@@ -13,12 +12,12 @@ test('keeps all that an install has made, also beside node_modules as with Yarn 
   const [releaseFolder, first, second, shared] = [tempFolder(), tempFolder(), tempFolder(), tempFolder()]
   const modules = createModuleCache({ releaseFolder, onError: assert.ifError })
   const name = String(await modules.nameOf(BUILD, { names: Object.keys(APP), read: async () => null }))
-  write(first, { ...APP, '.pnp.cjs': 'map', '.yarn/cache/express.zip': 'zip', 'lib/node_modules/answer/index.js': '42' })
+  writeFiles(first, { ...APP, '.pnp.cjs': 'map', '.yarn/cache/express.zip': 'zip', 'lib/node_modules/answer/index.js': '42' })
   symlinkSync(shared, path.join(first, 'uploads'))
   await modules.take(name, { id: 'r1', top: first, files: Object.keys(APP), except: [path.join(first, 'uploads')] })
   await modules.keep(name, 'r1')
 
-  write(second, APP)
+  writeFiles(second, APP)
   const filled = await modules.fill(name, second)
   assert.equal(readFileSync(path.join(second, '.pnp.cjs'), 'utf8'), 'map')
   assert.equal(readFileSync(path.join(second, '.yarn/cache/express.zip'), 'utf8'), 'zip')
@@ -32,12 +31,12 @@ test('gives nothing to a commit that has files or links of its own in the place 
   const [releaseFolder, first] = [tempFolder(), tempFolder()]
   const modules = createModuleCache({ releaseFolder, onError: assert.ifError })
   const name = String(await modules.nameOf(BUILD, { names: Object.keys(APP), read: async () => null }))
-  write(first, { ...APP, '.pnp.cjs': 'map', 'lib/node_modules/answer/index.js': '42' })
+  writeFiles(first, { ...APP, '.pnp.cjs': 'map', 'lib/node_modules/answer/index.js': '42' })
   await modules.take(name, { id: 'r1', top: first, files: Object.keys(APP), except: [] })
   await modules.keep(name, 'r1')
 
   const [withFile, withLink] = [tempFolder(), tempFolder()]
-  write(withFile, { ...APP, '.pnp.cjs': 'of the commit' })
+  writeFiles(withFile, { ...APP, '.pnp.cjs': 'of the commit' })
   symlinkSync(tempFolder(), path.join(withLink, 'lib'))
   assert.deepEqual([await modules.fill(name, withFile), await modules.fill(name, withLink)], [null, null])
   assert.equal(readFileSync(path.join(withFile, '.pnp.cjs'), 'utf8'), 'of the commit')

@@ -11,16 +11,13 @@ import { keepOutcomes } from '../../../server/releases/outcomes.js'
 import { openReleases } from '../../../server/releases/registry.js'
 import { copyTree } from '../../../server/releases/tree-copy.js'
 import { listTree } from '../../../server/releases/tree.js'
-import { tempFolder } from '../../support/folder.js'
+import { tempFolder, writeFiles } from '../../support/folder.js'
 
 const ACTOR = { actor: 'api' }
 
 /** @param {Record<string, string>} files by path @param {string} [folder] */
 function write (files, folder = tempFolder()) {
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true })
-    writeFileSync(path.join(folder, name), text)
-  }
+  writeFiles(folder, files)
   return folder
 }
 
