@@ -8,6 +8,7 @@ import { startDeckHere } from '../support/deck-here.js'
 import { roll } from '../support/deploys.js'
 import { tempFolder, writeFiles } from '../support/folder.js'
 import { startApp } from '../support/git-app.js'
+import { isGone } from '../support/is-gone.js'
 import { rareTest } from '../support/rare.js'
 import { createRepository, versionOf, withPackage } from '../support/repository.js'
 import { until } from '../support/until.js'
@@ -164,7 +165,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.equal((await deck.api(`/jobs/runs/${run.id}/end`, { method: 'POST', body: '{}' })).status, 202)
     const ended = await untilEnd(run)
     assert.deepEqual([ended.state, ended.cause], ['interrupted', 'operator'])
-    await until(() => isGone(pidFile), 'the end of what the build has started')
+    await until(() => isGone(readFileSync(pidFile, 'utf8')), 'the end of what the build has started')
     assert.deepEqual(folders(), [])
   })
 
@@ -177,7 +178,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     await /** @type {import('../support/deck.js').Deck} */ (deck).loseMaster()
     const { cause, detail } = await deck.untilEvent(({ type }) => type === 'job.interrupted', 'its end')
     assert.deepEqual([cause, detail.run], ['master-lost', run.id])
-    await until(() => isGone(pidFile), 'the end of the build')
+    await until(() => isGone(readFileSync(pidFile, 'utf8')), 'the end of the build')
     await until(() => folders().length === 0, 'an empty folder')
     assert.equal(await ask(), 'in place')
   })
@@ -260,12 +261,3 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.match(gone.stderr, /git fetch exited with code 128/)
   })
 })
-
-/** @param {string} pidFile */
-function isGone (pidFile) {
-  try {
-    return readFileSync(`/proc/${readFileSync(pidFile, 'utf8').trim()}/stat`, 'utf8').includes(') Z ')
-  } catch {
-    return true
-  }
-}
