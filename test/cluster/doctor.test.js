@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -10,6 +10,7 @@ import { deploy, roll } from '../support/deploys.js'
 import { tempFolder } from '../support/folder.js'
 import { doctor, typeIn, wordsOf } from '../support/mend.js'
 import { rareTest } from '../support/rare.js'
+import { createRepository } from '../support/repository.js'
 import { untilFound } from '../support/until.js'
 
 const SQLITE = import.meta.resolve('better-sqlite3')
@@ -34,17 +35,13 @@ function fillShop (folder) {
 /** Why no limit can be raised. @type {string | false} */
 const lacksRaise = spawnSync('bash', ['-c', 'ulimit -n 1024; prlimit --pid $$ --nofile=2048:2048'], { stdio: 'ignore' }).status === 0 ? false : 'it takes root, prlimit and CAP_SYS_RESOURCE'
 
-const git = (/** @type {string} */ cwd, /** @type {string[]} */ ...words) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...words], { cwd })
-
 test('what is proposed for an app in its working folder makes a deploy come back, and loses nothing that it has written', async (t) => {
   const folder = tempFolder()
   fillShop(folder)
   mkdirSync(path.join(folder, 'uploads'))
   writeFileSync(path.join(folder, '.env'), 'LEVEL=debug')
   writeFileSync(path.join(folder, '.gitignore'), '.env\nuploads\n*.db\n')
-  git(folder, 'init', '-q')
-  git(folder, 'add', '.')
-  git(folder, 'commit', '-qm', 'one')
+  createRepository(folder).commit({}, 'one')
   const before = await doctor(['./app.js'], { cwd: folder })
   assert.equal(before.code, 6)
   const [{ how, text }] = before.of('in-place')?.mend ?? []

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
@@ -8,15 +7,11 @@ import { startDeckHere } from '../support/deck-here.js'
 import { app, deploy, start, untilListed } from '../support/deploys.js'
 import { tempFolder, writeFiles } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
+import { createRepository } from '../support/repository.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
 const QUICK = ['--drain-idle-grace-ms', '100', '--restart-min-delay-ms', '1']
-
-/** @param {string} folder @param {string[]} words */
-function git (folder, ...words) {
-  return execFileSync('git', ['-C', folder, '-c', 'user.name=Ada', '-c', 'user.email=ada@example.com', '-c', 'init.defaultBranch=main', ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
-}
 
 /** @param {import('../support/deck.js').TestOwner} t @param {{ folder?: string, flags?: string[], workers?: number }} [how] */
 async function deployed (t, { folder = realpathSync(tempFolder()), flags = [], workers = 1 } = {}) {
@@ -45,17 +40,15 @@ describe('the preview of a deploy', { concurrency: true }, () => {
     const folder = realpathSync(tempFolder())
     writeFiles(folder, { '.gitignore': 'dist\n', 'dist/built.txt': 'one', 'views/old.html': '' })
     writeFiles(folder, { 'app.mjs': app("response.end('one')"), 'package.json': '{ "name": "shop", "version": "1.0.0" }', 'views/home.html': 'one' })
-    git(folder, 'init', '-q')
-    git(folder, 'add', '.')
-    git(folder, 'commit', '-q', '-m', 'First')
+    const repository = createRepository(folder)
+    repository.commit({}, 'First')
     const { deck } = await deployed(t, { folder })
     await untilListed(deck, 'r1')
     const none = await preview(deck)
     assert.deepEqual([none.release.id, none.files, none.commits, none.warnings], ['r2', { added: 0, changed: 0, removed: 0, items: [] }, null, []])
 
     writeFiles(folder, { 'app.mjs': app("response.end('two')"), 'package.json': '{ "name": "shop", "version": "1.1.0" }', 'dist/built.txt': 'two', 'views/new.html': '', 'views/old.html': null })
-    git(folder, 'add', '.')
-    git(folder, 'commit', '-q', '-m', 'Faster totals')
+    repository.commit({}, 'Faster totals')
     const before = await stateOf(deck, folder)
     const told = await preview(deck)
     assert.deepEqual(await stateOf(deck, folder), before)

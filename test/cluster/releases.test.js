@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
@@ -8,6 +7,7 @@ import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
+import { createRepository } from '../support/repository.js'
 
 /** @typedef {import('../support/deck-client.js').DeckClient} Deck */
 
@@ -82,10 +82,7 @@ test('a worker that is killed comes back on its own release: what a link led to,
 rareTest('a release folder is what its workers run, whatever is done to the app\'s, until the next deploy; also under the next master', async (t) => {
   const app = tempFolder()
   writeApp(app, 'one')
-  git(app, 'init')
-  git(app, 'add', '.')
-  git(app, 'commit', '-m', 'one')
-  const commit = git(app, 'rev-parse', 'HEAD')
+  const commit = createRepository(app).commit({}, 'one')
   writeFileSync(path.join(app, 'settings.json'), JSON.stringify({ releases: { mode: 'folder' }, envFile: 'app.env', env: { GONE: null } }))
   writeFileSync(path.join(app, 'app.env'), 'LEVEL=low\n')
   const deck = await startDeck(t, path.join(app, 'app.js'), { workers: 1, flags: ['--config', 'settings.json'], env: { GONE: 'not' }, args: ['--told'], dataDir: path.join(app, '.data') })
@@ -100,7 +97,7 @@ rareTest('a release folder is what its workers run, whatever is done to the app\
   await deck.loseMaster()
   const { release } = await deck.until({ ready: 1 })
   assert.deepEqual(await ask(deck), { ...one, level: 'high' }, 'no memory has the values of variables: they are read anew')
-  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'folder', true, { commit, branch: 'main', isDirty: false, author: 'Test', subject: 'one' }])
+  assert.deepEqual([release.id, release.mode, release.environmentChanged, release.git], ['r1', 'folder', true, { commit, branch: 'main', isDirty: false, author: 'Ada', subject: 'one' }])
 
   await deploy(deck)
   await killWorker(deck)
@@ -148,11 +145,6 @@ test('variables and arguments are read anew at each deploy, and only there; a co
 /** @param {any} told */
 function pick ({ version, release, cwd }) {
   return { version, release, cwd }
-}
-
-/** @param {string} folder @param {string[]} words */
-function git (folder, ...words) {
-  return execFileSync('git', ['-C', folder, '-c', 'user.name=Test', '-c', 'user.email=test@example.com', '-c', 'init.defaultBranch=main', ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
 }
 
 rareTest('a start in a folder behind a link: each deploy follows it, a command typed there finds the deck, and old folders may go with all that is in them', async (t) => {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { lookThroughApp } from '../../../server/releases/app-files.js'
 import { tempFolder } from '../../support/folder.js'
+import { createRepository } from '../../support/repository.js'
 
 /** @param {Record<string, string>} files  `db`: a database */
 function appWith (files) {
@@ -44,10 +44,7 @@ test('what an app writes is found by its content, and by names that mean nothing
 
 test('what git tracks came with the code', async () => {
   const folder = appWith({ 'app.js': '', 'seed.db': 'db', 'shop.db': 'db', '.env': '', 'uploads/.gitkeep': '', 'files/logo.png': '', '.gitignore': 'shop.db\n' })
-  const git = (/** @type {string[]} */ ...words) => execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...words], { cwd: folder })
-  git('init', '-q')
-  git('add', '.')
-  git('commit', '-qm', 'all')
+  createRepository(folder).commit({}, 'all')
   const { data, environment } = await look(folder)
   assert.deepEqual({ data, environment }, { data: ['shop.db', 'uploads/'], environment: [] })
 })

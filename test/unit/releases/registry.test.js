@@ -12,6 +12,7 @@ import { openReleases } from '../../../server/releases/registry.js'
 import { copyTree } from '../../../server/releases/tree-copy.js'
 import { listTree } from '../../../server/releases/tree.js'
 import { tempFolder, writeFiles } from '../../support/folder.js'
+import { createRepository, git } from '../../support/repository.js'
 
 const ACTOR = { actor: 'api' }
 
@@ -19,11 +20,6 @@ const ACTOR = { actor: 'api' }
 function write (files, folder = tempFolder()) {
   writeFiles(folder, files)
   return folder
-}
-
-/** @param {string} folder @param {string[]} words */
-function git (folder, ...words) {
-  return execFileSync('git', ['-C', folder, '-c', 'user.name=Test', '-c', 'user.email=test@example.com', '-c', 'init.defaultBranch=main', ...words], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
 }
 
 /**
@@ -425,37 +421,30 @@ describe('what is known of a release', () => {
   test('a checkout tells its commit and branch, and whether a tracked file is changed', async () => {
     const folder = write({ 'app.js': 'one' })
     assert.equal(await readGit(folder), null)
-    git(folder, 'init')
+    const repository = createRepository(folder)
     assert.equal(await readGit(folder), null, 'there is no commit yet')
-    git(folder, 'add', '.')
-    git(folder, 'commit', '-m', 'one')
-    const commit = git(folder, 'rev-parse', 'HEAD')
-    const about = { author: 'Test', subject: 'one' }
+    const commit = repository.commit({}, 'one')
+    const about = { author: 'Ada', subject: 'one' }
     assert.deepEqual(await readGit(folder), { commit, branch: 'main', isDirty: false, ...about })
     writeFileSync(path.join(folder, 'app.js'), 'two')
     writeFileSync(path.join(folder, 'new.js'), '')
     assert.deepEqual(await readGit(folder), { commit, branch: 'main', isDirty: true, ...about })
-    git(folder, 'checkout', '--force', '--detach')
+    repository.git('checkout', '--force', '--detach')
     assert.deepEqual(await readGit(folder), { commit, branch: null, isDirty: false, ...about })
   })
 
   test('two releases of a repository tell the commits that come and those that go, also once one is checked out alone', async () => {
     const folder = write({ 'app.js': '' })
-    git(folder, 'init')
-    const commit = (/** @type {string} */ message) => {
-      git(folder, 'commit', '--allow-empty', '-m', message)
-      return git(folder, 'rev-parse', 'HEAD')
-    }
+    const repository = createRepository(folder)
     const { releases } = await registry({ folder })
-    git(folder, 'add', '.')
-    const first = commit('first')
+    const first = repository.commit({}, 'first')
     await releases.prepare(ACTOR)
-    for (let n = 2; n <= 24; n++) commit(`change ${n}`)
-    git(folder, 'tag', 'newest')
-    git(folder, 'checkout', '-b', 'other', first)
-    commit('other\n\nMore of it.')
+    for (let n = 2; n <= 24; n++) repository.commit({}, `change ${n}`)
+    repository.git('tag', 'newest')
+    repository.git('checkout', '-b', 'other', first)
+    repository.commit({}, 'other\n\nMore of it.')
     await releases.prepare(ACTOR)
-    git(folder, 'checkout', 'newest')
+    repository.git('checkout', 'newest')
     await releases.prepare(ACTOR)
     const told = async (/** @type {string} */ from, /** @type {string} */ to) => {
       const { commits } = await releases.compare(from, to)
@@ -470,11 +459,7 @@ describe('what is known of a release', () => {
   test('nothing that a repository names is run, and no variable leads git elsewhere', async (t) => {
     const folder = write({ 'app.js': 'one' })
     const other = write({ 'b.js': '' })
-    for (const each of [folder, other]) {
-      git(each, 'init')
-      git(each, 'add', '.')
-      git(each, 'commit', '-m', each)
-    }
+    for (const each of [folder, other]) createRepository(each).commit({}, each)
     git(folder, 'config', 'core.fsmonitor', `touch ${folder}/was-run; false`)
     process.env.GIT_DIR = path.join(other, '.git')
     t.after(() => { delete process.env.GIT_DIR })
