@@ -4,7 +4,6 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
-import { startDeckHere } from '../support/deck-here.js'
 import { roll } from '../support/deploys.js'
 import { tempFolder, writeFiles } from '../support/folder.js'
 import { startApp } from '../support/git-app.js'
@@ -184,15 +183,14 @@ describe('deploy --git', { concurrency: 2 }, () => {
   })
 
   rareTest('the next start goes on with the last commit, not with what is in the folder of the app', async (t) => {
-    const { deck, repository, dataDir, ask, cli } = await startApp(t)
+    const { deck, repository, startAgain, ask, cli } = await startApp(t)
     repository.commit(versionOf('two'))
     assert.equal((await cli('deploy', '--git', 'main', '--wait', '--yes')).code, 0)
     assert.equal(await ask(), 'two')
     await deck.stop()
-    const next = await startDeckHere(t, path.join(repository.app, 'app.js'), { workers: 1, dataDir, cwd: repository.app, flags: ['--config', path.join(repository.app, 'clusterdeck.config.json')] })
-    await next.until({ ready: 1 })
-    assert.equal((await next.status()).release.id, 'r2')
-    assert.equal(await (await fetch(await next.appUrl(), { headers: { connection: 'close' } })).text(), 'two')
+    const next = await startAgain()
+    assert.equal((await next.deck.status()).release.id, 'r2')
+    assert.equal(await next.ask(), 'two')
   })
 
   test('a build has no secrets and its output shows none; its release has those that are read in its folder', async (t) => {
@@ -204,7 +202,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
     })
     writeFiles(repository.app, secrets('first-canary'))
     const config = { env: { PLAIN: 'plain' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } }
-    const { deck, dataDir, ask, cli, order, untilEnd, folders } = await startApp(t, { repository, config })
+    const { deck, startAgain, ask, cli, order, untilEnd, folders } = await startApp(t, { repository, config })
     repository.commit({ ...says('two'), ...secrets('second-canary') })
     writeFiles(repository.app, { 'secrets.json': 'of no commit' })
     const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes')
@@ -220,17 +218,15 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.deepEqual([folders(), await ask('/canary')], [kept, 'second-canary'])
 
     await deck.stop()
-    const next = await startDeckHere(t, path.join(repository.app, 'app.js'), { workers: 1, dataDir, cwd: repository.app, flags: ['--config', path.join(repository.app, 'clusterdeck.config.json')] })
-    await next.until({ ready: 1 })
-    assert.equal(await (await fetch(new URL('/canary', await next.appUrl()), { headers: { connection: 'close' } })).text(), 'second-canary')
+    const next = await startAgain()
+    assert.equal(await next.ask('/canary'), 'second-canary')
   })
 
   rareTest('an app in a folder of its repository is built there, with hooks.build, and finds what it shares', async (t) => {
     const repository = createRepository(tempFolder(), 'apps/web')
     const { deck, ask, cli } = await startApp(t, {
       repository,
-      config: { releases: { shared: ['.env'] }, hooks: { build: { command: ['sh', '-c', 'pwd; node build.js; cat ../common.txt .env; echo "$CLUSTERDECK_HOOK $GIT_DIR"'] } } },
-      flags: []
+      config: { releases: { shared: ['.env'] }, hooks: { build: { command: ['sh', '-c', 'pwd; node build.js; cat ../common.txt .env; echo "$CLUSTERDECK_HOOK $GIT_DIR"'] } } }
     })
     writeFiles(repository.folder, { 'apps/common.txt': 'common\n', 'apps/web/.gitignore': 'dist\n.env\n' })
     writeFiles(repository.app, { '.env': 'SECRET=1\n' })

@@ -8,31 +8,40 @@ import { createRepository, versionOf } from './repository.js'
 /**
  * Starts the app of a repository from its folder, where it is built.
  * @param {import('./deck.js').TestOwner} t
- * @param {{ repository?: import('./repository.js').Repository, config?: Record<string, any>, start?: typeof startDeckHere | typeof import('./deck.js').startDeck, flags?: string[] }} [how]
+ * @param {{ repository?: import('./repository.js').Repository, config?: Record<string, any>, start?: typeof startDeckHere | typeof import('./deck.js').startDeck }} [how]
  */
-export async function startApp (t, { repository = createRepository(), config = {}, start = startDeckHere, flags = [] } = {}) {
+export async function startApp (t, { repository = createRepository(), config = {}, start = startDeckHere } = {}) {
   const { app } = repository
   const first = repository.commit(versionOf('one'), 'The first')
   writeFiles(app, { 'dist/built.txt': 'in place', 'clusterdeck.config.json': JSON.stringify(config) })
   const dataDir = tempFolder()
-  const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app, flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100', ...flags] })
-  await deck.until({ ready: 1 })
+  const run = async () => {
+    const deck = await start(t, path.join(app, 'app.js'), { workers: 1, dataDir, cwd: app, flags: ['--config', path.join(app, 'clusterdeck.config.json'), '--drain-idle-grace-ms', '100'] })
+    await deck.until({ ready: 1 })
+    return { deck, ask: async (route = '/') => await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).text() }
+  }
+  const { deck, ask } = await run()
   return {
     deck,
+    ask,
+    /** Once that deck has stopped. */
+    startAgain: run,
     repository,
     first,
     dataDir,
-    ask: async (route = '/') => await (await fetch(new URL(route, await deck.appUrl()), { headers: { connection: 'close' } })).text(),
     /** @param {string[]} words */
     cli: (...words) => runCliHere([...words, '--data-dir', dataDir]),
     /** @param {object} order */
     order: (order) => deck.api('/releases', { method: 'POST', body: JSON.stringify(order) }),
-    /** @param {any} run @returns {Promise<any>} */
-    untilEnd: async (run) => {
-      await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === run.id, 'the end of the run')
-      return (await deck.api(`/jobs/runs/${run.id}`)).body
-    },
+    /** @param {{ id: number }} run */
+    untilEnd: (run) => untilRunEnds(deck, run),
     /** What is in the folder of the releases. */
     folders: () => existsSync(path.join(dataDir, 'releases')) ? readdirSync(path.join(dataDir, 'releases')).sort() : []
   }
+}
+
+/** @param {import('./deck-client.js').DeckClient} deck @param {{ id: number }} run of a build @returns {Promise<any>} what has become of it */
+export async function untilRunEnds (deck, { id }) {
+  await deck.untilEvent(({ type, detail }) => /^job\.(succeeded|interrupted|.*failed)$/.test(type) && detail.run === id, 'the end of the run')
+  return (await deck.api(`/jobs/runs/${id}`)).body
 }
