@@ -11,7 +11,8 @@ const server = require('net').createServer((socket) => {
   socket.on('error', () => {})
   socket.on('data', (data) => { process.stdout.write(data); socket.end('HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: 2\\r\\n\\r\\n{}') })
 })
-const listen = () => server.listen(Number(process.argv[1]), process.argv[2], () => process.stdout.write(server.address().port + '\\n'))
+const listen = () => server.listen(Number(process.argv[1]), process.argv[2])
+server.once('listening', () => process.stdout.write(server.address().port + '\\n'))
 server.on('error', () => setTimeout(listen, 5))
 listen()`
 
