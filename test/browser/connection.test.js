@@ -8,7 +8,7 @@ import { TOKEN } from '../support/admin.js'
 import { openBrowser } from '../support/browser.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
 import { freePort } from '../support/ports.js'
-import { rareOnly, rareTest } from '../support/rare.js'
+import { rareTest } from '../support/rare.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -151,7 +151,7 @@ async function startProxy (t, { port, toPort, strips }) {
 }
 
 for (const strips of [true, false]) {
-  test(`the dashboard works below a path of a proxy that ${strips ? 'takes the path off' : 'leaves the path on'}`, { skip: rareOnly }, async (t) => {
+  rareTest(`the dashboard works below a path of a proxy that ${strips ? 'takes the path off' : 'leaves the path on'}`, async (t) => {
     const port = await freePort()
     const dashboard = await startDashboard(t, browser, { publicUrl: `http://127.0.0.1:${port}/ops/deck/`, basePath: '/ops/deck' })
     const { strays } = await startProxy(t, { port, toPort: () => dashboard.port, strips })

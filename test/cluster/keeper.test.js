@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, cpSync, readdirSync, statSync, truncateSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openSqlite } from '../../db/sqlite.js'
 import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.js'
@@ -11,7 +11,7 @@ import { runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
-import { rareOnly, rareTest } from '../support/rare.js'
+import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 const APP = fileURLToPath(new URL('../fixtures/answers-with-pid.js', import.meta.url))
@@ -66,7 +66,7 @@ describe('keeper and data folder', { concurrency: 2 }, () => {
   })
 
   for (const [what, variable] of /** @type {const} */ ([['a port', 'PORT'], ['a Unix socket', 'SOCKET_PATH']])) {
-    test(`${what} that nobody but the orphans holds is the next master's, by hand and without a keeper`, { skip: rareOnly }, async (t) => {
+    rareTest(`${what} that nobody but the orphans holds is the next master's, by hand and without a keeper`, async (t) => {
       const address = variable === 'PORT' ? String(await freePort()) : path.join(tempFolder(), 'app.sock')
       const options = { workers: 1, flags: ['--no-keeper', '--orphan-ms', '1000', '--drain-idle-grace-ms', '100'], env: { [variable]: address } }
       const app = variable === 'PORT' ? 'listens-on-port.js' : 'unix-socket.js'

@@ -122,21 +122,20 @@ describe('upgrade in place', () => {
     }
   })
 
-  describe('whose first worker serves already, while the second one is waited for', () => {
+  describe('whose first worker serves already, while the second one is waited for', { skip: rareOnly }, () => {
     const gate = path.join(tempFolder(), 'gate')
     /** @type {import('../support/deck.js').Deck} */
     let deck
     /** @type {(() => unknown)[]} */
     const closers = []
     before(async () => {
-      if (rareOnly) return
       deck = await startDeck({ after: (closer) => closers.push(/** @type {() => unknown} */ (closer)) }, 'waits-at-the-gate.js', { env: { GATE: gate } })
       await deck.until({ ready: 2 })
     })
     after(async () => { for (const close of closers) await close() })
 
     for (const signal of /** @type {const} */ (['SIGKILL', 'SIGTERM'])) {
-      test(`the next master gets ${signal}: that worker drains, and its end is on record`, { skip: rareOnly }, async (t) => {
+      test(`the next master gets ${signal}: that worker drains, and its end is on record`, async (t) => {
         const before = await deck.until({ ready: 2 })
         const newest = Math.max(...before.workers.map(idOf))
         const fresh = openFreshConnections(t, await deck.appUrl(), { perSecond: 50 })
@@ -159,7 +158,7 @@ describe('upgrade in place', () => {
       })
     }
 
-    rareTest('the old one is told to stop: both end at once', async () => {
+    test('the old one is told to stop: both end at once', async () => {
       await upgradeToTheGate(deck, gate)
       deck.signal('SIGTERM')
       assert.deepEqual(await deck.exited, { code: 0, signal: null })
