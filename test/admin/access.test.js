@@ -16,7 +16,7 @@ import { until } from '../support/until.js'
 
 const PLACES = /** @type {const} */ (['own', 'foreign host', 'cross-site', 'same site, other port'])
 const FOREIGN = 403
-/** The others are for all who may look. @type {Record<string, Role>} */
+/** The pages that a viewer may not see. @type {Record<string, Role>} */
 const ROLES_OF_PAGES = { '/access': 'admin', '/decks': 'admin', '/deploys/preview': 'operator' }
 
 test('every operation, page and form, for everybody and from everywhere, answers who may and refuses who may not', async (t) => {

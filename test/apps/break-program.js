@@ -1,4 +1,4 @@
-// Breaks what is built of a program, in the folder in which it is run, so that it does not start: `node test/apps/break-program.js next`
+// Breaks a program after its build, in the working folder, so that it does not start: `node test/apps/break-program.js next`
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { PROGRAMS } from './programs.js'

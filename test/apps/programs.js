@@ -16,7 +16,7 @@ import { TOOLS } from './catalogue/tools.js'
  * @property {string[]} [files] of `programs`, files and folders, which are put there. Default: the entry, if that is no package's
  * @property {[specifier: string, command: string]} [manager] the package manager that installs it, where that is not npm; then its project has a package.json
  * @property {'module'} [type] as in package.json
- * @property {string[]} [compiles] of its packages, once they are installed: they need what they have compiled themselves
+ * @property {string[]} [compiles] packages with native code, which is compiled after the install, as that runs no scripts
  * @property {string[][]} [build] commands of its packages, once it is installed
  * @property {string[]} [writes] into its folder: databases and uploads, which its releases have to share
  * @property {string} [entry] below its folder

@@ -21,13 +21,13 @@ import { toTable } from './report.js'
 /** @typedef {{ program: string, layout: string, steps: Record<string, string>, problems: string[] }} Row */
 /** @typedef {Awaited<ReturnType<typeof begin>>} Trial */
 
-/** In which a release has a folder of its own. */
+/** The layouts in which each release has a folder of its own. */
 const OWN_FOLDERS = ['folder', 'git']
 const DEFAULT = ['express', 'nest', 'next', 'nuxt', 'sveltekit', 'react-router', 'astro', 'nitro', 'strapi', 'pnpm-workspace', 'yarn-pnp']
 const LAYOUTS = ['in-place', 'link', 'folder', 'git']
 const WORKERS = 2
 const ASKED = 12
-/** What no commit of a program has. */
+/** Files and folders that are in no commit of a program. */
 const IGNORED = ['node_modules', '.stamp', 'dist', 'build', '.next', '.nuxt', '.output', '.svelte-kit', '.react-router', '.astro', '.pnp.*', '.yarn', '.tmp', 'public/uploads']
 const CLAIM = /\b(?:succeeded|rolled-back|failed|refused)\b/
 const BREAK = path.join(import.meta.dirname, 'break-program.js')
@@ -112,12 +112,12 @@ function linkPackages (root, installed) {
   return file
 }
 
-/** @param {Program} program @param {string} layout @returns {Promise<string>} has the package manager that a build of a commit calls */
+/** @param {Program} program @param {string} layout @returns {Promise<string>} the PATH, with the package manager that the build of a commit calls */
 async function pathFor ({ manager }, layout) {
-  const path_ = String(process.env.PATH)
-  if (!manager || layout !== 'git') return path_
+  const inherited = String(process.env.PATH)
+  if (!manager || layout !== 'git') return inherited
   const { stdout } = await run('npx', ['--yes', '--package', manager[0], '--call', `command -v ${manager[1]}`])
-  return [path.dirname(stdout.trim()), path_].join(path.delimiter)
+  return [path.dirname(stdout.trim()), inherited].join(path.delimiter)
 }
 
 /** @param {string} from @param {string} to as it is, with its links */
@@ -167,7 +167,7 @@ async function switchTo (root, source, version) {
   renameSync(path.join(root, 'next'), path.join(root, 'current'))
 }
 
-/** What runs from a commit begins with the second release. @param {Trial} trial */
+/** The start has run from the folder of the app, so the first release of a commit is the second one. @param {Trial} trial */
 async function deployFirst (trial) {
   await deploy(trial, 'first deploy', { version: 'one' })
   trial.first = (await trial.deck.status()).release.id
@@ -248,7 +248,7 @@ async function look ({ program, port, deck, row, layout, versions, current }, st
     const version = answers.get(pid)
     if (version !== undefined && version !== versions[release] && !drifted) row.problems.push(`${step}: a worker called ${release} (${versions[release]}) answers ${version}`)
   }
-  // A page that needs what is not there is no answer.
+  // A page does not work without its scripts and styles.
   if (layout !== 'in-place') for (const asset of await missingAssets(port, page)) row.problems.push(`${step}: the page needs ${asset}`)
   const claimed = CLAIM.exec(said?.text ?? '')?.[0]
   const others = [...new Set(answers.values())].filter((version) => version !== current)
@@ -267,7 +267,7 @@ async function askAll (port, page) {
   return answers
 }
 
-/** @param {number} port @param {string} page @returns {Promise<string[]>} what is not there of what the page asks for, and what is answered instead */
+/** @param {number} port @param {string} page @returns {Promise<string[]>} the scripts and styles of the page that are not there, and what is answered instead */
 async function missingAssets (port, page) {
   const text = await ask(port, page)
   const paths = [...text.matchAll(/\b(?:src|href)="(\/[^"/][^"]*\.(?:js|css)[^"]*)"/g)].map(([, asset]) => asset)

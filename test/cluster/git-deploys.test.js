@@ -10,7 +10,7 @@ import { rareTest } from '../support/rare.js'
 import { createRepository, versionOf, withPackage } from '../support/repository.js'
 import { until } from '../support/until.js'
 
-/** `TEST_ALL=1` for all of them; `TEST_FILES`: how many files the packages have. */
+/** With `TEST_ALL=1` there are more deploys. `TEST_FILES` is how many files the package has. */
 const DEPLOYS = process.env.TEST_ALL ? 20 : 7
 const FILES = Number(process.env.TEST_FILES ?? 200)
 

@@ -101,7 +101,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     const app = await startApp(t)
     app.repository.commit(versionOf('two'))
     assert.equal((await preview(app, { git: 'main', guess: true })).files.changed, 1)
-    // What runs is of no commit then.
+    // The release that runs then is of no commit.
     writeFiles(app.repository.app, { 'build.js': 'changed' })
     assert.equal((await roll(app.deck, { kind: 'deploy' })).state, 'succeeded')
     assert.equal((await preview(app, { git: 'main', guess: true })).files, null)
@@ -122,7 +122,7 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     assert.deepEqual([told.release.git.commit, told.release.git.subject, told.files, told.refusals], [commit, 'From elsewhere', null, []])
     const runsOf = async () => (await app.deck.api('/jobs/runs')).body.items.map((/** @type {any} */ { command, state }) => [command, state])
     assert.deepEqual(await runsOf(), [[`git fetch file://${origin.folder}`, 'succeeded']])
-    // A commit that is there needs nothing.
+    // A commit that is here already needs no fetch.
     rmSync(path.join(origin.folder, '.git'), { recursive: true })
     assert.deepEqual(codesOf(await preview(app, { git: commit, guess: true })), [])
     assert.equal((await runsOf()).length, 1)

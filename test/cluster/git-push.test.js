@@ -22,7 +22,7 @@ async function startForPushes (t, { workers = 2 } = {}) {
   return { deck, folder, dataDir, ask, setUp: (/** @type {string[]} */ ...words) => runCliHere(['setup-git-push', ...words, '--data-dir', dataDir]) }
 }
 
-/** Somebody who has git alone. @param {string} folder @param {string[]} words @param {Record<string, string>} [env] */
+/** Pushes as somebody does who has only git. @param {string} folder @param {string[]} words @param {Record<string, string>} [env] */
 async function push (folder, words, env = {}) {
   const child = spawn('git', ['-C', folder, 'push', ...words], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
   let output = ''
@@ -102,7 +102,7 @@ test('only its branch is deployed, setting it up again is harmless, and what git
   assert.deepEqual(await deck.history('type=unexpected'), [])
 })
 
-/** @returns {string} a bare repository in which somebody has a hook already */
+/** @returns {string} a bare repository that has a hook already */
 function foreignHook () {
   const folder = tempFolder()
   git(folder, 'init', '--bare', '--quiet')

@@ -75,9 +75,9 @@ const PATIENCE_MS = 60_000
 /** @typedef {{ deck: Deck, cwd: string, statuses: number[], breakApp: (isBroken: boolean) => void }} Scene */
 
 const ALL = examples()
-/** The others of a command are rare. @param {{ line: string }} example @param {number} index @param {{ line: string }[]} examples */
+/** All but the first example of a command are rare. @param {{ line: string }} example @param {number} index @param {{ line: string }[]} examples */
 const isFirstOfCommand = ({ line }, index, examples) => !rareOnly || examples.findIndex((other) => commandOf(other.line) === commandOf(line)) === index
-/** With its subcommand, or what it is given first. @param {string} line */
+/** The command with its subcommand, or with its first argument. @param {string} line */
 const commandOf = (line) => /^\S+( [a-z-]+( [a-z]+)?)?/.exec(line)?.[0]
 const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ') && !isOfApps({ line })
 const isOfApps = (/** @type {{ line: string }} */ { line }) => !isConsole({ line }) && /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (shop|mail)\b| --all\b| --host\b| -n /.test(line) && !isInTerminal({ line })

@@ -66,7 +66,7 @@ export async function steer (deck, { id }, action) {
   return (await deck.api(`/rollouts/${id}/${action}`, { method: 'POST' })).body
 }
 
-/** @param {DeckClient} deck @param {string} release once it is known what was in its folder */
+/** Waits until the files that a release had at its deploy are recorded. @param {DeckClient} deck @param {string} release */
 export async function untilListed (deck, release) {
   await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.json.gz`)), `the manifest of ${release}`)
 }

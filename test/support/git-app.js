@@ -6,7 +6,7 @@ import { tempFolder, writeFiles } from './folder.js'
 import { createRepository, versionOf } from './repository.js'
 
 /**
- * Starts the app of a repository from its folder, where it is built.
+ * Starts the app of a repository from its folder, in which it is built already.
  * @param {import('./deck.js').TestOwner} t
  * @param {{ repository?: import('./repository.js').Repository, config?: Record<string, any>, start?: typeof startDeckHere | typeof import('./deck.js').startDeck }} [how]
  */
@@ -24,7 +24,7 @@ export async function startApp (t, { repository = createRepository(), config = {
   return {
     deck,
     ask,
-    /** Once that deck has stopped. */
+    /** Starts the same app in the same data folder, once that deck has stopped. */
     startAgain: run,
     repository,
     first,
@@ -35,7 +35,7 @@ export async function startApp (t, { repository = createRepository(), config = {
     order: (order) => deck.api('/releases', { method: 'POST', body: JSON.stringify(order) }),
     /** @param {{ id: number }} run */
     untilEnd: (run) => untilRunEnds(deck, run),
-    /** What is in the folder of the releases. */
+    /** The names of all release folders, and of what is kept beside them. */
     folders: () => existsSync(path.join(dataDir, 'releases')) ? readdirSync(path.join(dataDir, 'releases')).sort() : []
   }
 }

@@ -130,7 +130,11 @@ function keepAsking (url, { keepAlive, breathMs, onAnswer }) {
   }
 }
 
-/** Once more where this process had no CPU for so long that the app may have ended what was idle: that is read meanwhile. @param {number} ms */
+/**
+ * Pauses. If this process had no CPU for so long that the app may have closed idle connections, it pauses once more, so that
+ * it reads which ones have ended before it sends the next request.
+ * @param {number} ms
+ */
 async function breathe (ms) {
   const startedAt = performance.now()
   await new Promise((resolve) => setTimeout(resolve, ms))

@@ -6,8 +6,8 @@ import { tempFolder, writeFiles } from './folder.js'
 /** @typedef {ReturnType<typeof createRepository>} Repository */
 
 /**
- * What somebody has a git repository of: a real one.
- * @param {string} [folder] @param {string} [prefix]  where the app is in it, `apps/web`
+ * Makes a real git repository.
+ * @param {string} [folder] @param {string} [prefix]  the folder of the app in it, such as `apps/web`
  */
 export function createRepository (folder = tempFolder(), prefix = '') {
   git(folder, 'init', '--quiet')
@@ -19,7 +19,7 @@ export function createRepository (folder = tempFolder(), prefix = '') {
     app,
     git: (/** @type {string[]} */ ...words) => git(folder, ...words),
 
-    /** @param {Record<string, string>} files  of the app; @param {string} [subject] @returns {string} the commit */
+    /** Commits these files of the app, and all that has changed. @param {Record<string, string>} files @param {string} [subject] @returns {string} the commit */
     commit (files, subject = 'a change') {
       writeFiles(app, files)
       git(folder, 'add', '--all')
@@ -36,7 +36,7 @@ export function git (folder, ...words) {
 }
 
 /**
- * An app that answers with what was built of it, and a build that its commit can break.
+ * The files of an app that answers with the version that was built, and whose code or build can be broken.
  * @param {string} version @param {{ atLoad?: string, atRequest?: string, build?: string }} [what]
  */
 export function versionOf (version, { atLoad = '', atRequest = '', build = '' } = {}) {
@@ -57,9 +57,9 @@ http.createServer((request, response) => {
 }
 
 /**
- * Gives the app of versionOf() a package that npm installs without a registry: a tarball in its repository.
+ * Writes a package that npm installs without a registry, a tarball, into the folder of the app.
  * @param {string} app @param {number} [files]  how many the package has
- * @returns {Record<string, string>} what else the app has then
+ * @returns {Record<string, string>} package.json and lock file with that package, to be committed over those of versionOf()
  */
 export function withPackage (app, files = 1) {
   const [lib, place] = [tempFolder(), tempFolder()]
@@ -67,7 +67,7 @@ export function withPackage (app, files = 1) {
   for (let n = 1; n < files; n++) writeFiles(lib, { [`lib/${n % 100}/${n}.js`]: `exports.n = ${n} // ${'x'.repeat(4000)}\n` })
   mkdirSync(path.join(app, 'vendor'), { recursive: true })
   execFileSync('npm', ['pack', '--silent', '--pack-destination', path.join(app, 'vendor')], { cwd: lib, stdio: 'ignore' })
-  const manifest = { name: 'shop', version: '1.0.0', type: 'module', scripts: { build: 'node build.js' }, dependencies: { answer: 'file:vendor/answer-1.0.0.tgz' } }
+  const manifest = { ...JSON.parse(versionOf('')['package.json']), dependencies: { answer: 'file:vendor/answer-1.0.0.tgz' } }
   writeFiles(place, { 'package.json': JSON.stringify(manifest) })
   cpSync(path.join(app, 'vendor'), path.join(place, 'vendor'), { recursive: true })
   execFileSync('npm', ['install', '--silent', '--offline', '--package-lock-only', '--no-audit'], { cwd: place, stdio: 'ignore' })

@@ -7,7 +7,7 @@ import { rareOnly } from '../support/rare.js'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc')
-/** What grows with their number shows in fewer as well; the rest is rare. */
+/** A cost that grows with their number shows with fewer, too. */
 const CRASHES = rareOnly ? 2000 : 5000
 
 test('among thousands of crashes each query takes less than 20 ms, and the heap does not grow with them', (t) => {
@@ -37,7 +37,7 @@ test('among thousands of crashes each query takes less than 20 ms, and the heap 
   history.close()
 })
 
-/** Of its own CPU time, because the machine may be busy with others; what is above is the work of the garbage collector. @param {() => unknown} work @returns {number} ms */
+/** Counts CPU time of this process, as the machine may be busy with others. What is above the 90th percentile are pauses of the garbage collector. @param {() => unknown} work @returns {number} ms */
 function p90 (work) {
   const times = Array.from({ length: 200 }, () => {
     const began = process.cpuUsage()

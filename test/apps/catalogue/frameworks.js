@@ -71,7 +71,7 @@ export const FRAMEWORKS = [
     project: 'strapi',
     entry: 'node_modules/.bin/strapi',
     args: () => ['start'],
-    // When it has last looked for a newer version may be lost.
+    // This file has the time of the last look for a newer version, which may be lost.
     flags: () => ['--ready-timeout-ms', '120000', '--releases-exclude', '.strapi-updater.json'],
     env: () => ({ NODE_ENV: 'production', STRAPI_TELEMETRY_DISABLED: 'true' }),
     writes: ['.tmp/', 'public/uploads/'],
