@@ -3,9 +3,9 @@
 #
 #   CLUSTERDECK_URL     the admin page, such as https://ops.example.com/deck
 #   CLUSTERDECK_TOKEN   a token of the role operator
-#   DEPLOY_GIT          a branch, a tag or a commit, which is built there first, with its output here; without it what is on the disk, or DEPLOY_PATH
+#   DEPLOY_GIT          a branch, a tag or a commit to build and deploy there, with the output of the build on stderr; without it DEPLOY_PATH, or what is on the disk
 #   DEPLOY_APP          an app of a host; DEPLOY_PATH, DEPLOY_NOTE, DEPLOY_SURGE, DEPLOY_CANARY, DEPLOY_ON_FAILURE: as flags of "clusterdeck deploy"
-#   DEPLOY_TIMEOUT      seconds to wait for the verdict, 1800 by default
+#   DEPLOY_TIMEOUT      seconds to wait for build and verdict, 1800 by default
 #
 # Exit codes are those of clusterdeck: 0 it has succeeded, 1 it has not, 2 and 3 the request or the token is wrong, 4 not now, 5 nobody
 # answers, 124 it takes longer.
@@ -77,7 +77,7 @@ esac
 until=$(($(date +%s) + DEPLOY_TIMEOUT))
 missed=0
 
-# For a while: a master that is replaced is back within seconds.
+# A master that is replaced is back within seconds, so it is asked again for a while.
 wait_for_master () {
   [ $((missed += 1)) -le 30 ] || finish 5 unreachable "nobody answers at $CLUSTERDECK_URL any more: $status $(cat "$folder/error")"
   sleep 1
