@@ -23,11 +23,7 @@
   }
 
   function labelButton () {
-    const text = LABELS[choice]
-    for (const toggle of document.querySelectorAll('[data-theme-toggle]')) {
-      toggle.setAttribute('aria-label', text)
-      toggle.setAttribute('title', text)
-    }
+    for (const toggle of document.querySelectorAll('[data-theme-toggle]')) toggle.setAttribute('aria-label', LABELS[choice])
   }
 
   // Storage may be forbidden; the theme then lasts as long as the page.

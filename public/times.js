@@ -27,6 +27,5 @@ function labelButton () {
   for (const toggle of document.querySelectorAll('[data-times-toggle]')) {
     toggle.textContent = chosenZone() === 'utc' ? 'UTC' : 'Local'
     toggle.setAttribute('aria-label', LABELS[chosenZone()])
-    toggle.setAttribute('title', LABELS[chosenZone()])
   }
 }
