@@ -68,7 +68,7 @@ export function createDeckSite (parts) {
     idempotency: createIdempotency({ store: history.answers, now }),
     pages: [
       ...(hasSignIn ? [signInRouter({ ...access, views })] : []),
-      dashboardRouter({ deck, history, views, tokens: access.tokens, describe: readDocument, neighbours: parts.neighbours, now, log })
+      dashboardRouter({ deck, history, views, tokens: access.tokens, describe: readDocument, neighbours: parts.neighbours, basePath, now, log })
     ],
     log
   })

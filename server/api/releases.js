@@ -79,6 +79,14 @@ const KEPT_RELEASE = RELEASE.extend({
   }).nullable().describe('its folder has other files now: a new worker would run other code, and a rollback to it is refused; null: as far as is known it has not')
 }).meta({ id: 'KeptRelease' })
 
+const REF = z.strictObject({
+  name: z.string(),
+  kind: z.enum(['branch', 'tag']),
+  commit: z.string(),
+  at: TIME.describe('when the commit, or a tag with a message, was made'),
+  subject: z.string().describe('the first line of the message of the commit')
+}).meta({ id: 'Ref' })
+
 const RELEASE_PARAMETER = { release: RELEASE_NAME.describe('a release such as r12') }
 
 /**
@@ -112,6 +120,18 @@ export function releaseResources ({ deck }) {
           const run = await deck.deployCommit({ ...order, isGuessAccepted: guess, actor: auth.actor, client: auth.client })
           return { headers: { Location: `/api/v1/jobs/runs/${run.id}` }, body: run }
         }
+      })
+    },
+
+    '/refs': {
+      GET: operation({
+        name: 'listRefs',
+        summary: 'Lists the branches and tags that can be deployed, those with the newest commits first',
+        description: 'At most 50. Of a repository at an address: as they were when git fetched them last.',
+        role: 'operator',
+        problems: ['invalid-config'],
+        answer: z.strictObject({ items: z.array(REF) }),
+        handle: async () => ({ body: { items: await deck.releases.refs() } })
       })
     },
 

@@ -14,16 +14,17 @@ import { permitSwitch, switchDeck } from './decks.js'
 import { FLEET_ACTIONS } from './fleet-orders.js'
 import { isAtLoopback } from './page-address.js'
 import { powersOf } from './powers.js'
-import { strategyOfForm } from './strategy-form.js'
+import { commitOfForm, strategyOfForm } from './strategy-form.js'
 
 /**
  * The forms of the dashboard post to these actions.
  * @typedef {Pick<
  *   import('../deck.js').Deck,
- *   'dispatch' | 'snapshot' | 'deploy' | 'notices' | 'webhooks' | 'jobs' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' |
+ *   'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'webhooks' | 'jobs' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' |
  *   'events' | 'others' | 'fleet'
  * >} Deck
  * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown} Action
+ * An action that returns a URL, or the path of a page, sends the browser there.
  * @typedef {{ auth: import('../api/roles.js').Auth, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
  */
 
@@ -43,10 +44,10 @@ const DECK_ID = z.string().regex(/^[\da-f]{16}$/)
 const JSON_TEXT = z.string().transform(parseJson)
 const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.number().min(1).max(MAX_WORKERS))
 
-/** @type {Readonly<Record<string, Action>>} by name; an action that returns a URL sends the browser there */
+/** @type {Readonly<Record<string, Action>>} by name */
 export const ACTIONS = {
   restart: (deck, _body, actor) => deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
-  deploy: (deck, { note, ...fields }, actor) => deck.deploy({ ...optionalNote(note), ...strategyOfForm(fields), actor, client: 'dashboard' }),
+  deploy: startDeploy,
   rollback: startRollback,
   ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steeringAction(type)])),
   scale: (deck, { workers }, actor) => deck.dispatch({
@@ -99,8 +100,8 @@ export function roleOf (action) {
   return ['configure', 'switch'].includes(action) ? 'admin' : 'operator'
 }
 
-/** @param {{ deck: Deck, now: () => number }} parts */
-export function actionsRouter ({ deck, now }) {
+/** @param {{ deck: Deck, basePath: string, now: () => number }} parts */
+export function actionsRouter ({ deck, basePath, now }) {
   const router = Router()
   router.post('/actions/:name', requireSession, readFields, async (req, res, next) => {
     const name = String(req.params.name)
@@ -110,6 +111,7 @@ export function actionsRouter ({ deck, now }) {
     const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, isAtLoopback: isAtLoopback(req), now: now() })
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (outcome instanceof URL) res.set('HX-Redirect', outcome.href)
+    if (typeof outcome === 'string') res.set('HX-Redirect', basePath + outcome)
     // There is nothing to swap: the live page shows the result.
     res.status(204).end()
   })
@@ -119,6 +121,21 @@ export function actionsRouter ({ deck, now }) {
 /** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>, actor: string) => unknown} */
 function steeringAction (type) {
   return (deck, { rollout }, actor) => deck.dispatch({ type, rollout: parseField(NUMBER, rollout, 'rollout: expected the id of a rollout'), actor })
+}
+
+/**
+ * Deploys the code on the disk, or a commit: the output of its build is followed on the page of its run.
+ * @param {Deck} deck @param {Record<string, unknown>} body @param {string} actor
+ */
+async function startDeploy (deck, { note, ...fields }, actor) {
+  const commit = commitOfForm(fields)
+  const order = { ...optionalNote(note), ...strategyOfForm(fields), actor, client: /** @type {const} */ ('dashboard') }
+  if (commit.git === undefined) {
+    await deck.deploy(order)
+    return
+  }
+  const { id } = await deck.deployCommit({ ...order, ...commit, git: commit.git })
+  return `/jobs/runs/${id}`
 }
 
 /** Takes one group or several. @param {Deck} deck @param {Record<string, unknown>} body @param {string} actor */

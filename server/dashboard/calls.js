@@ -6,6 +6,9 @@
 
 const ROLLOUTS = Object.freeze({ operation: 'startRollout', method: 'POST', path: '/api/v1/rollouts' })
 
+const STRATEGY = Object.freeze({ surge: '{surge:option}', canary: { workers: '{canary:json}', durationMs: '{canaryMs:json}' }, onFailure: '{onFailure}' })
+const STRATEGY_FLAGS = Object.freeze(['--note', '{note}', '--surge', '{surge}', '--canary', '{canary}', '--canary-time', '{canaryMs}ms', '--on-failure', '{onFailure}'])
+
 const FLEET_ROLLOUT = Object.freeze({ operation: 'startFleetRollout', method: 'POST', path: '/api/v1/fleet/rollout' })
 const FLEET_PLAN = Object.freeze({ batch: '{batch:option}', pauseMs: '{pauseMs:json}', order: '{order}', canary: '{canary}' })
 const FLEET_FLAGS = Object.freeze(['--batch', '{batch}', '--pause', '{pauseMs}ms', '--order', '{order}', '--canary', '{canary}'])
@@ -14,10 +17,14 @@ const FLEET_FAILURE = Object.freeze(['--on-failure', '{onFailure}'])
 /** @type {Readonly<Record<string, Call>>} by the name of the action */
 const OWN_CALLS = Object.freeze({
   restart: { ...ROLLOUTS, body: { kind: 'restart' }, cli: ['restart'] },
-  deploy: {
-    ...ROLLOUTS,
-    body: { kind: 'deploy', note: '{note}', strategy: { surge: '{surge:option}', canary: { workers: '{canary:json}', durationMs: '{canaryMs:json}' }, onFailure: '{onFailure}' } },
-    cli: ['deploy', '--note', '{note}', '--surge', '{surge}', '--canary', '{canary}', '--canary-time', '{canaryMs}ms', '--on-failure', '{onFailure}']
+  deploy: { ...ROLLOUTS, body: { kind: 'deploy', note: '{note}', strategy: STRATEGY }, cli: ['deploy', ...STRATEGY_FLAGS] },
+  'deploy-commit': {
+    operation: 'deployCommit',
+    method: 'POST',
+    path: '/api/v1/releases',
+    needs: ['git'],
+    body: { git: '{git}', guess: '{guess:json}', note: '{note}', strategy: STRATEGY },
+    cli: ['deploy', '--git', '{git}', ...STRATEGY_FLAGS]
   },
   rollback: { ...ROLLOUTS, body: { kind: 'rollback', release: '{release}', note: '{note}' }, cli: ['rollback', '{release}', '--note', '{note}'] },
   scale: { operation: 'setScale', method: 'PUT', path: '/api/v1/scale', body: { workers: '{workers:json}' }, cli: ['scale', '{workers}'] },

@@ -25,10 +25,11 @@ const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson
  * @param {import('../api/tokens.js').TokenRegistry} parts.tokens
  * @param {() => import('../api/openapi.js').Json} parts.describe the API, as OpenAPI
  * @param {import('./palette.js').Neighbours} [parts.neighbours]  in a host
+ * @param {string} [parts.basePath]  of its pages, in a host
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {import('../system/log.js').Log} [parts.log]
  */
-export function dashboardRouter ({ deck, history, views, tokens, describe, neighbours, now = Date.now, log = SILENT_LOG }) {
+export function dashboardRouter ({ deck, history, views, tokens, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }) {
   const router = Router()
   const errors = createErrorPage({ views, log })
   router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, neighbours }), frame: frameParts, views, now }))
@@ -45,7 +46,7 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, neigh
     })
   }
 
-  router.use(actionsRouter({ deck, now }))
+  router.use(actionsRouter({ deck, basePath, now }))
   router.use(errors.refuseUnknown)
   router.use(errors.onError)
   return router

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { parseBody } from '../api/input.js'
-import { ROLLOUT_ORDER } from '../config/orders.js'
+import { COMMIT_ORDER, ROLLOUT_ORDER } from '../config/orders.js'
 
 /** @typedef {import('../lifecycle/rollout/strategy.js').StrategyWish} StrategyWish */
 
 const ORDER = z.strictObject({ strategy: ROLLOUT_ORDER.strategy })
+const COMMIT = z.strictObject({ git: COMMIT_ORDER.shape.git })
 const COUNT = /^\d{1,9}$/
 
 /**
@@ -17,6 +18,18 @@ export function strategyOfForm ({ surge, canary, canaryMs, onFailure }) {
   const trial = withoutEmpty({ workers: valueOf(canary), durationMs: valueOf(canaryMs) })
   const strategy = withoutEmpty({ surge: valueOf(surge), canary: trial, onFailure: valueOf(onFailure) })
   return strategy ? /** @type {{ strategy: StrategyWish }} */ (parseBody(ORDER, { strategy })) : {}
+}
+
+/**
+ * The commit that a form names, if any.
+ * @param {Record<string, unknown>} fields `git`, `guess`; texts
+ * @returns {{ git?: string, isGuessAccepted?: boolean }} empty: the code on the disk
+ * @throws {import('../errors.js').DeckError} invalid-body
+ */
+export function commitOfForm ({ git, guess }) {
+  const name = valueOf(git)
+  if (name === undefined) return {}
+  return { ...parseBody(COMMIT, { git: String(name) }), isGuessAccepted: guess === 'true' }
 }
 
 /** @param {unknown} field @returns {unknown} a number where it is one; undefined: it is empty */

@@ -4,7 +4,7 @@ import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { buildOf } from './build-commands.js'
-import { findCommit, findRepository, readCommit } from './git.js'
+import { findCommit, findRepository, readCommit, readRefs } from './git.js'
 import { fetchAll } from './git-export.js'
 import { ownFolder } from './resolve.js'
 
@@ -20,6 +20,8 @@ const FETCHED = 'fetched.git'
 const PUSHED = 'push.git'
 const COMMIT = /^[0-9a-f]{40,64}$/
 const SHOWN_DIGITS = 9
+/** The others can be named all the same. */
+const SHOWN_REFS = 50
 
 /**
  * Finds the commit that is to be deployed, how it is built, and the release that is of it already.
@@ -52,6 +54,14 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
     async fetch ({ sources: [{ gitDir, url }] }, { exec, tell }) {
       tell(`fetching ${url}`)
       await fetchAll({ url: String(url), gitDir, env: inherited, exec })
+    },
+
+    /** @returns {Promise<import('./git.js').Ref[]>} the branches and tags with the newest commits, as they were fetched last @throws {DeckError} invalid-config */
+    async refs () {
+      const { sources } = await this.where()
+      const lists = await Promise.all(sources.filter(({ gitDir }) => existsSync(gitDir)).map(({ gitDir }) => readRefs(gitDir, { limit: SHOWN_REFS }, { env: inherited })))
+      const byName = new Map(lists.flat().reverse().map((ref) => [`${ref.kind} ${ref.name}`, ref]))
+      return [...byName.values()].sort((one, other) => Date.parse(other.at) - Date.parse(one.at)).slice(0, SHOWN_REFS)
     },
 
     /** @param {string} git @param {Where} where @returns {Promise<Look>} @throws {DeckError} not-found */

@@ -92,6 +92,26 @@ export async function findCommit (gitDir, ref, options) {
 }
 
 /**
+ * Lists the branches and tags of a repository, those with the newest commits first. Never fails.
+ * @param {string} gitDir @param {{ limit: number }} which @param {GitOptions} [options]
+ * @returns {Promise<Ref[]>}
+ *
+ * @typedef {{ name: string, kind: 'branch' | 'tag', commit: string, at: string, subject: string }} Ref `at`: when the commit, or the tag, was made
+ */
+export async function readRefs (gitDir, { limit }, options) {
+  // A tag with a message is an object of its own, which points to its commit.
+  const format = ['refname', 'objectname', '*objectname', 'creatordate:iso-strict', 'contents:subject', '*contents:subject'].map((field) => `%(${field})`).join('%1f')
+  const { text } = await gitWithin(gitDir, options)(['for-each-ref', '--sort=-creatordate', `--count=${limit}`, `--format=${format}`, 'refs/heads', 'refs/tags'])
+  return text.split('\n').map((line) => line.split('\x1f')).flatMap(([full, object, pointedTo, at, subject, subjectPointedTo]) => {
+    const [, kind, name] = /^refs\/(head|tag)s\/(.+)$/.exec(full) ?? []
+    const commit = pointedTo || object
+    return name !== undefined && name.length <= MAX_FIELD_CHARS && COMMIT.test(commit)
+      ? [{ name, kind: kind === 'tag' ? 'tag' : 'branch', commit, at, subject: (subjectPointedTo || subject).slice(0, MAX_FIELD_CHARS) }]
+      : []
+  })
+}
+
+/**
  * Reads from a commit, without a working tree. Never fails.
  * @param {string} gitDir @param {string} commit @param {GitOptions} [options]
  */

@@ -171,6 +171,9 @@ export async function openReleases ({
     /** Says how a release of a commit is made. @type {typeof git.plan} */
     planGit: git.plan,
 
+    /** The branches and tags that can be deployed. @type {typeof commits.refs} */
+    refs: () => commits.refs(),
+
     /**
      * The release for a rollout: a known one, or one of the code on the disk.
      * @param {{ release?: string, path?: string, mode?: 'folder', spec?: LaunchSpec }} source @param {{ note: string | null, actor: string }} by

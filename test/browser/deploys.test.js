@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before } from 'node:test'
+import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { startDeckHere } from '../support/deck-here.js'
+import { startApp } from '../support/git-app.js'
 import { rareTest } from '../support/rare.js'
 import { createReleases } from '../support/releases.js'
+import { versionOf } from '../support/repository.js'
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -113,4 +115,44 @@ rareTest('the dialog of a deploy shows what it would do, and waits for nothing b
   await dialog.waitFor({ state: 'hidden' })
   goOn?.()
   assert.deepEqual(page.problems, [])
+})
+
+test('a branch is chosen, its guessed build confirmed and deployed by the dialog, and the page of the build leads to its rollout', async (t) => {
+  const { deck, ask, repository } = await startApp(t)
+  repository.git('branch', 'faster')
+  const commit = repository.commit(versionOf('two'), 'Second')
+  repository.git('tag', '-a', 'v2', '-m', 'The second version')
+  assert.deepEqual((await deck.api('/refs')).body.items.map((/** @type {any} */ { name, kind, commit, subject }) => [name, kind, commit === repository.git('rev-parse', 'main'), subject]).sort(), [
+    ['faster', 'branch', false, 'The first'], ['main', 'branch', true, 'Second'], ['v2', 'tag', true, 'Second']
+  ])
+
+  const page = await browser.page({ reducedMotion: 'reduce' })
+  t.after(() => page.context().close())
+  await page.goto(await deck.signInLink())
+  await page.locator('html[data-live=on]').waitFor()
+  await page.getByRole('button', { name: 'Rolling deploy' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Roll out a new release?' })
+  await dialog.locator('#deploy-refs option[value=v2]').waitFor({ state: 'attached' })
+  await dialog.getByLabel('Branch, tag or commit').fill('no-such-branch')
+  await dialog.getByLabel('Note').fill('by the page')
+  await dialog.getByText('git: expected a branch, a tag or a commit of').waitFor()
+  await dialog.getByLabel('Branch, tag or commit').fill('v2')
+  await dialog.getByLabel('Note').focus()
+  await dialog.getByText(`${commit.slice(0, 10)} on main “Second” by Ada`).waitFor()
+  await dialog.getByText('As a command').click()
+  await dialog.getByText("clusterdeck deploy --git v2 --note 'by the page'").waitFor()
+  assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
+  await dialog.getByRole('button', { name: 'Deploy' }).click()
+  await page.getByText('hooks.build: expected a command, received none').waitFor()
+  assert.equal((await deck.api('/releases')).body.items.length, 1)
+
+  await dialog.getByLabel('Build it with npm ci, then npm run build').check()
+  await dialog.getByRole('button', { name: 'Deploy' }).click()
+  await page.getByRole('heading', { name: 'deploy --git v2 Running' }).waitFor()
+  await page.getByText('built two').waitFor()
+  await page.getByRole('link', { name: 'Rollout 1' }).click()
+  await page.getByRole('heading', { name: 'Deploy of r2 succeeded' }).waitFor()
+  assert.match(await page.locator('#main').innerText(), /by dashboard[^]*by the page/)
+  assert.equal(await ask(), 'two')
+  assert.deepEqual(page.problems.filter((problem) => !problem.includes('409') && !problem.includes('422')), [])
 })

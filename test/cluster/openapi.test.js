@@ -81,6 +81,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 0, signal: null })
   await ask('POST', `/jobs/runs/${attached.id}/ended`, { code: 1, signal: null }, 409)
   await ask('POST', '/jobs/runs', { command: [] }, 422)
+  await ask('GET', '/refs')
   const built = await ask('POST', '/releases', { git: 'main' }, 202)
   await deck.untilEvent(({ type, detail }) => type === 'job.command-failed' && detail.run === built.id, 'a commit without the entry')
   await ask('GET', `/jobs/runs/${built.id}`)

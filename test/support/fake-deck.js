@@ -274,6 +274,7 @@ function fakeReleases (/** @type {any} */ release) {
     items,
     list: () => ({ items: [...items], next: null }),
     get,
+    refs: async () => [{ name: 'main', kind: 'branch', commit: known.git.commit, at: release.createdAt, subject: known.git.subject }],
     before (/** @type {string} */ id) {
       const found = items.find((each) => each.id !== id)
       if (!found) throw new DeckError('not-found', `No release other than ${id}`)
