@@ -20,7 +20,12 @@ export function alarmKindsIn (wish) {
 /** @param {import('../events/stream.js').DeckEvent} event @returns {Alarm | null} */
 export function toAlarm (event) {
   const kind = alarmKindOf(event)
-  return kind && alarmOf({ kind, id: event.id, text: sentenceOf(event), url: crashUrlOf(event) })
+  return kind && alarmOf({ kind, id: event.id, text: sentenceOf(event), url: crashUrlOf(event) ?? memberUrlOf(event) })
+}
+
+/** @param {Pick<import('../events/stream.js').DeckEvent, 'type' | 'detail'>} event @returns {string | null} the page of the host that it is about */
+function memberUrlOf ({ type, detail }) {
+  return type === 'fleet.host-silent' ? `/fleet/members/${encodeURIComponent(detail?.member)}` : null
 }
 
 /**

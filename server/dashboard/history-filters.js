@@ -48,6 +48,7 @@ export const TYPE_GROUPS = Object.freeze([
   { value: 'scale.*', label: 'Scaling' },
   { value: 'release.*', label: 'Releases' },
   { value: 'master.*', label: 'Master' },
+  { value: 'fleet.*', label: 'Fleet' },
   { value: 'history.*', label: 'History database' }
 ])
 
@@ -59,12 +60,13 @@ export const HOST_TYPE_GROUPS = Object.freeze([
   { value: 'problems', label: 'Problems' },
   { value: 'app.*', label: 'Apps' },
   { value: 'master.*', label: 'Master' },
+  { value: 'fleet.*', label: 'Fleet' },
   { value: 'access.*', label: 'Access' },
   { value: 'token.*', label: 'Tokens' },
   { value: 'history.*', label: 'History database' }
 ])
 
-const OF_HOST = /^(?:master|keeper|app|access|token|history)\./
+const OF_HOST = /^(?:master|keeper|app|fleet|access|token|history)\./
 export const HOST_TYPES = EVENT_TYPES.filter((type) => OF_HOST.test(type))
 
 const RANGE = z.enum(Object.keys(RANGES)).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)

@@ -1,7 +1,7 @@
 import { FAULTS, isOneOf } from '../causes.js'
 import { noticeKindOf } from './notices.js'
 
-/** @typedef {'crash' | 'crash-loop' | 'rollout-failed' | 'rolled-back' | 'master-lost'} AlarmKind */
+/** @typedef {'crash' | 'crash-loop' | 'rollout-failed' | 'rolled-back' | 'master-lost' | 'host-silent'} AlarmKind */
 
 /** The notifications of the browser; `label`, `about`: in the list to choose from. @type {Readonly<Record<AlarmKind, { title: string, label: string, about: string }>>} */
 export const ALARMS = Object.freeze({
@@ -9,14 +9,16 @@ export const ALARMS = Object.freeze({
   'crash-loop': { title: 'Crash loop', label: 'A crash loop', about: 'a slot keeps crashing' },
   'rollout-failed': { title: 'Rollout failed', label: 'A failed deploy', about: 'or a rollout that is held' },
   'rolled-back': { title: 'Rolled back', label: 'A deploy that was rolled back', about: 'by itself' },
-  'master-lost': { title: 'Master lost', label: 'A lost master', about: 'it was replaced, or does not answer this page' }
+  'master-lost': { title: 'Master lost', label: 'A lost master', about: 'it was replaced, or does not answer this page' },
+  'host-silent': { title: 'Host silent', label: 'A silent host', about: 'another host of the fleet does not report' }
 })
 
 /** The alarms that are no notices. @type {Readonly<Record<string, (event: import('./stream.js').DeckEvent) => AlarmKind | null>>} */
 const KINDS = {
   'worker.exited': ({ cause }) => isOneOf(FAULTS, cause) ? 'crash' : null,
   'worker.crash-looping': () => 'crash-loop',
-  'rollout.held': () => 'rollout-failed'
+  'rollout.held': () => 'rollout-failed',
+  'fleet.host-silent': () => 'host-silent'
 }
 
 /** @param {unknown} kind @returns {kind is AlarmKind} */

@@ -16,6 +16,7 @@ import { batchesOf, matchesLabels } from './plan.js'
 import { allReleases, createPackages } from './packages.js'
 import { membersOf } from './presence.js'
 import { startRollout, giveUp, MAX_ID, steerRollout } from './rollout.js'
+import { createSilenceLog } from './silence-log.js'
 import { createStore, notPushed } from './store.js'
 
 /**
@@ -41,6 +42,7 @@ import { createStore, notPushed } from './store.js'
  * @property {string} member  the name of this host in the fleet
  * @property {() => FleetStatus} status  as it was last seen
  * @property {() => Promise<FleetStatus>} look  as it is now, or as it was last seen where NATS is out of reach
+ * @property {() => SilentMember[]} silences  of other hosts that have the app and do not report, by name
  * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
  * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
  * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
@@ -54,6 +56,8 @@ import { createStore, notPushed } from './store.js'
  * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
  * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
  * @property {(wanted: Omit<import('./feed.js').Wanted, 'app'>) => Promise<import('./feed.js').Page>} history  events of all members, newest first; throws fleet-away
+ *
+ * @typedef {Member & { heardAt: number }} SilentMember  as it was last heard, and when: monotonic, ms
  *
  * @typedef {object} Wanted
  * @property {import('./rollout.js').Kind} kind
@@ -95,6 +99,7 @@ import { createStore, notPushed } from './store.js'
  * @property {string} host
  * @property {import('./nats-connection.js').Connection} nats
  * @property {import('./presence.js').Presence} presence
+ * @property {() => import('./silence-watch.js').Silence[]} silences
  * @property {ReturnType<typeof import('./feed.js').createFeed>} feed
  * @property {import('./bucket-version.js').BucketVersion} bucketVersion
  * @property {ReturnType<typeof import('./rpc-client.js').createRpcClient>} asking
@@ -112,10 +117,10 @@ const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-bac
 
 /**
  * @param {AppPart} part @param {Lent} lent
- * @returns {AppFleet & { describe: () => import('./member-status.js').AppStatus, away: () => void, named: (isOwn: boolean) => void, close: () => Promise<void> }}
- *   `describe`: what this host tells others of the app; `away`: NATS is out of reach; `named`: whether the name of this host is its own
+ * @returns {AppFleet & { describe: () => import('./member-status.js').AppStatus, away: () => void, looked: (look: import('./silence-watch.js').Look) => void, named: (isOwn: boolean) => void, close: () => Promise<void> }}
+ *   `describe`: what this host tells others of the app; `away`: NATS is out of reach; `looked`: it is known who is silent; `named`: whether the name of this host is its own
  */
-export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }, { options, member, host, nats, presence, feed, bucketVersion, asking, nameProblem }) {
+export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }, { options, member, host, nats, presence, silences, feed, bucketVersion, asking, nameProblem }) {
   const file = path.join(folder, 'fleet.json')
   /** @type {Set<() => void>} */
   const listeners = new Set()
@@ -144,6 +149,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   })
   const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app }) })
   const crashes = createFleetCrashes({ obtain, members: async () => (await allMembers()).members })
+  const tellSilence = createSilenceLog({ app, member, history: deck.history, publish: deck.events.publish })
   const unsubscribe = deck.events.subscribe(onEvent)
   packages.sweep()
 
@@ -158,6 +164,8 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
       await waitAtMost(Promise.all([presence.all(), runtime.newest()]), LOOK_WITHIN_MS)
       return statusNow()
     },
+
+    silences: () => silences().flatMap(({ host, heardAt }) => membersOf([host], app).map((each) => ({ ...each, heardAt }))),
 
     past: rolloutStore.past,
 
@@ -220,6 +228,8 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     describe,
 
     away: runtime.away,
+
+    looked: tellSilence,
 
     named: runtime.named,
 

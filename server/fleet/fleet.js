@@ -12,6 +12,8 @@ import { createPresence } from './presence.js'
 import { createRateLimiter } from './rate-limiter.js'
 import { createRpcClient } from './rpc-client.js'
 import { createRpcServer } from './rpc-server.js'
+import { createSilenceLog } from './silence-log.js'
+import { createSilenceWatch } from './silence-watch.js'
 
 /**
  * Makes this host a member of a fleet: it sees the other hosts with their apps, and its own apps take part in rollouts over all of
@@ -33,6 +35,7 @@ import { createRpcServer } from './rpc-server.js'
  * @typedef {object} Fleet
  * @property {string} member  the name of this host in the fleet
  * @property {() => HostsStatus} status  as it was last seen
+ * @property {() => import('./silence-watch.js').Silence[]} silences  of other hosts that do not report, by name
  * @property {() => Promise<HostsStatus>} look  as it is now, or as it was last seen where NATS is out of reach
  * @property {(app: string) => AppFleet | null} of  an app of this host that has joined
  * @property {(part: AppPart) => () => Promise<void>} join  returns how the app leaves
@@ -73,11 +76,12 @@ const HEALTHS = Object.freeze({
  * @param {string | null} parts.url
  * @param {import('./app-fleet.js').Log} parts.log
  * @param {(event: import('../events/stream.js').NewEvent) => void} parts.publish  into the history of the host
+ * @param {import('../events/notices.js').Past | null} parts.history  of the host; null: it is that of its only app
  * @param {import('./rpc-server.js').Serve} parts.serve  the API of the apps of this host
  * @param {typeof createNatsConnection} [parts.connect]
  * @returns {Fleet}
  */
-export function createFleet ({ options, folder, only, apps, version, url, log, publish, serve, connect = createNatsConnection }) {
+export function createFleet ({ options, folder, only, apps, version, url, log, publish, history, serve, connect = createNatsConnection }) {
   const file = path.join(folder, 'member.json')
   const kept = Object(readJson(file))
   const home = typeof kept.home === 'string' ? kept.home : randomUUID()
@@ -94,6 +98,8 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
 
   const nats = connect({ options, member, onState: onNatsState })
   const presence = createPresence({ nats, describe: describeHost, onName })
+  const tellSilence = history && createSilenceLog({ app: null, member, history, publish })
+  const silenceWatch = createSilenceWatch({ nats, presence, onLook })
   const feed = createFeed({ nats })
   const bucketVersion = createBucketVersion({ nats })
   const asking = createRpcClient({ nats, presence, member, serve })
@@ -112,10 +118,12 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
       return statusNow()
     },
 
+    silences: silenceWatch.list,
+
     of: (app) => joined.get(app)?.fleet ?? null,
 
     join (part) {
-      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, feed, bucketVersion, asking, nameProblem: () => nameProblem }))
+      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, silences: silenceWatch.list, feed, bucketVersion, asking, nameProblem: () => nameProblem }))
       if (nameProblem !== null) fleet.named(false)
       joined.set(part.app, { part, fleet })
       presence.tellSoon()
@@ -130,6 +138,7 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
 
     async close () {
       answering.close()
+      silenceWatch.close()
       bucketVersion.close()
       await Promise.all([...[...joined.values()].map(({ fleet }) => fleet.close()), presence.close()])
       joined.clear()
@@ -164,7 +173,13 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
     if (isConnected === wasConnected) return
     wasConnected = isConnected
     if (isConnected) tell('fleet.connected', `connected to the fleet ${options.name} as ${member}`)
-    else tell('fleet.away', `the fleet ${options.name} is out of reach: ${problem}`)
+    else tell('fleet.away', `this host is cut off from the fleet ${options.name}: ${problem}`)
+  }
+
+  /** @param {import('./silence-watch.js').Look} look */
+  function onLook (look) {
+    tellSilence?.(look)
+    callAll((fleet) => fleet.looked(look))
   }
 
   /** @param {string | null} problem */

@@ -108,6 +108,10 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
     const page = history.outbox.after(id, PAGE)
     for (const event of page) {
       if (closed.signal.aborted || connection !== connections) break
+      if (isToldByAnother(event)) {
+        told = { ...told, id: event.id, source, place: told?.place ?? null, connection }
+        continue
+      }
       // If the answer is lost, the stream has to be asked.
       told = null
       const { seq, duplicate } = await publishEvent(open, source, event)
@@ -194,6 +198,11 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
       // It is stored again in a while.
     }
   }
+}
+
+/** What several hosts see is in the fleet once. @param {DeckEvent} event */
+function isToldByAnother ({ detail }) {
+  return detail?.isReporter === false
 }
 
 /** @param {{ source: string, event: DeckEvent } & Teller} message @param {number} maxBytes @returns {string} JSON, without details if it is too large */

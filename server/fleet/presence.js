@@ -78,11 +78,18 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
       return found ? otherOf(found) : null
     },
 
-    /** @returns {Promise<{ members: Host[], isComplete: boolean }>} `isComplete`: false if not all reports could be read */
-    async all () {
-      await waitAtMost(watchMembers(), READ_ALL_MS)
-      return { members: listMembers(), isComplete: nats.state.isConnected && watch !== null && await Promise.race([watch.caughtUp, false]) }
+    all: readAll,
+
+    /** The same, but unless somebody wants to know them anyhow it does not listen to later reports. */
+    async glance () {
+      const before = listenUntil
+      const found = await readAll()
+      listenUntil = Math.max(before, now())
+      return found
     },
+
+    /** Whether reports come here, and be it its own. */
+    get isHearing () { return now() - heardAt <= DEAF_AFTER_MS },
 
     /** Why the others do not see this host although NATS is in reach. @returns {string | null} */
     get problem () { return nats.state.isConnected ? problem : null },
@@ -103,6 +110,12 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
       stopWatching()
       await waitAtMost(deleteOwnStatus(), LEAVE_MS)
     }
+  }
+
+  /** @returns {Promise<{ members: Host[], isComplete: boolean }>} `isComplete`: false if not all reports could be read */
+  async function readAll () {
+    await waitAtMost(watchMembers(), READ_ALL_MS)
+    return { members: listMembers(), isComplete: nats.state.isConnected && watch !== null && await Promise.race([watch.caughtUp, false]) }
   }
 
   async function deleteOwnStatus () {

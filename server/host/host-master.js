@@ -84,7 +84,7 @@ export async function startHost (config, surroundings = {}) {
     reapOrphans(() => apps.all().flatMap(({ present }) => present ?? []), host)
     beginOpened()
     apps.startAll()
-    joinFleet(config, { apps, host, port, events, shutdown, ready: waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) })
+    joinFleet(config, { apps, host, port, events, history: record.history, shutdown, ready: waitAtMost(siteLoaded.reached, LOAD_SITE_WITHIN_MS) })
     const service = tellHostService({ apps, keeper })
     closers.add(service, ({ end }) => end())
     listenToSignals({ apps, host, shutdown, stopHost })
@@ -117,10 +117,11 @@ export async function startHost (config, surroundings = {}) {
  * @param {import('./host.js').Host} parts.host
  * @param {AdminPort} parts.port
  * @param {import('../events/stream.js').EventStream} parts.events  of the host
+ * @param {import('../../db/history.js').History} parts.history  of the host
  * @param {import('./shutdown.js').Shutdown} parts.shutdown
  * @param {Promise<unknown>} parts.ready
  */
-function joinFleet (config, { apps, host: { fleetMembership, dataDir, software, closers }, port, events, shutdown, ready }) {
+function joinFleet (config, { apps, host: { fleetMembership, dataDir, software, closers }, port, events, history, shutdown, ready }) {
   const url = config.admin.publicUrl ? port.publicUrl : null
   closers.add(apps.onChange(fleetMembership.tellSoon), (end) => end())
   fleetMembership.join({
@@ -130,6 +131,7 @@ function joinFleet (config, { apps, host: { fleetMembership, dataDir, software, 
     version: software.version,
     url,
     publish: events.publish,
+    history,
     async serve ({ app, path, ...order }, asker, limits) {
       // The sender may have written anything there.
       const { name } = apps.view(app)

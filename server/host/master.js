@@ -96,6 +96,7 @@ function joinFleet ({ config, dataDir, deck, supervisor }, { host: { fleetMember
     version: software.version,
     url,
     publish: deck.events.publish,
+    history: null,
     async serve ({ app, ...order }, asker, limits) {
       if (app !== name) throw new DeckError('not-found', `This host has no app ${JSON.stringify(app)}; it has ${name}`)
       return await admin.ask(order, { ...asker, token: null, until: null, via: 'fleet' }, limits)

@@ -24,6 +24,8 @@ export function createWebhooks ({ targets, events, deck, log }, options = {}) {
   const unsubscribe = events.subscribe((event) => {
     // To report a failure to the webhook that fails would go on for ever. What an operator sends goes to one target alone.
     if (/^(notify|webhook)\./.test(event.type)) return
+    // Another host of the fleet tells it.
+    if (event.detail?.isReporter === false) return
     for (const webhook of webhooks) webhook.offer(event)
   })
 

@@ -10,6 +10,8 @@ import { createLink, startNats, withoutNats } from '../support/nats.js'
 import { rareOnly } from '../support/rare.js'
 import { until } from '../support/until.js'
 
+/** @typedef {import('../support/fleet.js').Member} Member */
+
 // A host fails in the middle of a rollout, or its clock, or the way to it.
 
 const skip = withoutNats
@@ -112,4 +114,26 @@ test('clocks of members that are hours apart, and messages that take a second, c
   await checkHistories(members.slice(0, 2))
   assert.equal((await members[2].api('/rollouts')).body.items.length, 1)
   await until(async () => (await members[1].fleet()).rollout?.state === 'succeeded', 'the slow one to hear of it')
+})
+
+test('a host that dies is told as silent once in each history and once in that of the fleet, and so is its return; one that stops is not', { skip: skip || rareOnly, timeout: 300_000 }, async (t) => {
+  const nats = await startNats(t)
+  const root = tempFolder()
+  const [[first, second, leaving], dying] = await Promise.all([startFleet(t, ['web-1', 'web-2', 'web-4'], { servers: nats.url }), startMember(t, { name: 'web-3', servers: nats.url, isApart: true, root })])
+  await first.untilFleet(({ members }) => members.length === 4, 'four members')
+  const { pid } = /** @type {any} */ (dying).child
+  const { workers } = await dying.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'it to serve')
+  for (const each of [pid, dying.masterPid, ...workers.map((/** @type {any} */ worker) => worker.pid)]) process.kill(each, 'SIGKILL')
+  await leaving.stop()
+  const tellers = [first, second]
+  const told = (/** @type {Member} */ member) => member.history('type=fleet.host-silent,fleet.host-back,fleet.host-left')
+  const untilTold = (/** @type {number} */ count) => until(async () => (await Promise.all(tellers.map(told))).every((events) => events.length === count), `${count} events each`, { patienceMs: 120_000, everyMs: 500 })
+  await untilTold(1)
+  const [[event]] = await Promise.all(tellers.map(told))
+  assert.match(event.message, /^web-3 is silent: no report for \d\d s\. When last heard, it ran shop r1 \(1 of 1 worker ready\)$/)
+  await startMember(t, { name: 'web-3', servers: nats.url, root })
+  await untilTold(2)
+  assert.match((await told(first))[0].message, /^web-3 is back after .*; clusterdeck was restarted there$/)
+  const { body } = await first.api('/fleet/events?type=fleet.host-silent,fleet.host-back')
+  assert.deepEqual(body.items.map((/** @type {any} */ { member, event: { type } }) => [member, type]), [['web-1', 'fleet.host-back'], ['web-1', 'fleet.host-silent']])
 })

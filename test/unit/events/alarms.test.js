@@ -17,8 +17,9 @@ test('an alarm is what nobody wanted, and not what somebody did', () => {
     { type: 'rollout.held' },
     { type: 'rollout.rolled-back', message: 'too slow' },
     { type: 'rollout.succeeded', actor: 'guard' },
-    { type: 'master.stopped', cause: 'master-lost' }
-  ), ['crash', 'crash', 'crash-loop', 'rollout-failed', 'rollout-failed', 'rolled-back', 'rolled-back', 'master-lost'])
+    { type: 'master.stopped', cause: 'master-lost' },
+    { type: 'fleet.host-silent' }
+  ), ['crash', 'crash', 'crash-loop', 'rollout-failed', 'rollout-failed', 'rolled-back', 'rolled-back', 'master-lost', 'host-silent'])
   assert.deepEqual(kinds(
     { type: 'worker.exited', cause: 'deploy' },
     { type: 'rollout.rolled-back', message: 'aborted by ada', detail: { abortedBy: 'ada' } },
@@ -34,7 +35,8 @@ test('an alarm says what an app wrote in one short line that reorders nothing, a
   assert.match(text, /^<U\+202E>boom␇ x+ …$/)
   assert.ok(text.length < 210)
   assert.equal(url, '/crashes/2?crash=3')
-  assert.deepEqual(toAlarm(event({ type: 'worker.crash-looping', message: 'slot 1 crash-loops' })), { id: id + 1, kind: 'crash-loop', title: 'Crash loop', text: 'Slot 1 crash-loops', url: `/history/${id + 1}` })
+  assert.equal(toAlarm(event({ type: 'fleet.host-silent', message: 'web-3 is silent', detail: { member: 'web-3' } }))?.url, '/fleet/members/web-3')
+  assert.deepEqual(toAlarm(event({ type: 'worker.crash-looping', message: 'slot 1 crash-loops' })), { id: id + 2, kind: 'crash-loop', title: 'Crash loop', text: 'Slot 1 crash-loops', url: `/history/${id + 2}` })
 })
 
 test('a browser hears what it has missed of what it asks for, and nothing where it asks for the first time or for nonsense', () => {

@@ -316,6 +316,18 @@ test('two decks with a copy of one history tell all that happens on each', async
   assert.deepEqual([told('one'), told('two')], [range(1, 15), range(11, 15)])
 })
 
+test('an event that another host tells is left out, and what comes after it is told', async () => {
+  const nats = createFakeEngine()
+  const history = openHistory({ file: ':memory:' })
+  const host = createHost(nats, { history })
+  nats.connect()
+  const blank = { at: new Date().toISOString(), cause: null, slot: null, worker: null, pid: null, release: null, rollout: null, actor: null, code: null, signal: null, uptimeMs: null }
+  for (const [id, isReporter] of /** @type {const} */ ([[1, true], [2, false], [3, true], [4, false], [5, true]])) history.record({ id, type: 'fleet.host-silent', ...blank, message: 'web-3 is silent', detail: { isReporter } })
+  host.happen(0)
+  await host.settled()
+  assert.deepEqual(idsIn(nats), [1, 3, 5])
+})
+
 test('an event that is too large goes without its details', async () => {
   const nats = createFakeEngine()
   const history = openHistory({ file: ':memory:' })

@@ -99,9 +99,9 @@ describe('webhooks', () => {
     [['*'], ['worker.exited', 'worker.crash-looping', 'rollout.failed', 'master.stopped', 'scale.changed']],
     [undefined, ['worker.crash-looping', 'rollout.failed', 'master.stopped']]
   ])) {
-    test(`${patterns ?? 'by default'}: ${told.join(', ') || 'nothing'} of what happens is told, in order`, async (t) => {
+    test(`${patterns ?? 'by default'}: ${told.join(', ') || 'nothing'} of what happens is told, in order, and nothing that another host tells`, async (t) => {
       const hook = await setUp(t, { target: { events: patterns } })
-      for (const event of [{ type: 'worker.exited', cause: 'crash' }, { type: 'worker.crash-looping' }, { type: 'rollout.failed', cause: 'deploy' }, { type: 'master.stopped', cause: 'master-lost' }, { type: 'scale.changed' }]) hook.events.publish(event)
+      for (const event of [{ type: 'worker.exited', cause: 'crash' }, { type: 'worker.crash-looping' }, { type: 'rollout.failed', cause: 'deploy' }, { type: 'master.stopped', cause: 'master-lost' }, { type: 'scale.changed' }, { type: 'fleet.host-silent', detail: { isReporter: false } }]) hook.events.publish(event)
       await hook.notifier.close()
       assert.deepEqual(hook.received.map(({ body }) => JSON.parse(body).event.type), told)
     })

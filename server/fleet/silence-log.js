@@ -1,0 +1,103 @@
+import { formatExactDuration } from '../../public/format.js'
+import { count } from '../health.js'
+
+/**
+ * Writes into one history which hosts fall silent, come back or leave: each silence once, also if this master began in the middle of it.
+ * @typedef {import('./presence.js').Host} Host
+ * @typedef {import('./silence-watch.js').Look} Look
+ * @typedef {import('./silence-watch.js').Silence} Silence
+ */
+
+const TYPES = Object.freeze(['fleet.host-silent', 'fleet.host-back', 'fleet.host-left'])
+const MAX_EVENTS = 200
+const MOST_APPS = 3
+/** A master that has just begun counts as there when a host was last heard so shortly before. */
+const SHORTLY_MS = 2 * 60_000
+/** Two reports: one that may be about to fall silent does not tell of others. */
+const FRESH_MS = 10_000
+
+/**
+ * @param {object} parts
+ * @param {string | null} parts.app  only of hosts that have this one; null: of all
+ * @param {string} parts.member  this host
+ * @param {import('../events/notices.js').Past} parts.history
+ * @param {(event: import('../events/stream.js').NewEvent) => void} parts.publish
+ * @param {() => number} [parts.now]  monotonic, ms
+ * @returns {(look: Look) => void}
+ */
+export function createSilenceLog ({ app, member: own, history, publish, now = () => performance.now() }) {
+  const startedAt = now()
+  /** The hosts of which the history says that they are silent, with the master that each had. @type {Map<string, string | null> | null} */
+  let told = null
+
+  return (look) => {
+    told ??= readTold(history)
+    const concerned = [...look.silences.values()].filter(({ host }) => runsOf(host).length > 0 || told?.has(host.member))
+    for (const silence of concerned) if (!told.has(silence.host.member)) tellSilent(silence, look, told)
+    for (const [name, boot] of told) if (!look.silences.has(name)) tellEnd(name, boot, look, told)
+  }
+
+  /** @param {Silence} silence @param {Look} look @param {Map<string, string | null>} told */
+  function tellSilent ({ host, heardAt }, look, told) {
+    const { member, boot } = host
+    told.set(member, boot)
+    const ageMs = Math.max(0, Math.round(now() - heardAt))
+    const apps = runsOf(host).map(({ app, release, workers, health }) => ({ app, release, workers, text: health.text }))
+    publish({
+      type: 'fleet.host-silent',
+      actor: 'system',
+      message: `${member} is silent: no report for ${formatExactDuration(ageMs)}. ${lastKnownText(host, app)}`,
+      detail: { member, host: host.host, boot, heardAt: new Date(Date.now() - ageMs).toISOString(), apps, isReporter: heardAt > startedAt - SHORTLY_MS && isReporter(look) }
+    })
+  }
+
+  /** @param {string} name @param {string | null} boot @param {Look} look @param {Map<string, string | null>} told */
+  function tellEnd (name, boot, look, told) {
+    told.delete(name)
+    const host = look.hosts.find(({ member }) => member === name)
+    const silentMs = look.returned.get(name) ?? null
+    const detail = { member: name, isReporter: isReporter(look) }
+    if (!host) return publish({ type: 'fleet.host-left', actor: 'system', message: `${name} is no longer in the fleet`, detail })
+    const after = silentMs === null ? '' : ` after ${formatExactDuration(Math.round(silentMs / 1000) * 1000)}`
+    const how = boot === null ? '' : host.boot === boot ? '; clusterdeck had kept running there' : '; clusterdeck was restarted there'
+    publish({ type: 'fleet.host-back', actor: 'system', message: `${name} is back${after}${how}`, detail: { ...detail, silentMs } })
+  }
+
+  /** @param {Host} host */
+  function runsOf (host) {
+    return app === null ? host.apps : host.apps.filter((each) => each.app === app && each.state !== 'stopped')
+  }
+
+  /** One host of those that see it tells it outside: to webhooks, and to the history of the fleet. @param {Look} look */
+  function isReporter ({ hosts }) {
+    const [first] = hosts.filter((host) => !host.isSilent && host.ageMs < FRESH_MS && runsOf(host).length > 0).map(({ member }) => member).sort()
+    return first === own
+  }
+}
+
+/** What ran there, and how it was. @param {Pick<Host, 'apps'>} host @param {string | null} [only] an app */
+export function lastKnownText ({ apps }, only = null) {
+  const shown = only === null ? apps : apps.filter(({ app }) => app === only)
+  if (shown.length === 0) return 'No app ran there'
+  const texts = shown.slice(0, MOST_APPS).map(({ app, release, workers, state, turnOf }) => {
+    const what = state === 'stopped' ? 'stopped' : `${workers.ready} of ${count(workers.desired, 'worker')} ready`
+    return `${app} ${release === null ? '' : `${release} `}(${what}${turnOf === null ? '' : ', in its turn of a rollout'})`
+  })
+  const more = shown.length - MOST_APPS
+  return `When last heard, it ran ${texts.join(', ')}${more > 0 ? ` and ${count(more, 'other app')}` : ''}`
+}
+
+/** @param {import('../events/notices.js').Past} history @returns {Map<string, string | null>} */
+function readTold (history) {
+  const told = new Map()
+  try {
+    for (const { type, detail } of history.page({ type: [...TYPES], limit: MAX_EVENTS }).items.reverse()) {
+      if (typeof detail?.member !== 'string') continue
+      if (type === 'fleet.host-silent') told.set(detail.member, typeof detail.boot === 'string' ? detail.boot : null)
+      else told.delete(detail.member)
+    }
+  } catch {
+    // The history cannot be read now, so a silence from before may be told again.
+  }
+  return told
+}
