@@ -4,6 +4,7 @@ import { parseFields } from '../api/input.js'
 import { count, listText } from '../health.js'
 import { urlOf } from './history-filters.js'
 import { OUTCOMES } from './releases.js'
+import { silentForHost, silentLines } from './silent-hosts.js'
 
 /**
  * The list of the apps of a host, the sick first.
@@ -14,7 +15,7 @@ import { OUTCOMES } from './releases.js'
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const APPS_FRAGMENTS = Object.freeze(['health', 'apps-facts', 'apps-tabs', 'apps'])
+export const APPS_FRAGMENTS = Object.freeze(['health', 'silent-hosts', 'apps-facts', 'apps-tabs', 'apps'])
 
 /** From the one that needs help most. @type {readonly Tone[]} */
 export const SICK_FIRST = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
@@ -48,7 +49,7 @@ const FIELDS = z.object({
   show: z.enum(['all', 'sick', 'stopped']).optional().describe('all, sick or stopped')
 })
 
-/** @param {Sources & { params: URLSearchParams, now: () => number }} asked */
+/** @param {Sources & { apps: Pick<import('../api/apps.js').Apps, 'fleet'>, params: URLSearchParams, now: () => number }} asked */
 export function appsModel ({ apps, can, params, now }) {
   const all = appRows({ apps, can })
   const { texts: { q = '', show = 'all' } } = parseFields(FIELDS, params)
@@ -59,6 +60,7 @@ export function appsModel ({ apps, can, params, now }) {
     rows,
     total: all.length,
     health: { ...healthOf(all), reasons: [] },
+    silent: silentLines(silentForHost(apps.fleet(), can)),
     totals: totalsOf(all),
     q,
     show,

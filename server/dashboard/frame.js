@@ -7,7 +7,7 @@ import os from 'node:os'
  */
 
 /** The elements around the pages that change, by id; each is the partial of the same name. */
-export const FRAME_FRAGMENTS = Object.freeze(['trouble', 'open-crashes'])
+export const FRAME_FRAGMENTS = Object.freeze(['trouble', 'open-crashes', 'silent-count'])
 
 /** The frame of a page that is shown without a cluster. @type {Frame} */
 export const NO_FRAME = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }

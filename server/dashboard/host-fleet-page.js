@@ -1,6 +1,8 @@
 import { codeText } from '../api/fleet-builds.js'
 import { hostFleetFor } from '../api/host-fleet.js'
+import { formatDuration } from '../../public/format.js'
 import { count } from '../health.js'
+import { lastKnownText } from '../last-known.js'
 import { isSick as isSickTone, SICK_FIRST } from './apps-page.js'
 import { isSilent as isSilentHost, usualVersionOf } from './fleet-members.js'
 import { ROLLOUT_STATES } from './fleet-rollout.js'
@@ -55,6 +57,7 @@ function toHostRow (host, { names, open, isAway }) {
     isSilent,
     isAway,
     ageMs: host.ageMs,
+    lastKnown: isSilent ? lastKnownText(host.apps) : null,
     tone: /** @type {Tone} */ (isSilent ? isAway ? 'idle' : 'bad' : 'ok'),
     cells,
     urgency: isSilent && !isAway ? -1 : Math.min(...cells.map(({ urgency }) => urgency), SICK_FIRST.length)
@@ -111,13 +114,18 @@ function healthOf (hosts, { nats, name, member }) {
     sick.length > 0 && `${count(sick.length, 'app')} not well`,
     behind.length > 0 && `${behind.length} behind`
   ].filter(Boolean)
-  const named = [...silent.map((host) => `${host.member} is silent`), ...sick.map((cell) => `${cell.app} on ${cell.member}: ${cell.text}`), ...behind.map((cell) => `${cell.app} on ${cell.member} is behind`)]
+  const cellReason = (/** @type {typeof cells[number]} */ cell, /** @type {string} */ text) => ({ slots: [], url: cell.url ?? `#host-${cell.member}`, text })
+  const named = [
+    ...silent.map(({ member, ageMs, lastKnown }) => ({ slots: [], url: `#host-${member}`, text: `${member} has been silent for ${formatDuration(ageMs)}. ${lastKnown}` })),
+    ...sick.map((cell) => cellReason(cell, `${cell.app} on ${cell.member}: ${cell.text}`)),
+    ...behind.map((cell) => cellReason(cell, `${cell.app} on ${cell.member} is behind`))
+  ]
   const more = named.length - MOST_NAMED
   return {
     tone: /** @type {Tone} */ (silent.length > 0 || sick.some(({ tone }) => tone === 'bad') ? 'bad' : parts.length > 0 ? 'warn' : 'ok'),
     text: parts.length === 0 ? `${hosts.length === 1 ? 'The only host is' : `All ${hosts.length} hosts are`} well` : parts.join(', '),
-    hint: [...named.slice(0, MOST_NAMED), ...(more > 0 ? [`and ${more} more`] : []), about].join('. '),
-    reasons: []
+    hint: [...(more > 0 ? [`${more} more below`] : []), about].join('. '),
+    reasons: named.slice(0, MOST_NAMED)
   }
 }
 

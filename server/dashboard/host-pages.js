@@ -9,6 +9,7 @@ import { followPage } from './follow-page.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { HOST_FLEET_FRAGMENTS, hostFleetModel } from './host-fleet-page.js'
 import { manualItems, SHORTCUTS, toPage } from './palette.js'
+import { silentForHost } from './silent-hosts.js'
 
 /**
  * The pages of a host: the list of its apps, and what all of them have together.
@@ -19,7 +20,7 @@ import { manualItems, SHORTCUTS, toPage } from './palette.js'
  */
 
 /** The elements around the pages that change, by id. */
-const FRAME_FRAGMENTS = Object.freeze(['trouble'])
+const FRAME_FRAGMENTS = Object.freeze(['trouble', 'silent-count'])
 
 /** @type {readonly HostPage[]} */
 export const HOST_PAGES = Object.freeze([
@@ -38,7 +39,7 @@ export const HOST_PAGES = Object.freeze([
 export function hostFrame ({ apps, can }) {
   // The sickest is the first.
   const sick = appRows({ apps, can }).filter(isSick)
-  return { isHost: true, hasFleet: apps.joinsFleet, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
+  return { isHost: true, hasFleet: apps.joinsFleet, silentHosts: silentForHost(apps.fleet(), can).length, frame: { app: 'Apps', host: os.hostname(), trouble: { tone: sick[0]?.tone ?? 'ok', count: sick.length } } }
 }
 
 /**

@@ -7,11 +7,12 @@ import { crashUrlOf } from './crash-kinds.js'
 import { readable } from './readable-text.js'
 import { toReleaseRow } from './releases.js'
 import { toShownEvent } from './shown-event.js'
+import { silentForApp, silentLines } from './silent-hosts.js'
 
 /**
  * The overview, made of the snapshot and the history.
  * @typedef {import('../events/kinds.js').Tone} Tone
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'releases'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'releases' | 'fleet'>} Deck
  * @typedef {import('../deck.js').Status} Status
  * @typedef {import('../deck.js').WorkerRow} WorkerRow
  * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
@@ -64,7 +65,7 @@ const ROLLOUT_STATES = Object.freeze({
 })
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent', 'chart-news'])
+export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts'])
 
 /** @param {{ deck: Deck, history: History, now: number }} parts */
 export function overviewModel ({ deck, history, now }) {
@@ -80,6 +81,7 @@ export function overviewModel ({ deck, history, now }) {
     snapshot,
     health,
     notices: deck.notices.list(),
+    silent: silentLines(silentForApp(deck.fleet)),
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),

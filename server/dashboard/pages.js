@@ -155,7 +155,7 @@ export function livePages (sources) {
 
   function frameParts () {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck }) }
+    return { openCrashes, silentHosts: deck.fleet?.silences().length, frame: frameModel({ deck }) }
   }
 }
 

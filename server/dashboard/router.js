@@ -54,6 +54,6 @@ export function dashboardRouter ({ deck, history, views, tokens, describe, neigh
   /** @param {{ can: import('./powers.js').Powers }} asked */
   function frameParts ({ can: { switchDecks } }) {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck }), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
+    return { openCrashes, frame: frameModel({ deck }), hasFleet: deck.fleet !== null, silentHosts: deck.fleet?.silences().length, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 }

@@ -1,5 +1,5 @@
 import { formatExactDuration } from '../../public/format.js'
-import { count } from '../health.js'
+import { lastKnownText } from '../last-known.js'
 
 /**
  * Writes into one history which hosts fall silent, come back or leave: each silence once, also if this master began in the middle of it.
@@ -10,7 +10,6 @@ import { count } from '../health.js'
 
 const TYPES = Object.freeze(['fleet.host-silent', 'fleet.host-back', 'fleet.host-left'])
 const MAX_EVENTS = 200
-const MOST_APPS = 3
 /** A master that has just begun counts as there when a host was last heard so shortly before. */
 const SHORTLY_MS = 2 * 60_000
 /** Two reports: one that may be about to fall silent does not tell of others. */
@@ -46,7 +45,7 @@ export function createSilenceLog ({ app, member: own, history, publish, now = ()
     publish({
       type: 'fleet.host-silent',
       actor: 'system',
-      message: `${member} is silent: no report for ${formatExactDuration(ageMs)}. ${lastKnownText(host, app)}`,
+      message: `${member} is silent: no report for ${formatExactDuration(ageMs)}. ${lastKnownText(runsOf(host))}`,
       detail: { member, host: host.host, boot, heardAt: new Date(Date.now() - ageMs).toISOString(), apps, isReporter: heardAt > startedAt - SHORTLY_MS && isReporter(look) }
     })
   }
@@ -73,18 +72,6 @@ export function createSilenceLog ({ app, member: own, history, publish, now = ()
     const [first] = hosts.filter((host) => !host.isSilent && host.ageMs < FRESH_MS && runsOf(host).length > 0).map(({ member }) => member).sort()
     return first === own
   }
-}
-
-/** What ran there, and how it was. @param {Pick<Host, 'apps'>} host @param {string | null} [only] an app */
-export function lastKnownText ({ apps }, only = null) {
-  const shown = only === null ? apps : apps.filter(({ app }) => app === only)
-  if (shown.length === 0) return 'No app ran there'
-  const texts = shown.slice(0, MOST_APPS).map(({ app, release, workers, state, turnOf }) => {
-    const what = state === 'stopped' ? 'stopped' : `${workers.ready} of ${count(workers.desired, 'worker')} ready`
-    return `${app} ${release === null ? '' : `${release} `}(${what}${turnOf === null ? '' : ', in its turn of a rollout'})`
-  })
-  const more = shown.length - MOST_APPS
-  return `When last heard, it ran ${texts.join(', ')}${more > 0 ? ` and ${count(more, 'other app')}` : ''}`
 }
 
 /** @param {import('../events/notices.js').Past} history @returns {Map<string, string | null>} */

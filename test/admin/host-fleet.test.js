@@ -51,8 +51,17 @@ test('the page has hosts by apps, the sick first, with a way to each', async (t)
   for (const href of ['/apps/shop/fleet', '/apps/shop/fleet/rollouts/7', '/apps/mail/fleet/members/web-2', 'https://web-3.example.com']) assert.ok(text.includes(`href="${href}"`), href)
   assert.match(text, /restart running, 0 of 2/)
   assert.match(text, /host-fleet-why">No worker is ready/)
+  assert.match(text, /<a href="#host-web-3">web-3 has been silent for 1 min 30 s\. When last heard, it ran search r3 \(4 of 4 workers ready\)<\/a>/)
   const own = await rawRequest(host, { path: '/apps/shop/fleet', headers: { cookie, accept: 'text/html' } })
   assert.ok(own.text.includes("href='/fleet'"), 'the page of an app leads back')
+})
+
+test('the list of apps says which host is silent and what ran there, and the top bar counts it', async (t) => {
+  const host = await start(t)
+  const { text } = await rawRequest(host, { path: '/', headers: { cookie: await host.signIn(), accept: 'text/html' } })
+  assert.match(text, /<a href="\/fleet#host-web-3">web-3 has been silent for/)
+  assert.match(text, /When last heard, it ran search r3/)
+  assert.match(text, /id="silent-count">1<span class="sr-only"> silent/)
 })
 
 test('a role for one app sees that app alone, on the hosts that have it', async (t) => {
@@ -63,5 +72,6 @@ test('a role for one app sees that app alone, on the hosts that have it', async 
   assert.deepEqual(members.map((/** @type {any} */ { member, apps }) => [member, apps.map((/** @type {any} */ { app }) => app)]), [['web-1', ['shop']], ['web-2', ['shop']]])
   assert.equal((await ask('/api/v1/apps/shop/fleet', 'application/json')).json().app, 'shop')
   const { text } = await ask('/fleet', 'text/html')
-  for (const hidden of ['mail', '<bdi>search', 'web-3']) assert.ok(!text.includes(hidden), hidden)
+  const apps = await ask('/', 'text/html')
+  for (const hidden of ['mail', '<bdi>search', 'web-3']) assert.ok(!text.includes(hidden) && !apps.text.includes(hidden), hidden)
 })
