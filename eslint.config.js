@@ -32,7 +32,7 @@ const ROOMS = {
   releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'launch/node-options.js', 'lifecycle/', 'system/own-variables.js', 'system/process-group.js', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
-  logs: { because: 'logs are kept without knowing who reads them', may: ['system/'] },
+  logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.js', '../public/log-query.js'] },
   diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
   doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.js', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
   webhooks: { because: 'webhooks hear the events alone', may: ['events/'] },
@@ -42,7 +42,7 @@ const ROOMS = {
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'system/connection-owner.js'], never: OF_THE_CLUSTER },
-  api: { because: ADMIN, may: ['config/', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js'], never: OF_THE_CLUSTER },
+  api: { because: ADMIN, may: ['config/', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'doctor/finding.js', 'events/', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js', 'systemd/unit-quoting.js'], never: OF_THE_CLUSTER },
@@ -90,7 +90,7 @@ const LAYERS = [
  * either. A folder stands for all that is in it.
  */
 const ORDER = [
-  'server/errors.js', 'server/causes.js', 'server/problem.js', 'public/format.js', 'server/launch', 'server/events', 'server/lifecycle',
+  'server/errors.js', 'server/causes.js', 'server/problem.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/webhooks', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',

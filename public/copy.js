@@ -10,15 +10,32 @@ export function startCopying () {
 
 /** @param {Element} button */
 async function copyBeside (button) {
-  const text = button.parentElement?.querySelector('code')?.textContent ?? ''
+  if (await copyText(button.parentElement?.querySelector('code')?.textContent ?? '')) return showToast('Copied.', 'info')
+  selectText(button.parentElement?.querySelector('code'))
+  showToast('The browser does not let this page copy. The text is selected instead.', 'info')
+}
+
+/** @param {string} text @returns {Promise<boolean>} whether the browser allows it */
+export async function copyText (text) {
   try {
     await navigator.clipboard.writeText(text)
-    showToast('Copied.', 'info')
+    return true
   } catch {
-    // A page that did not come by https, or from another machine, may not write there.
-    selectText(button.parentElement?.querySelector('code'))
-    showToast('The browser does not let this page copy. The text is selected instead.', 'info')
+    // A page that did not come by https, or from another machine, may only do as if somebody had chosen Copy in a menu.
+    return copyByCommand(text)
   }
+}
+
+/** @param {string} text */
+function copyByCommand (text) {
+  const fill = (/** @type {ClipboardEvent} */ event) => {
+    event.clipboardData?.setData('text/plain', text)
+    event.preventDefault()
+  }
+  document.addEventListener('copy', fill, { once: true })
+  const isCopied = document.execCommand('copy')
+  document.removeEventListener('copy', fill)
+  return isCopied
 }
 
 /** @param {Element | null | undefined} element */

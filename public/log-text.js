@@ -1,11 +1,13 @@
+import { levelName, levelOf } from './log-levels.js'
+
 /**
  * Prepares lines of the workers' output. They are the app's, and anybody's who makes it log something, so nothing
  * in them is obeyed but colours, which become classes. Used by the server for the first paint and by the browser for
  * what comes, so that both agree.
  * @typedef {{ text: string, style: string }} Part `style`: class names, empty for plain text
- * @typedef {{ text: string, parts: Part[], tone: string, cutChars: number }} ShownLine
- *   `text`: that of all parts; `tone`: class name of its level, empty where it says none; `cutChars`: how many characters of
- *   the line were left out at its end
+ * @typedef {{ text: string, raw: string, parts: Part[], tone: string, cutChars: number }} ShownLine
+ *   `text`: that of all parts; `raw`: as it was written, without what a terminal would obey; `tone`: class name of its level,
+ *   empty where it says none; `cutChars`: how many characters of the line were left out at its end
  */
 
 /** A worker may write lines of any length; a page shows no more of one. */
@@ -27,29 +29,8 @@ const NAMES = Object.freeze(['black', 'red', 'green', 'yellow', 'blue', 'magenta
 /** @type {Readonly<Record<number, 'bold' | 'dim' | 'italic' | 'underline'>>} */
 const ATTRIBUTES = Object.freeze({ 1: 'bold', 2: 'dim', 3: 'italic', 4: 'underline' })
 
-/** Levels of loggers: pino and bunyan write numbers, others names. @type {Readonly<Record<string, string>>} */
-const LEVELS = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
-/** @type {Readonly<Record<string, string>>} */
-const TONES = Object.freeze({
-  fatal: 'bad',
-  emergency: 'bad',
-  emerg: 'bad',
-  alert: 'bad',
-  critical: 'bad',
-  crit: 'bad',
-  error: 'bad',
-  err: 'bad',
-  warn: 'warn',
-  warning: 'warn',
-  notice: 'info',
-  info: 'info',
-  http: 'info',
-  information: 'info',
-  verbose: 'idle',
-  debug: 'idle',
-  trace: 'idle',
-  silly: 'idle'
-})
+/** @type {Readonly<Record<import('./log-levels.js').Level, string>>} */
+const TONES = Object.freeze({ error: 'tone-bad', warn: 'tone-warn', info: 'tone-info', debug: 'tone-idle', none: '' })
 const LEVEL_FIELDS = Object.freeze(['level', 'severity', 'lvl'])
 const MESSAGE_FIELDS = Object.freeze(['msg', 'message'])
 /** Each line has the time of its arrival in front. */
@@ -64,8 +45,26 @@ export function shownLine (text) {
   // Cut before it is looked at: what it costs to show a line must not depend on who wrote it.
   const part = text.length > MAX_SHOWN_CHARS ? wholeCharacters(text.slice(0, MAX_SHOWN_CHARS)) : text
   const cutChars = text.length - part.length
-  const { parts, tone } = (cutChars === 0 && jsonParts(part)) || { parts: toColoured(part), tone: '' }
-  return { text: parts.map(({ text: each }) => each).join(''), parts, tone, cutChars }
+  const parts = (cutChars === 0 && jsonParts(part)) || toColoured(part)
+  return { text: parts.map(({ text: each }) => each).join(''), raw: part.replace(ESCAPES, '').replace(CONTROLS, ' '), parts, tone: TONES[levelOf(part, 'stdout')], cutChars }
+}
+
+/**
+ * @param {readonly Part[]} parts @param {readonly [number, number][]} hits  where each begins and ends in the text of all parts, in order
+ * @returns {Part[]} the same text, with a class at what was hit
+ */
+export function markHits (parts, hits) {
+  if (hits.length === 0) return [...parts]
+  let end = 0
+  return parts.flatMap(({ text, style }) => {
+    const begin = end
+    end += text.length
+    const edges = hits.flat().filter((edge) => edge > begin && edge < end)
+    return [begin, ...edges].map((from, index) => {
+      const isHit = hits.some((hit) => from >= hit[0] && from < hit[1])
+      return { text: text.slice(from - begin, (edges[index] ?? end) - begin), style: isHit ? `${style} line-hit`.trim() : style }
+    })
+  })
 }
 
 /** @param {string} text */
@@ -73,17 +72,12 @@ export function withoutEscapes (text) {
   return text.replace(ESCAPES, '')
 }
 
-/** @param {string} text what is shown @param {string} wanted @returns {boolean} whether it is in there, in upper or lower case */
-export function isMatch (text, wanted) {
-  return wanted === '' || text.toLowerCase().includes(wanted.toLowerCase())
-}
-
 /** @param {number} n @returns {string} `12,345`: digits in groups, the same on the server and in every browser */
 export function formatCount (n) {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ',')
 }
 
-/** @param {string} text a line @returns {Pick<ShownLine, 'parts' | 'tone'> | null} null: it is no JSON object that says something */
+/** @param {string} text a line @returns {Part[] | null} null: it is no JSON object that says something */
 function jsonParts (text) {
   const fields = objectOf(text)
   if (!fields) return null
@@ -91,18 +85,14 @@ function jsonParts (text) {
   const messageField = MESSAGE_FIELDS.find((name) => typeof fields[name] === 'string')
   if (levelField === undefined && messageField === undefined) return null
   const level = levelField === undefined ? '' : levelName(String(fields[levelField]))
-  const tone = Object.hasOwn(TONES, level) ? `tone-${TONES[level]}` : ''
   const rest = Object.entries(fields).filter(([name]) => name !== levelField && name !== messageField && !TIME_FIELDS.includes(name))
-  return {
-    tone,
-    parts: [
-      { text: level && `${cleanText(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' },
-      { text: messageField === undefined ? '' : cleanText(String(fields[messageField])), style: 'line-message' },
-      ...rest
-        .slice(0, MAX_PARTS / 2)
-        .flatMap(([name, value]) => [{ text: ` ${cleanText(name)}=`, style: 'line-field' }, { text: cleanText(textOf(value)), style: '' }])
-    ].filter(({ text: each }) => each !== '')
-  }
+  return [
+    { text: level && `${cleanText(level).slice(0, 12).toUpperCase().padEnd(5)} `, style: 'line-level' },
+    { text: messageField === undefined ? '' : cleanText(String(fields[messageField])), style: 'line-message' },
+    ...rest
+      .slice(0, MAX_PARTS / 2)
+      .flatMap(([name, value]) => [{ text: ` ${cleanText(name)}=`, style: 'line-field' }, { text: cleanText(textOf(value)), style: '' }])
+  ].filter(({ text: each }) => each !== '')
 }
 
 /** @param {string} text @returns {Record<string, unknown> | null} */
@@ -113,11 +103,6 @@ function objectOf (text) {
   } catch {
     return null
   }
-}
-
-/** @param {string} level */
-function levelName (level) {
-  return Object.hasOwn(LEVELS, level) ? LEVELS[level] : level.toLowerCase()
 }
 
 /** @param {unknown} value */

@@ -1,13 +1,16 @@
+import { BASE } from './base.js'
 import { createBacklog } from './log-backlog.js'
 import { formatTime } from './format.js'
-import { formatCount, isMatch, shownLine } from './log-text.js'
+import { LEVELS, levelOf } from './log-levels.js'
+import { createHits, createLineFilter, isPattern } from './log-query.js'
+import { formatCount, markHits, shownLine } from './log-text.js'
 
 /**
  * The lines on the page. New lines are added once a frame, and no more than MAX_LINES are kept. While the viewer reads
  * further up nothing moves: the newest MAX_LINES wait.
  * @typedef {import('./log-tail.js').Entry | { note: string }} Item
- * @typedef {{ isFollowing: boolean, waiting: number, shown: number, matching: number }} ViewState
- *   `waiting`: lines that came since somebody scrolled up; `matching`: of those shown
+ * @typedef {import('./log-query.js').Wanted} Wanted
+ * @typedef {{ isFollowing: boolean, waiting: number, shown: number }} ViewState  `waiting`: lines that came since somebody scrolled up
  */
 
 export const MAX_LINES = 2000
@@ -17,18 +20,21 @@ const END_PX = 8
 /**
  * @param {HTMLElement} list with the lines that the server has put in
  * @param {(state: ViewState) => void} onChange
- * @param {{ mark?: HTMLElement | null }} [options] `mark`: what is to be seen first; the end, unless said otherwise
+ * @param {{ mark?: HTMLElement | null, wanted?: Wanted }} [options] `mark`: what is to be seen first; the end, unless said otherwise;
+ *   `wanted`: the lines that are searched for; no others are added
  */
-export function createView (list, onChange, { mark = null } = {}) {
+export function createView (list, onChange, { mark = null, wanted = {} } = {}) {
   /** @type {ReturnType<typeof createBacklog<Item>>} */
   const backlog = createBacklog(MAX_LINES)
   let isFollowing = mark === null
-  let wanted = ''
+  const findIn = createLineFilter(wanted)
+  const toElement = elementMaker(wanted)
   let frame = 0
   /** The scroll position that a change of the lines has set, not the viewer. */
   let movedTo = -1
   // A line without an end is sent again with its end.
   for (const line of list.querySelectorAll('[data-open]')) line.remove()
+  if (wanted.q !== undefined && isPattern(wanted.q)) markShown(list, createHits(wanted.q))
   list.addEventListener('scroll', onScroll)
   const resizes = new ResizeObserver(settleScroll)
   resizes.observe(list)
@@ -38,7 +44,7 @@ export function createView (list, onChange, { mark = null } = {}) {
   return {
     /** @param {Item[]} items */
     add (items) {
-      backlog.push(items)
+      backlog.push(items.filter((item) => !('text' in item && item.text !== undefined) || findIn(item.text, item.stream) >= 0))
       if (!isFollowing) reportCount()
       else if (frame === 0) frame = requestAnimationFrame(showLines)
     },
@@ -48,16 +54,6 @@ export function createView (list, onChange, { mark = null } = {}) {
       isFollowing = isOn
       if (isOn) showLines()
       else reportCount()
-    },
-
-    /** @param {string} text shows only the lines with it */
-    filter (text) {
-      wanted = text
-      /** @type {NodeListOf<HTMLElement>} */
-      const lines = list.querySelectorAll('.line')
-      for (const line of lines) line.hidden = !isMatch(textOf(line), wanted)
-      settleScroll()
-      reportCount()
     },
 
     clear () {
@@ -84,7 +80,7 @@ export function createView (list, onChange, { mark = null } = {}) {
     const { items, leftOut } = backlog.take()
     const fragment = document.createDocumentFragment()
     if (leftOut > 0) fragment.append(noteElement(`… ${formatCount(leftOut)} lines left out; the page keeps the last ${formatCount(MAX_LINES)}`))
-    for (const item of items) fragment.append(toElement(item, wanted))
+    for (const item of items) fragment.append(toElement(item))
     const surplus = list.childElementCount + fragment.childElementCount - MAX_LINES
     for (let left = surplus; left > 0 && list.firstChild; left--) list.firstElementChild?.remove()
     list.append(fragment)
@@ -115,32 +111,63 @@ export function createView (list, onChange, { mark = null } = {}) {
   }
 
   function reportCount () {
-    const shown = list.getElementsByClassName('line').length
-    const matching = wanted === '' ? shown : list.querySelectorAll('.line:not([hidden])').length
-    onChange({ isFollowing, waiting: backlog.count, shown, matching })
+    onChange({ isFollowing, waiting: backlog.count, shown: list.getElementsByClassName('line').length })
   }
 }
 
-/** @param {Element} line @returns {string} */
-function textOf (line) {
-  const nodes = Array.from(line.querySelector('.line-text')?.childNodes ?? [])
-  return nodes.filter((node) => !(node instanceof Element && node.className === 'line-cut')).map(({ textContent }) => textContent).join('')
+/** @param {ParentNode} list @returns {{ level: string, count: number }[]} how many of its lines are of each level */
+export function countLevels (list) {
+  return LEVELS.map((level) => ({ level, count: list.querySelectorAll(`[data-level=${level}]`).length }))
 }
 
-/** @param {Item} item @param {string} wanted */
-function toElement (item, wanted) {
-  if ('note' in item) return noteElement(item.note)
-  const { slot, stream, text, bytes, arrivedAt } = item
-  if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
-  const shown = shownLine(text)
-  const line = elementOf('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
-  const body = elementOf('span', 'line-text')
-  body.append(...shown.parts.map((part) => part.style === '' ? part.text : elementOf('span', part.style, part.text)))
-  const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
-  line.append(timeElement(arrivedAt), elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
-  if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
-  line.hidden = !isMatch(shown.text, wanted)
-  return line
+/** @param {Element} line @returns {string} as it was written, without what a terminal would obey */
+export function rawOf (line) {
+  return line instanceof HTMLElement && line.dataset.raw !== undefined ? line.dataset.raw : partsOf(line).map(({ text }) => text).join('')
+}
+
+/** @param {Element} line @returns {import('./log-text.js').Part[]} */
+function partsOf (line) {
+  return Array.from(line.querySelector('.line-text')?.childNodes ?? []).flatMap((node) => {
+    const style = node instanceof Element ? node.className : ''
+    return style === 'line-cut' ? [] : [{ text: node.textContent ?? '', style }]
+  })
+}
+
+/** @param {Element} list @param {import('./log-query.js').FindHits} findHits */
+function markShown (list, findHits) {
+  for (const line of list.querySelectorAll('.line')) {
+    const parts = partsOf(line)
+    const hits = findHits(parts.map(({ text }) => text).join(''))
+    const cut = line.querySelector('.line-cut')
+    if (hits.length > 0) line.querySelector('.line-text')?.replaceChildren(...toNodes(markHits(parts, hits)), ...(cut ? [cut] : []))
+  }
+}
+
+/** @param {Wanted} wanted @returns {(item: Item) => HTMLElement} */
+function elementMaker ({ q, level }) {
+  const findHits = createHits(q)
+  const others = new URLSearchParams({ ...(q !== undefined && { q }), ...(level && { level: level.join() }) }).toString()
+  return (item) => {
+    if ('note' in item) return noteElement(item.note)
+    const { slot, stream, text, bytes, arrivedAt, place } = item
+    if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
+    const shown = shownLine(text)
+    const line = elementOf('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
+    line.dataset.level = levelOf(text, stream)
+    if (shown.raw !== shown.text) line.dataset.raw = shown.raw
+    const body = elementOf('span', 'line-text')
+    body.append(...toNodes(markHits(shown.parts, findHits(shown.text))))
+    const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
+    const url = `${BASE}/logs?${others}${others && '&'}around=${encodeURIComponent(String(place))}#log-mark`
+    line.append(timeElement(arrivedAt, url), elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
+    if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
+    return line
+  }
+}
+
+/** @param {readonly import('./log-text.js').Part[]} parts */
+function toNodes (parts) {
+  return parts.map(({ text, style }) => style === '' ? text : elementOf('span', style, text))
 }
 
 /** @param {string} text */
@@ -148,10 +175,16 @@ function noteElement (text) {
   return elementOf('div', 'line-note', text)
 }
 
-/** @param {string | null | undefined} iso */
-function timeElement (iso) {
-  const place = elementOf('span', 'line-time')
-  if (!iso) return place
+/** @param {string | null | undefined} iso @param {string} url of what is around the line */
+function timeElement (iso, url) {
+  const place = document.createElement('a')
+  place.className = 'line-time'
+  place.href = url
+  place.tabIndex = -1
+  if (!iso) {
+    place.textContent = '?'
+    return place
+  }
   const time = document.createElement('time')
   time.dataset.clock = 'short'
   time.dateTime = time.title = iso

@@ -1,14 +1,20 @@
 import { BASE } from './base.js'
+import { copyText } from './copy.js'
 import { byId, findElement, setText } from './elements.js'
 import { createTail } from './log-tail.js'
-import { MAX_LINES, createView } from './log-view.js'
+import { MAX_LINES, countLevels, createView, rawOf } from './log-view.js'
 import { formatCount } from './log-text.js'
+import { showToast } from './toasts.js'
 
 /** The page of the logs: its switches, the lines, and the tail that brings them unless older ones were asked for. */
 
 /** @type {Readonly<Record<string, string>>} */
 const STATES = Object.freeze({ connecting: 'Connecting', live: 'Live', paused: 'Paused', lost: 'Connection lost, reconnecting' })
 const WRAP = 'clusterdeck-logs-wrap'
+/** A second click within this time selects a word, and leads nowhere. */
+const DOUBLE_CLICK_MS = 250
+/** It moves to the line that the pointer is at. */
+const copyLine = byId('log-copy-line')
 
 /** @type {{ panel: HTMLElement, end: () => void, start: () => void, stop: () => void } | null} */
 let current = null
@@ -45,7 +51,8 @@ function beginJump () {
     around.value = time.value === '' ? '' : new Date(time.value).toISOString()
     search.value = ''
   })
-  search.addEventListener('input', () => { around.value = time.value = '' })
+  // Who searches, or chooses a level, no longer looks around one place.
+  for (const field of [search, byId('log-levels')]) field.addEventListener('input', () => { around.value = time.value = '' })
 }
 
 /** Stops the tail while the page is hidden; it continues from the same place. */
@@ -61,11 +68,11 @@ function openPanel (panel) {
   const [list, follow] = ['log-lines', 'log-follow'].map(byId)
   // Lines that are not live have none.
   const jump = document.getElementById('log-jump')
-  const search = findElement('#log-filter', HTMLInputElement)
   /** @type {import('./log-tail.js').State | 'connecting'} */
   let connection = 'connecting'
   let isCleared = false
-  const view = createView(list, isLive ? showState : showMatching, { mark: document.getElementById('log-mark') })
+  const wanted = wantedOf(panel)
+  const view = createView(list, showState, { mark: document.getElementById('log-mark'), wanted })
   const tail = isLive
     ? createTail({ url: BASE + String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
     : null
@@ -80,14 +87,15 @@ function openPanel (panel) {
       list.focus({ preventScroll: true })
     })
   }
-  listenTo(search, 'input', () => view.filter(search.value.trim()))
+  openLines(list, stopped.signal)
+  listenTo(byId('log-copy'), 'click', () => copyLines(Array.from(list.querySelectorAll('.line'))))
   listenTo(byId('log-wrap'), 'click', () => wrapLines(!isPressed(byId('log-wrap'))))
   listenTo(byId('log-clear'), 'click', () => {
     isCleared = true
     view.clear()
   })
   wrapLines(readWrap() !== 'off')
-  view.filter(search.value.trim())
+  view.report()
 
   return {
     panel,
@@ -110,25 +118,18 @@ function openPanel (panel) {
   }
 
   /** @param {import('./log-view.js').ViewState} state */
-  function showState ({ isFollowing, waiting, shown, matching }) {
-    setPressed(follow, isFollowing)
-    jump?.toggleAttribute('hidden', isFollowing || waiting === 0)
-    setText(byId('log-jump-text'), `${formatCount(waiting)} new ${waiting === 1 ? 'line' : 'lines'}, jump to end`)
+  function showState ({ isFollowing, waiting, shown }) {
+    for (const { level, count } of countLevels(list)) setText(document.querySelector(`[data-count=${level}]`), formatCount(count))
     byId('log-empty').hidden = list.childElementCount > 0
-    setText(byId('log-empty-title'), isCleared ? 'View cleared' : 'No output yet')
+    if (!jump) return
+    setPressed(follow, isFollowing)
+    jump.hidden = isFollowing || waiting === 0
+    setText(byId('log-jump-text'), `${formatCount(waiting)} new ${waiting === 1 ? 'line' : 'lines'} ↓`)
+    if (isCleared) setText(byId('log-empty-title'), 'View cleared')
     panel.dataset.state = connection === 'live' && !isFollowing ? 'paused' : connection
     setText(byId('log-state'), STATES[panel.dataset.state])
-    const lines = `${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'}`
-    setText(byId('log-count'), search.value.trim() === ''
-      ? `${lines} shown, ${formatCount(MAX_LINES)} at most`
-      : `${formatCount(matching)} of the ${lines} on this page match`)
-  }
-
-  /** @param {import('./log-view.js').ViewState} state */
-  function showMatching ({ shown, matching }) {
-    setText(byId('log-count'), search.value.trim() === ''
-      ? ''
-      : `${formatCount(matching)} of the ${formatCount(shown)} ${shown === 1 ? 'line' : 'lines'} on this page match`)
+    const kind = wanted.q === undefined && !wanted.level ? '' : 'matching '
+    setText(byId('log-count'), `${formatCount(shown)} ${kind}${shown === 1 ? 'line' : 'lines'}, ${formatCount(MAX_LINES)} at most`)
   }
 
   /** @param {boolean} isOn */
@@ -138,6 +139,48 @@ function openPanel (panel) {
     writeWrap(isOn ? 'on' : 'off')
     view.settle()
   }
+}
+
+/** @param {HTMLElement} panel @returns {import('./log-query.js').Wanted} */
+function wantedOf ({ dataset: { q, chosen } }) {
+  return { q, level: chosen === undefined ? undefined : /** @type {import('./log-levels.js').Level[]} */ (chosen.split(',')) }
+}
+
+/** A click on a line leads to what is around it; the button at the line copies it. @param {HTMLElement} list @param {AbortSignal} signal */
+function openLines (list, signal) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let opening
+  list.addEventListener('click', (event) => {
+    clearTimeout(opening)
+    if (!(event.target instanceof Element) || event.target.closest('a, button')) return
+    const link = event.target.closest('.line')?.querySelector('a.line-time')
+    if (!link || event.detail > 1) return
+    opening = setTimeout(() => { if (String(getSelection()) === '') link.dispatchEvent(new MouseEvent('click', event)) }, DOUBLE_CLICK_MS)
+  }, { signal })
+  list.addEventListener('pointerover', ({ target, pointerType }) => {
+    const line = target instanceof Element && pointerType === 'mouse' ? target.closest('.line') : null
+    if (!line || line === copyLine.parentElement) return
+    copyLine.hidden = false
+    line.append(copyLine)
+  }, { signal })
+  copyLine.onclick = () => copyLines([copyLine.closest('.line')])
+  const [marked, link] = ['log-copy-marked', 'log-copy-link'].map((id) => document.getElementById(id))
+  if (!marked || !link) return
+  marked.hidden = link.hidden = false
+  marked.onclick = () => copyLines([byId('log-mark')])
+  link.onclick = async () => tellCopied(await copyText(location.href), 'The link')
+}
+
+/** @param {(Element | null)[]} lines */
+async function copyLines (lines) {
+  const texts = lines.flatMap((line) => line ? [rawOf(line)] : [])
+  tellCopied(await copyText(texts.join('\n')), texts.length === 1 ? 'The line' : `${formatCount(texts.length)} lines`)
+}
+
+/** @param {boolean} isCopied @param {string} what */
+function tellCopied (isCopied, what) {
+  if (isCopied) showToast(`Copied: ${what.toLowerCase()}.`, 'info')
+  else showToast('The browser does not let this page copy. Select the text, or download it.')
 }
 
 // Storage may be forbidden; the choice then lasts as long as the page.

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
+import { LEVELS } from '../../public/log-levels.js'
+import { toPattern } from '../../public/log-query.js'
 import { integerParam, parseFields, timeParam } from './input.js'
 
 /**
@@ -9,8 +11,10 @@ import { integerParam, parseFields, timeParam } from './input.js'
  * @typedef {{ slot?: number, stream?: Stream }} Selection  all slots, both streams, unless said otherwise
  * @typedef {import('../logs/logs.js').Logs} Logs
  * @typedef {Pick<import('../deck.js').Deck, 'logs' | 'snapshot'>} Deck
- * @typedef {Log & { text: string, arrivedAt: string | null }} Entry  `arrivedAt`: null where nobody knows
- * @typedef {Selection & { lines?: number, q?: string, since?: number, until?: number, around?: number, cursor?: string }} Query
+ * @typedef {Log & { text: string, arrivedAt: string | null, place: string }} Entry  `arrivedAt`: null where nobody knows; `place`: where it begins
+ * @typedef {import('../../public/log-levels.js').Level} Level
+ * @typedef {{ log: Log, position: number }} Place
+ * @typedef {Selection & { lines?: number, q?: string, level?: Level[], since?: number, until?: number, around?: number | Place, cursor?: string }} Query
  * @typedef {{ log: Log, starts: number[], end: number, hasOpenLine: boolean, entries: Entry[] }} Page
  *   `starts`: where each entry begins; `end`: where a cursor goes on; `hasOpenLine`: the last entry has no end yet, and
  *   the cursor will read it again
@@ -25,6 +29,8 @@ const MAX_QUERY_CHARS = 200
 const MIN_PAGE_BYTES = 4 * 1024
 const MAX_PAGE_BYTES = 256 * 1024
 const MAX_ANSWER_BYTES = 1024 * 1024
+const PLACE = /^\d{1,3}[oe]\d{1,15}$/
+const LEVEL_LIST = new RegExp(`^(${LEVELS.join('|')})(,(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`)
 export const PLACES = /^\d{1,3}[oe]\d{1,15}(-\d{1,3}[oe]\d{1,15}){0,511}$/
 
 /** Selects logs in a query. */
@@ -37,10 +43,16 @@ export const SELECTION = {
 /** Filters for the lines in the files. @param {() => number} now */
 export function lineFilters (now) {
   return {
-    q: z.string().min(1).max(MAX_QUERY_CHARS).optional().describe(`1 to ${MAX_QUERY_CHARS} characters of a line`),
+    q: z.string().min(1).max(MAX_QUERY_CHARS).superRefine(checkPattern).optional()
+      .describe(`1 to ${MAX_QUERY_CHARS} characters of a line, or a regular expression such as /time(d )?out/`),
+    level: z.string().regex(LEVEL_LIST).transform((text) => /** @type {Level[]} */ (text.split(','))).optional()
+      .describe(`levels (${LEVELS.join(', ')}), separated by commas`),
     since: timeParam(now),
     until: timeParam(now),
-    around: timeParam(now),
+    around: z.union([z.string().regex(PLACE).transform((text) => parsePlaces(text, 'around')[0]), timeParam(now)]).optional().meta({
+      description: 'an ISO 8601 time such as 2026-01-31T12:00:00Z, how long ago, such as 15m, or the `place` of a line, such as 1o4096',
+      as: { type: 'string', examples: ['2026-01-31T12:00:00Z', '1o4096'] }
+    }),
     cursor: z.string().max(10_000).optional().describe('the "next" of an earlier answer')
   }
 }
@@ -59,6 +71,15 @@ export function parseLogQuery (params, now) {
 export function presentSlots ({ logs, snapshot }) {
   const { desiredWorkers, workers } = snapshot()
   return logs.slots().filter((slot) => slot <= desiredWorkers || workers.some((worker) => worker.slot === slot))
+}
+
+/** @param {string} q @param {z.RefinementCtx} context */
+function checkPattern (q, context) {
+  try {
+    toPattern(q)
+  } catch {
+    context.addIssue({ code: 'custom', message: 'unreadable', params: { expected: 'text, or a regular expression such as /time(d )?out/' } })
+  }
 }
 
 /** @param {Logs} logs @param {Selection} selection @returns {Log[]} */
@@ -88,7 +109,7 @@ async function readPages (deck, query) {
   for (const log of all) {
     const isPresent = present.includes(log.slot)
     const { lines, arrivedAt, starts, end, hasOpenLine } = await logs.page({ ...log, lines: isPresent ? query.lines ?? DEFAULT_LINES : 1, maxBytes })
-    const entries = lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivedAt[index]) }))
+    const entries = lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivedAt[index]), place: formatPlace(log, starts[index]) }))
     pages.push({ log, starts, end, hasOpenLine, entries: isPresent ? entries : [] })
   }
   return pages
@@ -106,12 +127,20 @@ export async function findLines (deck, { slot, stream, lines = DEFAULT_LINES, cu
   if (filters.around !== undefined && others.length > 0) throw new DeckError('invalid-query', `around: expected without ${others[0][0]}, received both`)
   const before = cursor === undefined ? undefined : parsePlaces(cursor, 'cursor')
   const { items, next } = await deck.logs.find({ logs: logsOf(slot === undefined ? presentSlots(deck) : [slot], stream), lines, ...filters, before })
-  return { items: items.map((line) => ({ ...line, arrivedAt: toTime(line.arrivedAt) })), next: next && formatPlaces(next) }
+  if (typeof filters.around === 'object' && items.length === 0) {
+    throw new DeckError('not-found', `The line ${formatPlaces([filters.around])} is no longer kept`)
+  }
+  return { items: items.map(toEntry), next: next && formatPlaces(next) }
+}
+
+/** @param {import('../logs/search.js').Line} line @returns {Entry} */
+function toEntry ({ position, ...line }) {
+  return { ...line, arrivedAt: toTime(line.arrivedAt), place: formatPlace(line, position) }
 }
 
 /** @param {Query} query @returns {boolean} whether it asks for more than the last lines */
-export function isSearch ({ q, since, until, around, cursor }) {
-  return [q, since, until, around, cursor].some((filter) => filter !== undefined)
+export function isSearch ({ q, level, since, until, around, cursor }) {
+  return [q, level, since, until, around, cursor].some((filter) => filter !== undefined)
 }
 
 /**
@@ -163,7 +192,12 @@ function checkSlot (logs, { slot }) {
  * @param {Iterable<{ log: Log, position: number }>} places @returns {string} `1o4096-1e0-2o77`: slot, stream, byte
  */
 export function formatPlaces (places) {
-  return Array.from(places, ({ log: { slot, stream }, position }) => `${slot}${stream === 'stdout' ? 'o' : 'e'}${position}`).join('-')
+  return Array.from(places, ({ log, position }) => formatPlace(log, position)).join('-')
+}
+
+/** @param {Log} log @param {number} position */
+export function formatPlace ({ slot, stream }, position) {
+  return `${slot}${stream === 'stdout' ? 'o' : 'e'}${position}`
 }
 
 /**

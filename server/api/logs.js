@@ -9,6 +9,7 @@ import {
   SELECTION,
   STREAMS,
   findLines,
+  formatPlace,
   formatPlaces,
   isSearch,
   lastLines,
@@ -33,7 +34,8 @@ const LINE = z.strictObject({
   slot: COUNT.describe('0: a standby worker, or one that was'),
   stream: z.enum(STREAMS),
   text: z.string(),
-  arrivedAt: TIME.nullable().describe('about when it was written; null: not known')
+  arrivedAt: TIME.nullable().describe('about when it was written; null: not known'),
+  place: z.string().describe('where it begins; `around` shows what is before and after it')
 }).meta({ id: 'LogLine' })
 
 const NDJSON_TYPE = 'application/x-ndjson'
@@ -61,9 +63,9 @@ export function logResources ({ deck, now }, stream) {
       GET: operation({
         name: 'listLogLines',
         summary: 'Returns the last lines of the workers\' output, or the matching ones, oldest first',
-        description: 'Without filters, the last `lines` of each log. With `q`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
-          '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time and half ' +
-          'after it. Removed slots are left out unless `slot` names one.',
+        description: 'Without filters, the last `lines` of each log. With `q`, `level`, `since`, `until` or `cursor`, the newest `lines` that match in the files. ' +
+          '`next` continues the search, also after it has stopped at its time limit. With `around`, half of the lines are before that time or line and ' +
+          'half after it. A line that says no level is an error on stderr, and `none` on stdout. Removed slots are left out unless `slot` names one.',
         role: 'viewer',
         cli: 'clusterdeck logs',
         query: z.strictObject({ ...SELECTION, lines: integerParam(1, MAX_LINES), ...lineFilters(now) }),
@@ -172,10 +174,11 @@ export function logResources ({ deck, now }, stream) {
       await nextTurn()
       if (!isOpen()) return { dropped: [], entries: [] }
       const skipped = cursor.lag() > MAX_LAG_BYTES ? cursor.skipTo(maxBytes) : 0
-      const { lines, ends, lost } = await cursor.read(maxBytes)
-      const arrivals = await logs.arrivals(log, ends())
+      const { lines, ends, start, lost } = await cursor.read(maxBytes)
+      const starts = [start, ...ends()]
+      const arrivals = await logs.arrivals(log, starts.slice(1))
       const dropped = skipped + lost > 0 ? [`event: dropped\ndata: ${JSON.stringify({ ...log, bytes: skipped + lost })}\n`] : []
-      return { dropped, entries: lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivals[index]) })) }
+      return { dropped, entries: lines.map((text, index) => ({ ...log, text, arrivedAt: toTime(arrivals[index]), place: formatPlace(log, starts[index]) })) }
     }
 
     /** Their last one has the id with which a reader goes on behind them. @param {string[]} messages */

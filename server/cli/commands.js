@@ -19,7 +19,7 @@ import { watchStatus } from './watch.js'
  * @typedef {'json' | 'wait' | 'watch' | 'follow' | 'csv' | 'timestamps' | 'all' | 'yes' | 'purge' | 'noWait' | 'detach' | 'interactive' | 'host' | 'dryRun'} Switch
  * @typedef {'dataDir' | 'app' | 'name' | 'url' | 'token' | 'tokenFile' | 'timeout' | 'member' | 'note' | 'path' | 'git' | 'branch' | 'surge' | 'minReady' | 'canary' |
  *   'canaryTime' | 'onFailure' | 'push' | 'pushAlso' | 'batch' | 'pause' | 'deadline' | 'order' | 'only' | 'type' | 'limit' | 'worker' | 'kind' |
- *   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'state' |
+ *   'duration' | 'output' | 'node' | 'cause' | 'slot' | 'release' | 'rollout' | 'since' | 'until' | 'q' | 'stream' | 'lines' | 'around' | 'level' | 'state' |
  *   'as' | 'role' | 'ttl' | 'apps'} TextOption
  */
 

@@ -8,14 +8,14 @@ const RECONNECT_EVERY_MS = 250
 const MAX_LINES = 1000
 
 /** The master checks the values of these options. @type {readonly import('./commands.js').TextOption[]} */
-const FILTERS = ['q', 'since', 'until', 'around']
+const FILTERS = ['q', 'level', 'since', 'until', 'around']
 /** @type {typeof FILTERS} */
 const PLACES = ['slot', 'stream']
 
 /** Stands for an unknown time, and is as wide as one. */
 const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
-/** @typedef {{ slot: number, stream: string, text: string, arrivedAt?: string | null }} Entry */
+/** @typedef {{ slot: number, stream: string, text: string, arrivedAt?: string | null, place?: string }} Entry */
 /** @typedef {(entry: Entry, seenAt: string | null) => void} Show `seenAt`: for a line without a time of its own; null for an older line */
 
 /** @param {import('./commands.js').Context} context */

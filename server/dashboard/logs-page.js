@@ -1,42 +1,61 @@
-import { formatCount, shownLine } from '../../public/log-text.js'
-import { findLines, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery, presentSlots } from '../api/log-lines.js'
+import { LEVELS, levelOf } from '../../public/log-levels.js'
+import { createHits, isPattern } from '../../public/log-query.js'
+import { formatCount, markHits, shownLine } from '../../public/log-text.js'
+import {
+  findLines, formatPlace, formatPlaces, isSearch, lastLines, mergeByTime, olderThan, parseLogQuery, presentSlots
+} from '../api/log-lines.js'
 import { toDeckError } from '../problem.js'
 import { givenFilters } from './history-filters.js'
 
 /**
- * The first content of the page of the logs: the last lines, which continue live, or the results of a search, or the lines
- * around a time.
+ * The first content of the page of the logs: the newest lines, all or those that are searched for, which continue live; or
+ * older ones; or what is around a line or a time.
  * @typedef {import('../api/log-lines.js').Deck} Deck
  * @typedef {import('../api/log-lines.js').Entry} Entry
- * @typedef {'live' | 'search' | 'around'} View
- * @typedef {Partial<Record<'slot' | 'stream' | 'q' | 'since' | 'until' | 'around' | 'cursor', string>>} Texts  as in the URL
- * @typedef {ReturnType<typeof shownLine> & {
+ * @typedef {import('../api/log-lines.js').Query} Query
+ * @typedef {'live' | 'older' | 'around'} View
+ * @typedef {Partial<Record<'slot' | 'stream' | 'q' | 'level' | 'since' | 'until' | 'around' | 'cursor', string>>} Texts  as in the URL
+ * @typedef {Omit<ReturnType<typeof shownLine>, 'raw'> & {
  *   slot: number,
  *   stream: import('../api/log-lines.js').Stream,
+ *   level: import('../../public/log-levels.js').Level,
  *   at: string | null,
+ *   raw: string | null,
+ *   url: string | null,
  *   cutText: string,
  *   isOpen: boolean,
  *   isMark: boolean
  * }} Line
- *   `isOpen`: the line has no end yet and will be sent again; `isMark`: the first line after the requested time
+ *   `raw`: null where it is what is shown; `url`: of what is around it; `isOpen`: the line has no end yet and will be sent again;
+ *   `isMark`: the line that was asked for, or the first one after the time
  */
 
 const SHOWN_LINES = 200
 const DOWNLOAD_LINES = 1000
+/** Filters by level, as they are called on the page. @type {Readonly<Record<import('../../public/log-levels.js').Level, { label: string, tone: string }>>} */
+const LEVEL_NAMES = Object.freeze({
+  error: { label: 'Error', tone: 'bad' },
+  warn: { label: 'Warning', tone: 'warn' },
+  info: { label: 'Info', tone: 'info' },
+  debug: { label: 'Debug', tone: 'idle' },
+  none: { label: 'No level', tone: 'idle' }
+})
 
 /**
  * @param {{ deck: Deck, params: URLSearchParams, now: () => number }} parts
  * @returns the model of the page; `problem` holds what is wrong with the query or the files, if anything
  */
-export async function logsModel ({ deck, params, now }) {
+export async function logsModel ({ deck, params: given, now }) {
+  const params = withOneLevelField(given)
   const present = presentSlots(deck)
   const slots = { present, gone: deck.logs.slots().filter((slot) => !present.includes(slot)) }
   try {
     const { texts, values } = parseLogQuery(params, now)
     const view = viewOf(values)
-    const shown = view === 'live' ? await newestLines(deck, values) : await foundLines(deck, values)
+    const shown = view === 'live' ? await newestLines(deck, values, texts) : await foundLines(deck, values, texts)
     return {
       slots,
+      levels: levelsOf(values.level, shown.lines),
       query: texts,
       selected: values.slot ?? null,
       view,
@@ -49,9 +68,10 @@ export async function logsModel ({ deck, params, now }) {
     const { status, title, message } = toDeckError(error)
     return {
       slots,
+      levels: levelsOf(undefined, []),
       query: givenFilters(params),
       selected: Number(params.get('slot')) || null,
-      view: 'search',
+      view: 'older',
       problem: { status, title, message },
       lines: [],
       places: '',
@@ -70,27 +90,56 @@ export async function logsModel ({ deck, params, now }) {
  * @throws {import('../errors.js').DeckError} `invalid-query`, `not-found`, `rate-limited`, `timed-out`
  */
 export async function logsFile ({ deck, params, now, type }) {
-  const { values } = parseLogQuery(params, now)
+  const { values } = parseLogQuery(withOneLevelField(params), now)
   const entries = isSearch(values)
-    ? (await findLines(deck, { ...values, lines: DOWNLOAD_LINES })).items
+    ? (await findLines(deck, { ...wantedOf(values), lines: DOWNLOAD_LINES })).items
     : mergeByTime((await lastLines(deck, { ...values, lines: DOWNLOAD_LINES })).map((page) => page.entries))
   if (type === 'ndjson') return entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
   const isOne = values.slot !== undefined && values.stream !== undefined
   return entries.map(({ slot, stream, text, arrivedAt }) => isOne ? `${text}\n` : `${arrivedAt ?? '-'} ${slot} ${stream} | ${text}\n`).join('')
 }
 
-/** @param {import('../api/log-lines.js').Query} query @returns {View} */
-function viewOf (query) {
-  if (query.around !== undefined) return 'around'
-  return isSearch(query) ? 'search' : 'live'
+/** A form sends a field for each level that is chosen. @param {URLSearchParams} given */
+export function withOneLevelField (given) {
+  const params = new URLSearchParams(given)
+  const level = params.getAll('level').filter(Boolean).join(',')
+  if (level !== '') params.set('level', level)
+  return params
 }
 
-/** @param {Deck} deck @param {import('../api/log-lines.js').Query} query */
-async function newestLines (deck, { slot, stream }) {
+/**
+ * @param {readonly string[] | undefined} chosen @param {readonly { level: string }[]} lines
+ * @returns the levels as filters; `count`: of the lines that are shown
+ */
+export function levelsOf (chosen, lines) {
+  return LEVELS.map((value) => ({
+    value,
+    ...LEVEL_NAMES[value],
+    isChosen: chosen?.includes(value) ?? false,
+    count: lines.filter(({ level }) => level === value).length
+  }))
+}
+
+/** @param {Query} query @returns {View} */
+function viewOf ({ around, until, cursor }) {
+  if (around !== undefined) return 'around'
+  return until === undefined && cursor === undefined ? 'live' : 'older'
+}
+
+/** Around a line there are all others; what was searched for is marked in them, and is the way back. @param {Query} query @returns {Query} */
+function wantedOf ({ q, level, ...others }) {
+  return others.around === undefined ? { q, level, ...others } : others
+}
+
+/** @param {Deck} deck @param {Query} query @param {Texts} texts */
+async function newestLines (deck, query, texts) {
+  if (isSearch(query)) return await newestMatches(deck, query, texts)
+  const { slot, stream } = query
   const pages = await lastLines(deck, { slot, stream, lines: SHOWN_LINES })
   const entries = mergeByTime(pages.map((page) => page.entries)).slice(-SHOWN_LINES)
+  const toShown = lineMaker(texts)
   return {
-    lines: entries.map((entry) => toLine(entry, { isOpen: pages.some((page) => page.hasOpenLine && page.entries.at(-1) === entry) })),
+    lines: entries.map((entry) => toShown(entry, { isOpen: pages.some((page) => page.hasOpenLine && page.entries.at(-1) === entry) })),
     places: formatPlaces(pages.map(({ log, end }) => ({ log, position: end }))),
     next: olderThan(pages, new Set(entries)),
     around: null,
@@ -98,25 +147,64 @@ async function newestLines (deck, { slot, stream }) {
   }
 }
 
-/** @param {Deck} deck @param {import('../api/log-lines.js').Query} query */
-async function foundLines (deck, query) {
-  const { items, next } = await findLines(deck, { ...query, lines: SHOWN_LINES })
-  const around = query.around === undefined ? null : new Date(query.around).toISOString()
-  const mark = around === null ? -1 : items.findIndex(({ arrivedAt }) => arrivedAt !== null && arrivedAt >= around)
+/** What comes after these places is live; so each match is shown once. @param {Deck} deck @param {Query} query @param {Texts} texts */
+async function newestMatches (deck, query, texts) {
+  const pages = await lastLines(deck, { slot: query.slot, stream: query.stream, lines: 1 })
+  const places = formatPlaces(pages.map(({ log, end }) => ({ log, position: end })))
+  return { ...await foundLines(deck, { ...query, cursor: places }, texts), places }
+}
+
+/** @param {Deck} deck @param {Query} query @param {Texts} texts */
+async function foundLines (deck, query, texts) {
+  const { items, next } = await findLines(deck, { ...wantedOf(query), lines: SHOWN_LINES })
+  const mark = markOf(items, query.around)
+  const toShown = lineMaker(texts)
   return {
-    lines: items.map((entry, index) => toLine(entry, { isMark: index === mark })),
+    lines: items.map((entry, index) => toShown(entry, { isMark: index === mark })),
     places: '',
     next,
-    around,
+    around: typeof query.around === 'number' ? new Date(query.around).toISOString() : null,
     // The search has a time limit, so a page that is not full may still have a next one.
-    isCutShort: next !== null && items.length < SHOWN_LINES && around === null
+    isCutShort: next !== null && items.length < SHOWN_LINES && query.around === undefined
   }
 }
 
-/** @param {Entry} entry @param {{ isOpen?: boolean, isMark?: boolean }} how @returns {Line} */
-export function toLine ({ slot, stream, text, arrivedAt }, { isOpen = false, isMark = false }) {
-  const shown = shownLine(text)
-  return { slot, stream, at: arrivedAt, ...shown, cutText: formatCount(shown.cutChars), isOpen, isMark }
+/** @param {Entry[]} items @param {Query['around']} around @returns {number} -1: none */
+function markOf (items, around) {
+  if (around === undefined) return -1
+  if (typeof around === 'number') return items.findIndex(({ arrivedAt }) => arrivedAt !== null && Date.parse(arrivedAt) >= around)
+  const own = formatPlace(around.log, around.position)
+  return items.findIndex(({ place }) => place === own)
+}
+
+/** @param {Texts} texts */
+function lineMaker ({ q, level }) {
+  // A regular expression is marked by the browser: how long it takes depends on who wrote the line, and here others wait.
+  const findHits = createHits(q === undefined || isPattern(q) ? undefined : q)
+  return (/** @type {Entry} */ entry, /** @type {{ isOpen?: boolean, isMark?: boolean }} */ how) =>
+    ({ ...toLine(entry, { ...how, findHits }), url: `/logs${queryOf({ q, level, around: entry.place })}#log-mark` })
+}
+
+/**
+ * @param {Omit<Entry, 'place'>} entry
+ * @param {{ isOpen?: boolean, isMark?: boolean, findHits?: import('../../public/log-query.js').FindHits }} [how]
+ * @returns {Line}
+ */
+export function toLine ({ slot, stream, text, arrivedAt }, { isOpen = false, isMark = false, findHits } = {}) {
+  const { raw, ...shown } = shownLine(text)
+  return {
+    slot,
+    stream,
+    level: levelOf(text, stream),
+    at: arrivedAt,
+    ...shown,
+    parts: findHits ? markHits(shown.parts, findHits(shown.text)) : shown.parts,
+    raw: raw === shown.text ? null : raw,
+    url: null,
+    cutText: formatCount(shown.cutChars),
+    isOpen,
+    isMark
+  }
 }
 
 /**
@@ -124,22 +212,23 @@ export function toLine ({ slot, stream, text, arrivedAt }, { isOpen = false, isM
  * @returns links; a link without a target is null
  */
 function linksOf (texts, view, { lines, next }) {
-  const { slot, stream } = texts
+  const { slot, stream, q, level } = texts
   const query = queryOf(texts)
   const last = lines.findLast(({ at }) => at !== null)?.at
+  const selection = queryOf({ slot, stream })
   return {
     text: `/logs.txt${query}`,
     ndjson: `/logs.ndjson${query}`,
-    stream: view === 'live' ? `/api/v1/logs/stream${query}${query ? '&' : '?'}` : null,
-    live: `/logs${queryOf({ slot, stream })}`,
-    newest: texts.cursor ? `/logs${queryOf({ ...texts, cursor: undefined })}` : null,
+    stream: view === 'live' ? `/api/v1/logs/stream${selection}${selection ? '&' : '?'}` : null,
+    all: `/logs${selection}`,
+    back: `/logs${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined, cursor: undefined })}`,
     older: next === null ? null : `/logs${queryOf(view === 'around' ? { slot, stream, cursor: next } : { ...texts, cursor: next })}`,
     later: view === 'around' && last ? `/logs${queryOf({ slot, stream, around: last })}` : null
   }
 }
 
 /** @param {Texts} texts @returns {string} empty, or with its question mark */
-function queryOf (texts) {
+export function queryOf (texts) {
   const params = new URLSearchParams()
   for (const [name, text] of Object.entries(texts)) if (text !== undefined) params.set(name, text)
   return params.size === 0 ? '' : `?${params}`

@@ -74,8 +74,8 @@ export function createCursor (folder, log, position) {
 
     /**
      * @param {number} maxBytes also of a line: a longer one comes in pieces
-     * @returns {Promise<{ lines: string[], ends: () => number[], lost: number }>} `ends`: of each line; `lost`: bytes that were
-     *   removed before they could be read
+     * @returns {Promise<{ lines: string[], ends: () => number[], start: number, lost: number }>} `ends`: of each line; `start`: where the
+     *   first one begins; `lost`: bytes that were removed before they could be read
      */
     async read (maxBytes) {
       const to = position + Math.min(this.lag(), maxBytes)
@@ -85,7 +85,7 @@ export function createCursor (folder, log, position) {
       const whole = fromLineOn(bytes, lost > 0)
       const all = rest.length === 0 ? whole : Buffer.concat([rest, whole])
       const lines = splitLines(all)
-      return { lines, ends: () => lineEnds(all, to - all.length).slice(0, lines.length), lost: lost + bytes.length - whole.length }
+      return { lines, ends: () => lineEnds(all, to - all.length).slice(0, lines.length), start: to - all.length, lost: lost + bytes.length - whole.length }
     },
 
     /** Leaves out all but the last so many bytes. @param {number} bytes @returns {number} how many were left out */

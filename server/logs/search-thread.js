@@ -1,5 +1,6 @@
 import os from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
+import { createLineFilter, isPattern, toPattern } from '../../public/log-query.js'
 import { liveFile, locateRange, sizeOf } from './log-files.js'
 import { lineEnds, lineStartSync, readRangeSync, toLines, withoutLastEnd } from './reader.js'
 import { readTimesSync } from './stamps.js'
@@ -30,25 +31,56 @@ const MAX_FOUND_CHARS = 4 * 1024 * 1024
 /** @type {Wanted & { folder: string, budgetMs: number }} */
 const wanted = workerData
 const { folder, lines, budgetMs } = wanted
-const isWanted = createMatcher(wanted.q ?? '')
+const findIn = createLineFilter(wanted)
+/** Rules out many lines at once, which a regular expression might do across the ends of lines. */
+const text = wanted.q === undefined || isPattern(wanted.q) ? null : toPattern(wanted.q)
 const deadline = performance.now() + budgetMs
 let foundChars = 0
 
 // On Linux that is this thread's alone: whoever searches is not to slow the app down.
 if (process.platform === 'linux') os.setPriority(os.constants.priority.PRIORITY_LOW)
-parentPort?.postMessage(wanted.around === undefined ? searchLogs(wanted, lines) : readAround(wanted.around))
+parentPort?.postMessage(answer())
+
+function answer () {
+  const { around } = wanted
+  if (around === undefined) return searchLogs(wanted, lines)
+  return typeof around === 'number' ? readAround(around) : readAroundLine(around)
+}
 
 /** @param {number} time @returns {import('./search.js').Found} */
 function readAround (time) {
-  const before = searchLogs({ ...wanted, until: time }, Math.ceil(lines / 2))
-  const after = wanted.logs.flatMap((log) => linesFrom(log, time, Math.floor(lines / 2)))
+  return joinSides(searchLogs({ ...wanted, until: time }, Math.ceil(lines / 2)), wanted.logs.flatMap((log) => linesFrom(placeIn(log, { since: time }))))
+}
+
+/**
+ * Lines that arrived with this one count as after it, since nobody knows which of them was earlier.
+ * @param {import('./search.js').Place} place @returns {import('./search.js').Found} nothing: the line is no longer kept
+ */
+function readAroundLine ({ log, position }) {
+  const own = placeIn(log, {})
+  const [end] = lineEnds(readRangeSync(folder, log, position, Math.min(own.to, position + AFTER_BYTES)), position)
+  if (position < own.from || end === undefined) return { items: [], next: null }
+  const time = own.times.orderOf(end)
+  const others = wanted.logs.filter(({ slot, stream }) => slot !== log.slot || stream !== log.stream)
+  const sides = others.map((each) => ({ before: placeIn(each, { until: time }), after: placeIn(each, { since: time }) }))
+  const before = searchPlaces([{ ...own, to: position }, ...sides.map((side) => side.before)], Math.ceil(lines / 2))
+  // Its own first, so that no other lines of that moment crowd it out.
+  return joinSides(before, [{ ...own, from: position }, ...sides.map((side) => side.after)].flatMap(linesFrom))
+}
+
+/** @param {import('./search.js').Found} before @param {Match[]} after */
+function joinSides (before, after) {
   const next = after.sort((a, b) => a.key - b.key).slice(0, Math.floor(lines / 2))
   return { items: [...before.items, ...next.map(({ line }) => line)], next: before.next }
 }
 
-/** @param {Wanted} limits @param {number} count @returns {import('./search.js').Found} */
+/** @param {Wanted} limits @param {number} count */
 function searchLogs (limits, count) {
-  const places = limits.logs.map((log) => placeIn(log, limits))
+  return searchPlaces(limits.logs.map((log) => placeIn(log, limits)), count)
+}
+
+/** @param {Place[]} places @param {number} count @returns {import('./search.js').Found} */
+function searchPlaces (places, count) {
   while (!isSpent()) {
     const open = places.filter(({ from, to, found }) => to > from && found.length < count)
     if (open.length === 0) break
@@ -64,7 +96,7 @@ function isSpent () {
   return performance.now() > deadline || foundChars > MAX_FOUND_CHARS
 }
 
-/** @param {import('./log-files.js').Log} log @param {Wanted} limits @returns {Place} */
+/** @param {import('./log-files.js').Log} log @param {Pick<Wanted, 'since' | 'until' | 'before'>} limits @returns {Place} */
 function placeIn (log, { since, until, before }) {
   const times = readTimesSync(folder, log)
   const size = sizeOf(liveFile(folder, log)) ?? 0
@@ -92,23 +124,27 @@ function readBack (place, count) {
   start += skipped
   const before = place.to
   place.to = bytes.length === 0 ? from : start
-  const text = bytes.subarray(skipped)
-  if (text.length === 0 || isWanted(text.toString()) < 0) return
-  const all = toLines(withoutLastEnd(text))
-  const ends = lineEnds(text, start)
+  const whole = bytes.subarray(skipped)
+  if (whole.length === 0 || (text && whole.toString().search(text) < 0)) return
+  const all = toLines(withoutLastEnd(whole))
+  const ends = lineEnds(whole, start)
   for (let index = all.length - 1; index >= 0; index--) {
-    const at = isWanted(all[index])
+    if (isSpent()) {
+      place.to = ends[index] ?? before
+      return
+    }
+    const at = findIn(all[index], place.log.stream)
     if (at < 0) continue
-    takeMatch(place, all[index], at, ends[index] ?? before)
+    takeMatch(place, all[index], { at, start: ends[index - 1] ?? start, end: ends[index] ?? before })
     if (place.found.length < count) continue
     place.to = ends[index - 1] ?? start
     return
   }
 }
 
-/** @param {Place} place @param {string} text @param {number} at where the match is @param {number} end */
-function takeMatch (place, text, at, end) {
-  const line = { ...place.log, text: excerptOf(text, at), arrivedAt: place.times.at(end) }
+/** @param {Place} place @param {string} text @param {{ at: number, start: number, end: number }} where `at`: of the match in the text */
+function takeMatch (place, text, { at, start, end }) {
+  const line = { ...place.log, text: excerptOf(text, at), position: start, arrivedAt: place.times.at(end) }
   foundChars += line.text.length
   place.found.push({ line, end, key: keyAt(place, end) })
 }
@@ -124,16 +160,15 @@ function answerOf (places, count) {
   return { items: newest.reverse().map(({ line }) => line), next: next.every(({ isDone }) => isDone) ? null : next.map(({ log, position }) => ({ log, position })) }
 }
 
-/** What a log has from a time on. @param {import('./log-files.js').Log} log @param {number} time @param {number} count @returns {Match[]} oldest first */
-function linesFrom (log, time, count) {
-  const { times, from, to } = placeIn(log, { logs: [], lines: 0, since: time })
+/** What a log has from a place on. @param {Place} place @returns {Match[]} oldest first */
+function linesFrom ({ log, times, from, to }) {
   const bytes = readRangeSync(folder, log, from, Math.min(to, from + AFTER_BYTES))
   if (bytes.length === 0) return []
   const ends = lineEnds(bytes, from)
   let key = 0
-  return toLines(withoutLastEnd(bytes)).slice(0, count).map((text, index) => {
+  return toLines(withoutLastEnd(bytes)).slice(0, Math.floor(lines / 2)).map((text, index) => {
     key = Math.max(key, times.orderOf(ends[index]))
-    return { line: { ...log, text: excerptOf(text, 0), arrivedAt: times.at(ends[index]) }, end: ends[index], key }
+    return { line: { ...log, text: excerptOf(text, 0), position: ends[index - 1] ?? from, arrivedAt: times.at(ends[index]) }, end: ends[index], key }
   })
 }
 
@@ -141,10 +176,4 @@ function linesFrom (log, time, count) {
 function excerptOf (text, at) {
   const from = at < MAX_LINE_CHARS ? 0 : at - CONTEXT_CHARS
   return text.slice(from, from + MAX_LINE_CHARS)
-}
-
-/** @param {string} q @returns {(text: string) => number} where it is in there; -1: nowhere */
-function createMatcher (q) {
-  const folded = q.toLowerCase()
-  return (text) => text.toLowerCase().indexOf(folded)
 }

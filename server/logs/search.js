@@ -6,17 +6,19 @@ import { createSemaphore } from '../system/semaphore.js'
 /**
  * Looks for lines in all the files of the logs, which may be larger than memory: in a thread of its own, one at a time for an app.
  * @typedef {import('./log-files.js').Log} Log
- * @typedef {Log & { text: string, arrivedAt: number | null }} Line
+ * @typedef {{ log: Log, position: number }} Place  where a line begins
+ * @typedef {Log & { text: string, position: number, arrivedAt: number | null }} Line
  * @typedef {object} Wanted
  * @property {Log[]} logs
  * @property {number} lines  at most so many, the newest that match
- * @property {string} [q]  in upper or lower case
+ * @property {string} [q]  see public/log-query.js
+ * @property {readonly import('../../public/log-levels.js').Level[]} [level]
  * @property {number} [since]  ms since the epoch
  * @property {number} [until]
- * @property {number} [around]  half of the lines from before it, half from after it
- * @property {{ log: Log, position: number }[]} [before]  only what comes before these places, which an earlier answer has told
+ * @property {number | Place} [around]  half of the lines from before this time or this line, half from after it
+ * @property {Place[]} [before]  only what comes before these places, which an earlier answer has told
  * @property {number} [budgetMs]  how long it may look
- * @typedef {{ items: Line[], next: { log: Log, position: number }[] | null }} Found
+ * @typedef {{ items: Line[], next: Place[] | null }} Found
  *   `items`: oldest first; `next`: where to look further; null: all has been looked at
  */
 

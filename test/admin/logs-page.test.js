@@ -27,7 +27,7 @@ describe('the page of the logs', () => {
     await sayAt(admin, 1, 'stdout', 'third', 3)
     const { text } = await visit(admin, '/logs?slot=&stream=')
     assert.deepEqual(shownLines(text), ['first', 'second', 'third'])
-    assert.deepEqual([...text.matchAll(/class="line-time"><time data-clock="short" datetime="([^"]*)"/g)].map(([, time]) => time), [1, 2, 3].map((seconds) => at(seconds)))
+    assert.deepEqual([...text.matchAll(/class="line-time"[^>]*><time data-clock="short" datetime="([^"]*)"/g)].map(([, time]) => time), [1, 2, 3].map((seconds) => at(seconds)))
     assert.match(text, /is-stderr/)
   })
 
@@ -47,10 +47,27 @@ describe('the page of the logs', () => {
     say(admin, 1, 'stdout', ['needle', ...Array.from({ length: 500 }, (_, index) => `hay ${index}`)])
     const { text } = await visit(admin, '/logs?slot=&q=NEEDLE')
     assert.deepEqual(shownLines(text), ['needle'])
-    assert.match(text, /The newest 1 line with this text/)
-    assert.doesNotMatch(text, /data-stream/)
+    assert.match(text, /<span class="line-hit">needle<\/span>/)
+    assert.match(text, /1 matching line/)
+    // The places are where the search began, so that what comes live is new.
+    assert.match(text, /data-q="NEEDLE" data-stream="\/api\/v1\/logs\/stream\?" data-places="1o\d{4}-1e0-2o0-2e0"/)
     assert.match((await visit(admin, '/logs?q=pin')).text, /No line matches/)
     assert.equal((await visit(admin, '/logs.txt?q=needle&slot=1&stream=stdout')).text, 'needle\n')
+  })
+
+  test('shows what is around a line, with the line marked, what was searched for, and the way back', async (t) => {
+    const admin = await startAdmin(t)
+    for (let second = 1; second <= 4; second++) await sayAt(admin, 1 + second % 2, 'stdout', second === 3 ? '{"level":50,"msg":"req-7 failed"}' : `line ${second} of req-7`, second)
+    const found = (await visit(admin, '/logs?level=error&level=warn&q=req-7')).text
+    assert.deepEqual(shownLines(found), ['ERROR req-7 failed'])
+    assert.match(found, /data-raw="\{&quot;level&quot;:50,&quot;msg&quot;:&quot;req-7 failed&quot;\}"/)
+    const link = /class="line-time" href="([^"#]*)#log-mark"/.exec(found)?.[1].replaceAll('&amp;', '&') ?? ''
+    assert.equal(link, '/logs?q=req-7&level=error%2Cwarn&around=2o16')
+    const { text } = await visit(admin, link)
+    assert.deepEqual(shownLines(text), ['line 1 of req-7', 'line 2 of req-7', 'ERROR req-7 failed', 'line 4 of req-7'])
+    assert.match(text, /id="log-mark" aria-current="true"[^>]*data-raw="[^"]*req-7 failed/)
+    assert.equal(linkTo(text, 'Back to the newest matches'), '/logs?q=req-7&level=error%2Cwarn')
+    assert.match((await visit(admin, '/logs?around=2o9999')).text, /The line 2o9999 is no longer kept/)
   })
 
   test('keeps slots that the cluster has no more out of the way, but within reach', async (t) => {
@@ -122,7 +139,7 @@ describe('the page of the logs', () => {
     assert.equal((await visit(admin, '/logs.txt?slot=1&stream=stdout')).text, `out\n${HOSTILE}\n`)
     const lines = (await visit(admin, '/logs.ndjson?slot=1&stream=')).text.trim().split('\n').map((line) => JSON.parse(line))
     const { arrivedAt, ...last } = lines.at(-1)
-    assert.deepEqual([typeof arrivedAt, last], ['string', { slot: 1, stream: 'stderr', text: 'err' }])
+    assert.deepEqual([typeof arrivedAt, last], ['string', { slot: 1, stream: 'stderr', text: 'err', place: '1e0' }])
     assert.equal((await visit(admin, '/logs.txt?slot=x')).status, 400)
   })
 
@@ -157,7 +174,7 @@ function linkTo (html, text) {
 
 /** @param {string} html @returns {string[]} */
 function shownLines (html) {
-  return [...html.matchAll(/<span class="line-text">([^<]*)/g)].map(([, text]) => text)
+  return [...html.matchAll(/<span class="line-text">(.*?)<\/div>/g)].map(([, text]) => text.replace(/<[^>]*>/g, ''))
 }
 
 /** @param {import('../support/admin.js').Admin} admin @param {number} slot @param {'stdout' | 'stderr'} stream @param {string[]} lines */

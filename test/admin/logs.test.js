@@ -16,9 +16,10 @@ test('gives the last lines of each log, as JSON or as a line of JSON each', asyn
   say(admin, 2, 'stdout', ['c'])
   for (const [slot, stream, seconds] of /** @type {const} */ ([[1, 'stdout', 1], [1, 'stderr', 3], [2, 'stdout', 2]])) writtenAt(admin, slot, stream, seconds)
   const all = await admin.api('get', '/api/v1/logs?lines=2')
-  assert.deepEqual(all.body.items, [
+  assert.deepEqual(all.body.items.map((/** @type {any} */ { place, ...line }) => line), [
     { slot: 1, stream: 'stdout', text: 'b', arrivedAt: at(1) }, { slot: 1, stream: 'stdout', text: HOSTILE, arrivedAt: at(1) }, { slot: 2, stream: 'stdout', text: 'c', arrivedAt: at(2) }, { slot: 1, stream: 'stderr', text: 'oops', arrivedAt: at(3) }
   ], 'in the order of their arrival')
+  assert.deepEqual(all.body.items.map((/** @type {any} */ { place }) => place), ['1o2', '1o4', '2o0', '1e0'], 'and where each begins')
   const one = await admin.api('get', '/api/v1/logs?slot=1&stream=stdout').set('Accept', 'application/x-ndjson').buffer(true).parse(asText)
   assert.equal(one.headers['content-type'], 'application/x-ndjson; charset=utf-8')
   assert.deepEqual(String(one.body).split('\n').slice(0, -1).map((line) => JSON.parse(line).text), ['a', 'b', HOSTILE])
@@ -43,8 +44,12 @@ test('finds the newest lines that match, in all files, and says where to look fu
   assert.deepEqual(texts(await find(`q=error&since=${at(1)}`)), ['11', '21'])
   assert.deepEqual(texts(await find(`until=${at(1)}`)), ['00', '01', '02'])
   assert.deepEqual(texts(await find(`around=${at(1)}&lines=4`)), ['01', '02', '10', '11'])
+  const [line] = (await find('q=11')).items
+  assert.deepEqual(texts(await find(`around=${line.place}&lines=4`)), ['02', '10', '11', '12'], 'of all slots')
+  assert.deepEqual(texts(await find(`q=${encodeURIComponent('/^[02]1 .*(ERROR|never)/')}`)), ['01', '21'])
+  assert.deepEqual([texts(await find('level=error&lines=3')), texts(await find('level=info,none&lines=3'))], [['11', '12', '21'], ['02', '20', '22']], 'what says none is an error on stderr')
   assert.deepEqual(await find('q=nowhere'), { items: [], next: null })
-  for (const [query, message] of [[`around=${at(1)}&q=x`, 'around: expected without q, received both'], ['since=soon', 'since: expected an ISO 8601 time'], ['cursor=1x', 'cursor: expected the id of an event'], ['q=', 'q: expected 1 to 200 characters']]) {
+  for (const [query, message] of [[`around=${at(1)}&q=x`, 'around: expected without q, received both'], ['since=soon', 'since: expected an ISO 8601 time'], ['cursor=1x', 'cursor: expected the id of an event'], ['q=', 'q: expected 1 to 200 characters'], ['q=/(/', 'q: expected text, or a regular expression such as /time(d )?out/'], ['level=loud', 'level: expected levels (error, warn'], ['around=1o0&level=error', 'around: expected without level']]) {
     const { status, body } = await admin.api('get', `/api/v1/logs?${query}`)
     assert.equal(status, 400)
     assert.ok(body.detail.startsWith(message), body.detail)
@@ -179,7 +184,7 @@ function at (seconds) {
 }
 
 /** @param {any} data of a message, whose lines say when they have arrived */
-function withoutTime ({ arrivedAt, ...data }) {
+function withoutTime ({ arrivedAt, place, ...data }) {
   assert.equal(typeof arrivedAt, data.text === undefined ? 'undefined' : 'string')
   return data
 }

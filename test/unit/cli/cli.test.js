@@ -726,7 +726,7 @@ test('logs prints the last lines; on a terminal nothing in them moves its cursor
   appendFileSync(join(deck.logs.folder, 'slot-2.stderr.log'), 'one\n\u001b[2J\u001b]0;title\u0007two\rthree\n')
   assert.equal((await cli('logs --lines 1')).stdout, '2 stderr | \u001b[2J\u001b]0;title\u0007two\rthree\n')
   assert.equal((await cli('logs --slot 2 --stream stderr')).stdout.split('\n')[0], 'one')
-  assert.deepEqual(JSON.parse((await cli('logs --json --slot 2 --lines 2')).stdout.split('\n')[0]), { slot: 2, stream: 'stderr', text: 'one' })
+  assert.deepEqual(JSON.parse((await cli('logs --json --slot 2 --lines 2')).stdout.split('\n')[0]), { slot: 2, stream: 'stderr', text: 'one', place: '2e0' })
   let shown = ''
   const terminal = /** @type {any} */ ({ isTTY: true, write: (/** @type {string} */ text) => { shown += text } })
   await runCommandLine(['logs'], { stdout: terminal, stderr: terminal, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tmpdir() })
@@ -774,7 +774,7 @@ test('logs --timestamps says when each line was written, as the master has seen 
   appendFileSync(file, 'one\n')
   utimesSync(file, 1e9, 1e9)
   assert.equal((await cli('logs --timestamps')).stdout, '2001-09-09T01:46:40.000Z 2 stderr | one\n')
-  assert.equal((await cli('logs --timestamps --json')).stdout, '{"arrivedAt":"2001-09-09T01:46:40.000Z","slot":2,"stream":"stderr","text":"one"}\n')
+  assert.equal((await cli('logs --timestamps --json')).stdout, '{"arrivedAt":"2001-09-09T01:46:40.000Z","slot":2,"stream":"stderr","text":"one","place":"2e0"}\n')
 })
 
 test('logs finds lines by text and by time, and says so where there are none', async (t) => {

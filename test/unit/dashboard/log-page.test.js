@@ -4,7 +4,9 @@ import { describe, test } from 'node:test'
 import fc from '../../support/fast-check.js'
 import { createBacklog } from '../../../public/log-backlog.js'
 import { createTail } from '../../../public/log-tail.js'
-import { MAX_SHOWN_CHARS, formatCount, isMatch, shownLine } from '../../../public/log-text.js'
+import { levelOf } from '../../../public/log-levels.js'
+import { createHits, createLineFilter, toPattern } from '../../../public/log-query.js'
+import { MAX_SHOWN_CHARS, formatCount, markHits, shownLine } from '../../../public/log-text.js'
 import { formatPlaces, parsePlaces } from '../../../server/api/log-lines.js'
 
 const ESC = '\u001b'
@@ -70,10 +72,54 @@ describe('what is shown of a line', () => {
     }
   })
 
-  test('is found in upper and lower case', () => {
-    assert.deepEqual(['', 'error', 'ERR', 'warn', '.*'].map((wanted) => isMatch('An Error', wanted)), [true, true, true, false, false])
+  test('has its hits marked, over the borders of its parts, and says the same', () => {
+    const { parts, text } = shownLine(`${ESC}[31mreq-${ESC}[0m7 and REQ-7`)
+    assert.deepEqual(markHits(parts, createHits('req-7')(text)).map((part) => [part.text, part.style]), [['req-', 'ansi-red line-hit'], ['7', 'line-hit'], [' and ', ''], ['REQ-7', 'line-hit']])
+    const word = fc.string({ unit: fc.constantFrom('a', 'b', 'A', '/', '"', '.'), minLength: 1, maxLength: 3 })
+    fc.assert(fc.property(fc.array(word, { maxLength: 12 }), word, (texts, q) => {
+      const all = texts.map((part) => ({ text: part, style: '' }))
+      assert.equal(markHits(all, createHits(isRegular(q) ? q : undefined)(texts.join(''))).map((part) => part.text).join(''), texts.join(''))
+    }))
+  })
+
+  test('is copied as it was written, without what a terminal would obey', () => {
+    assert.deepEqual(['{"level":50,"msg":"a"}', `a${ESC}[2J\u202eb\rc`, 'plain'].map((line) => shownLine(line).raw), ['{"level":50,"msg":"a"}', 'a b c', 'plain'])
+  })
+
+  test('has digits in groups', () => {
     assert.deepEqual([0, 999, 1000, 1234567].map(formatCount), ['0', '999', '1,000', '1,234,567'])
   })
+})
+
+describe('the level of a line', () => {
+  for (const [level, ...lines] of /** @type {string[][]} */ ([
+    ['error', '{"time":1,"level":50,"msg":"x"}', '2026-01-01 ERROR x', '[error] x', 'error: x', 'TypeError: x is not a function', 'FATAL', `${ESC}[31merror${ESC}[39m: x`],
+    ['warn', '{"severity":"WARNING","message":"x"}', 'time=1 level=warn msg=x', '(WARN) x'],
+    ['info', '{"level":"info","msg":"x"}', 'INFO x', 'info: x'],
+    ['debug', '{"level":10,"msg":"x"}', '[debug] x'],
+    ['none', 'GET /info 200', 'no error here', 'stock level: low', '{"level":"constructor"}', '']
+  ])) test(`${level}, as it says itself`, () => assert.deepEqual(lines.map((line) => [line, levelOf(line, 'stdout')]), lines.map((line) => [line, level])))
+
+  test('is an error on stderr where it says none', () => assert.deepEqual(['    at sum (shop.js:1:1)', 'info: x'].map((line) => levelOf(line, 'stderr')), ['error', 'info']))
+})
+
+describe('what is searched for', () => {
+  for (const [q, found, not] of /** @type {[string, string[], string[]][]} */ ([
+    ['Timeout', ['a timeOUT b'], ['time out']],
+    ['a.c', ['xa.cx'], ['abc']],
+    ['/time(d )?out/', ['timed out', 'timeout'], ['TIMEOUT']],
+    ['/TIMED? OUT/i', ['time out'], ['timeout']],
+    ['"/orders/"', ['GET /orders/1'], ['orders']],
+    ['"level":50', ['{"level":50}'], ['level 50']],
+    ['/orders', ['GET /orders'], ['orders']]
+  ])) {
+    test(`${q}`, () => {
+      const find = createLineFilter({ q })
+      assert.deepEqual([found, not].map((lines) => lines.map((line) => find(line, 'stdout') >= 0)), [found.map(() => true), not.map(() => false)])
+    })
+  }
+
+  test('is of the chosen levels', () => assert.deepEqual(['INFO a', 'ERROR a', 'ERROR b'].map((line) => createLineFilter({ q: 'a', level: ['error'] })(line, 'stdout')), [-1, 6, -1]))
 })
 
 describe('what waits to be shown', () => {
@@ -153,6 +199,15 @@ describe('places in the logs', () => {
     test(`are nothing else: ${JSON.stringify(bad.slice(0, 20))}`, () => assert.throws(() => parsePlaces(bad, 'from'), { code: 'invalid-query', message: /^from: expected .*, received "/ }))
   }
 })
+
+/** @param {string} q */
+function isRegular (q) {
+  try {
+    return Boolean(toPattern(q))
+  } catch {
+    return false
+  }
+}
 
 /** A tail over connections that do what the test says. */
 function aTail () {

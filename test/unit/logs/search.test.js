@@ -46,6 +46,18 @@ test('around a time it shows what was before and after it, of all logs', async (
   await logs.close()
 })
 
+test('around a line it shows what was before and after it, of all logs, however many arrived at the same moment', async () => {
+  const { logs, write } = setUp()
+  for (let second = 1; second <= 9; second++) await write(LOGS[second % 3], `line ${second}`, Math.min(second, 5))
+  const { items: [line] } = await logs.find({ logs: LOGS, lines: 1, q: 'line 6', budgetMs })
+  for (const lines of [2, 4]) {
+    const { items } = await logs.find({ logs: LOGS, lines, around: { log: LOGS[0], position: line.position }, budgetMs })
+    assert.deepEqual([items.length, items[lines / 2].text], [lines, 'line 6'])
+  }
+  assert.deepEqual(await logs.find({ logs: LOGS, lines: 4, around: { log: LOGS[0], position: 1e9 }, budgetMs }), { items: [], next: null })
+  await logs.close()
+})
+
 test('of a line longer than all that is read at once the match is shown, bounded', async () => {
   const { logs, folder } = setUp()
   appendFileSync(liveFile(folder, LOGS[0]), `first\n${'y'.repeat(3 * MEGABYTE)}needle${'z'.repeat(MEGABYTE)}\nlast\n`)

@@ -1,0 +1,71 @@
+/**
+ * How much a line of the workers' output matters, by what it says itself. The search in the files and the browser use the
+ * same, so a line that comes live is shown where a search would find it.
+ * @typedef {'error' | 'warn' | 'info' | 'debug' | 'none'} Level
+ */
+
+/** The most important first. @type {readonly Level[]} */
+export const LEVELS = Object.freeze(['error', 'warn', 'info', 'debug', 'none'])
+
+/** pino and bunyan write numbers. @type {Readonly<Record<string, string>>} */
+const NUMBERS = Object.freeze({ 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' })
+/** @type {Readonly<Record<string, Level>>} */
+const NAMES = Object.freeze({
+  fatal: 'error',
+  panic: 'error',
+  emergency: 'error',
+  emerg: 'error',
+  alert: 'error',
+  critical: 'error',
+  crit: 'error',
+  error: 'error',
+  err: 'error',
+  warning: 'warn',
+  warn: 'warn',
+  notice: 'info',
+  information: 'info',
+  info: 'info',
+  http: 'info',
+  verbose: 'debug',
+  debug: 'debug',
+  trace: 'debug',
+  silly: 'debug'
+})
+
+/** A level stands at the beginning; what it costs to find must not depend on who wrote the line. */
+const HEAD_CHARS = 400
+// eslint-disable-next-line no-control-regex
+const COLOURS = /\u001b\[[\d;]{0,20}m/g
+/** Those that are no other words of a log. */
+const WORDS = 'fatal|panic|emerg|alert|critical|crit|error|err|warning|warn|notice|info|verbose|debug|trace'
+/** `"level":50`, `level=warn`. */
+const FIELD = /"(?:level|severity|lvl)"\s?:\s?"?(\w{1,12})|\b(?:level|severity|lvl)="?([a-z]{1,12})/i
+/** `ERROR`; in lower case a word like any other is none, but `[error]` and `error:` are. */
+const UPPER = new RegExp(String.raw`(?:^|[\s|[(<])(${WORDS.toUpperCase()})(?=[\s\])>:|]|$)`)
+const LOWER = new RegExp(String.raw`(?:^|\s)(?:[[(<](${WORDS})[\])>]|(${WORDS}):)`, 'i')
+const THROWN = /^(?:Uncaught )?\w{0,40}(?:Error|Exception)\b/
+
+/**
+ * @param {string} text a line as it was written @param {'stdout' | 'stderr'} stream
+ * @returns {Level} what says none is an error on stderr, as a stack trace
+ */
+export function levelOf (text, stream) {
+  const head = text.slice(0, HEAD_CHARS).replace(COLOURS, '')
+  for (const pattern of [FIELD, UPPER, LOWER]) {
+    const [, name, other] = pattern.exec(head) ?? []
+    const level = levelNamed(name ?? other ?? '')
+    if (level) return level
+  }
+  return stream === 'stderr' || THROWN.test(head) ? 'error' : 'none'
+}
+
+/** @param {string} name @returns {Level | null} null: no logger calls a level so */
+export function levelNamed (name) {
+  const known = levelName(name)
+  return Object.hasOwn(NAMES, known) ? NAMES[known] : null
+}
+
+/** @param {string} text a name or a number @returns {string} */
+export function levelName (text) {
+  return Object.hasOwn(NUMBERS, text) ? NUMBERS[text] : text.toLowerCase()
+}
