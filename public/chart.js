@@ -4,15 +4,22 @@ import { axisTexts } from './chart-clock.js'
 /**
  * One chart in the page's colours.
  * @typedef {import('./mark-clusters.js').Cluster} Cluster
- * @typedef {{ column: string, label: string, tone: string, isFilled?: boolean }} Line
+ * @typedef {{ column: string, label: string, tone: string, isFilled?: boolean, isRare?: boolean }} Line  `isRare`: mostly zero
  */
 
-const HEIGHT = 92
+const HEIGHT = 138
+/** A point takes so much room: closer ones would be noise. */
+const POINT_PX = 3
+const MIN_WIDTH = 120
+const AXIS_FONT_PX = 12
+const MIN_AXIS_PX = 48
+/** Room for half of the last text of the time. */
+const PADDING_RIGHT_PX = 20
 const SYNC = UPlot.sync('vitals')
 const MIN_DRAG_PX = 8
 const NOWHERE = { left: -10, top: -10 }
 /** Space above the lines for the count of each mark. */
-const LANE_PX = 15
+const LANE_PX = 16
 const CAP_PX = 4
 const COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 const REACH_PX = 6
@@ -31,8 +38,10 @@ const REACH_PX = 6
 export function createChart ({ place, lines, format, increments, timeZone, onPoint, onSelect, onOpen }) {
   /** @type {readonly Cluster[]} */
   let clusters = []
+  /** Each line has a band from the lowest to the highest value behind it. */
+  const bandCount = 2 * lines.length
   /** @type {import('uplot').AlignedData} */
-  let data = [[], ...lines.map(() => [])]
+  let data = [[], ...Array.from({ length: 3 * lines.length }, () => [])]
   let scale = { min: 0, max: 1 }
   const flag = document.createElement('div')
   flag.className = 'chart-flag'
@@ -42,7 +51,10 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   return {
     /** @param {import('./vitals-series.js').Vitals} vitals @param {{ fromS: number, toS: number }} range */
     show (vitals, { fromS, toS }) {
-      data = [vitals.time, ...lines.map(({ column }) => vitals[column])]
+      const isAllZero = (/** @type {string} */ column) => vitals.high[column].every((value) => !value)
+      // A line of failures is there only with failures: along the bottom it would look like some.
+      const valuesOf = (/** @type {'mean' | 'low' | 'high'} */ kind) => lines.map(({ column, isRare }) => isRare && isAllZero(column) ? vitals.time.map(() => null) : vitals[kind][column])
+      data = [vitals.time, ...valuesOf('high'), ...valuesOf('low'), ...valuesOf('mean')]
       scale = { min: fromS, max: toS }
       plot.setData(data, false)
       plot.setScale('x', scale)
@@ -63,7 +75,10 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     rest: () => { if (Number(plot.cursor.left) < 0) followCursor(plot) },
 
     /** The time that one pixel covers. */
-    get secondsPerPx () { return (scale.max - scale.min) / Math.max(1, plot.over.clientWidth) },
+    get secondsPerPx () { return (scale.max - scale.min) / plotWidth() },
+
+    /** For how many points there is room. */
+    get room () { return Math.floor(plotWidth() / POINT_PX) },
 
     /** @param {number} second */
     at: (second) => clustersAt(second),
@@ -78,7 +93,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   function createPlot () {
     const colour = coloursOf(place)
     const zone = timeZone()
-    const axis = { stroke: colour('--text-faint'), font: `11px ${colour('--sans')}`, grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
+    const axis = { stroke: colour('--text-faint'), font: `${AXIS_FONT_PX}px ${colour('--sans')}`, grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
     const made = new UPlot({
       ...chartSize(),
       legend: { show: false },
@@ -86,29 +101,30 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
         sync: { key: SYNC.key },
         drag: { x: true, y: false, setScale: false, dist: MIN_DRAG_PX },
         bind: { dblclick: () => null },
-        points: { size: 6 },
+        points: { size: (_plot, index) => index > bandCount ? 6 : 0 },
         y: false
       },
-      padding: [LANE_PX, 4, 0, 0],
+      padding: [LANE_PX, PADDING_RIGHT_PX, 0, 0],
       scales: { x: { time: true, ...scale }, y: { range: (_plot, _min, max) => [0, Number.isFinite(max) && max > 0 ? max * 1.15 : 1] } },
       ...(zone && { tzDate: (second) => UPlot.tzDate(new Date(second * 1000), zone) }),
       axes: [
         {
           ...axis,
           grid: { show: false },
-          size: 24,
-          space: 70,
+          size: 26,
+          space: 80,
           values: (_plot, seconds, _axis, _space, stepS) => axisTexts(seconds, stepS, { timeZone: zone })
         },
         {
           ...axis,
-          size: 58,
-          space: 24,
+          size: widestText,
+          space: 26,
           ...(increments && { incrs: increments }),
-          values: (_plot, values) => values.map((value) => value === null ? '' : format(value))
+          values: (_plot, values) => values.map((value) => value === null ? '' : shortText(format(value)))
         }
       ],
-      series: [{}, ...lines.map(({ tone, isFilled }) => ({
+      bands: lines.map(({ tone }, index) => ({ series: [1 + index, 1 + lines.length + index], fill: faded(colour(tone), 24) })),
+      series: [{}, ...Array.from({ length: bandCount }, () => ({ width: 0, points: { show: false } })), ...lines.map(({ tone, isFilled }) => ({
         stroke: colour(tone),
         width: 1.5,
         spanGaps: false,
@@ -118,7 +134,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
           fill: colour(tone),
           filter: lonePoints
         },
-        ...(isFilled && { fill: `color-mix(in srgb, ${colour(tone)} 12%, transparent)` })
+        ...(isFilled && { fill: faded(colour(tone), 8) })
       }))],
       hooks: { drawAxes: [drawMarks], setCursor: [followCursor], setSelect: [selectRange] }
     }, data, place)
@@ -131,7 +147,12 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
   }
 
   function chartSize () {
-    return { width: Math.max(120, place.clientWidth), height: HEIGHT }
+    return { width: Math.max(MIN_WIDTH, place.clientWidth), height: HEIGHT }
+  }
+
+  /** As it was drawn last, as a chart that is hidden has no width. */
+  function plotWidth () {
+    return Math.max(1, plot.bbox.width / devicePixelRatio)
   }
 
   /** @param {import('uplot')} u */
@@ -157,7 +178,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
 
   /** @param {number} second @returns {Cluster[]} what happened there */
   function clustersAt (second) {
-    const reachS = REACH_PX * (scale.max - scale.min) / Math.max(1, plot.over.clientWidth)
+    const reachS = REACH_PX * (scale.max - scale.min) / plotWidth()
     return clusters.filter(({ firstS, lastS }) => second >= firstS - reachS && second <= lastS + reachS)
   }
 
@@ -170,7 +191,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     ctx.rect(bbox.left - px, 0, bbox.width + px, bbox.top + bbox.height)
     ctx.clip()
     ctx.lineWidth = px
-    ctx.font = `600 ${10 * px}px ${colour('--sans')}`
+    ctx.font = `600 ${11 * px}px ${colour('--sans')}`
     ctx.textAlign = 'center'
     ctx.textBaseline = 'bottom'
     let written = -Infinity
@@ -192,6 +213,25 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     }
     ctx.restore()
   }
+}
+
+/** @param {import('uplot')} plot @param {readonly string[] | null} texts of an axis @returns {number} the room that they take, so that none is cut */
+function widestText ({ ctx }, texts) {
+  ctx.save()
+  ctx.font = `${AXIS_FONT_PX * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`
+  const widths = (texts ?? []).map((text) => ctx.measureText(text).width / devicePixelRatio)
+  ctx.restore()
+  return Math.max(MIN_AXIS_PX, Math.ceil(Math.max(0, ...widths)) + 12)
+}
+
+/** @param {string} text with its unit @returns {string} round numbers without their zeros: `50.0 MB` is `50 MB`, `0.0%` is `0` */
+function shortText (text) {
+  return text.replace(/\.0+(?=\D|$)/, '').replace(/^0\D.*$/, '0')
+}
+
+/** @param {string} colour @param {number} percent */
+function faded (colour, percent) {
+  return `color-mix(in srgb, ${colour} ${percent}%, transparent)`
 }
 
 /** @param {CanvasRenderingContext2D} ctx @param {number} x @param {import('uplot').BBox} box */

@@ -4,14 +4,14 @@ import { momentText, spanText } from './chart-clock.js'
 import { CHART_COLUMNS } from './chart-columns.js'
 import { createMarks } from './chart-marks.js'
 import { fixedRange, isLive, liveRange, readRange, spanParams, writeRange } from './chart-range.js'
+import { emptyText, liveText, pointText } from './chart-state.js'
 import { byId, findElement, setText } from './elements.js'
-import { formatBytes, formatLatency, formatPercent, formatRate } from './format.js'
+import { formatBytes, formatExactDuration, formatLatency, formatPercent, formatRate } from './format.js'
 import { clustersOf, clusterText, DEPLOY_TYPES, exitTypes } from './mark-clusters.js'
 import { drawSparks } from './sparks.js'
 import { serverTime } from './ticks.js'
 import { timeZone } from './times.js'
 import { createFeed } from './vitals-feed.js'
-import { newestOf } from './vitals-series.js'
 
 /** Charts of the vitals of the cluster or of one slot, with marks for deploys and crashes. */
 
@@ -32,12 +32,12 @@ const CHARTS = [
   {
     id: 'requests',
     format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`,
-    lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xxPerSecond', label: '5xx', tone: '--bad' }]
+    lines: [{ column: 'requestsPerSecond', label: 'all', tone: '--info', isFilled: true }, { column: 'requests5xxPerSecond', label: '5xx', tone: '--bad', isRare: true }]
   },
   {
     id: 'latency',
     format: formatLatency,
-    lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain', isFilled: true }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }]
+    lines: [{ column: 'latencyP99Ms', label: 'p99', tone: '--drain' }, { column: 'latencyP50Ms', label: 'p50', tone: '--info' }]
   },
   { id: 'cpu', format: formatPercent, lines: [{ column: 'cpuPercent', label: '', tone: '--info', isFilled: true }] },
   { id: 'memory', format: formatBytes, increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: '', tone: '--info', isFilled: true }] },
@@ -55,6 +55,8 @@ let chosen = readRange(new URLSearchParams(location.search), serverTime())
 let vitals = null
 /** @type {import('./vitals-feed.js').Range} */
 let shown = { fromS: 0, toS: 1, stepS: 1 }
+/** @type {import('./vitals-feed.js').FeedState | 'loading'} */
+let feedState = 'loading'
 /** @type {import('./mark-clusters.js').Mark[]} */
 let marks = []
 /** The time that was chosen by keys; it stays while new values arrive. @type {number | null} */
@@ -81,7 +83,7 @@ const charts = CHARTS.map((chart) => {
   return known
 })
 const [reference] = charts
-const feed = createFeed({ slot, columns: CHART_COLUMNS, onChange: showValues })
+const feed = createFeed({ slot, columns: CHART_COLUMNS, room: () => reference.plot.room, onChange: showValues })
 const events = createMarks({ slot, news: byId('chart-news'), faults, onChange: setMarks })
 
 followNow()
@@ -92,6 +94,8 @@ byId('charts-live').addEventListener('click', () => {
 })
 document.addEventListener('clusterdeck:preference', redrawCharts)
 new MutationObserver(redrawCharts).observe(document.documentElement, { attributeFilter: ['data-theme'] })
+new MutationObserver(showState).observe(document.documentElement, { attributeFilter: ['data-live'] })
+new ResizeObserver(feed.refresh).observe(section)
 for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) matchMedia(query).addEventListener('change', redrawCharts)
 
 /** @param {import('./chart-range.js').ChosenRange} range */
@@ -105,6 +109,8 @@ function showRange (range) {
 
 function followNow () {
   moment = null
+  feedState = 'loading'
+  list.dataset.state = 'loading'
   feed.show(chosen)
   events.show(chosen)
   choice.value = isLive(chosen) ? chosen.name : 'part'
@@ -119,11 +125,12 @@ function zoomTo (fromS, toS) {
   showRange(fixedRange(fromS * 1000, toS * 1000, serverTime()))
 }
 
-/** @param {import('./vitals-feed.js').Vitals} newest @param {import('./vitals-feed.js').Range} range */
-function showValues (newest, range) {
+/** @param {import('./vitals-feed.js').Vitals} newest @param {import('./vitals-feed.js').Range} range @param {import('./vitals-feed.js').FeedState} state */
+function showValues (newest, range, state) {
   vitals = newest
   shown = range
-  section.dataset.state = CHARTS.some(({ lines: [{ column }] }) => newest[column].some((value) => value !== null)) ? 'shown' : 'empty'
+  feedState = state
+  showState()
   for (const { plot } of charts) plot.show(newest, range)
   drawSparks(newest, range)
   for (const { plot } of charts) plot.rest()
@@ -131,9 +138,34 @@ function showValues (newest, range) {
   updateClusters()
 }
 
+/** Says whether the charts are live, and why they are empty if they are. */
+function showState () {
+  if (!vitals || feedState === 'loading') return
+  const { mean, pointS } = vitals
+  const isEmpty = CHARTS.every(({ lines: [{ column }] }) => mean[column].every((value) => value === null))
+  const situation = {
+    isLive: isLive(chosen),
+    isConnected: document.documentElement.dataset.live !== 'off',
+    isEmpty,
+    hasFailed: feedState === 'failed',
+    untilMs: shown.toS * 1000,
+    nowMs: serverTime(),
+    slot
+  }
+  const { text, tone } = liveText(situation)
+  const why = emptyText(situation)
+  section.dataset.state = !isEmpty ? 'shown' : situation.isLive ? 'empty' : 'empty-past'
+  byId('charts-state').dataset.tone = tone
+  setText(byId('charts-state'), text)
+  byId('charts-empty').hidden = why === ''
+  setText(byId('charts-empty'), why)
+  setText(byId('charts-points'), pointText(lengthOf(pointS)))
+}
+
 /** @param {import('./mark-clusters.js').Mark[]} all */
 function setMarks (all) {
   marks = all
+  list.dataset.state = 'known'
   updateClusters()
 }
 
@@ -187,13 +219,33 @@ function readAt ({ lines, format }, figure, index, second) {
   }
   if (index === null) return ''
   const happened = figure.querySelector('.chart-place:is(:hover, :focus)') ? reference.plot.at(second).map(clusterText) : []
-  return [momentText(measuredAt(index, second), { stepS: shown.stepS, ...viewerTime() }), ...happened].join('\n')
+  return [momentText(measuredAt(index, second), { stepS: pointS(), ...viewerTime() }), bandText(lines, format, index), ...happened].filter(Boolean).join('\n')
+}
+
+/**
+ * @param {readonly import('./chart.js').Line[]} lines @param {Chart['format']} format @param {number} index
+ * @returns {string} from the lowest to the highest value of a point, empty if it has only one
+ */
+function bandText ([{ column, label }], format, index) {
+  const [low, high] = vitals ? [vitals.low[column][index], vitals.high[column][index]] : [null, null]
+  if (low === null || high === null || format(low) === format(high)) return ''
+  return `${label && label !== 'all' ? `${label} ` : ''}${format(low)} to ${format(high)} in ${lengthOf(pointS())}`
+}
+
+/** @param {number} seconds @returns {string} `5 s`, `2 min` */
+function lengthOf (seconds) {
+  return formatExactDuration(seconds * 1000).replace('.0', '')
+}
+
+/** @returns {number} how many seconds a point stands for */
+function pointS () {
+  return vitals?.pointS ?? shown.stepS
 }
 
 /** @param {string} column @param {number | null} index */
 function valueAt (column, index) {
   if (!vitals) return null
-  return index === null ? newestOf(vitals, column, shown) : vitals[column][index]
+  return index === null ? vitals.newest[column] : vitals.mean[column][index]
 }
 
 /** The time of the values, or of the pointer if there are none. @param {number} index @param {number} second */
@@ -205,7 +257,8 @@ function measuredAt (index, second) {
 /** @param {KeyboardEvent} event @param {DrawnChart} chart */
 function onKey (event, chart) {
   if (event.ctrlKey || event.altKey || event.metaKey) return
-  const { fromS, toS, stepS } = shown
+  const { fromS, toS } = shown
+  const stepS = pointS()
   const from = moment ?? toS
   if (event.key in STRIDES) {
     const stride = STRIDES[event.key]
@@ -237,7 +290,7 @@ function movePoint (chart, second) {
 /** Describes a chart for screen readers. @param {DrawnChart} chart */
 function describeChart ({ place, figure, plot }) {
   const values = Array.from(figure.querySelectorAll('.chart-value'), (value) => String(value.textContent).trim().replace(/\s+/g, ' '))
-  const at = moment === null ? ['now'] : [momentText(moment, { stepS: shown.stepS, ...viewerTime() }), ...plot.at(moment).map(clusterText)]
+  const at = moment === null ? ['now'] : [momentText(moment, { stepS: pointS(), ...viewerTime() }), ...plot.at(moment).map(clusterText)]
   const part = moment === null ? 1 : (moment - shown.fromS) / (shown.toS - shown.fromS)
   place.setAttribute('aria-valuenow', String(Math.round(part * 100)))
   place.setAttribute('aria-valuetext', [...at, ...values].join(', '))

@@ -29,7 +29,7 @@ function pointsOf (vitals, column, { fromS, toS }) {
   /** @type {Map<number, number>} */
   const peaks = new Map()
   for (const [index, second] of vitals.time.entries()) {
-    const value = vitals[column][index]
+    const value = vitals.high[column][index]
     const part = Math.floor((second - fromS) / partS)
     if (value !== null && value >= (peaks.get(part) ?? -Infinity)) peaks.set(part, value)
   }

@@ -9,6 +9,7 @@ import { createSeries } from './vitals-series.js'
  * @typedef {import('./vitals-series.js').Range} Range
  * @typedef {{ since: string, until?: string, step?: string }} Query
  * @typedef {import('./live-events.d.ts').ChartValues} Pushed  as the live page gets it
+ * @typedef {'known' | 'failed'} FeedState  `failed`: the last request was not answered
  */
 
 /** Values that the server pushes are requested if none came for this long. */
@@ -21,14 +22,17 @@ const POLLS_PER_STEP = 5
  * @param {object} parts
  * @param {readonly string[]} parts.columns
  * @param {number | null} [parts.slot] null: the cluster
- * @param {(vitals: Vitals, range: Range) => void} parts.onChange  also without new values, as the range moves with time
+ * @param {() => number} parts.room  for how many points
+ * @param {(vitals: Vitals, range: Range, state: FeedState) => void} parts.onChange  also without new values, as the range moves with time
  */
-export function createFeed ({ columns, slot = null, onChange }) {
+export function createFeed ({ columns, slot = null, room, onChange }) {
   /** @type {import('./chart-range.js').ChosenRange} */
   let range = liveRange('')
   let series = createSeries(columns)
   let stepMs = 1000
   let isComplete = false
+  /** @type {FeedState} */
+  let state = 'known'
   let generation = 0
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
@@ -45,7 +49,10 @@ export function createFeed ({ columns, slot = null, onChange }) {
       isComplete = false
       generation++
       pollVitals()
-    }
+    },
+
+    /** Call it after a change of the room. */
+    refresh: showSeries
   }
 
   async function pollVitals () {
@@ -55,8 +62,10 @@ export function createFeed ({ columns, slot = null, onChange }) {
     asking++
     try {
       await loadRange(mine)
+      state = 'known'
     } catch {
-      // The master is away, or the session has ended: the page shows that elsewhere, and polling continues.
+      // The master is away, or the session has ended: polling continues.
+      state = 'failed'
     }
     asking--
     if (mine !== generation) return
@@ -143,7 +152,7 @@ export function createFeed ({ columns, slot = null, onChange }) {
     const fromS = startMs() / 1000
     const shown = { fromS, toS, stepS: stepMs / 1000 }
     if (isLive(range)) series.trim(fromS)
-    onChange(series.within(shown), shown)
+    onChange(series.within(shown, room()), shown, state)
   }
 
   function startMs () {

@@ -1,16 +1,18 @@
 /**
  * Values over time. Steps may differ in length, as older values come in longer ones.
  * @typedef {{ fromS: number, toS: number, stepS: number }} Range
- * @typedef {{ time: number[] } & Record<string, (number | null)[]>} Vitals
- *   `time`: seconds since the epoch, ascending; columns are null where nothing was measured
- * @typedef {{ time: number[], stepMs: number, values: Record<string, (number | null)[]> }} Steps
+ * @typedef {Record<string, (number | null)[]>} Columns  null where nothing was measured
+ * @typedef {{ time: number[], pointS: number, mean: Columns, low: Columns, high: Columns, newest: Record<string, number | null> }} Vitals
+ *   `time`: seconds since the epoch, ascending; `pointS`: how long a point stands for; `newest`: null if no value is of now
+ * @typedef {{ time: number[], stepMs: number, values: Columns }} Steps
  */
 
-/** A chart cannot show more points. */
-const MAX_POINTS = 3000
+/** A point stands for so long at least, whatever there is room for: times that people count in. */
+const POINTS_S = Object.freeze([1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400])
 /** How old the newest value may be to count as current, in seconds and in steps. */
 const FRESH_S = 5
 const FRESH_STEPS = 3
+const MISSED_STEPS = 3
 
 /** @param {readonly string[]} columns */
 export function createSeries (columns) {
@@ -37,50 +39,71 @@ export function createSeries (columns) {
     },
 
     /**
-     * Puts nulls around each gap, so that no line crosses it and the flag shows no value there. Points that are too close
-     * become one with the highest value, as peaks matter most.
-     * @param {Range} range @returns {Vitals}
+     * Values that share a point of the chart become their mean, with the lowest and the highest beside it, as noise would fill
+     * the chart and a mean alone would hide the peaks. Nulls are put around each gap, so that no line crosses it and the flag
+     * shows no value there.
+     * @param {Range} range @param {number} room for how many points @returns {Vitals}
      */
-    within ({ fromS, toS, stepS }) {
-      const groupS = Math.max(1, Math.ceil((toS - fromS) / MAX_POINTS / stepS)) * stepS
-      /** @type {{ second: number, row: (number | null)[] }[]} */
-      const rows = []
+    within (range, room) {
+      const { fromS, toS, stepS } = range
+      const pointS = pointLength(range, room)
+      /** @type {Group[]} */
+      const groups = []
       let knownUntil = fromS
       for (const point of points) {
         if (point.second >= toS) break
-        const isAfterGap = point.second - knownUntil >= point.stepS / 2
-        if (isAfterGap) rows.push(...emptyRows(knownUntil, point.second - point.stepS / 2))
-        const last = rows.at(-1)
-        const isOfGroup = !isAfterGap && last && Math.floor(last.second / groupS) === Math.floor(point.second / groupS)
-        if (isOfGroup) last.row = last.row.map((value, index) => highestOf(value, point.row[index]))
-        else rows.push({ second: point.second, row: point.row })
+        const isAfterGap = point.second - knownUntil >= gapS(point.stepS, pointS)
+        if (isAfterGap) groups.push(...emptyGroups(knownUntil, point.second - point.stepS / 2))
+        const last = groups.at(-1)
+        if (!isAfterGap && last && Math.floor(last.second / pointS) === Math.floor(point.second / pointS)) last.rows.push(point.row)
+        else groups.push({ second: point.second, rows: [point.row] })
         knownUntil = point.second + point.stepS
       }
-      if (toS - knownUntil > freshS(stepS)) rows.push(...emptyRows(knownUntil, toS))
-      const values = Object.fromEntries(columns.map((name, index) => [name, rows.map(({ row }) => row[index])]))
-      return Object.assign(values, { time: rows.map(({ second }) => second) })
+      if (toS - knownUntil > freshS(stepS)) groups.push(...emptyGroups(knownUntil, toS))
+      return { time: groups.map(({ second }) => second), pointS, ...summaryOf(groups), newest: newestValues(range) }
     }
   }
 
-  /** @param {number} from @param {number} to */
-  function emptyRows (from, to) {
-    const row = columns.map(() => null)
-    return to > from ? [{ second: from, row }, { second: to, row }] : [{ second: from, row }]
+  /** @param {readonly Group[]} groups */
+  function summaryOf (groups) {
+    const columnsOf = (/** @type {(values: number[]) => number} */ join) => Object.fromEntries(columns.map((name, index) => [name, groups.map(({ rows }) => {
+      const known = rows.map((row) => row[index]).filter((value) => value !== null)
+      return known.length === 0 ? null : join(known)
+    })]))
+    return {
+      mean: columnsOf((values) => values.reduce((sum, value) => sum + value, 0) / values.length),
+      low: columnsOf((values) => Math.min(...values)),
+      high: columnsOf((values) => Math.max(...values))
+    }
+  }
+
+  /** @param {Range} range @returns {Record<string, number | null>} */
+  function newestValues ({ toS, stepS }) {
+    return Object.fromEntries(columns.map((name, index) => {
+      const last = points.findLast(({ second, row }) => second < toS && row[index] !== null)
+      return [name, last && last.second >= toS - freshS(stepS) ? last.row[index] : null]
+    }))
   }
 }
 
-/** @param {Vitals} vitals @param {string} column @param {Range} range @returns {number | null} null: nobody knows */
-export function newestOf (vitals, column, { toS, stepS }) {
-  const index = vitals[column].findLastIndex((value) => value !== null)
-  return index >= 0 && vitals.time[index] >= toS - freshS(stepS) ? vitals[column][index] : null
+/** @typedef {{ second: number, rows: (number | null)[][] }} Group  `rows`: none where nothing was measured */
+
+/** @param {Range} range @param {number} room @returns {number} seconds */
+function pointLength ({ fromS, toS, stepS }, room) {
+  return POINTS_S.find((pointS) => pointS % stepS === 0 && (toS - fromS) / pointS <= room) ?? POINTS_S[POINTS_S.length - 1]
+}
+
+/** @param {number} from @param {number} to @returns {Group[]} */
+function emptyGroups (from, to) {
+  return to > from ? [{ second: from, rows: [] }, { second: to, rows: [] }] : [{ second: from, rows: [] }]
+}
+
+/** A second that was missed is no gap in a point of many. @param {number} stepS @param {number} pointS */
+function gapS (stepS, pointS) {
+  return Math.max(stepS / 2, Math.min(pointS, MISSED_STEPS * stepS))
 }
 
 /** @param {number} stepS */
 function freshS (stepS) {
   return Math.max(FRESH_S, FRESH_STEPS * stepS)
-}
-
-/** @param {number | null} a @param {number | null} b */
-function highestOf (a, b) {
-  return a === null || b === null ? a ?? b : Math.max(a, b)
 }

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { axisTexts, momentText, spanText } from '../../../public/chart-clock.js'
 import { fixedRange, liveRange, readRange, writeRange } from '../../../public/chart-range.js'
+import { emptyText, liveText } from '../../../public/chart-state.js'
 import { clustersOf, clusterText } from '../../../public/mark-clusters.js'
-import { createSeries, newestOf } from '../../../public/vitals-series.js'
+import { createSeries } from '../../../public/vitals-series.js'
 
 const NOON_S = Date.parse('2026-11-22T12:00:00.000Z') / 1000
 const DAY_S = 24 * 60 * 60
@@ -14,7 +15,7 @@ function steps (from, count, stepS, valueOf = () => 1) {
 }
 
 /** @param {import('../../../public/vitals-series.js').Vitals} vitals @returns {[number, number | null][]} */
-function rows ({ time, rate }) {
+function rows ({ time, mean: { rate } }) {
   return time.map((second, index) => [second, rate[index]])
 }
 
@@ -22,22 +23,26 @@ test('where nobody measured there is nothing, from its first moment to its last,
   const series = createSeries(['rate'])
   series.append(steps(110, 3, 10))
   series.append(steps(160, 2, 1))
-  assert.deepEqual(rows(series.within({ fromS: 100, toS: 200, stepS: 1 })), [
+  assert.deepEqual(rows(series.within({ fromS: 100, toS: 200, stepS: 1 }, 100)), [
     [100, null], [105, null], [110, 1], [120, 1], [130, 1], [140, null], [159.5, null], [160, 1], [161, 1], [162, null], [200, null]
   ])
-  assert.deepEqual(rows(createSeries(['rate']).within({ fromS: 100, toS: 200, stepS: 1 })), [[100, null], [200, null]])
+  assert.deepEqual(rows(createSeries(['rate']).within({ fromS: 100, toS: 200, stepS: 1 }, 100)), [[100, null], [200, null]])
 })
 
-test('a month keeps its peaks and its gaps in no more points than a chart has room for', () => {
+test('a month keeps its peaks, its means and its gaps in no more points than a chart has room for', () => {
   const series = createSeries(['rate'])
   const minutes = 30 * 24 * 60
   series.append(steps(0, minutes / 2, 60, (index) => index === 5000 ? 99 : 1))
   series.append(steps((minutes / 2 + 60) * 60, minutes / 2 - 60, 60))
-  const shown = series.within({ fromS: 0, toS: minutes * 60, stepS: 60 })
-  assert.ok(shown.time.length <= 3002, `${shown.time.length} points`)
-  assert.equal(Math.max(...shown.rate.map(Number)), 99)
+  const shown = series.within({ fromS: 0, toS: minutes * 60, stepS: 60 }, 120)
+  const { time, pointS, mean, low, high } = shown
+  assert.equal(pointS, 6 * 60 * 60)
+  assert.ok(time.length <= 120 + 4, `${time.length} points`)
+  assert.equal(Math.max(...high.rate.map(Number)), 99)
+  assert.deepEqual(new Set(low.rate), new Set([1, null]))
+  assert.deepEqual(mean.rate.filter((value) => value !== null && value !== 1), [(99 + 359) / 360])
   assert.deepEqual(rows(shown).filter(([, value]) => value === null).map(([second]) => second), [minutes / 2 * 60, (minutes / 2 + 60) * 60 - 30])
-  assert.ok(shown.time.every((second, index) => index === 0 || second > shown.time[index - 1]), 'ascending')
+  assert.ok(time.every((second, index) => index === 0 || second > time[index - 1]), 'ascending')
 })
 
 test('takes no second twice, forgets what is over, and knows no value of now in old ones', () => {
@@ -47,9 +52,9 @@ test('takes no second twice, forgets what is over, and knows no value of now in 
   assert.equal(series.newest, 105)
   series.trim(104)
   const range = { fromS: 104, toS: 107, stepS: 1 }
-  assert.deepEqual(rows(series.within(range)), [[104, 1], [105, 7]])
-  assert.equal(newestOf(series.within(range), 'rate', range), 7)
-  assert.equal(newestOf(series.within(range), 'rate', { ...range, toS: 120 }), null)
+  assert.deepEqual(rows(series.within(range, 100)), [[104, 1], [105, 7]])
+  assert.equal(series.within(range, 100).newest.rate, 7)
+  assert.equal(series.within({ ...range, toS: 120 }, 100).newest.rate, null)
 })
 
 test('a range is in the address and comes back from it, beside whatever else is there', () => {
@@ -84,4 +89,15 @@ test('crashes of one pixel are one mark with their count and kinds, and bury no 
     ['exits', 'bad', 100, 114, 21, 110], ['exits', 'bad', 160, 164, 10, 160], ['deploys', 'ok', 105, 105, 1, 7]
   ])
   assert.deepEqual(clusters.map(clusterText), ['20 × crash, killed', '10 × crash', 'deploy succeeded'])
+})
+
+test('the charts say whether they are live, and why nothing is in them', () => {
+  const situation = { isLive: true, isConnected: true, isEmpty: false, hasFailed: false, untilMs: NOON_S * 1000, nowMs: NOON_S * 1000, slot: null }
+  const past = { ...situation, isLive: false, isEmpty: true }
+  assert.deepEqual([situation, past, { ...past, isConnected: false }].map((each) => liveText(each).text), ['Live', 'Past time, not live', 'Not live: no connection'])
+  assert.equal(emptyText(situation), '')
+  assert.equal(emptyText(past), 'No worker ran in this time, or no master was there to measure it.')
+  assert.equal(emptyText({ ...past, slot: 3 }), 'No worker ran in slot 3 in this time, or no master was there to measure it.')
+  assert.equal(emptyText({ ...past, untilMs: (NOON_S - 31 * DAY_S) * 1000 }), 'Figures are kept for 30 days; this range is older.')
+  assert.equal(emptyText({ ...past, hasFailed: true }), 'The figures could not be loaded. The page tries again.')
 })
