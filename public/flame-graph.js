@@ -1,9 +1,10 @@
 /**
- * Draws a tree of calls: as wide as its time, callers above. A click on a frame shows it alone, with its callers.
+ * Draws a tree of calls: as wide as its time, callers above. A click on a frame, or Enter, shows it alone, with its callers.
  * @typedef {import('./flame-tree.js').Frame} Frame
  */
 
-const ROW_PX = 20
+const ROW_PX = 24
+const BASELINE_PX = 16
 const MIN_PX = 1
 const PADDING_PX = 5
 const SVG = 'http://www.w3.org/2000/svg'
@@ -12,7 +13,7 @@ const SVG = 'http://www.w3.org/2000/svg'
  * @param {object} parts
  * @param {HTMLElement} parts.place
  * @param {Frame} parts.root
- * @param {(frame: Frame | null) => void} parts.onPoint what the pointer is on
+ * @param {(frame: Frame | null) => void} parts.onPoint what the pointer or the keys are on
  * @param {(frame: Frame) => void} parts.onFocus what is shown alone
  */
 export function createFlameGraph ({ place, root, onPoint, onFocus }) {
@@ -21,9 +22,11 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
   svg.setAttribute('aria-hidden', 'true')
   place.replaceChildren(svg)
   const charPx = measureText(svg)
-  /** @type {Frame[]} as drawn */
+  /** @type {Box[]} as drawn */
   let drawn = []
   let focus = root
+  /** What the keys are on. @type {Frame | null} */
+  let chosen = null
   /** @type {(frame: Frame) => boolean} */
   let isMarked = () => false
 
@@ -32,7 +35,9 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
     if (frame) showFrame(frame)
   })
   svg.addEventListener('pointerover', ({ target }) => onPoint(frameAt(target)))
-  svg.addEventListener('pointerleave', () => onPoint(null))
+  svg.addEventListener('pointerleave', () => onPoint(chosen))
+  place.addEventListener('keydown', onKey)
+  place.addEventListener('focus', () => { if (chosen === null && place.matches(':focus-visible')) chooseFrame(focus) })
   let width = 0
   new ResizeObserver(() => { if (place.clientWidth !== width) drawFrames() }).observe(place)
   drawFrames()
@@ -44,12 +49,54 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
     mark (isWanted) {
       isMarked = isWanted
       drawFrames()
+    },
+
+    /** Goes to the next marked frame. @param {1 | -1} by */
+    step (by) {
+      const marked = drawn.filter(({ frame }) => isMarked(frame)).sort((a, b) => a.row - b.row || a.x - b.x)
+      const at = marked.findIndex(({ frame }) => frame === chosen)
+      const next = marked.at(at < 0 ? (by > 0 ? 0 : -1) : (at + by) % marked.length)
+      if (next) chooseFrame(next.frame)
     }
+  }
+
+  /** @param {KeyboardEvent} event */
+  function onKey (event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return
+    const frame = chosen ?? focus
+    const next = nextOf(frame, event.key)
+    if (next) chooseFrame(next)
+    else if (event.key === 'Enter' || event.key === ' ') showFrame(frame)
+    else if (event.key === 'Escape' && focus !== root) showFrame(root)
+    else if (!event.key.startsWith('Arrow')) return
+    event.preventDefault()
+  }
+
+  /** @param {Frame} frame @param {string} key @returns {Frame | null | undefined} as drawn: the caller above, the longest below, the ones beside it */
+  function nextOf (frame, key) {
+    const shown = new Set(drawn.map((box) => box.frame))
+    if (key === 'Home') return root
+    if (key === 'ArrowUp') return frame.parent
+    if (key === 'ArrowDown') return frame.children.find((child) => shown.has(child))
+    const beside = (frame.parent?.children ?? []).filter((child) => shown.has(child))
+    if (key === 'ArrowRight') return beside[beside.indexOf(frame) + 1]
+    if (key === 'ArrowLeft') return beside[beside.indexOf(frame) - 1]
+    return null
+  }
+
+  /** @param {Frame} frame */
+  function chooseFrame (frame) {
+    chosen = frame
+    drawFrames()
+    const box = drawn.find((each) => each.frame === frame)
+    if (box) showRow(place, box.row)
+    onPoint(frame)
   }
 
   /** @param {Frame} frame */
   function showFrame (frame) {
     focus = frame
+    if (chosen) chosen = frame
     place.scrollTop = 0
     drawFrames()
     onFocus(frame)
@@ -57,24 +104,23 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
 
   function drawFrames () {
     width = place.clientWidth
-    const boxes = layOut(focus, width)
-    drawn = boxes.map(({ frame }) => frame)
-    const height = boxes.reduce((most, { row }) => Math.max(most, row + 1), 0) * ROW_PX
+    drawn = layOut(focus, width)
+    const height = drawn.reduce((most, { row }) => Math.max(most, row + 1), 0) * ROW_PX
     svg.setAttribute('width', String(width))
     svg.setAttribute('height', String(height))
-    svg.replaceChildren(...boxes.map((box, index) => toElement(box, index)))
+    svg.replaceChildren(...drawn.map((box, index) => toElement(box, index)))
   }
 
   /** @param {EventTarget | null} target @returns {Frame | null} */
   function frameAt (target) {
     const index = target instanceof Element ? target.closest('g')?.dataset.index : undefined
-    return index === undefined ? null : drawn[Number(index)]
+    return index === undefined ? null : drawn[Number(index)].frame
   }
 
   /** @param {Box} box @param {number} index */
   function toElement ({ frame, x, width, row, isCaller }, index) {
     const group = document.createElementNS(SVG, 'g')
-    group.setAttribute('class', `flame-frame owner-${frame.owner}${isCaller ? ' is-caller' : ''}${isMarked(frame) ? ' is-marked' : ''}`)
+    group.setAttribute('class', `flame-frame owner-${frame.owner}${isCaller ? ' is-caller' : ''}${isMarked(frame) ? ' is-marked' : ''}${frame === chosen ? ' is-chosen' : ''}`)
     group.dataset.index = String(index)
     const rectangle = document.createElementNS(SVG, 'rect')
     for (const [name, value] of Object.entries({
@@ -89,12 +135,29 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
     if (chars >= 3) {
       const text = document.createElementNS(SVG, 'text')
       text.setAttribute('x', String(x + PADDING_PX))
-      text.setAttribute('y', String(row * ROW_PX + 14))
+      text.setAttribute('y', String(row * ROW_PX + BASELINE_PX))
       text.textContent = frame.name.length > chars ? `${frame.name.slice(0, chars - 1)}…` : frame.name
+      const file = frame.place.slice(frame.place.lastIndexOf('/') + 1)
+      if (file !== '' && frame.name.length + file.length + 2 <= chars) text.append(placeOf(file))
       group.append(text)
     }
     return group
   }
+}
+
+/** @param {string} file with its line */
+function placeOf (file) {
+  const made = document.createElementNS(SVG, 'tspan')
+  made.setAttribute('class', 'flame-frame-place')
+  made.textContent = `  ${file}`
+  return made
+}
+
+/** @param {HTMLElement} place @param {number} row is scrolled into it */
+function showRow (place, row) {
+  const top = row * ROW_PX
+  if (top < place.scrollTop) place.scrollTop = top
+  else if (top + ROW_PX > place.scrollTop + place.clientHeight) place.scrollTop = top + ROW_PX - place.clientHeight
 }
 
 /** @typedef {{ frame: Frame, x: number, width: number, row: number, isCaller: boolean }} Box */

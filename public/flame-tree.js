@@ -7,13 +7,14 @@ import { readable } from './readable-text.js'
  * @property {string} key  of the function, the same wherever it was called
  * @property {string} name
  * @property {string} place  file and line; empty for what is of V8 itself
+ * @property {string} path  the same with the folder of the app
  * @property {'app' | 'package' | 'node' | 'engine'} owner
  * @property {number} selfMs  in the function itself
  * @property {number} totalMs  with all that it called
  * @property {Frame | null} parent
  * @property {Frame[]} children  by time, most first
  *
- * @typedef {Pick<Frame, 'key' | 'name' | 'place' | 'owner' | 'selfMs' | 'totalMs'>} HotFunction
+ * @typedef {Pick<Frame, 'key' | 'name' | 'place' | 'path' | 'owner' | 'selfMs' | 'totalMs'>} HotFunction
  * @typedef {object} FlameTree
  * @property {Frame} root
  * @property {number} idleMs  in which nothing ran
@@ -40,7 +41,7 @@ export function toFlameTree (profile, { folder = '', minShare = MIN_SHARE } = {}
   if (!isProfile(profile)) throw new TypeError('This file is no CPU profile.')
   const { nodes, root: start } = readNodes(profile)
   const selfUs = timesOf(profile)
-  const root = frameOf('', { name: 'All', place: '', owner: 'engine' }, null)
+  const root = frameOf('', { name: 'All', place: '', path: '', owner: 'engine' }, null)
   const frames = [root]
   /** @type {Map<Frame, Map<string, Frame>>} children by key */
   const below = new Map()
@@ -132,7 +133,7 @@ function microseconds (value) {
   return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : 0
 }
 
-/** @param {string} key @param {Pick<Frame, 'name' | 'place' | 'owner'>} about @param {Frame | null} parent @returns {Frame} */
+/** @param {string} key @param {Pick<Frame, 'name' | 'place' | 'path' | 'owner'>} about @param {Frame | null} parent @returns {Frame} */
 function frameOf (key, about, parent) {
   return { key, ...about, selfMs: 0, totalMs: 0, parent, children: [] }
 }
@@ -142,18 +143,14 @@ function keyOf ({ functionName, url, lineNumber, columnNumber }) {
   return JSON.stringify([functionName, url, lineNumber, columnNumber])
 }
 
-/** @param {CallFrame} callFrame @param {string} folder @returns {Pick<Frame, 'name' | 'place' | 'owner'>} */
+/** @param {CallFrame} callFrame @param {string} folder @returns {Pick<Frame, 'name' | 'place' | 'path' | 'owner'>} */
 function describeFrame ({ functionName, url, lineNumber }, folder) {
-  const file = fileOf(url, folder)
+  const file = url.startsWith('file://') ? decodePath(url.slice('file://'.length)) : url
   // V8 counts from 0.
-  const place = file === '' || !(lineNumber >= 0) ? file : `${file}:${lineNumber + 1}`
-  return { name: readable(functionName.slice(0, MAX_NAME_CHARS)) || '(anonymous)', place: readable(place.slice(-MAX_PLACE_CHARS)), owner: ownerOf(url) }
-}
-
-/** @param {string} url @param {string} folder */
-function fileOf (url, folder) {
-  const path = url.startsWith('file://') ? decodePath(url.slice('file://'.length)) : url
-  return folder !== '' && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path
+  const path = file === '' || !(lineNumber >= 0) ? file : `${file}:${lineNumber + 1}`
+  const place = folder !== '' && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path
+  const name = readable(functionName.slice(0, MAX_NAME_CHARS)) || '(anonymous)'
+  return { name, place: readable(place.slice(-MAX_PLACE_CHARS)), path: readable(path.slice(-MAX_PLACE_CHARS)), owner: ownerOf(url) }
 }
 
 /** @param {string} path */
@@ -176,8 +173,8 @@ function ownerOf (url) {
 function functionsOf (frames) {
   /** @type {Map<string, HotFunction>} */
   const functions = new Map()
-  for (const { key, name, place, owner, selfMs, totalMs, parent } of frames.slice(1)) {
-    const known = functions.get(key) ?? { key, name, place, owner, selfMs: 0, totalMs: 0 }
+  for (const { key, name, place, path, owner, selfMs, totalMs, parent } of frames.slice(1)) {
+    const known = functions.get(key) ?? { key, name, place, path, owner, selfMs: 0, totalMs: 0 }
     known.selfMs += selfMs
     // The time of a recursive call counts once.
     if (!isBelow(parent, key)) known.totalMs += totalMs

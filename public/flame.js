@@ -23,7 +23,7 @@ async function startFlame () {
   const allMs = root.totalMs + idleMs
   const busy = `Busy for ${milliseconds(root.totalMs)} of ${milliseconds(allMs)} (${formatPercent(100 * root.totalMs / allMs)}).`
   const hidden = leftOut > 0 ? ` ${leftOut} frames too short to see are left out.` : ''
-  const summary = `${busy} Width is time, callers are above; click a frame to zoom.${hidden}`
+  const summary = `${busy} Width is time, callers are above. Click a frame to zoom into it; the arrow keys, Enter and Escape do the same.${hidden}`
   for (const id of ['flame-bar', 'flame-columns']) byId(id).hidden = false
   setText(byId('flame-status'), summary)
   const search = findElement('#flame-search', HTMLInputElement)
@@ -38,6 +38,11 @@ async function startFlame () {
     const wanted = search.value.trim().toLowerCase()
     markRows((frame) => wanted !== '' && `${frame.name} ${frame.place}`.toLowerCase().includes(wanted))
     if (wanted === '') setText(byId('flame-status'), summary)
+  })
+  search.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter') return
+    event.preventDefault()
+    graph.step(event.shiftKey ? -1 : 1)
   })
   reset.addEventListener('click', () => graph.show(root))
   section.scrollIntoView({ block: 'nearest' })
@@ -78,11 +83,11 @@ async function startFlame () {
   }
 
   /** @param {import('./flame-tree.js').Frame} frame */
-  function showDetail ({ name, place, selfMs, totalMs }) {
-    setText(
-      byId('flame-detail'),
-      `${name}${place && ` ${place}`} · total ${milliseconds(totalMs)} (${formatPercent(100 * totalMs / root.totalMs)}) · self ${milliseconds(selfMs)}`
-    )
+  function showDetail ({ name, path, selfMs, totalMs, parent }) {
+    const shareOf = (/** @type {number} */ ms) => `${milliseconds(ms)} (${formatPercent(100 * ms / root.totalMs)})`
+    setText(byId('flame-name'), name)
+    setText(byId('flame-path'), path)
+    setText(byId('flame-times'), `total ${shareOf(totalMs)} · self ${shareOf(selfMs)}${parent && parent !== root ? ` · called by ${parent.name}` : ''}`)
   }
 }
 
@@ -95,7 +100,7 @@ async function loadProfile () {
 }
 
 /** @param {import('./flame-tree.js').HotFunction} hot @param {() => void} onPick */
-function toRow ({ key, name, place, owner, selfMs, totalMs }, onPick) {
+function toRow ({ key, name, place, path, owner, selfMs, totalMs }, onPick) {
   const row = document.createElement('tr')
   const head = document.createElement('th')
   head.scope = 'row'
@@ -103,7 +108,7 @@ function toRow ({ key, name, place, owner, selfMs, totalMs }, onPick) {
   button.type = 'button'
   button.className = `flame-function owner-${owner}`
   button.dataset.key = key
-  button.title = place
+  button.title = path
   button.setAttribute('aria-pressed', 'false')
   button.append(lineOf('flame-name', name), lineOf('fine', place))
   button.addEventListener('click', onPick)

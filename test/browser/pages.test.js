@@ -182,7 +182,7 @@ rareTest('from the overview to what makes a worker hot: its page, a profile, and
 
   const frames = page.locator('.flame-frame')
   await page.getByText('Busy for 100 ms of 1.0 s (10.0%)').waitFor()
-  const widths = new Map(await frames.evaluateAll((all) => all.map((one) => /** @type {[string, number]} */ ([String(one.querySelector('text')?.textContent), Number(one.querySelector('rect')?.getAttribute('width'))]))))
+  const widths = new Map(await frames.evaluateAll((all) => all.map((one) => /** @type {[string, number]} */ ([String(one.querySelector('text')?.firstChild?.textContent), Number(one.querySelector('rect')?.getAttribute('width'))]))))
   const whole = Number(widths.get('All')) + 1
   assert.ok(Math.abs((Number(widths.get('hot')) + 1) / whole - 0.7) < 0.01, 'as wide as its share of the busy time')
 
@@ -192,8 +192,8 @@ rareTest('from the overview to what makes a worker hot: its page, a profile, and
 
   await frames.filter({ hasText: 'hot' }).click()
   await page.locator('#flame-reset[aria-disabled=false]').waitFor()
-  assert.deepEqual(await frames.locator('text').allTextContents().then((texts) => texts.slice(0, 3)), ['All', 'handler', 'hot'])
-  assert.match(await page.locator('#flame-detail').innerText(), /^hot app\.js:4 · total 70 ms \(70\.0%\) · self 60 ms$/)
+  assert.deepEqual(await frames.locator('text').allTextContents().then((texts) => texts.slice(0, 3)), ['All', 'handler  app.js:3', 'hot  app.js:4'])
+  assert.match(await page.locator('#flame-detail').innerText(), /^hot \/srv\/app\/app\.js:4\s+total 70 ms \(70\.0%\) · self 60 ms \(60\.0%\)/)
   await page.locator('#flame-reset').click()
   await frames.filter({ hasText: 'cold' }).waitFor()
 
@@ -202,7 +202,10 @@ rareTest('from the overview to what makes a worker hot: its page, a profile, and
   await rows.first().getByRole('button').focus()
   await page.keyboard.press('Enter')
   await page.getByText('1 frame marked: 70 ms, 70.0% of the busy time.').waitFor()
-  assert.equal(await page.locator('.flame-frame.is-marked').textContent(), 'hot')
+  assert.equal(await page.locator('.flame-frame.is-marked').textContent(), 'hot  app.js:4')
+  await page.locator('#flame-place').focus()
+  for (const key of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowRight', 'Enter']) await page.keyboard.press(key)
+  assert.match(await page.locator('#flame-detail').innerText(), /^cold \/srv\/app\/app\.js:5\s+total 20 ms/, 'by keys, too')
   assert.deepEqual(await page.audit(), [])
   assert.deepEqual(page.problems, [])
 })

@@ -44,6 +44,7 @@ test('whose a function is, and where it is', () => {
   assert.deepEqual(functions.map(({ name, place, owner }) => [name, place, owner]), [
     ['(garbage collector)', '', 'engine'], ['(anonymous)', 'node:fs:2', 'node'], ['(anonymous)', 'node_modules/express/lib/a.js:2', 'package'], ['(anonymous)', 'my lib/b.js:2', 'app'], ['(anonymous)', '/elsewhere/100%.js:2', 'app']
   ])
+  assert.equal(functions[3].path, '/srv/app/my lib/b.js:2')
 })
 
 test('names show what would hide or reorder them, and have an end', () => {
