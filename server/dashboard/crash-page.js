@@ -1,12 +1,13 @@
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
-import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
+import { formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
 import { HOUR_MS } from './bars.js'
 import { frequencyOf } from './crash-frequency.js'
 import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
 import { count } from '../health.js'
 import { firstLine, readable } from './readable-text.js'
-import { logsUrlOf } from './shown-event.js'
+import { readOr } from './read-or.js'
+import { logsUrlOf, toShownEvent } from './shown-event.js'
 import { SPARK_BOX, sparklineOf } from './sparkline.js'
 import { foldFrames } from './stack-view.js'
 import { workerUrlOf } from './worker-url.js'
@@ -23,10 +24,15 @@ const TITLE_CHARS = 160
 const SHOWN_RELEASES = 6
 const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
+/** What happened this near to a crash may belong to it. */
+const BEFORE_MS = 2 * 60_000
+const AFTER_MS = 20_000
+const MAX_AROUND = 4
+const MAX_READ = 100
 
 /** Fragments that are live while a page shows the newest crash, or a chosen one. */
-const FOLLOWING = Object.freeze(['crash-head', 'crash-notes', 'crash-body'])
-const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-kept'])
+const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-when', 'crash-kept'])
+const FOLLOWING = Object.freeze([...PINNED, 'crash-body', 'crash-around'])
 
 /** @type {readonly { label: string, valueOf: (sample: Sample) => number | null | undefined, format: (value: number | null) => string }[]} */
 const VITALS = Object.freeze([
@@ -54,7 +60,7 @@ export function crashModel ({ crashes, history, id, params, now }) {
     group: toGroup(group),
     notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }), frequencyOf(crashes, group.id, { now, span: 'month' })],
-    crash: record && toCrash(record, eventOf(history, record), crashes.sourceLines(record)),
+    crash: record && toCrash(record, { event: eventOf(history, record), events: eventsAround(history, record), lines: crashes.sourceLines(record) }),
     kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length
   }
@@ -80,8 +86,10 @@ export function followCrash ({ crashes, history, id, params, now, render, can })
   let fragments = []
   return () => {
     try {
-      // The bars move each hour.
-      const group = JSON.stringify([crashes.group(Number(id)), crashes.notes(Number(id)), Math.floor(now() / HOUR_MS)])
+      const known = crashes.group(Number(id))
+      // The bars move each hour, and what happens right after a crash joins it.
+      const sinceCrashS = Math.floor(Math.min(AFTER_MS, now() - Date.parse(known.lastSeenAt)) / 1000)
+      const group = JSON.stringify([known, crashes.notes(Number(id)), Math.floor(now() / HOUR_MS), sinceCrashS])
       if (group === seen) return fragments
       const model = crashModel({ crashes, history, id, params, now: now() })
       fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
@@ -114,13 +122,24 @@ function recordOf (crashes, group, crash) {
 
 /** @param {History} history @param {Crash} record @returns {number | null} the id of the event that reports this crash */
 function eventOf (history, { id, worker }) {
-  try {
-    const { items } = history.page({ type: 'worker.exited', worker: worker ?? undefined, limit: 5 })
-    return items.find(({ detail }) => detail?.crash === id)?.id ?? null
-  } catch {
-    // The page is useful without the link.
-    return null
-  }
+  // The page is useful without the link.
+  const items = readOr(() => history.page({ type: 'worker.exited', worker: worker ?? undefined, limit: 5 }).items, [])
+  return items.find(({ detail }) => detail?.crash === id)?.id ?? null
+}
+
+/**
+ * What happened shortly before and after a crash.
+ * @param {History} history @param {Crash} record
+ * @returns {import('./shown-event.js').ShownEvent[]} oldest first; nothing without the database, as the page is useful without it
+ */
+function eventsAround (history, { at }) {
+  const atMs = Date.parse(at)
+  const eventsIn = (/** @type {number} */ since, /** @type {number} */ until) => readOr(() => history.page({ since, until, limit: MAX_READ }).items, [])
+    // Who looks is no cause of a crash.
+    .filter(({ type }) => !type.startsWith('access.'))
+  const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
+  const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
+  return [...after, ...before].reverse().map(toShownEvent)
 }
 
 /** @param {ReturnType<Crashes['find']>} group */
@@ -153,8 +172,12 @@ function toKept ({ id, occurrences, count }, shown) {
   }))
 }
 
-/** @param {Crash} record @param {number | null} event @param {ReturnType<Crashes['sourceLines']>} lines of its frames */
-function toCrash (record, event, lines) {
+/**
+ * @param {Crash} record
+ * @param {{ event: number | null, events: import('./shown-event.js').ShownEvent[], lines: ReturnType<Crashes['sourceLines']> }} around
+ *   `event`: its own; `lines`: of its frames
+ */
+function toCrash (record, { event, events, lines }) {
   const frames = foldFrames(record.frames ?? [], lines)
   const message = readable(record.errorMessage)
   return {
@@ -162,6 +185,7 @@ function toCrash (record, event, lines) {
     at: record.at,
     kind: crashKindOf(record.kind),
     frames,
+    first: frames.flatMap((run) => run.frames).find(({ isFirst }) => isFirst) ?? null,
     stack: record.stack === null ? null : readable(record.stack),
     // The headline already shows its first line.
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,
@@ -177,8 +201,14 @@ function toCrash (record, event, lines) {
     sparkBox: SPARK_BOX,
     isCut: record.isCut === true,
     logsUrl: logsUrlOf(record),
-    facts: factsOf(record, event)
+    facts: factsOf(record, event),
+    events: events.filter(({ id }) => id !== event).map((each) => ({ ...each, offset: offsetOf(Date.parse(each.at) - Date.parse(record.at)) }))
   }
+}
+
+/** @param {number} ms from the crash to something else @returns {string} `12 s before` */
+function offsetOf (ms) {
+  return Math.abs(ms) < 1000 ? 'at once' : `${formatDuration(Math.abs(ms))} ${ms < 0 ? 'before' : 'after'}`
 }
 
 /** @param {Crash['causes'][number]} cause */
@@ -210,20 +240,21 @@ function countAnswered (sample) {
 }
 
 /** @param {Crash} record @param {number | null} event @returns {{ name: string, value: string, url: string | null }[]} */
-function factsOf ({ at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory }, event) {
+function factsOf ({ at, worker, slot, pid, release, rollout, uptimeMs, code, signal, nodeVersion, memory, requests }, event) {
   const heap = memory?.heapTotalBytes ? `${formatBytes(memory.heapUsedBytes)} of ${formatBytes(memory.heapTotalBytes)}` : null
   /** @type {[string, string | number | null | undefined, (string | null | false)?][]} */
   const rows = [
+    ['Release', release, release !== null && `/releases/${encodeURIComponent(release)}`],
     ['Worker', worker === null ? null : `#${worker}`, worker !== null && workerUrlOf(worker, at)],
     ['Slot', slot, `/history?slot=${slot}`],
-    ['PID', pid],
-    ['Release', release, release !== null && `/history?release=${encodeURIComponent(release)}`],
-    ['Rollout', rollout, `/history?rollout=${rollout}`],
     ['Lived for', uptimeMs === null ? null : formatExactDuration(uptimeMs)],
-    ['Exit code', code],
-    ['Signal', signal],
     ['Memory', memory?.rssBytes ? formatBytes(memory.rssBytes) : null],
     ['Heap', heap],
+    ['In flight', requests?.length ? count(requests.length, 'request') : null, '#crash-requests'],
+    ['Exit code', code],
+    ['Signal', signal],
+    ['PID', pid],
+    ['Rollout', rollout, `/history?rollout=${rollout}`],
     ['Node.js', nodeVersion],
     ['Event', event, `/history/${event}`]
   ]

@@ -115,7 +115,7 @@ test('a crash shows all of its evidence', (t) => {
     assert.ok(textOf(html).includes(part), part)
   }
   assert.match(html, /href="\/workers\/7\?at=/)
-  for (const link of ['/history?slot=1', '/history?release=r1', '/history/9', '/crashes/1?crash=1']) assert.ok(html.includes(`href="${link}"`), link)
+  for (const link of ['/history?slot=1', '/releases/r1', '/history/9', '/crashes/1?crash=1']) assert.ok(html.includes(`href="${link}"`), link)
 })
 
 test('of a crash without a stack it is said why there is none', (t) => {
@@ -145,17 +145,17 @@ test('a page that is followed is worked out anew only when its group has changed
   const render = (/** @type {string} */ name) => `${name} ${++renderings}`
   const follow = (/** @type {string} */ query) => followCrash({ crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW, render })
   const newest = follow('')
-  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-body'])
-  newest()
-  assert.equal(renderings, 3)
-  desk.act(1, 'mute', 'cli')
+  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-body', 'crash-around'])
   newest()
   assert.equal(renderings, 6)
+  desk.act(1, 'mute', 'cli')
+  newest()
+  assert.equal(renderings, 12)
   desk.addNote(1, 'a note', 'cli')
   newest()
-  assert.equal(renderings, 9)
+  assert.equal(renderings, 18)
   // Whoever reads one crash does not want another one in its place.
-  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-kept'])
+  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept'])
   assert.deepEqual([follow('crash=x')(), followCrash({ crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW, render })()], [[], []])
 })
 
@@ -188,7 +188,8 @@ test('the source of the first own frame is open, and is text whatever it holds',
   const { desk, history } = setUp(t, [aCrash()])
   const crashes = { ...desk, sourceLines: (/** @type {any} */ { frames }) => frames.map((/** @type {any} */ { isInApp }) => isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null) }
   const html = views.render('pages/crash', crashModel({ crashes: /** @type {any} */ (crashes), history, id: '1', params: new URLSearchParams(), now: NOW }))
-  assert.match(html, /<details class="source" id="source-0-0" open>/)
+  assert.match(textOf(html), /Stack innermost first sum src\/shop\.js:12:34/)
+  assert.ok(html.indexOf('class="crash-first"') < html.indexOf('class="frames"'), 'the lines of the first own frame come before the frames')
   assert.match(html, /<details class="source" id="source-2-0">/)
   assert.match(html, /class="is-there" aria-current="true"><span class="source-number">12<\/span><code><bdi>return total\(\)/)
   assert.doesNotMatch(html, INJECTED)
