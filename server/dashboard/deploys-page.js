@@ -1,5 +1,6 @@
 import { PAGE_QUERY } from '../api/filters.js'
 import { parseFields } from '../api/input.js'
+import { buildOf } from './build.js'
 import { toRollout } from './overview.js'
 import { readOr } from './read-or.js'
 import { pickerOf } from './release-page.js'
@@ -7,7 +8,7 @@ import { releaseRows } from './releases.js'
 
 /**
  * The page about deploys.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'jobs'>} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollouts' | 'page'>} History
  */
 
@@ -16,7 +17,7 @@ const KNOWN = 100
 const LISTED = 20
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'rollout', 'verdicts', 'rollouts', 'releases'])
+export const DEPLOYS_FRAGMENTS = Object.freeze(['actions', 'build', 'rollout', 'verdicts', 'rollouts', 'releases'])
 
 /** @param {{ deck: Deck, history: History, params: URLSearchParams, now: number, blocked: string | null }} parts */
 export function deploysModel ({ deck, history, params, now, blocked }) {
@@ -29,6 +30,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
     now,
     snapshot,
     blocked,
+    build: buildOf(deck),
     isFirstPage: cursor === undefined,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history }) : null,
     past,

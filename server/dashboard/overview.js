@@ -2,6 +2,7 @@ import { formatLatency, formatPercent } from '../../public/format.js'
 import { BLAMED_CAUSES, FAULTS } from '../causes.js'
 import { NOTABLE_TYPES } from '../events/kinds.js'
 import { rolloutTitle, waitingText } from '../health.js'
+import { buildOf } from './build.js'
 import { newestMark } from './chart-news.js'
 import { crashUrlOf } from './crash-kinds.js'
 import { readable } from './readable-text.js'
@@ -12,7 +13,7 @@ import { silentForApp, silentLines } from './silent-hosts.js'
 /**
  * The overview, made of the snapshot and the history.
  * @typedef {import('../events/kinds.js').Tone} Tone
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'releases' | 'fleet'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health' | 'notices' | 'releases' | 'jobs' | 'fleet'>} Deck
  * @typedef {import('../deck.js').Status} Status
  * @typedef {import('../deck.js').WorkerRow} WorkerRow
  * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
@@ -65,7 +66,7 @@ const ROLLOUT_STATES = Object.freeze({
 })
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts'])
+export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts'])
 
 /** @param {{ deck: Deck, history: History, now: number }} parts */
 export function overviewModel ({ deck, history, now }) {
@@ -86,6 +87,7 @@ export function overviewModel ({ deck, history, now }) {
     totals: totalsOf(snapshot.workers),
     workers: snapshot.workers.map(toWorkerRow),
     standby: snapshot.standby,
+    build: buildOf(deck),
     rollout: rollout && toRollout(rollout, { history }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }),
     wayBackPlace: isAtFault ? 'health' : 'rollout',

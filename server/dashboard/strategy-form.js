@@ -29,7 +29,7 @@ export function strategyOfForm ({ surge, canary, canaryMs, onFailure }) {
 export function commitOfForm ({ git, guess }) {
   const name = valueOf(git)
   if (name === undefined) return {}
-  return { ...parseBody(COMMIT, { git: String(name) }), isGuessAccepted: guess === 'true' }
+  return { ...parseBody(COMMIT, { git: String(name) }), ...(guess === 'true' && { isGuessAccepted: true }) }
 }
 
 /** @param {unknown} field @returns {unknown} a number where it is one; undefined: it is empty */

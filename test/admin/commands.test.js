@@ -9,6 +9,7 @@ import { aMember, aRollout, createFakeFleet } from '../support/fake-fleet.js'
 const FORMS = {
   restart: {},
   deploy: { note: 'a "note"', surge: '25%', canary: '1', canaryMs: '120000', onFailure: '' },
+  'deploy-commit': { git: 'v2', guess: 'true', note: '', surge: '', canary: '1', canaryMs: '', onFailure: 'hold' },
   rollback: { release: 'r1', note: '' },
   scale: { workers: '3' },
   'abort-rollout': { rollout: '1' },
@@ -50,7 +51,7 @@ for (const [action, fields] of Object.entries(FORMS)) {
     form.deck.fleet = formFleet
     const cookie = await form.signIn()
     const values = { ...fields, tag: form.deck.settings.digest() }
-    const posted = await rawRequest(form, { method: 'POST', path: `/actions/${action.replace('-to-worker', '')}`, headers: { cookie, origin: form.origin, 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams(values).toString() })
+    const posted = await rawRequest(form, { method: 'POST', path: `/actions/${action.replace(/-to-worker|-commit$/, '')}`, headers: { cookie, origin: form.origin, 'content-type': 'application/x-www-form-urlencoded' }, body: new URLSearchParams(values).toString() })
     assert.equal(posted.status, 204, posted.text)
 
     const api = await startAdmin(t)

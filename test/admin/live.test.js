@@ -89,7 +89,7 @@ test('renders nothing while nobody watches, whatever happens', async (t) => {
 test('a viewer gets the whole page first, then what changed and nothing else', async (t) => {
   const live = await startLive(t)
   const viewer = await live.watch('/')
-  assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['notices', 'health', 'addresses', 'actions', 'facts', 'rollout', 'workers', 'recent', 'chart-news', 'trouble', 'open-crashes'])
+  assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent', 'chart-news', 'trouble', 'open-crashes'])
   assert.equal(typeof viewer.reply.version, 'string')
 
   live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
