@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { toDeckError } from '../problem.js'
 import { toLine } from './logs-page.js'
-import { toWorkerRow } from './overview.js'
+import { besideSlot, toWorkerRow } from './worker-row.js'
 
 /**
  * Caches what pages show of other members: their workers and the last lines of their output. A member is asked only while
@@ -11,7 +11,7 @@ import { toWorkerRow } from './overview.js'
  * @typedef {import('../fleet/rpc-client.js').Person} Person
  * @typedef {z.infer<typeof WORKERS>['items'][number]} Worker
  * @typedef {{
- *   workers: ReturnType<typeof toWorkerRow<Worker>>[] | null,
+ *   workers: ReturnType<typeof besideSlot<ReturnType<typeof toWorkerRow<Worker>>>>[] | null,
  *   workersProblem: string | null,
  *   lines: ReturnType<typeof toLine>[] | null,
  *   linesProblem: string | null
@@ -115,7 +115,7 @@ function askMember (fleet, member, now) {
     const slots = Math.max(1, workers.value?.items.length ?? 1)
     const lines = await fetchAnswer(LINES, `/logs?lines=${Math.max(2, Math.min(SHOWN_LINES, Math.floor(ASKED_LINES / slots)))}`)
     known.inside = {
-      workers: workers.value?.items.map(toWorkerRow) ?? known.inside.workers,
+      workers: workers.value?.items.map(toWorkerRow).map(besideSlot) ?? known.inside.workers,
       workersProblem: workers.problem,
       lines: lines.value?.items.slice(-SHOWN_LINES).map((line) => toLine(line, {})) ?? known.inside.lines,
       linesProblem: lines.problem

@@ -9,6 +9,7 @@ import { readable } from './readable-text.js'
 import { toReleaseRow } from './releases.js'
 import { toShownEvent } from './shown-event.js'
 import { silentForApp, silentLines } from './silent-hosts.js'
+import { workersTable } from './workers-table.js'
 
 /**
  * The overview, made of the snapshot and the history.
@@ -26,19 +27,6 @@ const MAX_COUNTED = 100
 const FRESH_MS = 5000
 /** @type {{ isAvailable: boolean, rollout: RolloutView | null, events: import('../events/stream.js').DeckEvent[] }} */
 const UNAVAILABLE = Object.freeze({ isAvailable: false, rollout: null, events: [] })
-
-/** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
-const WORKER_STATES = Object.freeze({
-  starting: { label: 'Starting', tone: 'info' },
-  ready: { label: 'Ready', tone: 'ok' },
-  draining: { label: 'Draining', tone: 'drain' },
-  stopping: { label: 'Stopping', tone: 'idle' },
-  unresponsive: { label: 'Unresponsive', tone: 'bad' },
-  held: { label: 'Held', tone: 'bad' },
-  finished: { label: 'Finished', tone: 'ok' },
-  queued: { label: 'Waiting to start', tone: 'idle' },
-  backoff: { label: 'Backoff', tone: 'warn' }
-})
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone, icon: string }>>} */
 const STEP_STATES = Object.freeze({
@@ -68,12 +56,15 @@ const ROLLOUT_STATES = Object.freeze({
 /** The elements of the page that change, by id; each is the partial of the same name. */
 export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts'])
 
-/** @param {{ deck: Deck, history: History, now: number }} parts */
-export function overviewModel ({ deck, history, now }) {
+/** @typedef {{ deck: Deck, history: History, params: URLSearchParams, now: number, kept?: import('./workers-table.js').Kept | null }} Asked  `kept`: the order of the workers that was shown last */
+
+/** @param {Asked} asked */
+export function overviewModel ({ deck, history, params, now, kept }) {
   const snapshot = withFreshVitals(deck.snapshot(), now)
   const past = readPast(history)
   const rollout = snapshot.rollout ?? past.rollout
   const health = toHealth(deck.health(snapshot))
+  const table = workersTable(snapshot, { params, history, now, kept })
   const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)
   return {
     now,
@@ -85,13 +76,29 @@ export function overviewModel ({ deck, history, now }) {
     silent: silentLines(silentForApp(deck.fleet)),
     blocked: blockedReason(snapshot),
     totals: totalsOf(snapshot.workers),
-    workers: snapshot.workers.map(toWorkerRow),
+    table,
+    canonicalUrl: table.canonicalUrl,
+    problem: table.problem,
     standby: snapshot.standby,
     build: buildOf(deck),
     rollout: rollout && toRollout(rollout, { history }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }),
     wayBackPlace: isAtFault ? 'health' : 'rollout',
     recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
+  }
+}
+
+/**
+ * @param {Omit<Asked, 'now'> & { now: () => number, can?: import('./powers.js').Powers, render: (name: string, model: object) => string }} asked
+ * @returns {() => { id: string, html: string }[]}
+ */
+export function followOverview ({ now, can, render, ...asked }) {
+  /** @type {Asked['kept']} */
+  let kept = null
+  return () => {
+    const model = overviewModel({ ...asked, now: now(), kept })
+    kept = model.table.kept
+    return OVERVIEW_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, { can, ...model }) }))
   }
 }
 
@@ -168,28 +175,6 @@ function totalsOf (/** @type {WorkerRow[]} */ workers) {
 function highestOf (values) {
   const known = values.filter((value) => typeof value === 'number')
   return known.length === 0 ? null : Math.max(...known)
-}
-
-/**
- * @template {{ id: number | null, slot: number, state: string, orphan: boolean, crashLooping: boolean, finished: { succeeded: boolean } | null }} Worker
- * @param {Worker} worker @param {number} index @param {readonly Worker[]} all
- */
-export function toWorkerRow (worker, index, all) {
-  return {
-    ...worker,
-    key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
-    isSecondOfSlot: all[index - 1]?.slot === worker.slot,
-    badge: badgeOfWorker(worker),
-    canHear: worker.id !== null && !worker.orphan && (worker.state === 'ready' || worker.state === 'draining'),
-    canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive')
-  }
-}
-
-/** @param {Pick<WorkerRow, 'crashLooping'> & { state: string, finished: { succeeded: boolean } | null }} worker @returns {{ label: string, tone: Tone }} */
-function badgeOfWorker ({ state, crashLooping, finished }) {
-  if (finished?.succeeded === false) return { label: 'Ended', tone: 'bad' }
-  if (crashLooping && !finished) return { label: 'Crash-looping', tone: 'bad' }
-  return WORKER_STATES[state] ?? { label: state, tone: 'idle' }
 }
 
 /** @param {RolloutView} rollout @param {{ history?: Pick<History, 'page'> }} [sources] `history`: needed for a held rollout */

@@ -18,7 +18,7 @@ import { FRAME_FRAGMENTS, frameModel } from './frame.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.js'
 import { logsModel } from './logs-page.js'
-import { blockedReason, OVERVIEW_FRAGMENTS, overviewModel } from './overview.js'
+import { blockedReason, followOverview, overviewModel } from './overview.js'
 import { paletteModel, placesOf } from './palette.js'
 import { previewModel } from './preview-page.js'
 import { compareModel, releaseModel, rollbackModel } from './release-page.js'
@@ -69,8 +69,9 @@ export const PAGES = Object.freeze([
   {
     path: '/',
     view: 'overview',
-    model: ({ deck, history, now }) => overviewModel({ deck, history, now: now() }),
-    fragments: OVERVIEW_FRAGMENTS,
+    model: ({ deck, history, params, now }) => overviewModel({ deck, history, params, now: now() }),
+    hasFilters: true,
+    follow: followOverview,
     chartOf: () => 0
   },
   {

@@ -3,13 +3,17 @@ import { FAULTS } from '../causes.js'
 import { DeckError } from '../errors.js'
 import { newestMark } from './chart-news.js'
 import { logsModel } from './logs-page.js'
-import { blockedReason, toWorkerRow } from './overview.js'
+import { blockedReason } from './overview.js'
+import { readOr } from './read-or.js'
+import { toWorkerRow } from './worker-row.js'
+import { foldFrames } from './stack-view.js'
+import { lastOutput } from './worker-output.js'
 import { followStory } from './worker-story.js'
 import { workerUrlOf } from './worker-url.js'
 
 /**
  * The page of one worker: its state or how it ended, what it did, and the workers before it in its slot.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'diagnostics' | 'logs'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'diagnostics' | 'logs' | 'crashes'>} Deck
  * @typedef {import('../deck.js').WorkerRow} WorkerRow
  * @typedef {import('../diagnostics/diagnostics.js').Diagnostic} Diagnostic
  * @typedef {import('./worker-story.js').Story} Story
@@ -27,6 +31,8 @@ import { workerUrlOf } from './worker-url.js'
 export const WORKER_FRAGMENTS = Object.freeze(['worker-head', 'worker-facts', 'worker-looks', 'worker-lives', 'worker-events', 'chart-news'])
 
 const MAX_DIAGNOSTICS = 10
+/** What workers write that have no slot yet. */
+const STANDBY_LOG = 0
 const NO_STORY = Object.freeze({ forked: null, exited: null, next: null, events: [], lives: [] })
 
 /** @type {Readonly<Record<string, string>>} */
@@ -48,11 +54,11 @@ const DIAGNOSTIC_STATES = Object.freeze({
  */
 export async function workerPageModel (asked) {
   const model = followWorkerModel(asked)()
+  const { worker, isLive } = model
   return {
     ...model,
-    log: 'logSlot' in model.worker
-      ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(model.worker.logSlot) }), now: asked.now })
-      : null
+    log: isLive ? await logsModel({ deck: asked.deck, params: new URLSearchParams({ slot: String(worker.logSlot) }), now: asked.now }) : null,
+    output: isLive ? null : await lastOutput(/** @type {import('./worker-output.js').Ended} */ (worker), model, asked)
   }
 }
 
@@ -88,7 +94,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
     const { isAvailable, ...told } = readPast(story, { isNeeded: row === null })
     // Without `at` the live worker is meant.
     const isLive = row !== null && (at === undefined || isSame(row, told))
-    const worker = isLive ? toWorkerRow(row, 0, []) : endedWorker(number, told)
+    const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
     return {
       now: now(),
       faults: FAULTS,
@@ -99,9 +105,8 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       isLive,
       worker,
       end: isLive ? null : told.exited,
-      next: isLive
-        ? successorOf(row, snapshot.workers)
-        : told.next?.worker ? { worker: told.next.worker, url: workerUrlOf(told.next.worker, told.next.at) } : null,
+      crash: isLive ? null : crashOf(told.exited, deck.crashes),
+      next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
       events: told.events,
       lives: told.lives.map((life) => ({
         ...life,
@@ -147,13 +152,38 @@ function isSame ({ pid }, { forked, exited }) {
 function endedWorker (id, { forked, exited }) {
   const known = exited ?? forked
   if (!known) throw new DeckError('not-found', `Worker ${id} does not exist, or is no longer kept`)
-  return { id, slot: known.slot, pid: forked?.pid ?? known.pid, release: known.release, startedAt: forked?.at ?? null }
+  const { slot, release } = known
+  // One that stood by kept its log as it got a slot.
+  const logSlot = (forked ?? known).slot ?? STANDBY_LOG
+  return { id, slot, logSlot, pid: forked?.pid ?? known.pid, release, startedAt: forked?.at ?? null, url: workerUrlOf(id, known.at) }
 }
 
-/** @param {WorkerRow} row @param {WorkerRow[]} workers */
+/**
+ * The first frame of the app itself in the stack of what it died of.
+ * @param {Story['exited']} exited @param {Pick<Deck['crashes'], 'occurrence'>} crashes
+ */
+function crashOf (exited, crashes) {
+  const { crash, crashGroup } = exited?.detail ?? {}
+  if (!exited?.crashUrl || crash === undefined) return null
+  const frames = readOr(() => crashes.occurrence(Number(crashGroup), Number(crash)).frames, [])
+  const own = frames.find(({ isInApp }) => isInApp)
+  return own ? foldFrames([own])[0].frames[0] : null
+}
+
+/** @param {Pick<WorkerRow, 'id' | 'slot'>} row @param {WorkerRow[]} workers */
 function successorOf ({ id, slot }, workers) {
   const next = workers.find((worker) => worker.slot === slot && worker.id !== null && worker.id > Number(id))
-  return next ? { worker: Number(next.id), url: workerUrlOf(Number(next.id)) } : null
+  return next ? { worker: Number(next.id), at: String(next.startedAt), url: workerUrlOf(Number(next.id)), afterMs: null } : null
+}
+
+/**
+ * Who got the slot of a worker that has ended; where the history does not know, who serves it now.
+ * @param {Story} story @param {number | null} slot @param {WorkerRow[]} workers
+ */
+function replacementOf ({ next, exited }, slot, workers) {
+  if (!next?.worker) return successorOf({ id: exited?.worker ?? null, slot: Number(slot) }, workers)
+  const afterMs = exited && Date.parse(next.at) - Date.parse(exited.at)
+  return { worker: next.worker, at: next.at, url: workerUrlOf(next.worker, next.at), afterMs }
 }
 
 /**

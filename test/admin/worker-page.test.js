@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { appendFileSync, utimesSync } from 'node:fs'
+import path from 'node:path'
 import { test } from 'node:test'
 import { startAdmin } from '../support/admin.js'
+import { aCrash } from '../support/crash-record.js'
 
 /** @typedef {import('../support/admin.js').Admin} Admin */
 
@@ -31,10 +34,47 @@ test('a worker that has gone: how it ended, its crash, who was before it and who
   assert.match(html, /Ended/)
   assert.match(html, /exited with code 1: &lt;b&gt;TypeError&lt;\/b&gt;&lt;U\+202E&gt;/)
   assert.match(html, /href="\/crashes\/3\?crash=5">See the crash/)
-  assert.match(html, /Then <a [^>]*href="\/workers\/21\?at=[^"]+">worker 21<\/a> got slot 1/)
+  assert.match(html, /<a [^>]*href="\/workers\/21\?at=[^"]+">Worker 21<\/a> replaced it after 3\.0 s/)
   assert.match(html, /href="\/workers\/11\?at=[^"]+">Worker 11</)
-  assert.doesNotMatch(html, />Worker 2[01]</, 'those that came later are not its story')
+  assert.doesNotMatch(html, />Worker 20<|id="worker-lives"[^]*>Worker 21</, 'those that came later are not its story')
   assert.doesNotMatch(html, /data-dialog|id="charts"|Record CPU profile/)
+})
+
+test('a worker that has ended shows its last 200 lines and the place where it threw, and plainly that it wrote none or that none are kept', async (t) => {
+  const admin = await startAdmin(t)
+  const { deck, history } = admin
+  const start = Date.parse('2026-01-01T10:00:00.000Z')
+  const at = (/** @type {number} */ second) => new Date(start + 1000 * second).toISOString()
+  const write = (/** @type {string} */ text, /** @type {number} */ second) => {
+    const file = path.join(deck.logs.folder, 'slot-1.stdout.log')
+    appendFileSync(file, text)
+    utimesSync(file, start / 1000 + second, start / 1000 + second)
+    deck.logs.open({ worker: 0, slot: 1 }).close()
+  }
+  const tell = (/** @type {string} */ type, /** @type {number} */ worker, /** @type {number} */ second, more = {}) => deck.events.publish({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more })
+  history.crashes.record('v1:sum', aCrash({ at: at(20), slot: 1, worker: 12 }), { culprit: 'sum (src/shop.js)' })
+
+  tell('worker.forked', 11, 0)
+  tell('worker.exited', 11, 5)
+  write('of the one before\n', 6)
+  tell('worker.forked', 12, 10)
+  write(Array.from({ length: 250 }, (_, index) => `line ${index + 1} <b>\n`).join(''), 20)
+  tell('worker.exited', 12, 20, { cause: 'crash', code: 1, uptimeMs: 10_000, detail: { crash: 1, crashGroup: 1 } })
+  tell('worker.forked', 13, 20.05)
+  write('of the next one\n', 21)
+  tell('worker.exited', 13, 22)
+  tell('worker.forked', 14, 23)
+  tell('worker.exited', 14, 25)
+
+  const { html } = await visit(admin, '/workers/12')
+  assert.match(html, /Its last 200 lines/)
+  assert.deepEqual(Array.from(html.matchAll(/line (\d+) &lt;b&gt;/g), ([, number]) => Number(number)), Array.from({ length: 200 }, (_, index) => index + 51))
+  assert.doesNotMatch(html, /of the one before|of the next one/)
+  assert.match(html, /href="\/crashes\/1\?crash=1">Thrown in <span class="mono"><bdi>sum<\/bdi><\/span> at <span class="mono"><bdi>src\/shop\.js:12:34</)
+  assert.match(html, /Worker 13<\/a> replaced it at once/)
+  assert.match((await visit(admin, '/workers/13')).html, /Its only line[^]*of the next one/)
+  assert.match((await visit(admin, '/workers/14')).html, /It wrote nothing to stdout and stderr/)
+  assert.match((await visit(admin, '/workers/11')).html, /Its output is no longer kept, or it wrote none/)
 })
 
 test('who was never followed is told so, and whose end nobody has seen too', async (t) => {
@@ -53,7 +93,7 @@ test('an id that a later cluster has used again means who lives, or who lived at
   const { html } = await visit(admin, '/workers/1')
   assert.match(html, /pid <span class="mono">4001<[^]*Record CPU profile/)
   const [second, first] = Array.from(html.matchAll(/href="(\/workers\/1\?at=[^"]+)">Worker 1</g), ([, url]) => url)
-  assert.match((await visit(admin, first)).html, /pid <span class="mono">3001<[^]*<strong>The first one<[^]*Then <a [^>]*>worker 1<\/a> got slot 1/)
+  assert.match((await visit(admin, first)).html, /pid <span class="mono">3001<[^]*<strong>The first one<[^]*<a [^>]*>Worker 1<\/a> replaced it after 1\.0 s/)
   assert.match((await visit(admin, second)).html, /pid <span class="mono">3002<[^]*<strong>The second one</)
 })
 

@@ -128,7 +128,7 @@ rareTest('every dialog opens, is walked through and closes by the keyboard, and 
     await dialog.waitFor({ state: 'hidden' })
     assert.equal(await page.locator(opener).evaluate((each) => each === document.activeElement), true, `${opener}: return`)
   }
-  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '#message-1', '[data-palette]']) await tryOut(opener)
+  for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '[data-palette]']) await tryOut(opener)
   await goTo(page, `${dashboard.url}/workers/1`)
   for (const opener of ['#worker-kill', '#looks-heap']) await tryOut(opener)
   await goTo(page, `${dashboard.url}/settings`)

@@ -156,14 +156,15 @@ rareTest('restarts the one worker whose row was clicked', async (t) => {
   assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'dashboard', client: 'dashboard' }])
 })
 
-rareTest('sends a message to all workers, or to the one whose row was clicked', async (t) => {
+rareTest('sends a message to all workers, or to the one whose page it is', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit()
-  await page.getByRole('button', { name: 'Send a message to worker 2 in slot 2' }).click()
+  const page = await dashboard.visit('/workers/2')
+  await page.locator('#worker-message').click()
   await page.getByRole('dialog', { name: 'Send a message to worker 2 in slot 2' }).getByLabel('Type').fill('log-level')
   await page.getByLabel('Data').fill('{"level": "debug"}')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  await page.goto(dashboard.url)
   await page.locator('#open-message').click()
   await page.getByRole('dialog', { name: 'Send a message to all workers' }).getByLabel('Type').fill('reload')
   await page.keyboard.press('Enter')
@@ -187,6 +188,40 @@ rareTest('a message that is refused stays in its dialog, to be mended', async (t
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByRole('alert').getByText('not a reserved one: shutdown').waitFor()
   assert.deepEqual(dashboard.deck.dispatched, [])
+})
+
+test('of 64 workers the sick come first, each is a click away, and what somebody sorts and searches stays while figures come', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  setManyWorkers(dashboard, (worker) => worker.slot === 41 ? { ...worker, ...LOOPING } : worker)
+  const page = await dashboard.visit()
+  const slots = () => page.locator('#workers tbody th').allInnerTexts()
+  assert.deepEqual((await slots()).map(Number), [41, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+  await page.getByText('12 of 64 workers').waitFor()
+  assert.equal(await page.getByRole('list', { name: 'Each worker, by slot' }).getByRole('link').count(), 64)
+
+  await page.getByRole('link', { name: 'Memory', exact: true }).press('Enter')
+  await page.waitForURL('**/?sort=memory')
+  await page.locator('th[aria-sort=descending]').getByText('Memory').waitFor()
+  assert.deepEqual((await slots()).slice(0, 2), ['64', '63'])
+  await page.locator('#restart-63').focus()
+  dashboard.setWorker(64, { vitals: { rssBytes: 1, cpuPercent: 91.5 } })
+  await page.locator('#worker-64-64').getByText('91.5%').waitFor()
+  dashboard.setWorker(5, { state: 'unresponsive' })
+  await page.locator('#show-unresponsive').waitFor()
+  await page.locator('#worker-63-63 + #worker-62-62').waitFor()
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'restart-63')
+
+  await page.locator('#workers-q').pressSequentially('41')
+  await page.waitForURL('**/?sort=memory&q=41')
+  dashboard.setWorker(5, { state: 'ready' })
+  await page.locator('#show-unresponsive').waitFor({ state: 'detached' })
+  assert.deepEqual(await slots(), ['41'])
+  assert.deepEqual(await page.locator('#workers-q').evaluate((/** @type {HTMLInputElement} */ field) => [field.value, document.activeElement === field]), ['41', true])
+  await page.reload()
+  assert.deepEqual(await slots(), ['41'])
+  await page.getByRole('link', { name: 'Slot 17: worker 17, ready' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Worker 17' }).waitFor()
+  assert.deepEqual(page.problems, [])
 })
 
 test('an action that fails is told in the words of the problem', async (t) => {
@@ -216,19 +251,28 @@ rareTest('a notice goes once an operator acknowledges it, with who did in the hi
 
 rareTest('however wide the window and however many slots loop, nothing is out of sight to the side', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const [worker] = dashboard.deck.snapshot().workers
-  const workers = Array.from({ length: 64 }, (_, index) => ({ ...worker, id: index + 1, slot: index + 1 })).map((each) => each.slot % 2 ? each : { ...each, id: null, pid: null, state: 'backoff', crashLooping: true, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
-  dashboard.deck.set({ desiredWorkers: 64, readyWorkers: 32, workers })
+  setManyWorkers(dashboard, (worker) => worker.slot % 2 ? worker : { ...worker, ...LOOPING, restarts: 1234, retryAt: new Date(Date.now() + 599_000).toISOString() })
   const page = await dashboard.visit()
   for (const width of [1440, 1024, 768, 390, 320]) {
     await page.setViewportSize({ width, height: 900 })
     // Charts follow the width a frame later.
     await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
-    const over = await page.evaluate(() => ['html', '#workers', '.workers-rows', '.nav'].filter((selector) => {
+    const over = await page.evaluate(() => ['html', '#workers', '.slots', '.nav'].filter((selector) => {
       const { scrollWidth, clientWidth } = /** @type {HTMLElement} */ (document.querySelector(selector))
       return scrollWidth > clientWidth
     }))
     assert.deepEqual(over, [], `at ${width}`)
-    assert.ok(await page.evaluate(() => document.documentElement.scrollHeight) < 3000, `at ${width}`)
+    const height = await page.evaluate(() => document.documentElement.scrollHeight)
+    assert.ok(height < 3200, `${height} at ${width}`)
   }
 })
+
+/** A slot without a worker. */
+const LOOPING = Object.freeze({ id: null, pid: null, state: 'backoff', crashLooping: true, vitals: null })
+
+/** 64 of them, the higher the slot the more memory. @param {Awaited<ReturnType<typeof startDashboard>>} dashboard @param {(worker: any) => any} change */
+function setManyWorkers ({ deck }, change) {
+  const [worker] = deck.snapshot().workers
+  const workers = Array.from({ length: 64 }, (_, index) => change({ ...worker, id: index + 1, slot: index + 1, vitals: { rssBytes: (index + 1) * 2 ** 20, cpuPercent: 5 } }))
+  deck.set({ desiredWorkers: 64, readyWorkers: workers.filter(({ state }) => state === 'ready').length, workers })
+}

@@ -12,10 +12,12 @@ import { historyModel } from '../../../server/dashboard/history-page.js'
 import { overviewModel } from '../../../server/dashboard/overview.js'
 import { withoutMoving } from '../../../server/dashboard/fragment.js'
 import { createViews } from '../../../server/dashboard/views.js'
+import { toWorkerRow } from '../../../server/dashboard/worker-row.js'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatTime } from '../../../public/format.js'
 
 /** @type {import('../../../server/dashboard/powers.js').Powers} */
 const OPERATOR = { operate: true, administer: false, switchDecks: false, name: null, role: 'operator' }
+const NO_PARAMS = new URLSearchParams()
 const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 const views = createViews()
 
@@ -125,7 +127,7 @@ test('open crashes of the release that runs make it no longer well, those of oth
 test('a row says that its worker runs changed files, or that its slot waits for a person', () => {
   const [drifted, held, plain] = [{ drifted: true }, { id: null, pid: null, slot: 2, state: 'held', drifted: true, retryAt: '2026-01-02T03:04:07.678Z' }, { slot: 3 }].map((fields) => {
     const snapshot = aSnapshot({ workers: [aWorker(fields)] })
-    return views.render('partials/workers', overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW }))
+    return views.render('partials/workers', overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history: aHistory(), now: NOW }))
   })
   assert.match(drifted, /Ready.*\+ changes/s)
   assert.match(held, /tone-bad.*Held.*2 s.*\+ changes/s)
@@ -136,7 +138,7 @@ test('what a worker has reported some seconds ago says nothing of now', () => {
   const vitals = { rssBytes: 2 ** 26, cpuPercent: 91.5, requestsPerSecond: 15 }
   const shown = [1000, 6000].map((ageMs) => {
     const snapshot = aSnapshot({ workers: [aWorker({ vitals: { ...vitals, at: new Date(NOW - ageMs).toISOString() } })] })
-    const model = overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW })
+    const model = overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history: aHistory(), now: NOW })
     return [model.totals.cpuPercent, /91\.5%/.test(views.render('partials/workers', model))]
   })
   assert.deepEqual(shown, [[91.5, true], [null, false]])
@@ -144,7 +146,7 @@ test('what a worker has reported some seconds ago says nothing of now', () => {
 
 test('what stands by is said below the slots, where any is wanted', () => {
   const say = (/** @type {any} */ standby) => {
-    const html = views.render('partials/workers', overviewModel({ deck: aDeck(() => aSnapshot({ standby })), history: aHistory(), now: NOW }))
+    const html = views.render('partials/workers', overviewModel({ params: NO_PARAMS, deck: aDeck(() => aSnapshot({ standby })), history: aHistory(), now: NOW }))
     return /Standby:[^]*?<\/p>/.exec(html)?.[0].replace(/<[^>]+>/g, '').trim()
   }
   const workers = [{ id: 9, pid: 99, state: 'standby', release: 'r1', startedAt: '2026-01-02T03:04:00.000Z', rssBytes: 50 * 1024 * 1024 }, { id: 10, pid: 100, state: 'starting', release: 'r1', startedAt: '2026-01-02T03:04:00.000Z', rssBytes: null }]
@@ -153,11 +155,9 @@ test('what stands by is said below the slots, where any is wanted', () => {
   assert.equal(say({ wanted: 0, ready: 0, problem: null, workers: [] }), undefined)
 })
 
-test('a message can be sent from the row of a worker that hears it', () => {
+test('a message can be sent to a worker that hears it', () => {
   const rows = [{}, { state: 'draining' }, { state: 'starting' }, { state: 'unresponsive' }, { state: 'stopping' }, { orphan: true }, { id: null, pid: null, state: 'backoff' }]
-  const snapshot = aSnapshot({ workers: rows.map((fields, index) => aWorker({ id: index + 1, slot: index + 1, ...fields })) })
-  const html = views.render('partials/workers', { ...overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW }), can: OPERATOR })
-  assert.deepEqual(html.match(/id="message-\w+"/g), ['id="message-1"', 'id="message-2"'])
+  assert.deepEqual(rows.map((fields) => toWorkerRow(aWorker(fields)).canHear), [true, true, false, false, false, false, false])
 })
 
 test('a held deploy is a red card: what is new beside what is old, a clock that stands still, and Abort before all else', () => {
@@ -174,7 +174,7 @@ test('a held deploy is a red card: what is new beside what is old, a clock that 
   })
   const history = aHistory()
   history.page = (/** @type {any} */ { cause, release }) => ({ items: cause === 'crash' && release === 'r1' ? [anEvent()] : [], next: null })
-  const render = (/** @type {number} */ now) => views.render('partials/rollout', { ...overviewModel({ deck: aDeck(() => aSnapshot({ rollout })), history, now }), can: OPERATOR })
+  const render = (/** @type {number} */ now) => views.render('partials/rollout', { ...overviewModel({ params: NO_PARAMS, deck: aDeck(() => aSnapshot({ rollout })), history, now }), can: OPERATOR })
   const html = render(NOW)
   const text = html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
   assert.match(html, /class="panel rollout is-running is-waiting tone-bad"/)
@@ -189,7 +189,7 @@ test('slots that a failed rollout never came to are untouched, and wait for noth
   const step = { slot: 1, state: 'pending', oldWorker: null, newWorker: null, startedAt: null, finishedAt: null }
   const words = ['failed', 'rolled-back', 'rolling'].map((state) => {
     const snapshot = aSnapshot({ rollout: aRollout({ state, finishedAt: '2026-01-02T03:04:02.000Z', steps: [step] }) })
-    return /(Pending|Untouched)/.exec(views.render('partials/rollout', overviewModel({ deck: aDeck(() => snapshot), history: aHistory(), now: NOW })))?.[1]
+    return /(Pending|Untouched)/.exec(views.render('partials/rollout', overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history: aHistory(), now: NOW })))?.[1]
   })
   assert.deepEqual(words, ['Untouched', 'Untouched', 'Pending'])
 })
@@ -258,8 +258,8 @@ test('no text from outside becomes markup', () => {
     const history = aHistory([event], [rollout])
     const snapshot = aSnapshot({ app: { entry: hostile, cwd: hostile, addresses: [hostile, `http://${hostile}`] }, dispatch: hostile, release: { id: hostile, createdAt: hostile }, workers: [aWorker({ state: hostile, release: hostile, startedAt: hostile, retryAt: hostile })], standby: { wanted: 1, ready: hostile, problem: hostile, workers: [{ id: hostile, pid: hostile, state: hostile, release: hostile, startedAt: hostile, rssBytes: null }] } })
     const pages = [
-      views.render('pages/overview', { ...overviewModel({ deck: aDeck(() => snapshot), history, now: NOW }), can: OPERATOR }),
-      views.render('pages/overview', overviewModel({ deck: aDeck(() => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } })), history, now: NOW })),
+      views.render('pages/overview', { ...overviewModel({ params: NO_PARAMS, deck: aDeck(() => snapshot), history, now: NOW }), can: OPERATOR }),
+      views.render('pages/overview', overviewModel({ params: NO_PARAMS, deck: aDeck(() => ({ ...snapshot, rollout: { ...rollout, state: 'rolling' } })), history, now: NOW })),
       views.render('pages/history', historyModel({ history, params: new URLSearchParams({ q: hostile }), now: NOW })),
       views.render('pages/history', historyModel({ history, params: new URLSearchParams({ slot: hostile }), now: NOW })),
       views.render('pages/event', eventModel({ history, id: '1', now: NOW })),
@@ -280,13 +280,13 @@ test('the strict CSP has nothing to refuse: no inline script, no inline style, n
 
 test('a broken history leaves the overview standing', () => {
   const broken = /** @type {any} */ ({ page () { throw new Error('disk I/O error') }, rollouts () { throw new Error('disk I/O error') } })
-  const html = views.render('pages/overview', overviewModel({ deck: aDeck(aSnapshot), history: broken, now: NOW }))
+  const html = views.render('pages/overview', overviewModel({ params: NO_PARAMS, deck: aDeck(aSnapshot), history: broken, now: NOW }))
   assert.match(html, /All 2 workers are ready/)
   assert.match(html, /The history database cannot be read/)
 })
 
 test('two renderings differ in nothing but time that goes on', () => {
-  const at = (/** @type {number} */ now) => views.render('partials/workers', overviewModel({ deck: aDeck(aSnapshot), history: aHistory(), now }))
+  const at = (/** @type {number} */ now) => views.render('partials/workers', overviewModel({ params: NO_PARAMS, deck: aDeck(aSnapshot), history: aHistory(), now }))
   assert.notEqual(at(NOW), at(NOW + 3_600_000))
   assert.equal(withoutMoving(at(NOW)), withoutMoving(at(NOW + 3_600_000)))
 })

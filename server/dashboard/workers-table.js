@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import { parseFields } from '../api/input.js'
+import { sentenceOf } from '../events/sentences.js'
+import { toShownProblem, urlOf } from './history-filters.js'
+import { readOr } from './read-or.js'
+import { besideSlot, toWorkerRow, WORKER_KINDS } from './worker-row.js'
+import { workerUrlOf } from './worker-url.js'
+
+/**
+ * The table of workers on the overview: which rows it shows, and in which order. Both are in the address of the page, so
+ * that live updates keep to them.
+ * @typedef {import('../deck.js').Status} Status
+ * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
+ * @typedef {ReturnType<typeof rowsOf>[number]} Row
+ * @typedef {Partial<Record<'sort' | 'order' | 'show' | 'q', string>>} Wanted  as in the URL
+ * @typedef {{ by: string, at: number, keys: string[] }} Kept  an order that was shown at that time
+ */
+
+/** So many are seen at a glance. Of more the table shows the first ones, until somebody asks for all. */
+const GLANCE = 12
+/** Rows that moved with each new figure could neither be read nor clicked. */
+const KEEP_ORDER_MS = 5000
+/** So many exits are searched for the last one of a slot. */
+const MAX_EXITS = 100
+/** A rollout does not count, as rows that moved with it could not be followed. @type {Partial<Record<string, number>>} */
+const SEVERITY = Object.freeze({ bad: 2, warn: 1 })
+
+/** @type {Readonly<Record<string, { label: string, choice: string, isAscending?: boolean, isFigure?: boolean, keyOf: (row: Row) => number | null | undefined }>>} `choice`: in a list of orders; `isAscending`: where nobody has said otherwise */
+const COLUMNS = Object.freeze({
+  state: { label: 'State', choice: 'Sick first', keyOf: ({ severity }) => severity },
+  slot: { label: 'Slot', choice: 'Slot', isAscending: true, keyOf: ({ slot }) => slot },
+  uptime: { label: 'Uptime', choice: 'Uptime', keyOf: ({ pid, startedAt }) => pid === null || startedAt === null ? null : -Date.parse(startedAt) },
+  restarts: { label: 'Restarts', choice: 'Restarts', keyOf: ({ restarts }) => restarts },
+  requests: { label: 'Req/s', choice: 'Requests', isFigure: true, keyOf: ({ vitals }) => vitals?.requestsPerSecond },
+  p99: { label: 'p99', choice: 'p99', isFigure: true, keyOf: ({ vitals }) => vitals?.latencyP99Ms },
+  memory: { label: 'Memory', choice: 'Memory', isFigure: true, keyOf: ({ vitals }) => vitals?.rssBytes },
+  cpu: { label: 'CPU', choice: 'CPU', isFigure: true, keyOf: ({ vitals }) => vitals?.cpuPercent }
+})
+
+const SHOWN = Object.freeze(['all', 'canary', ...Object.keys(WORKER_KINDS)])
+const FIELDS = z.object({
+  sort: z.enum(Object.keys(COLUMNS)).optional().describe(`one of ${Object.keys(COLUMNS).join(', ')}`),
+  order: z.enum(['asc', 'desc']).optional().describe('asc or desc'),
+  show: z.enum(SHOWN).optional().describe(`one of ${SHOWN.join(', ')}`),
+  q: z.string().max(100).optional().describe('at most 100 characters')
+})
+
+/**
+ * @param {Status} snapshot
+ * @param {{ params: URLSearchParams, history: History, now: number, kept?: Kept | null }} asked `kept`: the order of the last time
+ * @returns the model of the table; `problem` holds what is wrong with the address, if anything
+ */
+export function workersTable (snapshot, { params, history, now, kept = null }) {
+  const { wanted, problem } = readWanted(params)
+  const { sort = 'state', show, q = '' } = wanted
+  const others = Object.fromEntries([...params].filter(([name]) => !Object.hasOwn(FIELDS.shape, name)))
+  const link = (/** @type {Wanted} */ changes) => urlOf('/', { ...others, ...wanted, ...changes })
+  const isAscending = COLUMNS[sort].isAscending ? wanted.order !== 'desc' : wanted.order === 'asc'
+  const all = rowsOf(snapshot, history)
+  const order = keepOrder(all, { sort, isAscending, now, kept })
+  const found = order.rows.filter((row) => isShown(row, show) && isMeant(row, q))
+  const isCut = found.length > GLANCE && show === undefined && q === ''
+  return {
+    all,
+    rows: (isCut ? found.slice(0, GLANCE) : found).map(besideSlot),
+    found: found.length,
+    isMany: all.length > GLANCE,
+    isNarrowed: q !== '' || (show !== undefined && show !== 'all'),
+    sort,
+    order: wanted.order,
+    show,
+    q,
+    others,
+    columns: Object.fromEntries(Object.entries(COLUMNS).map(([name, { label }]) => [name, {
+      label,
+      ariaSort: name === sort ? (isAscending ? 'ascending' : 'descending') : null,
+      url: link(linkOf(name, { sort, isAscending }))
+    }])),
+    choices: Object.entries(COLUMNS).map(([name, { choice }]) => ({ name, label: choice })),
+    kinds: kindsOf(all, { show, link }),
+    links: { all: link({ show: 'all', q: undefined }), glance: link({ show: undefined, q: undefined }) },
+    canonicalUrl: link({}),
+    problem,
+    kept: order.kept
+  }
+}
+
+/** @param {URLSearchParams} params @returns {{ wanted: Wanted, problem: ReturnType<typeof toShownProblem> | null }} */
+function readWanted (params) {
+  try {
+    return { wanted: parseFields(FIELDS, params).texts, problem: null }
+  } catch (error) {
+    return { wanted: {}, problem: toShownProblem(error) }
+  }
+}
+
+/** @param {Status} snapshot @param {History} history */
+function rowsOf ({ workers, rollout }, history) {
+  const canaries = canariesOf(rollout)
+  const ends = workers.some(({ id }) => id === null) ? lastEnds(history) : new Map()
+  /** @type {Map<number, number>} by slot, so that its workers stay together */
+  const severities = new Map()
+  const rows = workers.map(toWorkerRow)
+  for (const { slot, badge } of rows) severities.set(slot, Math.max(severities.get(slot) ?? 0, SEVERITY[badge.tone] ?? 0))
+  return rows.map((row) => {
+    const last = row.id === null ? ends.get(row.slot) ?? null : null
+    return {
+      ...row,
+      last,
+      severity: severities.get(row.slot) ?? 0,
+      isCanary: row.id !== null && canaries.includes(row.id),
+      url: row.id === null ? last?.url ?? `/history?type=worker.exited&slot=${row.slot}` : workerUrlOf(row.id),
+      title: titleOf(row, last)
+    }
+  })
+}
+
+/** @param {Status['rollout']} rollout @returns {(number | null)[]} */
+function canariesOf (rollout) {
+  return rollout && (rollout.pausedIn ?? rollout.state) === 'canary' ? rollout.steps.map(({ newWorker }) => newWorker) : []
+}
+
+/**
+ * The workers that have ended last, by slot.
+ * @param {History} history @returns {Map<number | null, { worker: number, url: string, why: string }>}
+ */
+function lastEnds (history) {
+  const items = readOr(() => history.page({ type: ['worker.exited'], limit: MAX_EXITS }).items, [])
+  const ends = items.toReversed().filter(({ worker }) => worker !== null)
+  return new Map(ends.map((event) => [event.slot, {
+    worker: Number(event.worker), url: workerUrlOf(Number(event.worker), event.at), why: sentenceOf(event)
+  }]))
+}
+
+/** @param {ReturnType<typeof toWorkerRow>} row @param {{ why: string } | null} last */
+function titleOf ({ id, slot, badge }, last) {
+  const who = id === null ? '' : `worker ${id}, `
+  return `Slot ${slot}: ${who}${badge.label.toLowerCase()}${last ? `. ${last.why}` : ''}`
+}
+
+/**
+ * @param {Row[]} all @param {{ sort: string, isAscending: boolean, now: number, kept: Kept | null }} how
+ * @returns {{ rows: Row[], kept: Kept }}
+ */
+function keepOrder (all, { sort, isAscending, now, kept }) {
+  const by = `${sort} ${isAscending}`
+  const places = new Map(kept?.by === by ? kept.keys.map((key, place) => [key, place]) : [])
+  if (kept && COLUMNS[sort].isFigure && now - kept.at < KEEP_ORDER_MS && all.every(({ key }) => places.has(key))) {
+    return { rows: all.toSorted((a, b) => Number(places.get(a.key)) - Number(places.get(b.key))), kept }
+  }
+  const rows = sortRows(all, { sort, isAscending })
+  return { rows, kept: { by, at: now, keys: rows.map(({ key }) => key) } }
+}
+
+/** @param {Row[]} all @param {{ sort: string, isAscending: boolean }} how @returns {Row[]} what is not known comes last */
+function sortRows (all, { sort, isAscending }) {
+  const { keyOf } = COLUMNS[sort]
+  const none = isAscending ? Infinity : -Infinity
+  const keys = new Map(all.map((row) => [row, keyOf(row) ?? none]))
+  const compare = (/** @type {Row} */ a, /** @type {Row} */ b) => Number(keys.get(a)) - Number(keys.get(b)) || 0
+  return all.toSorted((a, b) => isAscending ? compare(a, b) : compare(b, a))
+}
+
+/** @param {Row} row @param {string} [show] */
+function isShown ({ kind, isCanary }, show = 'all') {
+  return show === 'all' || (show === 'canary' ? isCanary : kind === show)
+}
+
+/** @param {Row} row @param {string} q the whole number of a slot, a worker or a process, or a release */
+function isMeant ({ id, slot, pid, release }, q) {
+  return q === '' || [slot, id, id === null ? null : `#${id}`, pid, release].some((each) => String(each) === q)
+}
+
+/** What a click on the head of a column leads to. @param {string} name @param {{ sort: string, isAscending: boolean }} current @returns {Wanted} */
+function linkOf (name, { sort, isAscending }) {
+  const usual = COLUMNS[name].isAscending ?? false
+  const next = name === sort ? !isAscending : usual
+  return { sort: name === 'state' ? undefined : name, order: next === usual ? undefined : next ? 'asc' : 'desc' }
+}
+
+/** How many workers are in which state. @param {Row[]} all @param {{ show?: string, link: (changes: Wanted) => string }} how */
+function kindsOf (all, { show, link }) {
+  const kinds = [
+    { kind: undefined, label: 'All', tone: 'idle' },
+    ...Object.entries(WORKER_KINDS).map(([kind, look]) => ({ kind, ...look })),
+    { kind: 'canary', label: 'Canary', tone: 'info' }
+  ]
+  return kinds
+    .map((each) => ({
+      ...each,
+      count: all.filter((row) => isShown(row, each.kind)).length,
+      isCurrent: each.kind === (show === 'all' ? undefined : show),
+      url: link({ show: each.kind, q: undefined })
+    }))
+    .filter(({ count, isCurrent }) => count > 0 || isCurrent)
+}
