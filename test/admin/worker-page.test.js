@@ -51,7 +51,7 @@ test('a worker that has ended shows its last 200 lines and the place where it th
     utimesSync(file, start / 1000 + second, start / 1000 + second)
     deck.logs.open({ worker: 0, slot: 1 }).close()
   }
-  const tell = (/** @type {string} */ type, /** @type {number} */ worker, /** @type {number} */ second, more = {}) => deck.events.publish({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more })
+  const tell = (/** @type {string} */ type, /** @type {number} */ worker, /** @type {number} */ second, more = {}) => deck.events.publish(/** @type {any} */ ({ type, worker, slot: 1, pid: 4000 + worker, at: at(second), ...more }))
   history.crashes.record('v1:sum', aCrash({ at: at(20), slot: 1, worker: 12 }), { culprit: 'sum (src/shop.js)' })
 
   tell('worker.forked', 11, 0)
