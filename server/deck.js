@@ -44,7 +44,7 @@ const TRY_AGAIN_MS = 100
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }} parts.master  `isShared`: it has other apps as well
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
- * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview'>} parts.releases
+ * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview' | 'configurations'>} parts.releases
  * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
  * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runSteps' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
@@ -92,6 +92,12 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
 
     /** What a deploy or a rollback would do; it changes nothing. */
     preview: createPreview({ supervisor, releases, history, settings, jobs }),
+
+    /** What has changed in the configuration since it was read. @returns {Promise<import('./config/settings.js').NewChange[]>} @throws {DeckError} invalid-config */
+    async configuredAnew () {
+      const { now, deployed } = await releases.configurations()
+      return settings.changesIn(now, deployed)
+    },
 
     settings: /** @type {{ list: () => import('./config/settings.js').Setting[], digest: () => string }} */ (settings),
 

@@ -5,17 +5,26 @@ import { listOf } from './fields.js'
 import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
 
 /** @typedef {z.infer<typeof SETTING>} Setting */
+const VALUE = z.unknown().describe('null: nothing is set, or the value is secret')
+const FROM = z.string().nullable().describe('the file, the variable or the flag')
+const SOURCES = /** @type {const} */ (['default', 'file', 'environment', 'flag', 'program'])
+
 const SETTING = z.strictObject({
   name: z.string().meta({ description: 'its path in a config file', examples: ['drain.deadlineMs'] }),
-  value: z.unknown().describe('null: nothing is set, or the value is secret'),
-  source: z
-    .enum(['default', 'file', 'environment', 'flag', 'program', 'operator'])
-    .describe('where the value comes from; `operator`: it was changed after the start'),
-  from: z.string().nullable().describe('the file, the variable or the flag'),
+  value: VALUE,
+  source: z.enum([...SOURCES, 'operator']).describe('where the value comes from; `operator`: it was changed after the start'),
+  from: FROM,
+  configured: z
+    .strictObject({ value: VALUE, source: z.enum(SOURCES), from: FROM })
+    .nullable()
+    .describe('what it was at the start, if it was changed since; null: it was not'),
   default: z.unknown(),
   description: z.string(),
   expected: z.string(),
-  isLive: z.boolean().describe('whether it can change while the cluster runs'),
+  unit: z.enum(['ms', 'bytes']).nullable().describe('of a number'),
+  takesEffect: z
+    .enum(['now', 'deploy', 'start'])
+    .describe('when a change counts. `now`: at once, by PATCH /config; `deploy`: with the next deploy, which reads it again; `start`: with the next start of the master'),
   isSecret: z.boolean().describe('whether its value may hold a secret; it is then not shown')
 }).meta({ id: 'Setting' })
 

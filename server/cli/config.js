@@ -21,10 +21,13 @@ export async function configCommand ({ api, options, print }, action, given = []
   }
 }
 
+/** @type {Readonly<Record<Setting['takesEffect'], string>>} */
+const EFFECTS = Object.freeze({ now: 'now', deploy: 'with a deploy', start: 'at a start' })
+
 /** @param {Setting[]} items */
 function settingsText (items) {
-  return formatTable(['OPTION', 'VALUE', 'CHANGES', 'SOURCE', 'FROM'], items.map(({ name, value, isLive, isSecret, source, from }) => [
-    name, isSecret ? '(hidden)' : value === null ? null : textOfValue(value), isLive ? 'now' : 'at a start', source, from
+  return formatTable(['OPTION', 'VALUE', 'CHANGES', 'SOURCE', 'FROM'], items.map(({ name, value, takesEffect, isSecret, source, from }) => [
+    name, isSecret ? '(hidden)' : value === null ? null : textOfValue(value), EFFECTS[takesEffect], source, from
   ]))
 }
 

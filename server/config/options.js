@@ -340,7 +340,7 @@ export const SCHEMA = z.strictObject({
     })
   }),
   logs: groupOf({
-    maxBytes: integerOption(64 * 1024, 2 ** 40, 'how large a log file of a slot gets before its older lines move to another one').default(10 * 1024 * 1024),
+    maxBytes: integerOption(64 * 1024, 2 ** 40, 'how large a log file of a slot gets before its older lines move to another one', 'bytes').default(10 * 1024 * 1024),
     maxFiles: integerOption(1, 1000, 'how many such files are kept for each slot and stream').default(5),
     mirror: choiceOption(['auto', 'on', 'off'], 'whether the master prints the output of the workers; auto: if its own goes to a terminal')
   }),
@@ -359,12 +359,15 @@ export const SCHEMA = z.strictObject({
  * @property {string} flag   `--ready-timeout-ms`
  * @property {string} env    `CLUSTERDECK_READY_TIMEOUT_MS`
  * @property {unknown} [fallback]  the default
- * @property {boolean} isLive  whether it can change while the cluster runs
- * @property {boolean} isOfDeploy  whether each deploy reads it again
+ * @property {TakesEffect} takesEffect
  * @property {boolean} isSecret  whether its value may hold a secret
  * @property {boolean} isRare  whether help and manual list it last
  *
  * @typedef {About & Name} Option
+ *
+ * When a change of an option counts. `now`: at once, as it can be set while the cluster runs; `deploy`: with the next deploy, which reads it
+ * again; `start`: with the next start of the master.
+ * @typedef {'now' | 'deploy' | 'start'} TakesEffect
  */
 
 /** @type {readonly Option[]} */
@@ -392,8 +395,7 @@ function toOption (path, field, about) {
     flag: `--${words.join('-')}`,
     env: `CLUSTERDECK_${words.join('_').toUpperCase()}`,
     fallback: field.safeParse(undefined).data,
-    isLive: isListed(LIVE),
-    isOfDeploy: isListed(AT_DEPLOY),
+    takesEffect: isListed(AT_DEPLOY) ? 'deploy' : isListed(LIVE) ? 'now' : 'start',
     isSecret: SECRET.includes(name),
     isRare: isListed(RARE)
   }
@@ -567,7 +569,7 @@ const { guardMs, ...ROLLOUT_WISH } = ROLLOUT
 export const STRATEGY = /** @type {z.ZodType<Wish<Omit<z.infer<typeof SCHEMA>['rollout'], 'guardMs'>>>} */ (asWish(z.strictObject(ROLLOUT_WISH)))
 
 /** What may change while the cluster runs, by the names of the options. */
-export const CHANGE = z.strictObject(Object.fromEntries(OPTIONS.filter(({ isLive }) => isLive).map(({ name, path }) => [name, asWish(fieldAt(path))])))
+export const CHANGE = z.strictObject(Object.fromEntries(OPTIONS.filter(({ takesEffect }) => takesEffect === 'now').map(({ name, path }) => [name, asWish(fieldAt(path))])))
 
 /** @param {string[]} path */
 function fieldAt (path) {

@@ -11,9 +11,8 @@ import { OPTIONS } from './options.js'
  * @typedef {{ name: string, from: unknown, to: unknown }} Change  null for what is secret
  * @typedef {{ name: string, value: unknown, configured: unknown }} RememberedChange  `configured`: what it has changed
  *
- * An option that was configured anew. `takesEffect`: when that counts. `deploy`: from the next deploy on; `now`: as soon as somebody sets it while
- * the cluster runs, else from the next start on; `start`: from the next start on.
- * @typedef {Change & { takesEffect: 'now' | 'deploy' | 'start' }} NewChange
+ * An option that was configured anew. What takes effect `now` does so as soon as somebody sets it while the cluster runs, else with the next start.
+ * @typedef {Change & Pick<Option, 'takesEffect'>} NewChange
  *
  * An option with its value.
  * @typedef {object} Setting
@@ -21,15 +20,20 @@ import { OPTIONS } from './options.js'
  * @property {unknown} value  null where nothing is set, or where it is secret
  * @property {'default' | 'operator' | import('./config.js').Origin['source']} source
  * @property {string | null} from  the file, the variable or the flag
+ * @property {{ value: unknown } & import('./config.js').Origin | { value: unknown, source: 'default', from: null } | null} configured  what an operator has changed since the start; null: nothing
  * @property {unknown} default
  * @property {string} description
  * @property {string} expected
- * @property {boolean} isLive
+ * @property {'ms' | 'bytes' | null} unit
+ * @property {Option['takesEffect']} takesEffect
  * @property {boolean} isSecret
  */
 
 /** The end of the refusal to change an option: another way to the same for now. @type {Readonly<Record<string, string>>} */
 const OTHER_WAYS = Object.freeze({ workers: '; PUT /api/v1/scale changes how many run now' })
+
+const UNSET = Object.freeze({ source: /** @type {const} */ ('default'), from: null })
+const CHANGED = Object.freeze({ source: /** @type {const} */ ('operator'), from: null })
 
 /**
  * Holds what a master runs with: its configuration, and what an operator has changed since. Readers of a value that can change read it
@@ -59,7 +63,7 @@ export function createSettings (configured, { key }) {
      */
     plan (wanted) {
       const named = OPTIONS.filter((option) => Object.hasOwn(wanted, option.name))
-      const fixed = named.find(({ isLive }) => !isLive)
+      const fixed = named.find(({ takesEffect }) => takesEffect !== 'now')
       if (fixed) throw new DeckError('not-possible', `${fixed.name} can only be set at a start${OTHER_WAYS[fixed.name] ?? ''}`)
       const config = withValues(current, wanted)
       const changed = named.filter((option) => !isSame(option, current, config))
@@ -72,12 +76,12 @@ export function createSettings (configured, { key }) {
      * @returns {NewChange[]}
      */
     changesIn (next, deployed) {
-      const baseOf = (/** @type {Option} */ { isOfDeploy }) => isOfDeploy ? deployed : configured
+      const baseOf = (/** @type {Option} */ { takesEffect }) => takesEffect === 'deploy' ? deployed : configured
       return OPTIONS.filter((option) => !isSame(option, baseOf(option), next)).map((option) => ({
         name: option.name,
         from: shownValue(option, baseOf(option)),
         to: shownValue(option, next),
-        takesEffect: option.isOfDeploy ? 'deploy' : option.isLive ? 'now' : 'start'
+        takesEffect: option.takesEffect
       }))
     },
 
@@ -96,7 +100,7 @@ export function createSettings (configured, { key }) {
     restore (remembered) {
       for (const { name, value, configured: before } of remembered) {
         const option = OPTIONS.find((each) => each.name === name)
-        if (!option?.isLive || !isDeepStrictEqual(before, valueOf(configured, option))) continue
+        if (option?.takesEffect !== 'now' || !isDeepStrictEqual(before, valueOf(configured, option))) continue
         try {
           current = withValues(current, { [name]: value })
         } catch (error) {
@@ -108,14 +112,20 @@ export function createSettings (configured, { key }) {
 
   /** @param {Option} option @returns {Setting} */
   function toSetting (option) {
-    const { name, fallback = null, description, expected, isLive, isSecret } = option
-    return { name, value: shownValue(option, current), ...sourceOf(option), default: fallback, description, expected, isLive, isSecret }
-  }
-
-  /** @param {Option} option @returns {Pick<Setting, 'source' | 'from'>} */
-  function sourceOf (option) {
-    if (isChanged(option)) return { source: 'operator', from: null }
-    return originOf(configured, option.name) ?? { source: 'default', from: null }
+    const { name, fallback = null, description, expected, hint, takesEffect, isSecret } = option
+    const origin = originOf(configured, name) ?? UNSET
+    return {
+      name,
+      value: shownValue(option, current),
+      ...(isChanged(option) ? CHANGED : origin),
+      configured: isChanged(option) ? { value: shownValue(option, configured), ...origin } : null,
+      default: fallback,
+      description,
+      expected,
+      unit: hint === 'ms' || hint === 'bytes' ? hint : null,
+      takesEffect,
+      isSecret
+    }
   }
 
   /** @param {Option} option */

@@ -56,6 +56,7 @@ const MODULES = Object.freeze([
   'logs.js',
   'picks.js',
   'access.js',
+  'settings.js',
   'palette.js',
   'commands.js',
   'notifications.js'

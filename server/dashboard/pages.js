@@ -23,7 +23,7 @@ import { paletteModel, placesOf } from './palette.js'
 import { previewModel } from './preview-page.js'
 import { compareModel, releaseModel, rollbackModel } from './release-page.js'
 import { followRollout, rolloutPageModel } from './rollout-page.js'
-import { SETTINGS_FRAGMENTS, settingsModel } from './settings-page.js'
+import { followSettings, settingsPageModel } from './settings-page.js'
 import { WEBHOOKS_FRAGMENTS, webhooksModel } from './webhooks-page.js'
 import { followWorker, slotOf, workerPageModel } from './worker-page.js'
 
@@ -32,7 +32,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @typedef {Pick<
  *   import('../deck.js').Deck,
  *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'jobs' |
- *   'diagnostics' | 'fleet' | 'preview' | 'examine'
+ *   'diagnostics' | 'fleet' | 'preview' | 'examine' | 'configuredAnew'
  * >} Deck
  * @typedef {{
  *   deck: Deck,
@@ -113,7 +113,7 @@ export const PAGES = Object.freeze([
   { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
   { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
   { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens, can, now: now() }) },
-  { path: '/settings', view: 'settings', model: ({ deck, params }) => settingsModel({ settings: deck.settings, params }), fragments: SETTINGS_FRAGMENTS },
+  { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true },
   { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
   { path: '/jobs', view: 'jobs', model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS },
   { path: '/jobs/runs/:id', view: 'job-run', model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }), fragments: RUN_FRAGMENTS },

@@ -1,47 +1,156 @@
+import { saidValue } from '../../public/setting-value.js'
 import { textOfValue } from '../config/value-text.js'
+import { errorText } from '../errors.js'
 
-/** @typedef {Pick<import('../deck.js').Deck['settings'], 'list' | 'digest'>} Settings */
-/** @typedef {ReturnType<Settings['list']>[number]} Setting */
-
-/** The elements of the page that change, by id; each is the partial of the same name. */
-export const SETTINGS_FRAGMENTS = Object.freeze(['settings'])
+/**
+ * The settings of a master: what it runs with, where that comes from, and when a change of it takes effect.
+ * @typedef {ReturnType<import('./pages.js').Deck['settings']['list']>[number]} Setting
+ * @typedef {Pick<Setting, 'source' | 'from'>} Origin
+ * @typedef {Pick<import('./pages.js').Deck, 'settings' | 'snapshot' | 'configuredAnew'>} Deck
+ * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
+ * @typedef {{ deck: Deck, history: History, params: URLSearchParams, now: () => number }} Asked
+ */
 
 /** Tabs by the value of `show` in the URL. @type {Readonly<Record<string, { label: string, isShown: (setting: Setting) => boolean }>>} */
 const VIEWS = Object.freeze({
   all: { label: 'All', isShown: () => true },
-  set: { label: 'Not the default', isShown: ({ source }) => source !== 'default' },
-  live: { label: 'Can change now', isShown: ({ isLive }) => isLive }
+  changed: { label: 'Only changed', isShown: ({ source }) => source !== 'default' },
+  live: { label: 'Can change now', isShown: ({ takesEffect }) => takesEffect === 'now' }
 })
 
-/** @param {{ settings: Settings, params: URLSearchParams }} parts */
-export function settingsModel ({ settings, params }) {
-  const wanted = params.get('show') ?? 'all'
-  const current = Object.hasOwn(VIEWS, wanted) ? wanted : 'all'
-  const shown = settings.list().filter(VIEWS[current].isShown)
-  const names = [...new Set(shown.map(({ name }) => groupOf(name)))]
-  return {
-    tag: settings.digest(),
-    tabs: Object.entries(VIEWS).map(([name, { label }]) => {
-      return { label, url: name === 'all' ? '/settings' : `/settings?show=${name}`, isCurrent: name === current }
-    }),
-    groups: names.map((name) => ({ name, settings: shown.filter((setting) => groupOf(setting.name) === name).map(toShown) }))
+/** Which options stand together, by the first part of their names. @type {readonly { id: string, title: string, parts: readonly string[] }[]} */
+const GROUPS = Object.freeze([
+  { id: 'app', title: 'App', parts: ['name', 'entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'secrets', 'dataDir', 'watch'] },
+  { id: 'workers', title: 'Workers and connections', parts: ['workers', 'standby', 'dispatch', 'sticky', 'instanceVariable', 'portPerSlot', 'orphanMs'] },
+  { id: 'ready', title: 'Start and readiness', parts: ['start', 'ready'] },
+  { id: 'end', title: 'End of a worker', parts: ['drain', 'stop', 'crash'] },
+  { id: 'restart', title: 'Restarts and limits', parts: ['restart', 'watchdog', 'recycle', 'keeper'] },
+  { id: 'rollout', title: 'Rollouts', parts: ['rollout'] },
+  { id: 'releases', title: 'Releases', parts: ['releases'] },
+  { id: 'hooks', title: 'Hooks and jobs', parts: ['hooks', 'jobs'] },
+  { id: 'kept', title: 'Logs, history and diagnostics', parts: ['logs', 'history', 'diagnostics'] },
+  { id: 'admin', title: 'Admin page and webhooks', parts: ['admin', 'notify'] },
+  { id: 'fleet', title: 'Fleet', parts: ['fleet'] }
+])
+
+/** @type {Readonly<Record<Setting['takesEffect'] | 'rollout', string>>} */
+const EFFECTS = Object.freeze({ now: 'at once', rollout: 'with the next rollout', deploy: 'with the next deploy', start: 'with the next start or upgrade' })
+
+/** The newest changes, of which one is looked for by the name of an option. */
+const MAX_CHANGES = 200
+const MAX_SEARCH_CHARS = 100
+
+/** @param {Asked & { can?: import('./powers.js').Powers }} asked  whoever may not deploy does not have the configuration read again */
+export async function settingsPageModel (asked) {
+  return { ...settingsModel(asked), ...(asked.can?.operate ? await anewIn(asked.deck) : NOTHING_ANEW) }
+}
+
+/** @param {Asked & Pick<import('./pages.js').Sources, 'render' | 'can'>} asked @returns {() => import('./pages.js').Fragment[]} */
+export function followSettings ({ render, can, ...asked }) {
+  return () => {
+    const model = { can, now: asked.now(), ...settingsModel(asked) }
+    return ['setting-tabs', 'settings'].map((id) => ({ id, html: render(`partials/${id}`, model) }))
   }
 }
 
-/** @param {string} name @returns {string} empty without a group */
-function groupOf (name) {
-  return name.includes('.') ? name.split('.')[0] : ''
+/** @param {Asked} asked */
+export function settingsModel ({ deck, history, params }) {
+  const all = deck.settings.list()
+  const wanted = params.get('show') ?? 'all'
+  const view = Object.hasOwn(VIEWS, wanted) ? wanted : 'all'
+  const q = (params.get('q') ?? '').trim().slice(0, MAX_SEARCH_CHARS)
+  const changers = all.some(({ source }) => source === 'operator') ? changersIn(history) : new Map()
+  const running = deck.snapshot().desiredWorkers
+  const found = all.filter(VIEWS[view].isShown).filter(isFoundBy(q))
+  const groups = GROUPS.map(({ id, title, parts }) => {
+    return { id, title, settings: found.filter(({ name }) => parts.includes(name.split('.')[0])).map((setting) => toShown(setting, changers.get(setting.name) ?? null, running)) }
+  })
+  return {
+    q,
+    show: view,
+    count: found.length,
+    tag: deck.settings.digest(),
+    tabs: Object.entries(VIEWS).map(([name, { label, isShown }]) => ({ label, count: all.filter(isShown).length, url: urlOf({ show: name, q }), isCurrent: name === view })),
+    groups: groups.filter(({ settings }) => settings.length > 0),
+    everywhere: urlOf({ show: 'all', q }),
+    clear: urlOf({ show: view, q: '' }),
+    problem: null,
+    canonicalUrl: urlOf({ show: view, q })
+  }
 }
 
-/** @param {Setting} setting */
-function toShown ({ value, default: fallback, source, ...setting }) {
+/** @param {{ show: string, q: string }} filters @returns {string} */
+function urlOf ({ show, q }) {
+  const params = new URLSearchParams({ ...(show !== 'all' && { show }), ...(q && { q }) })
+  return params.size > 0 ? `/settings?${params}` : '/settings'
+}
+
+/** @param {string} q @returns {(setting: Setting) => boolean} whether each word of it is somewhere in the name, the description, the value or where that comes from */
+function isFoundBy (q) {
+  const words = q.toLowerCase().split(/\s+/).filter(Boolean)
+  return ({ name, description, value, from, isSecret, unit }) => {
+    const text = [name, description, from, ...(isSecret || value === null ? [] : [textOfValue(value), saidValue(value, unit)])].join(' ').toLowerCase()
+    return words.every((word) => text.includes(word))
+  }
+}
+
+/** @param {Setting} setting @param {{ id: number, at: string, actor: string | null } | null} changed  the event @param {number} running  workers */
+function toShown ({ value, configured, default: fallback, source, from, ...setting }, changed, running) {
+  const { name, isSecret, unit, takesEffect } = setting
   return {
     ...setting,
     source,
-    value: value === null ? null : textOfValue(value),
-    default: source === 'default' || setting.isSecret || fallback === null ? null : textOfValue(fallback),
+    ...textsOf(value, unit),
+    origin: originText({ source, from }),
+    changed: source === 'operator' ? changed : null,
+    configured: configured && { ...textsOf(configured.value, unit), origin: originText(configured) },
+    default: source === 'default' || isSecret || fallback === null ? null : textsOf(fallback, unit),
     // A default holds no secret.
-    isHidden: setting.isSecret && source !== 'default',
-    canChange: setting.isLive && !setting.isSecret
+    isHidden: isSecret && source !== 'default',
+    effect: EFFECTS[name.startsWith('rollout.') ? 'rollout' : takesEffect],
+    runs: name === 'workers' && running !== value ? running : null,
+    canChange: takesEffect === 'now' && !isSecret
+  }
+}
+
+/** @param {unknown} value @param {Setting['unit']} unit @returns {{ value: string | null, said: string | null }} `value`: as it is typed */
+function textsOf (value, unit) {
+  return value === null ? { value: null, said: null } : { value: textOfValue(value), said: saidValue(value, unit) ?? textOfValue(value) }
+}
+
+/** @param {Origin} origin @returns {{ text: string, from: string | null }} */
+function originText ({ source, from }) {
+  const texts = { default: 'default', operator: 'changed', program: 'set by the program', environment: 'variable', file: 'in', flag: from === 'entry' ? 'command line' : 'flag' }
+  return { text: texts[source], from: from === 'entry' ? null : from }
+}
+
+/** @param {History} history @returns {Map<string, { id: number, at: string, actor: string | null }>} the last change of each option, by its name */
+function changersIn (history) {
+  try {
+    const events = history.page({ type: ['config.changed'], limit: MAX_CHANGES }).items.toReversed()
+    return new Map(events.flatMap((event) => (event.detail?.changes ?? []).map((/** @type {{ name: string }} */ { name }) => [name, event])))
+  } catch {
+    // Who has changed it is not known without the history.
+    return new Map()
+  }
+}
+
+const NOTHING_ANEW = Object.freeze({ anew: [], unreadable: null })
+
+/** @param {Deck} deck @returns {Promise<{ anew: { name: string, from: string, to: string, effect: string, isSecret: boolean }[], unreadable: string | null }>} what was configured since it was read */
+async function anewIn (deck) {
+  const settings = new Map(deck.settings.list().map((setting) => [setting.name, setting]))
+  try {
+    const changes = await deck.configuredAnew()
+    return {
+      unreadable: null,
+      anew: changes.map(({ name, from, to, takesEffect }) => {
+        const { unit = null, isSecret = false } = settings.get(name) ?? {}
+        const [before, after] = [from, to].map((value) => textsOf(value, unit).said ?? 'not set')
+        return { name, from: before, to: after, isSecret, effect: takesEffect === 'now' ? 'with the next start or upgrade, or at once if you change it below' : EFFECTS[takesEffect] }
+      })
+    }
+  } catch (error) {
+    return { anew: [], unreadable: errorText(error) }
   }
 }

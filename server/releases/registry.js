@@ -193,6 +193,9 @@ export async function openReleases ({
     /** What a deploy or a rollback would do; it changes nothing. */
     preview,
 
+    /** The configuration as it is read now, and as the last deploy has read it. @throws {DeckError} invalid-config */
+    configurations: async () => ({ now: await readConfig(), deployed: latest.config }),
+
     /** What the releases of the newest configuration that could be read have in common, and what none has. */
     parts () {
       const { shared, exclude } = latest.config.releases

@@ -232,7 +232,7 @@ test('the document says which options can change, which ids there are, and what 
   const admin = await startAdmin(t)
   const { body: { paths } } = await admin.api('get', '/api/v1/openapi.json').expect(200)
   const { schema } = paths['/api/v1/config'].patch.requestBody.content['application/json']
-  assert.deepEqual(Object.keys(schema.properties), admin.deck.settings.list().filter(({ isLive }) => isLive).map(({ name }) => name))
+  assert.deepEqual(Object.keys(schema.properties), admin.deck.settings.list().filter(({ takesEffect }) => takesEffect === 'now').map(({ name }) => name))
   assert.deepEqual([schema.additionalProperties, schema.minProperties], [false, 1])
   const id = paths['/api/v1/events/{id}'].get.parameters[0].schema
   await admin.api('get', `/api/v1/events/${id.maximum}`).expect(404)

@@ -18,7 +18,7 @@ import { tempFolder } from './folder.js'
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: import('../../server/doctor/doctor.js').Report, diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
+ * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: import('../../server/doctor/doctor.js').Report, anew: import('../../server/config/settings.js').NewChange[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -84,6 +84,9 @@ export function createFakeDeck ({ history, now = Date.now }) {
       settings.adopt(config)
       events.publish({ type: 'config.changed', actor, detail: { changes } })
     },
+    /** What was configured anew; a test may change it. @type {import('../../server/config/settings.js').NewChange[]} */
+    anew: [],
+    async configuredAnew () { return this.anew },
     snapshot: () => structuredClone({ ...state, workers: state.workers.map(withTime), lastEventId: events.lastId }),
     status () {
       const snapshot = this.snapshot()
