@@ -1,5 +1,6 @@
 import { findElement, setText } from './elements.js'
 import { formatTime } from './format.js'
+import { openFolds } from './open-folds.js'
 import { showSavedFilters } from './saved-filters.js'
 import { timeZone } from './times.js'
 
@@ -44,6 +45,7 @@ function attachTimeline () {
   ends.hidden = false
   showEnds()
   showSavedFilters()
+  openFolds()
 }
 
 /** Shows the chosen start and end, or those of the graph. */

@@ -4,10 +4,18 @@ import { count } from '../health.js'
 /**
  * Folds routine events of the history into one row that can be opened.
  * @typedef {import('./shown-event.js').ShownEvent} ShownEvent
- * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, events: ShownEvent[] } | { id: null, event: ShownEvent }} Row
+ * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, count: number, events: ShownEvent[] } | { id: null, event: ShownEvent }} Row
+ *   `events` of a fold: the newest of them
+ * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
+ * @typedef {ReturnType<History['page']>} Page
  */
 
 const MIN_EVENTS = 4
+/** So many are listed in a fold; a link leads to all of them. */
+const MAX_LISTED = 100
+/** A page goes on for so many events at most, so that it has an end. */
+const MAX_READ_ON = 2000
+const READ_ON = 200
 
 /** Routine events of workers, the most telling first. @type {Readonly<Record<string, string>>} */
 const DEEDS = Object.freeze({
@@ -18,6 +26,37 @@ const DEEDS = Object.freeze({
   'worker.online': 'came online',
   'worker.listening': 'began to listen'
 })
+
+/** What an event has to be to get into a fold. */
+export const FOLDED_TYPES = Object.freeze([...Object.keys(DEEDS), 'rollout.step'])
+
+/**
+ * Reads a page, and goes on to the end of the fold that it would cut: so a fold is whole, and is the same one while newer events
+ * push it down.
+ * @param {History} history @param {import('../../db/event-search.js').EventQuery & { limit: number }} query
+ * @returns {Page & { isShort: boolean }} `isShort`: the time for the search was spent
+ */
+export function readWholeFolds (history, query) {
+  const { items, next } = history.page(query)
+  const isShort = next !== null && items.length < query.limit
+  /** @type {Page} */
+  let page = { items, next }
+  while (page.next !== null && isRoutineEvent(page.items[page.items.length - 1]) && page.items.length < query.limit + MAX_READ_ON) {
+    const more = readRoutine(history, { ...query, cursor: page.next, limit: READ_ON })
+    if (more.items.length === 0) break
+    page = { items: [...page.items, ...more.items], next: more.next }
+  }
+  return { ...page, isShort }
+}
+
+/** @param {History} history @param {import('../../db/event-search.js').EventQuery} query @returns {Page} the events before the first that is worth a row */
+function readRoutine (history, query) {
+  const page = history.page(query)
+  const end = page.items.findIndex((event) => !isRoutineEvent(event))
+  if (end < 0) return page
+  // The same events again, for the cursor behind the last of them.
+  return end === 0 ? { items: [], next: query.cursor ?? null } : history.page({ ...query, limit: end })
+}
 
 /** @param {ShownEvent[]} events newest first @returns {Row[]} */
 export function foldEvents (events) {
@@ -37,7 +76,7 @@ export function toSingleRows (events) {
   return events.map((event) => ({ id: null, event }))
 }
 
-/** @param {ShownEvent} event */
+/** @param {Pick<ShownEvent, 'type' | 'cause' | 'signal' | 'detail'>} event */
 function isRoutineEvent ({ type, cause, signal, detail }) {
   // A worker that was killed or still had connections did not end as planned.
   if (type === 'worker.exited') return isOneOf(PLANNED_CAUSES, cause) && signal !== 'SIGKILL' && detail?.endedConnections === undefined
@@ -47,7 +86,7 @@ function isRoutineEvent ({ type, cause, signal, detail }) {
 /** @param {ShownEvent[]} events @returns {Row} its id stays the same while newer events join it */
 function toFold (events) {
   const oldest = events[events.length - 1]
-  return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at, events }
+  return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at, count: events.length, events: events.slice(0, MAX_LISTED) }
 }
 
 /** @param {ShownEvent[]} events @returns {string} `12 workers became ready, 12 were forked` */

@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { CAUSES } from '../causes.js'
-import { foldEvents, toSingleRows } from './event-folds.js'
+import { formatDuration } from '../../public/format.js'
+import { FOLDED_TYPES, foldEvents, readWholeFolds, toSingleRows } from './event-folds.js'
 import { HOST_TYPE_GROUPS, HOST_TYPES, RANGES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
@@ -10,7 +11,7 @@ import { countTimeline } from './timeline.js'
  * The history page.
  * @typedef {import('./history-filters.js').Filters} Filters
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
- * @typedef {Pick<import('./pages.js').Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & { deck: import('./history-filters.js').Started, isOfHost?: boolean }} HistoryAsked
+ * @typedef {Pick<import('./pages.js').Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & { deck: import('./history-filters.js').Started & { settings?: Pick<import('../deck.js').Deck['settings'], 'list'> }, isOfHost?: boolean }} HistoryAsked
  *   `isOfHost`: it is the host's own, where there are no slots and workers
  */
 
@@ -74,7 +75,12 @@ export function followHistory (asked) {
 
 /** @param {HistoryAsked} asked */
 function toParts ({ history, deck, params, now, isOfHost }) {
-  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost }
+  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost, keptMs: () => keptMs(deck) }
+}
+
+/** @param {HistoryAsked['deck']} deck @returns {number} how long events are kept */
+function keptMs ({ settings }) {
+  return Number(settings?.list().find(({ name }) => name === 'history.maxAgeMs')?.value ?? Infinity)
 }
 
 /**
@@ -93,17 +99,16 @@ async function readTimeline ({ history }, { query, now }) {
 }
 
 /**
- * @param {{ history: History, params: URLSearchParams, now: number, marks?: import('./history-filters.js').Marks, isOfHost?: boolean }} parts
+ * @param {{ history: History, params: URLSearchParams, now: number, marks?: import('./history-filters.js').Marks, isOfHost?: boolean, keptMs?: () => number }} parts
  * @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything
  */
-export function historyModel ({ history, params, now, marks, isOfHost = false }) {
+export function historyModel ({ history, params, now, marks, isOfHost = false, keptMs = () => Infinity }) {
   const choices = isOfHost ? { groups: HOST_TYPE_GROUPS, types: HOST_TYPES, causes: CAUSES } : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
   try {
     const { filters, query } = parseFilters(params, now, marks)
     const { cursor, trail } = parsePlace(params)
     const isFolded = UNFOLDING_FILTERS.every((name) => filters[name] === undefined)
-    const limit = isFolded ? FOLDED_PAGE_SIZE : PAGE_SIZE
-    const { items, next } = history.page({ ...query, limit, cursor })
+    const { items, next, isShort } = isFolded ? readWholeFolds(history, { ...query, limit: FOLDED_PAGE_SIZE, cursor }) : readPage(history, { ...query, limit: PAGE_SIZE, cursor })
     const events = items.map(toShownEvent)
     const isNothing = items.length === 0 && next === null
     return {
@@ -115,10 +120,11 @@ export function historyModel ({ history, params, now, marks, isOfHost = false })
       problem: null,
       isFirstPage: cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
-      rows: isFolded ? foldEvents(events) : toSingleRows(events),
+      rows: isFolded ? foldEvents(events).map(withLink) : toSingleRows(events),
+      tooOld: isNothing ? tooOldText(query, now, keptMs()) : null,
       nearest: isNothing ? nearestTo(filters, { history, now, marks }) : [],
       // The search has a time limit, so a page that is not full may still have a next one.
-      isCutShort: next !== null && items.length < limit,
+      isCutShort: isShort,
       ranges: rangeLinks(filters).filter(({ value }) => !isOfHost || value !== 'deploy'),
       links: {
         ...pageLinks('/history', filters, { cursor, trail, next }),
@@ -131,6 +137,19 @@ export function historyModel ({ history, params, now, marks, isOfHost = false })
   } catch (error) {
     return { ...blankModel(params, now), isOfHost, choices, problem: toShownProblem(error) }
   }
+}
+
+/** @param {History} history @param {import('../../db/event-search.js').EventQuery & { limit: number }} query */
+function readPage (history, query) {
+  const { items, next } = history.page(query)
+  return { items, next, isShort: next !== null && items.length < query.limit }
+}
+
+/** @param {import('./event-folds.js').Row} row @returns {import('./event-folds.js').Row & { url?: string }} `url`: of all events of a fold that lists only some */
+function withLink (row) {
+  if (row.id === null || row.count === row.events.length) return row
+  const until = new Date(Date.parse(row.newestAt) + 1).toISOString()
+  return { ...row, url: urlOf('/history', {}, { type: FOLDED_TYPES.join(), since: row.oldestAt, until }) }
 }
 
 /** @param {Filters} filters @returns {{ value: string, label: string, url: string, isCurrent: boolean, isDaily: boolean }[]} */
@@ -147,6 +166,12 @@ function rangeLinks (filters) {
     { value: '', label: 'Any time', url: rangeUrl(undefined), isCurrent: isAny, isDaily: false },
     ...shown.map(([value, { label, isDaily = false }]) => ({ value, label, url: rangeUrl(value), isCurrent: filters.range === value, isDaily }))
   ]
+}
+
+/** @param {{ until?: string | number }} query @param {number} now @param {number} keptMs @returns {string | null} null: what was there then would still be kept */
+function tooOldText ({ until }, now, keptMs) {
+  if (until === undefined || new Date(until).getTime() > now - keptMs) return null
+  return `Events are kept for ${formatDuration(keptMs).replace(/^(\d+) d .*/, '$1 days')}; this time is longer ago.`
 }
 
 /**
@@ -185,6 +210,7 @@ function blankModel (params, now) {
     isFirstPage: false,
     isFiltered: true,
     rows: [],
+    tooOld: null,
     nearest: [],
     isCutShort: false,
     ranges: rangeLinks({}),

@@ -140,6 +140,26 @@ test('pages go older and newer, and only the first one is live', async (t) => {
   assert.equal(await page.getByRole('link', { name: 'Newer', exact: true }).count(), 0)
 })
 
+test('a fold that somebody has opened stays open while events come, and over pages and back', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { events } = dashboard.deck
+  const page = await dashboard.visit('/history')
+  for (let n = 1; n <= 10; n++) events.publish({ type: 'worker.ready', worker: n, slot: 1 })
+  for (let n = 1; n <= 90; n++) events.publish({ type: 'worker.exited', worker: n, slot: 1, cause: 'crash', code: 1 })
+  for (let n = 1; n <= 30; n++) events.publish({ type: 'worker.ready', worker: n, slot: 1 })
+  const fold = page.locator('.fold details').filter({ hasText: '30 workers became ready' })
+  await fold.locator('summary').click()
+  const first = await fold.getAttribute('id')
+  events.publish({ type: 'worker.ready', worker: 31, slot: 1 })
+  await page.locator(`#${first}`).getByText('31 workers became ready').waitFor()
+  assert.equal(await page.locator(`#${first}`).getAttribute('open'), '')
+  await page.getByRole('link', { name: 'Older', exact: true }).click()
+  await page.locator('.fold summary').getByText('10 workers became ready').waitFor()
+  await page.getByRole('link', { name: 'Newer', exact: true }).click()
+  await page.locator(`#${first}[open]`).waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
 test('an event has a permalink with all of its fields, and a way to those like it', async (t) => {
   const dashboard = await startDashboard(t, browser)
   seed(dashboard)

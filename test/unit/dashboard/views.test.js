@@ -303,6 +303,33 @@ test('what goes as it should is one row; what does not, and what was asked for, 
   for (const query of ['q=x', 'type=worker.*', 'cause=deploy', 'slot=1', 'worker=7', 'rollout=1']) assert.equal(show(query).rows.length, events.length, query)
 })
 
+test('a time from which no event is kept any more is told as such', () => {
+  const show = (/** @type {string} */ until) => views.render('pages/history', historyModel({ history: aHistory([]), params: new URLSearchParams({ since: '2020-01-01T00:00:00Z', until }), now: NOW, keptMs: () => 30 * 86_400_000 }))
+  assert.match(show('2020-01-02T00:00:00Z'), /Events are kept for 30 days; this time is longer ago\.<\/strong>/)
+  assert.match(show(new Date(NOW).toISOString()), /No event matches these filters/)
+})
+
+test('a fold is whole on one page, keeps its name while newer events push it down, and lists what fits', () => {
+  const crash = (/** @type {number} */ id) => anEvent({ id, cause: 'crash' })
+  const ready = (/** @type {number} */ id) => anEvent({ id, type: 'worker.ready' })
+  const all = [...Array.from({ length: 40 }, (_, index) => crash(1000 - index)), ...Array.from({ length: 400 }, (_, index) => ready(900 - index)), crash(400), ready(399)]
+  const history = /** @type {any} */ ({
+    page (/** @type {{ limit: number, cursor?: string }} */ { limit, cursor }) {
+      const from = cursor === undefined ? 0 : Number(cursor)
+      return { items: all.slice(from, from + limit), next: from + limit < all.length ? String(from + limit) : null }
+    }
+  })
+  const show = (/** @type {string} */ query) => historyModel({ history, params: new URLSearchParams(query), now: NOW })
+  const { rows, links, isCutShort } = show('')
+  assert.equal(isCutShort, false)
+  const fold = /** @type {any} */ (rows.at(-1))
+  assert.deepEqual([rows.length, fold.id, fold.summary, fold.count, fold.events.length], [41, 'fold-501', '400 workers became ready', 400, 100])
+  assert.match(views.render('pages/history', show('')), /href="\/history\?type=worker\.ready%2C[^"]*">All 400 events/)
+  assert.deepEqual(show(String(links.older?.split('?')[1])).rows.map((row) => row.id ?? row.event.id), [400, 399])
+  all.unshift(...Array.from({ length: 30 }, (_, index) => crash(2000 - index)))
+  assert.equal(show('').rows.at(-1)?.id, 'fold-501')
+})
+
 test('an event has one line as its headline and the rest as facts, without what reorders text', () => {
   const message = `worker 7 (slot 1) exited with code 1: Error: user\u202etxt\u0000\n    at ${'x'.repeat(300)}`
   const event = anEvent({ message, detail: { stack: 'at \u202e', crashGroup: 4, isDirty: false, waitMs: 1500, '\u202ename': '\u202evalue', list: ['\u2066'] } })
