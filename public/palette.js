@@ -28,8 +28,11 @@ query.addEventListener('input', findItems)
 query.addEventListener('keydown', onKey)
 // Closes the palette before the click opens another dialog, as two open ones would conflict.
 list.addEventListener('click', ({ target }) => {
-  const item = target instanceof Element && target.closest('[role=option]')
-  if (item && item.getAttribute('aria-disabled') !== 'true') palette.close()
+  /** @type {HTMLElement | null} */
+  const item = target instanceof Element ? target.closest('[role=option]') : null
+  if (!item || item.getAttribute('aria-disabled') === 'true') return
+  palette.close()
+  if (item.dataset.presses) byId(`top-${item.dataset.presses}`).click()
 })
 
 export async function togglePalette () {

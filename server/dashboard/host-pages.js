@@ -8,7 +8,7 @@ import { eventModel } from './event-page.js'
 import { followPage } from './follow-page.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { HOST_FLEET_FRAGMENTS, hostFleetModel } from './host-fleet-page.js'
-import { manualItems, SHORTCUTS, toPage } from './palette.js'
+import { manualItems, OF_THE_BROWSER, toPage } from './palette.js'
 import { silentForHost } from './silent-hosts.js'
 
 /**
@@ -139,7 +139,7 @@ function palettePage ({ apps, can }) {
     items: [
       ...appRows({ apps, can }).map(({ name, text }) => ({ group: 'App', icon: 'package', label: name, hint: text, href: `/apps/${name}/` })),
       ...placesFor({ apps, can }).map(toPage),
-      SHORTCUTS,
+      ...OF_THE_BROWSER,
       ...manualItems()
     ]
   }

@@ -12,8 +12,8 @@ import { workerUrlOf } from './worker-url.js'
  * @typedef {import('./powers.js').Powers} Powers
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'others' | 'fleet' | 'jobs'>} Deck
  * @typedef {{ dialog: string, fill?: Record<string, string | number>, subject?: string }} Opening  a dialog of the layout
- * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, homeHref?: string, opens?: Opening, switchTo?: string, blocked?: string | null }} Item
- *   `hint`: is searched, too; `homeHref`: a path of the whole port; `switchTo`: the id of another deck; `blocked`: why the action is not possible now
+ * @typedef {{ group: string, icon: string, label: string, hint?: string, href?: string, homeHref?: string, opens?: Opening, switchTo?: string, presses?: string, blocked?: string | null }} Item
+ *   `hint`: is searched, too; `homeHref`: a path of the whole port; `switchTo`: the id of another deck; `presses`: a button of the top bar; `blocked`: why the action is not possible now
  * @typedef {(can: Powers | undefined) => { name: string, text: string }[]} Neighbours  the apps of the same host, and how they are
  */
 
@@ -36,7 +36,7 @@ export function paletteModel ({ deck, can, neighbours }) {
           }]
         : []),
       ...(can?.operate ? actionsOn(snapshot) : []),
-      SHORTCUTS,
+      ...OF_THE_BROWSER,
       { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'alerts for crashes', opens: { dialog: 'dialog-notifications' } },
       ...(neighbours ? [{ name: 'All apps', text: 'list, health', homeHref: '/' }, ...neighbours(can)] : []).map(toNeighbour),
       ...(can?.switchDecks && !neighbours ? deck.others.list() : []).map(({ id, name, cwd }) => ({
@@ -63,8 +63,13 @@ export function placesOf ({ deck, can }) {
   return PLACES.filter(({ needs }) => !needs || has[needs])
 }
 
-/** @type {Item} */
-export const SHORTCUTS = Object.freeze({ group: 'This browser', icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } })
+/** What concerns this browser alone, as the top bar has it. @type {readonly Item[]} */
+export const OF_THE_BROWSER = Object.freeze([
+  { icon: 'info', label: 'Keyboard shortcuts', hint: 'keys, help', opens: { dialog: 'dialog-shortcuts' } },
+  { icon: 'sun', label: 'Switch the theme', hint: 'light, dark, as the system', presses: 'theme' },
+  { icon: 'hourglass', label: 'Switch the time zone', hint: 'local times, UTC', presses: 'times' },
+  { icon: 'log-out', label: 'Sign out', hint: 'log out, end the session', presses: 'sign-out' }
+].map((item) => ({ group: 'This browser', ...item })))
 
 /** @param {import('../../public/places.js').Place} place @returns {Item} */
 export function toPage ({ icon, label, hint, href }) {

@@ -43,6 +43,15 @@ rareTest('the palette goes where it is told and opens what can be done, by the k
   assert.equal(await page.locator('#palette').isVisible(), true)
   await page.keyboard.type(' nonsense')
   await page.getByText('No match for “rolling deploy nonsense”.').waitFor()
+  await page.keyboard.press('Escape')
+
+  // The icons of the top bar are there by their words.
+  await find(page, 'theme')
+  await page.keyboard.press('Enter')
+  await page.locator('html[data-theme=light]').waitFor()
+  await find(page, 'sign out')
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/sign-in*')
   assert.deepEqual(page.problems, [])
 })
 
