@@ -2,7 +2,7 @@
  * Follows the workers' output from a place on, over lost connections, masters that come and go, and times in which
  * nobody looked: each line once. The server gives every batch of lines an id, which is where the next one begins; so a
  * batch counts once its end has come, and what has come of it before a connection breaks will come again.
- * @typedef {{ slot: number, stream: 'stdout' | 'stderr', text?: string, arrivedAt?: string | null, place?: string, bytes?: number }} Entry  `bytes`: so many were left out
+ * @typedef {{ slot: number, stream: 'stdout' | 'stderr', text?: string, arrivedAt?: string | null, place?: string, member?: string, bytes?: number }} Entry  `bytes`: so many were left out
  * @typedef {'live' | 'lost'} State
  * @typedef {Pick<EventSource, 'readyState' | 'close'> & { addEventListener(type: string, listener: (message: MessageEvent) => void): void }} Source
  */

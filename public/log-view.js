@@ -149,7 +149,7 @@ function elementMaker ({ q, level }) {
   const others = new URLSearchParams({ ...(q !== undefined && { q }), ...(level && { level: level.join() }) }).toString()
   return (item) => {
     if ('note' in item) return noteElement(item.note)
-    const { slot, stream, text, bytes, arrivedAt, place } = item
+    const { slot, stream, text, bytes, arrivedAt, place, member } = item
     if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
     const shown = shownLine(text)
     const line = elementOf('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
@@ -158,8 +158,9 @@ function elementMaker ({ q, level }) {
     const body = elementOf('span', 'line-text')
     body.append(...toNodes(markHits(shown.parts, findHits(shown.text))))
     const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
-    const url = `${BASE}/logs?${others}${others && '&'}around=${encodeURIComponent(String(place))}#log-mark`
-    line.append(timeElement(arrivedAt, url), elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
+    const around = new URLSearchParams(member === undefined ? { around: String(place) } : { around: String(arrivedAt), line: `${member}:${place}` })
+    const url = `${BASE}/${member === undefined ? '' : 'fleet/'}logs?${others}${others && '&'}${around}#log-mark`
+    line.append(timeElement(arrivedAt, url), ...(member === undefined ? [] : [elementOf('bdi', 'line-member', member)]), elementOf('span', 'line-slot', String(Number(slot))), streamName, body)
     if (shown.cutChars > 0) body.append(elementOf('span', 'line-cut', `… ${formatCount(shown.cutChars)} more`))
     return line
   }

@@ -1,6 +1,7 @@
 import { BASE } from './base.js'
 import { copyText } from './copy.js'
 import { byId, findElement, setText } from './elements.js'
+import { createFleetTail } from './fleet-tail.js'
 import { createTail } from './log-tail.js'
 import { MAX_LINES, countLevels, createView, rawOf } from './log-view.js'
 import { formatCount } from './log-text.js'
@@ -33,12 +34,29 @@ function attachLogs () {
   current?.end()
   current = panel && document.getElementById('log-lines') ? openPanel(panel) : null
   // Hides tools that do nothing without lines, or without live lines.
-  const isLive = Boolean(panel?.dataset.stream)
+  const isLive = isFollowed(panel)
   for (const [id, isOf] of Object.entries({ 'log-tools': current !== null, 'log-follow': isLive, 'log-clear': isLive })) {
     const tool = document.getElementById(id)
     if (tool) tool.hidden = !isOf
   }
   toggleTail()
+}
+
+/** @param {HTMLElement | null} panel */
+function isFollowed (panel) {
+  return Boolean(panel?.dataset.stream ?? panel?.dataset.poll)
+}
+
+/**
+ * @param {HTMLElement} panel @param {HTMLElement} list
+ * @param {{ onEntries: (entries: import('./log-view.js').Item[]) => void, onState: (state: import('./log-tail.js').State) => void }} handlers
+ */
+function tailOf ({ dataset: { stream, places, poll, since } }, list, handlers) {
+  if (poll === undefined) return createTail({ url: `${BASE}${stream}`, places: String(places), ...handlers })
+  /** @type {NodeListOf<HTMLAnchorElement>} */
+  const links = list.querySelectorAll('a.line-time')
+  const seen = Array.from(links, ({ href }) => String(new URL(href).searchParams.get('line')))
+  return createFleetTail({ url: BASE + poll, since: String(since), seen, ...handlers })
 }
 
 /** Takes a time in the viewer's time zone for a form that sends UTC. */
@@ -64,7 +82,7 @@ function toggleTail () {
 /** @param {HTMLElement} panel */
 function openPanel (panel) {
   const stopped = new AbortController()
-  const isLive = Boolean(panel.dataset.stream)
+  const isLive = isFollowed(panel)
   const [list, follow] = ['log-lines', 'log-follow'].map(byId)
   // Lines that are not live have none.
   const jump = document.getElementById('log-jump')
@@ -73,9 +91,7 @@ function openPanel (panel) {
   let isCleared = false
   const wanted = wantedOf(panel)
   const view = createView(list, showState, { mark: document.getElementById('log-mark'), wanted })
-  const tail = isLive
-    ? createTail({ url: BASE + String(panel.dataset.stream), places: String(panel.dataset.places), onEntries: (entries) => view.add(entries), onState })
-    : null
+  const tail = isLive ? tailOf(panel, list, { onEntries: (entries) => view.add(entries), onState }) : null
 
   const listenTo = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => {
     target.addEventListener(type, handler, { signal: stopped.signal })

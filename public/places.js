@@ -19,6 +19,7 @@ export const PLACES = Object.freeze([
   { label: 'History of the fleet', href: '/fleet/history', icon: 'database', hint: 'events of all hosts', needs: 'fleet' },
   { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },
   { key: 'l', label: 'Logs', href: '/logs', icon: 'terminal', hint: 'stdout, stderr' },
+  { label: 'Logs of the fleet', href: '/fleet/logs', icon: 'terminal', hint: 'stdout, stderr of all hosts', needs: 'fleet' },
   { key: 'j', label: 'Jobs', href: '/jobs', icon: 'hourglass', hint: 'cron, runs, commands', needs: 'jobs' },
   { key: 's', label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' },
   { key: 'k', label: 'Checks', href: '/checks', icon: 'info', hint: 'doctor, problems of app and machine' },

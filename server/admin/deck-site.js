@@ -8,6 +8,7 @@ import { eventCountResources } from '../api/event-counts.js'
 import { eventFeedResources } from '../api/event-feed.js'
 import { eventResources } from '../api/events.js'
 import { fleetCrashResources } from '../api/fleet-crashes.js'
+import { fleetLogResources } from '../api/fleet-logs.js'
 import { fleetResources } from '../api/fleet.js'
 import { fleetEventResources } from '../api/fleet-events.js'
 import { memberResources } from '../api/members.js'
@@ -99,7 +100,7 @@ export function operationsOf (parts, describe) {
         Rollouts: { about: 'Restarts, deploys and rollbacks.', resources: rolloutResources(parts) },
         Fleet: {
           about: 'The app on other machines, and its rollouts over all of them.',
-          resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts), ...fleetEventResources(parts) }
+          resources: { ...fleetResources(parts), ...memberResources(parts), ...fleetCrashResources(parts), ...fleetLogResources(parts), ...fleetEventResources(parts) }
         },
         Releases: { about: 'The code that was deployed.', resources: releaseResources(parts) },
         History: {

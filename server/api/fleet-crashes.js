@@ -12,7 +12,7 @@ const NAME = z.string().regex(FINGERPRINT).meta({ description: 'the fingerprint 
 const STATE = z.enum(['open', 'resolved', 'muted'])
 const MEMBER = z.string()
 
-const ASKED = {
+export const ASKED = {
   asked: COUNT.describe('how many members were asked'),
   answered: COUNT.describe('how many members answered, including this host'),
   silent: z.array(MEMBER).describe('members that did not answer in time or cannot be asked'),

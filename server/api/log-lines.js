@@ -123,14 +123,19 @@ async function readPages (deck, query) {
  */
 export async function findLines (deck, { slot, stream, lines = DEFAULT_LINES, cursor, ...filters }) {
   checkSlot(deck.logs, { slot })
-  const others = Object.entries({ ...filters, cursor }).filter(([name, value]) => name !== 'around' && value !== undefined)
-  if (filters.around !== undefined && others.length > 0) throw new DeckError('invalid-query', `around: expected without ${others[0][0]}, received both`)
+  checkAlone({ ...filters, cursor })
   const before = cursor === undefined ? undefined : parsePlaces(cursor, 'cursor')
   const { items, next } = await deck.logs.find({ logs: logsOf(slot === undefined ? presentSlots(deck) : [slot], stream), lines, ...filters, before })
   if (typeof filters.around === 'object' && items.length === 0) {
     throw new DeckError('not-found', `The line ${formatPlaces([filters.around])} is no longer kept`)
   }
   return { items: items.map(toEntry), next: next && formatPlaces(next) }
+}
+
+/** @param {Pick<Query, 'q' | 'level' | 'since' | 'until' | 'cursor'> & { around?: unknown }} query @throws {DeckError} `invalid-query` */
+export function checkAlone ({ around, q, level, since, until, cursor }) {
+  const other = Object.entries({ q, level, since, until, cursor }).find(([, value]) => value !== undefined)
+  if (around !== undefined && other) throw new DeckError('invalid-query', `around: expected without ${other[0]}, received both`)
 }
 
 /** @param {import('../logs/search.js').Line} line @returns {Entry} */

@@ -132,6 +132,13 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--on-failure <hold|rollback>', 'when a host fails: start no other (default), or roll back the finished ones, last first')
     .option('--type <value>', 'with history: only these types: worker.exited, worker.*, problems; separated by commas')
     .option('--limit <n>', 'with history: how many events, at most 1000 (default: 50)')
+    .option('--lines <n>', 'with logs: how many lines of all hosts together, at most 200 (default: 100)')
+    .option('--q <words>', 'with logs: only lines with these words, or with /a regular expression/')
+    .option('--level <names>', 'with logs: only these levels: error, warn, info, debug, none; separated by commas')
+    .option('--stream <stdout|stderr>', 'with logs: only this stream')
+    .option('--since <value>', 'with logs: only lines since: 2026-01-31T12:00:00Z, or 15m, 2h, 7d ago')
+    .option('--until <value>', 'with logs: only lines before this time')
+    .option('--around <value>', 'with logs: the lines before and after this time')
     .example('the hosts on all machines, with their apps', 'clusterdeck fleet')
     .example('deploy an app host by host, the first one alone', 'clusterdeck fleet deploy --app shop --canary web-1 --batch 25% --pause 60s --wait')
     .example('roll back what is done of the app of this folder', 'clusterdeck fleet abort --wait')
@@ -308,7 +315,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
 }
 
 const FLEET_ABOUT = 'print the hosts of the fleet; restart, deploy or rollback an app on all of them, host by host; pause, resume or abort that; ' +
-  'print the history or the crashes of all, and resolve, mute or reopen a crash group'
+  'print the history, the logs or the crashes of all, and resolve, mute or reopen a crash group'
 
 /**
  * Prints one line per app where the config file has several and nobody has named one.

@@ -48,7 +48,7 @@ function groupsText (groups) {
 }
 
 /** @param {Pick<FleetCrashes, 'asked' | 'answered' | 'silent' | 'refused'>} found @param {(text: string) => void} tell */
-function tellAsked ({ asked, answered, silent, refused }, tell) {
+export function tellAsked ({ asked, answered, silent, refused }, tell) {
   if (answered < asked) tell(`${answered} of ${asked} answered`)
   if (silent.length > 0) tell(oneLine(`silent: ${silent.join(', ')}`))
   for (const { member, problem } of refused) tell(oneLine(`${member}: ${problem}`))

@@ -5,6 +5,7 @@ import { oneLine } from '../system/one-line.js'
 import { optionalDuration } from './duration.js'
 import { fleetCrashes, settleFleetCrash } from './fleet-crashes.js'
 import { fleetHistory } from './fleet-history.js'
+import { fleetLogs } from './fleet-logs.js'
 import { COLUMNS, connectionFacts, rowOf } from './fleet-table.js'
 import { formatTable, jsonText } from './output.js'
 import { pushFolder } from './push.js'
@@ -30,6 +31,7 @@ const ACTIONS = Object.freeze({
   resume: (context) => steerRollout('resume', context),
   abort: (context) => steerRollout('abort', context),
   history: fleetHistory,
+  logs: fleetLogs,
   crashes: fleetCrashes,
   resolve: settleFleetCrash('resolve'),
   mute: settleFleetCrash('mute'),
@@ -48,6 +50,7 @@ const OPTIONS = Object.freeze({
   resume: STEER_OPTIONS,
   abort: STEER_OPTIONS,
   history: ['limit', 'type'],
+  logs: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'],
   crashes: [],
   resolve: [],
   mute: [],
@@ -56,7 +59,7 @@ const OPTIONS = Object.freeze({
 const ALL_OPTIONS = new Set(Object.values(OPTIONS).flat())
 
 /** These take a release, a member or a crash group; the others are about the whole fleet. */
-const WITH_SUBJECT = new Set(['rollback', 'history', 'resolve', 'mute', 'reopen'])
+const WITH_SUBJECT = new Set(['rollback', 'history', 'logs', 'resolve', 'mute', 'reopen'])
 
 /** @param {Context} context @param {string} [action] @param {string} [subject] */
 export async function fleetCommand (context, action = 'status', subject) {

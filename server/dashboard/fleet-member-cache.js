@@ -29,7 +29,7 @@ const ASKED_LINES = 240
 const MAX_WORKERS = 1024
 const MAX_LINES = 10_000
 /** A viewer may see everything of a member that accepts read requests. @type {Person} */
-const VIEWER = Object.freeze({ name: null, actor: 'dashboard', role: 'viewer', client: 'dashboard' })
+export const VIEWER = Object.freeze({ name: null, actor: 'dashboard', role: 'viewer', client: 'dashboard' })
 /** @type {Inside} */
 const UNKNOWN = Object.freeze({ workers: null, workersProblem: null, lines: null, linesProblem: null })
 

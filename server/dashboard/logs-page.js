@@ -61,6 +61,7 @@ export async function logsModel ({ deck, params: given, now }) {
       view,
       problem: null,
       ...shown,
+      markLinks: shown.lines.filter(({ isMark }) => isMark).map(({ slot }) => ({ label: `Only slot ${slot}`, url: `/logs${queryOf({ ...texts, slot: String(slot) })}#log-mark` })),
       canonicalUrl: `/logs${queryOf(texts)}`,
       links: linksOf(texts, view, shown)
     }
@@ -77,6 +78,7 @@ export async function logsModel ({ deck, params: given, now }) {
       places: '',
       around: null,
       isCutShort: false,
+      markLinks: [],
       links: null
     }
   }
@@ -178,7 +180,7 @@ function markOf (items, around) {
 }
 
 /** @param {Texts} texts */
-function lineMaker ({ q, level }) {
+export function lineMaker ({ q, level }) {
   // A regular expression is marked by the browser: how long it takes depends on who wrote the line, and here others wait.
   const findHits = createHits(q === undefined || isPattern(q) ? undefined : q)
   return (/** @type {Entry} */ entry, /** @type {{ isOpen?: boolean, isMark?: boolean }} */ how) =>
@@ -219,6 +221,7 @@ function linksOf (texts, view, { lines, next }) {
   return {
     text: `/logs.txt${query}`,
     ndjson: `/logs.ndjson${query}`,
+    poll: null,
     stream: view === 'live' ? `/api/v1/logs/stream${selection}${selection ? '&' : '?'}` : null,
     all: `/logs${selection}`,
     back: `/logs${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined, cursor: undefined })}`,
@@ -227,7 +230,7 @@ function linksOf (texts, view, { lines, next }) {
   }
 }
 
-/** @param {Texts} texts @returns {string} empty, or with its question mark */
+/** @param {Record<string, string | undefined>} texts @returns {string} empty, or with its question mark */
 export function queryOf (texts) {
   const params = new URLSearchParams()
   for (const [name, text] of Object.entries(texts)) if (text !== undefined) params.set(name, text)

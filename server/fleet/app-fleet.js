@@ -7,6 +7,7 @@ import { waitAtMost } from '../system/wait-at-most.js'
 import { createRateLimiter } from './rate-limiter.js'
 import { createMemberRuntime } from './member-runtime.js'
 import { createFleetCrashes } from './crashes.js'
+import { createFleetLogs } from './logs.js'
 import { valueOrThrow, outOfReach } from './nats-connection.js'
 import { createDeckAdapter, resultOf } from './deck-adapter.js'
 import { createRolloutStore } from './rollout-store.js'
@@ -55,6 +56,7 @@ import { createStore, notPushed } from './store.js'
  * @property {(member: string, order: Omit<Order, 'headers'>, person: Person, how?: { withinMs?: number }) => Promise<any>} obtain  the same, where a refusal is an error
  * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
  * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
+ * @property {ReturnType<typeof createFleetLogs>['list']} logs  lines of all members; throws not-found
  * @property {(wanted: Omit<import('./feed.js').Wanted, 'app'>) => Promise<import('./feed.js').Page>} history  events of all members, newest first; throws fleet-away
  *
  * @typedef {Member & { heardAt: number }} SilentMember  as it was last heard, and when: monotonic, ms
@@ -148,7 +150,9 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     onDocument
   })
   const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app }) })
-  const crashes = createFleetCrashes({ obtain, members: async () => (await allMembers()).members })
+  const those = { obtain, members: async () => (await allMembers()).members }
+  const crashes = createFleetCrashes(those)
+  const logs = createFleetLogs(those)
   const tellSilence = createSilenceLog({ app, member, history: deck.history, publish: deck.events.publish })
   const unsubscribe = deck.events.subscribe(onEvent)
   packages.sweep()
@@ -224,6 +228,8 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     crashes: crashes.list,
 
     settleCrash: crashes.settle,
+
+    logs: logs.list,
 
     describe,
 

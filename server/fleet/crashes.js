@@ -1,4 +1,5 @@
 import { DeckError } from '../errors.js'
+import { askAll } from './ask-all.js'
 import { createFold, MAX_GROUPS, pageOf } from './crash-groups.js'
 
 /**
@@ -6,16 +7,12 @@ import { createFold, MAX_GROUPS, pageOf } from './crash-groups.js'
  * @typedef {import('../crashes/crashes.js').CrashAction} CrashAction
  * @typedef {import('./rpc-client.js').Person} Person
  * @typedef {{ state?: 'open' | 'resolved' | 'muted', q?: string, since?: number }} Filter `state`: on at least one member; `since`: ms since the epoch
- * @typedef {{ asked: number, answered: number, silent: string[], refused: { member: string, problem: string }[] }} Asked `silent`: did not answer in time
+ * @typedef {import('./ask-all.js').Asked} Asked
  * @typedef {Asked & { cut: string[], items: import('./crash-groups.js').FleetGroup[] }} FleetCrashes `cut`: those that have more groups than are asked for
  * @typedef {Asked & { fingerprint: string, members: { member: string, id: number }[] }} Settled `members`: those that had the group
  */
 
 const WITHIN = Object.freeze({ withinMs: 3000 })
-/** Limits the memory that answers take at the same time. */
-const ASKED_AT_ONCE = 50
-/** With these codes the member has not answered. */
-const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
 
 /**
  * @param {object} parts
@@ -27,7 +24,7 @@ export function createFleetCrashes ({ obtain, members }) {
     /** @param {Filter} filter @param {Person} person @returns {Promise<FleetCrashes>} */
     async list ({ state, q, since }, person) {
       const folded = createFold()
-      const { values, ...asked } = await askAll(async (member) => {
+      const { values, ...asked } = await askAll(await members(), async (member) => {
         const query = { ...(q !== undefined && { q }), ...(since !== undefined && { since: new Date(since).toISOString() }) }
         const { items, next } = await groupsOf(member, query, person)
         folded.add(member, items)
@@ -47,7 +44,7 @@ export function createFleetCrashes ({ obtain, members }) {
      * @throws {DeckError} not-found
      */
     async settle (fingerprint, action, person) {
-      const { values, ...asked } = await askAll(async (member) => {
+      const { values, ...asked } = await askAll(await members(), async (member) => {
         const group = (await groupsOf(member, { fingerprint }, person)).items.at(0)
         if (group === undefined) return null
         await obtain(member, { method: 'POST', path: `/crashes/${group.id}/${action}` }, person, WITHIN)
@@ -56,37 +53,6 @@ export function createFleetCrashes ({ obtain, members }) {
       const reached = values.flatMap(({ member, value }) => value === null ? [] : [{ member, id: value }])
       if (reached.length === 0 && asked.answered === asked.asked) throw new DeckError('not-found', `No member of the fleet has a crash group ${fingerprint}`)
       return { fingerprint, ...asked, members: reached }
-    }
-  }
-
-  /** @template T @param {(member: string) => Promise<T>} work @returns {Promise<Asked & { values: { member: string, value: T }[] }>} */
-  async function askAll (work) {
-    const all = await members()
-    /** @type {({ member: string, value: T } | { member: string, error: DeckError })[]} */
-    const outcomes = []
-    // All loops share one iterator, so each takes the next member.
-    const rest = all.entries()
-    await Promise.all(Array.from({ length: ASKED_AT_ONCE }, async () => {
-      for (const [index, { member }] of rest) outcomes[index] = await outcomeOf(member)
-    }))
-    const values = outcomes.flatMap((each) => 'value' in each ? [each] : [])
-    const failures = outcomes.flatMap((each) => 'error' in each ? [each] : [])
-    return {
-      asked: all.length,
-      answered: values.length,
-      silent: failures.filter(({ error }) => SILENCE.has(error.code)).map(({ member }) => member),
-      refused: failures.filter(({ error }) => !SILENCE.has(error.code)).map(({ member, error }) => ({ member, problem: error.message })),
-      values
-    }
-
-    /** @param {string} member @returns {Promise<{ member: string, value: T } | { member: string, error: DeckError }>} */
-    async function outcomeOf (member) {
-      try {
-        return { member, value: await work(member) }
-      } catch (error) {
-        if (!(error instanceof DeckError)) throw error
-        return { member, error }
-      }
     }
   }
 

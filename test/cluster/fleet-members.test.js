@@ -211,7 +211,7 @@ test('the crashes of all members are one list, which says who has not answered',
   const headers = await ada(one, 'operator')
   await Promise.all([one, two, three].map(crash))
 
-  const contract = await contractOf(one, ['listFleetCrashes', 'resolveFleetCrash', 'muteFleetCrash', 'reopenFleetCrash', 'getFromMember', 'putToMember', 'postToMember', 'deleteFromMember'])
+  const contract = await contractOf(one, ['listFleetCrashes', 'listFleetLogLines', 'resolveFleetCrash', 'muteFleetCrash', 'reopenFleetCrash', 'getFromMember', 'putToMember', 'postToMember', 'deleteFromMember'])
   const all = await contract.ask('GET', '/fleet/crashes')
   const [{ fingerprint, members, ...group }, ...others] = all.items
   assert.deepEqual([all.asked, all.answered, all.silent, all.refused, all.cut, others], [3, 3, [], [], [], []])
@@ -222,6 +222,11 @@ test('the crashes of all members are one list, which says who has not answered',
   await contract.ask('POST', `/fleet/crashes/v1:${'0'.repeat(32)}/mute`, undefined, 404)
   await contract.ask('POST', '/fleet/crashes/x/mute', undefined, 400)
   await contract.ask('GET', '/fleet/crashes?state=gone', undefined, 400)
+  const lines = await contract.ask('GET', '/fleet/logs?level=error&q=cart')
+  assert.deepEqual([lines.answered, lines.silent, new Set(lines.items.map((/** @type {any} */ { member }) => member))], [3, [], new Set(['web-1', 'web-2', 'web-3'])])
+  assert.ok((await contract.ask('GET', `/fleet/logs?member=web-2&around=${lines.items[0].arrivedAt}`)).items.every((/** @type {any} */ { member }) => member === 'web-2'))
+  await contract.ask('GET', '/fleet/logs?member=web-9', undefined, 404)
+  await contract.ask('GET', '/fleet/logs?q=/(/', undefined, 400)
   const notes = '/fleet/members/web-2/api/crashes/1/notes'
   const { id } = await contract.ask('POST', notes, { text: 'known' }, 201)
   assert.deepEqual((await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).notes.map((/** @type {any} */ { actor }) => actor), ['api@web-1'])

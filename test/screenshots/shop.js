@@ -68,11 +68,11 @@ function fleetOf (history) {
   return fleet
 }
 
-/** What a member says of its inside. @param {string} _member @param {{ path: string }} order */
-function answerOf (_member, { path }) {
+/** What a member says of its inside. @param {string} member @param {{ path: string }} order */
+function answerOf (member, { path }) {
   const lines = [[48, 'cache warmed: 4,210 products'], [31, 'GET /products 200 8 ms'], [30, 'POST /checkout 201 31 ms'], [12, 'stock of "lamp" is low'], [3, 'GET /cart 200 5 ms'], [2, 'GET /products?page=2 200 9 ms']]
   const items = path.startsWith('/logs')
-    ? lines.map(([seconds, text], index) => ({ slot: 1 + index % SLOTS.length, stream: index === 3 ? 'stderr' : 'stdout', text, arrivedAt: ago(Number(seconds) * 1000) }))
+    ? lines.map(([seconds, text], index) => ({ slot: 1 + index % SLOTS.length, stream: index === 3 ? 'stderr' : 'stdout', text, arrivedAt: ago(Number(seconds) * 1000 + 90 * Number(/\d/.exec(member))), place: `${1 + index % SLOTS.length}o${100 * index}` }))
     : SLOTS.map((slot) => ({ ...workerOf(slot), drifted: false, orphan: false, vitals: { requestsPerSecond: 20 + slot, latencyP99Ms: 14 + slot, rssBytes: (80 + slot) * MEGABYTE, cpuPercent: 6 * slot } }))
   return { status: 200, body: { items } }
 }

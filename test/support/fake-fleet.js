@@ -95,6 +95,15 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
       return JSON.parse(body)
     },
     crashes: async () => ({ asked: 0, answered: 0, silent: [], refused: [], cut: [], items: [] }),
+    async logs ({ lines, ...wanted }, person) {
+      const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== undefined).map(([name, value]) => /** @type {[string, string]} */ ([name, String(value)])))
+      const asked = state.members.filter(({ member }) => wanted.member === undefined || member === wanted.member)
+      const there = asked.filter(({ isSilent }) => !isSilent)
+      const pages = await Promise.all(there.map(async ({ member }) => ({ member, items: JSON.parse((await ask(member, { method: 'GET', path: `/logs?${query}` }, person)).body).items ?? [] })))
+      const items = pages.flatMap(({ member, items: all }) => all.map((/** @type {any} */ line) => ({ member, place: '1o0', ...line })))
+      items.sort((one, other) => one.arrivedAt < other.arrivedAt ? -1 : 1)
+      return { asked: asked.length, answered: there.length, silent: asked.filter(({ isSilent }) => isSilent).map(({ member }) => member), refused: [], cut: [], items: items.slice(-(lines ?? 100)), next: null }
+    },
     settleCrash: async () => { throw new Error('expected no crash to be settled') },
     push: async () => { throw new Error('expected no push') },
     async begin (wanted, actor) {

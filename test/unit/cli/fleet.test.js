@@ -32,6 +32,22 @@ for (const [action, options, message] of /** @type {[string, object, RegExp][]} 
   })
 }
 
+test('logs prints the lines of all hosts, and who is left out; a terminal gets nothing that moves its cursor', async () => {
+  const [lines, told] = /** @type {string[][]} */ ([[], []])
+  const line = { member: 'web-2', slot: 1, stream: 'stderr', text: '\u001b[2Joops', arrivedAt: '2026-01-01T00:00:00.000Z', place: '1e0' }
+  const api = {
+    async get (/** @type {string} */ path) {
+      assert.equal(path, '/fleet/logs?lines=5&member=web-2&q=%2Foo%2F&level=error')
+      return { asked: 2, answered: 1, silent: ['web-3'], refused: [], cut: ['web-2'], items: [line, { ...line, arrivedAt: null, text: 'x' }], next: null }
+    }
+  }
+  const context = /** @type {any} */ ({ api, options: { lines: '5', q: '/oo/', level: 'error' }, isTerminal: true, print: (/** @type {string} */ text) => lines.push(text), tell: (/** @type {string} */ text) => told.push(text) })
+  await fleetCommand(context, 'logs', 'web-2')
+  assert.deepEqual(lines, ['2026-01-01T00:00:00.000Z web-2 1 stderr | oops', '-                        web-2 1 stderr | x'])
+  assert.deepEqual(told, ['1 of 2 answered', 'silent: web-3', 'web-2 searched only the newest part of its files'])
+  await assert.rejects(fleetCommand(/** @type {any} */ ({ api, options: { lines: '500' } }), 'logs'), { code: 'usage', message: '--lines: expected an integer from 1 to 200, received "500"' })
+})
+
 test('a pause has come to its end once nobody is in a turn', async () => {
   const begun = { ...inTurnOf(aRollout(['web-1', 'web-2']), 'web-1'), state: 'paused' }
   const paused = { ...afterTurnsOf(aRollout(['web-1', 'web-2']), 'web-1'), state: 'paused' }

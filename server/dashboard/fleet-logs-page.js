@@ -1,0 +1,118 @@
+import { z } from 'zod'
+import { fleetLines, fleetLogFilters } from '../api/fleet-logs.js'
+import { parseFields, textParam } from '../api/input.js'
+import { toDeckError } from '../problem.js'
+import { VIEWER } from './fleet-member-cache.js'
+import { givenFilters } from './history-filters.js'
+import { levelsOf, lineMaker, queryOf, withOneLevelField } from './logs-page.js'
+
+/**
+ * The logs of all members of the fleet: the newest lines, all or those that are searched for; older ones; or what all wrote
+ * around a line.
+ * @typedef {import('../api/fleet-logs.js').FleetLogLine} FleetLogLine
+ * @typedef {Partial<Record<'member' | 'stream' | 'q' | 'level' | 'since' | 'until' | 'around' | 'line', string>>} Texts  as in the URL
+ */
+
+const PATH = '/fleet/logs'
+const SHOWN_LINES = 200
+/** A member and the place of a line there. */
+const LINE_NAME = /^[\w.-]{1,100}:\d{1,4}[oe]\d{1,15}$/
+
+/** @param {{ deck: import('../api/fleet.js').FleetDeck, params: URLSearchParams, now: () => number }} asked */
+export async function fleetLogsModel ({ deck, params: given, now }) {
+  const params = withOneLevelField(given)
+  const members = deck.fleet?.status().members ?? []
+  const choices = { members: members.map(({ member }) => member) }
+  try {
+    const { texts, values: { line, ...values } } = parseFields(z.object({ ...fleetLogFilters(now), line: textParam('a line of a member', LINE_NAME) }), params)
+    const { around, member, stream } = values
+    // What was searched for is marked around a line, and is the way back.
+    const wanted = around === undefined ? values : { around, member, stream }
+    const { items, next, silent, refused, cut } = await fleetLines(deck, { ...wanted, lines: SHOWN_LINES }, VIEWER)
+    const view = around !== undefined ? 'around' : values.until === undefined ? 'live' : 'older'
+    const mark = line ?? null
+    const lines = items.map(lineOf(texts, mark))
+    const marked = items.find((item) => nameOf(item) === mark)
+    return {
+      now: now(),
+      choices,
+      levels: levelsOf(values.level, lines),
+      query: texts,
+      view,
+      problem: null,
+      lines,
+      leftOut: { silent, refused, cut },
+      places: '',
+      around: view === 'around' && !marked ? texts.around : null,
+      isCutShort: false,
+      markLinks: marked ? linksOfMark(marked, texts, members) : [],
+      canonicalUrl: `${PATH}${queryOf(texts)}`,
+      links: linksOf(texts, view, { next, last: items.findLast(({ arrivedAt }) => arrivedAt !== null)?.arrivedAt ?? null })
+    }
+  } catch (error) {
+    const { status, title, message } = toDeckError(error)
+    return {
+      now: now(),
+      choices,
+      levels: levelsOf(undefined, []),
+      query: givenFilters(params),
+      view: 'older',
+      problem: { status, title, message },
+      lines: [],
+      leftOut: { silent: [], refused: [], cut: [] },
+      places: '',
+      around: null,
+      isCutShort: false,
+      markLinks: [],
+      canonicalUrl: PATH,
+      links: null
+    }
+  }
+}
+
+/** @param {FleetLogLine} line */
+function nameOf ({ member, place }) {
+  return `${member}:${place}`
+}
+
+/** @param {Texts} texts @param {string | null} mark */
+function lineOf ({ q, level }, mark) {
+  const toShown = lineMaker({ q, level })
+  return (/** @type {FleetLogLine} */ item) => ({
+    ...toShown(item, { isMark: nameOf(item) === mark }),
+    member: item.member,
+    url: item.arrivedAt && `${PATH}${queryOf({ q, level, around: item.arrivedAt, line: nameOf(item) })}#log-mark`
+  })
+}
+
+/**
+ * @param {FleetLogLine} marked @param {Texts} texts @param {{ member: string, isOwn: boolean, url: string | null }[]} members
+ * @returns {{ label: string, url: string }[]}
+ */
+function linksOfMark ({ member, place }, { q, level, around, line }, members) {
+  const found = members.find((each) => each.member === member)
+  const logs = `/logs${queryOf({ q, level, around: place })}#log-mark`
+  const there = found?.isOwn ? logs : found?.url && `${found.url.replace(/\/$/, '')}${logs}`
+  return [
+    { label: `Only ${member}`, url: `${PATH}${queryOf({ q, level, member, around, line })}#log-mark` },
+    ...(there ? [{ label: `Logs of ${member}`, url: there }] : [])
+  ]
+}
+
+/** @param {Texts} texts @param {'live' | 'older' | 'around'} view @param {{ next: string | null, last: string | null }} ends */
+function linksOf (texts, view, { next, last }) {
+  const { member, stream, q, level } = texts
+  const selection = queryOf({ member, stream })
+  const query = queryOf({ ...texts, since: undefined })
+  return {
+    text: null,
+    ndjson: null,
+    stream: null,
+    poll: view === 'live' ? `/api/v1/fleet/logs${query}${query ? '&' : '?'}` : null,
+    since: last,
+    all: `${PATH}${selection}`,
+    back: `${PATH}${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined })}`,
+    older: next === null ? null : `${PATH}${queryOf({ ...texts, until: next })}`,
+    later: null
+  }
+}

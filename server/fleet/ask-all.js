@@ -1,0 +1,48 @@
+import { DeckError } from '../errors.js'
+
+/**
+ * Asks many members at the same time, and says how many answered.
+ * @typedef {{ asked: number, answered: number, silent: string[], refused: { member: string, problem: string }[] }} Asked `silent`: did not answer in time
+ */
+
+/** Limits the memory that answers take at the same time. */
+const ASKED_AT_ONCE = 50
+/** With these codes the member has not answered. */
+const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
+
+/**
+ * @template T
+ * @param {{ member: string }[]} members @param {(member: string) => Promise<T>} work
+ * @returns {Promise<Asked & { values: { member: string, value: T }[] }>}
+ */
+export async function askAll (members, work) {
+  /** @type {({ member: string, value: T } | { member: string, error: DeckError })[]} */
+  const outcomes = []
+  // All loops share one iterator, so each takes the next member.
+  const rest = members.entries()
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, async () => {
+    for (const [index, { member }] of rest) outcomes[index] = await outcomeOf(member, work)
+  }))
+  const values = outcomes.flatMap((each) => 'value' in each ? [each] : [])
+  const failures = outcomes.flatMap((each) => 'error' in each ? [each] : [])
+  return {
+    asked: members.length,
+    answered: values.length,
+    silent: failures.filter(({ error }) => SILENCE.has(error.code)).map(({ member }) => member),
+    refused: failures.filter(({ error }) => !SILENCE.has(error.code)).map(({ member, error }) => ({ member, problem: error.message })),
+    values
+  }
+}
+
+/**
+ * @template T @param {string} member @param {(member: string) => Promise<T>} work
+ * @returns {Promise<{ member: string, value: T } | { member: string, error: DeckError }>}
+ */
+async function outcomeOf (member, work) {
+  try {
+    return { member, value: await work(member) }
+  } catch (error) {
+    if (!(error instanceof DeckError)) throw error
+    return { member, error }
+  }
+}
