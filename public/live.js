@@ -16,6 +16,11 @@ import { showTrouble } from './trouble.js'
  */
 
 const { htmx, io } = window
+/** Longer than connections take: what is shown may be old by then. */
+const CONNECTS_WITHIN_MS = 3000
+/** Errors in a row while the master answers otherwise: it is no master that has just been replaced. */
+const BLOCKED_AFTER = 3
+document.documentElement.dataset.scripts = 'on'
 const offline = byId('offline')
 /** Elements that send a request to the master, on the page or in an open dialog. */
 const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], #decks-open, #decks form, dialog [hx-post] [type=submit]'
@@ -50,9 +55,11 @@ socket.on('signed-out', toSignIn)
 // When the viewer signs out here, the form already leads to the next page.
 document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
 socket.on('disconnect', () => setLive(false))
+setTimeout(() => { if (!socket.connected) setLive(false) }, CONNECTS_WITHIN_MS)
 socket.on('connect_error', async () => {
   setLive(false)
   const status = await statusOfApi()
+  sayBlocked(status === 200)
   if (status === 401) toSignIn()
   // The app does not run any more: its page says so, and offers to start it.
   else if (status === 409) location.reload()
@@ -75,6 +82,9 @@ document.addEventListener('clusterdeck:address', () => { if (location.href !== w
 /** @type {string | undefined} the address that the server knows of */
 let watched
 
+/** How often in a row the master answered, but not the live connection. */
+let blocked = 0
+
 /** Hashes of the parts of this page, by id. @type {Record<string, string>} */
 let shown = JSON.parse(byId('toasts').dataset.shown ?? '{}')
 
@@ -82,6 +92,7 @@ let shown = JSON.parse(byId('toasts').dataset.shown ?? '{}')
 function watchPage () {
   watched = location.href
   socket.emit('watch', watchedPath(), shown, ({ version, software }) => {
+    sayBlocked(false)
     setLive(true)
     const { assets, software: known } = document.documentElement.dataset
     const notice = software === known ? null : `The master was upgraded to ${software}.`
@@ -109,6 +120,12 @@ function setLive (/** @type {boolean} */ isLive) {
   offline.hidden = isLive
   document.documentElement.dataset.live = isLive ? 'on' : 'off'
   showTrouble(!isLive)
+}
+
+function sayBlocked (/** @type {boolean} */ isAnswering) {
+  blocked = isAnswering ? blocked + 1 : 0
+  byId('offline-why').hidden = blocked >= BLOCKED_AFTER
+  byId('blocked-why').hidden = blocked < BLOCKED_AFTER
 }
 
 function sayLost () {

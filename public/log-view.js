@@ -111,6 +111,8 @@ export function createView (list, onChange, { mark = null, wanted = {} } = {}) {
   }
 
   function reportCount () {
+    // Another page of lines is there by now; whoever has opened this one is told in a moment.
+    if (!list.isConnected) return
     onChange({ isFollowing, waiting: backlog.count, shown: list.getElementsByClassName('line').length })
   }
 }

@@ -23,10 +23,12 @@ async function askWorker () {
   try {
     const response = await fetch(BASE + requests.dataset.url, { headers: { Accept: 'application/json, application/problem+json' } })
     const body = await response.json()
+    if (!requests.isConnected) return
     if (response.ok) showRequests(body)
     else showReason(response.status === 404 ? 'The worker has ended.' : body.detail)
     if (response.status === 404) return
   } catch {
+    if (!requests.isConnected) return
     // The master is away: the page says so elsewhere.
     showReason('Not known: the master did not answer.')
   }

@@ -42,7 +42,7 @@ const FILES = Object.freeze({
   'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
   'fleet.css': [join(PUBLIC, 'fleet.css')],
   'icons.svg': [join(PUBLIC, 'icons.svg')],
-  'theme.js': [join(PUBLIC, 'theme.js')],
+  'early.js': [join(PUBLIC, 'theme.js'), join(PUBLIC, 'waiting.js')],
   'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), SOCKET_IO]
 })
 

@@ -43,8 +43,8 @@ const KINDS = {
   'form in a frame': ({ target, forms, isShared }) => forms.flatMap((path, index) => shareOf([FORM_TYPE, 'text/plain', 'multipart/form-data'], index, isShared).map((type) => ({ name: `${type} to ${path}`, run: () => submittedInFrame(target + path, type) }))),
   'form in a window': ({ target, forms }) => forms.slice(-3).map((path) => ({ name: path, run: () => submittedInWindow(target + path) })),
   image: ({ target }) => ['/assets/favicon.svg', '/assets/icons.svg', '/api/v1/status'].map((path) => loading('img', { src: target + path })),
-  script: ({ target }) => ['/assets/theme.js', '/api/v1/status', '/history.csv'].map((path) => loading('script', { src: target + path })),
-  module: ({ target }) => ['/assets/theme.js', '/api/v1/openapi.json'].map((path) => loading('script', { src: target + path, type: 'module' })),
+  script: ({ target }) => ['/assets/early.js', '/api/v1/status', '/history.csv'].map((path) => loading('script', { src: target + path })),
+  module: ({ target }) => ['/assets/early.js', '/api/v1/openapi.json'].map((path) => loading('script', { src: target + path, type: 'module' })),
   stylesheet: ({ target }) => ['/assets/app.css', '/'].map((path) => loading('link', { rel: 'stylesheet', href: target + path })),
   ahead: ({ target, link }) => ['prefetch', 'prerender', 'preload'].map((rel) => ({
     name: rel,

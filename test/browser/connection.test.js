@@ -43,6 +43,58 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
   assert.deepEqual(page.problems.filter((problem) => !/ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/.test(problem)), [])
 })
 
+test('until its scripts have come, a page says that it is not live, and a click on what needs them says so at once', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.openPage()
+  /** @type {(value?: unknown) => void} */
+  let letCome = () => {}
+  const come = new Promise((resolve) => { letCome = resolve })
+  await page.route('**/assets/live.js*', async (route) => {
+    await come
+    await route.continue()
+  })
+  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  await page.goto(`${dashboard.url}/history`, { waitUntil: 'commit' })
+  await page.getByText('Not live', { exact: true }).waitFor()
+  await page.goto(dashboard.url, { waitUntil: 'commit' })
+  await page.locator('#open-scale').click()
+  await page.locator('#waiting').getByText('Its scripts have not come yet').waitFor()
+  assert.equal(await page.locator('#open-scale').evaluate((button) => getComputedStyle(button).pointerEvents), 'none')
+  letCome()
+  await page.locator('html[data-live=on]').waitFor()
+  await page.locator('#waiting').waitFor({ state: 'hidden' })
+  await page.locator('#open-scale').click()
+  await page.getByRole('dialog').waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
+rareTest('without JavaScript a page says since when it is as it is, and what needs it is grey', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.openPage({ javaScriptEnabled: false })
+  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  await page.goto(dashboard.url)
+  assert.match(await page.locator('#waiting').innerText(), /This page is not live\. It shows what was so at .*\d\d:\d\d:\d\d.*JavaScript is off/)
+  assert.match(await page.locator('#charts').innerText(), /The charts need JavaScript/)
+  assert.equal(await page.getByText('Loading …').isVisible(), false)
+  await page.goto(`${dashboard.url}/workers/1`)
+  assert.equal(await page.getByText('Asking the worker').isVisible(), false)
+})
+
+rareTest('if the master answers but the live connection does not get through, the page says that', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.openPage()
+  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  await page.addInitScript(() => {
+    const { WebSocket } = window
+    // It fails at once, as one that a proxy refuses.
+    window.WebSocket = class extends WebSocket { constructor () { super('ws://127.0.0.1:1/') } }
+  })
+  await page.route('**/socket.io/**', (route) => route.abort())
+  await page.goto(dashboard.url)
+  await page.getByText('The live connection is blocked, although the master answers.').waitFor()
+  await page.locator('#open-deploy[inert]').waitFor()
+})
+
 rareTest('a page that was open during an upgrade comes back by itself and says what has changed', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()

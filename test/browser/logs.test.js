@@ -251,6 +251,23 @@ test('a request is found in all files in three steps, with what is around it; wh
   assert.deepEqual(page.problems, [])
 })
 
+rareTest('lines that come when other lines have just replaced these disturb nothing', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const write = writer(dashboard)
+  write(1, 'stdout', ['first'])
+  const page = await dashboard.visit('/logs')
+  await untilLive(page)
+  const isShown = page.evaluate(() => new Promise((resolve) => {
+    const panel = /** @type {HTMLElement} */ (document.getElementById('log'))
+    const list = /** @type {HTMLElement} */ (document.getElementById('log-lines'))
+    panel.remove()
+    new MutationObserver(() => requestAnimationFrame(resolve)).observe(list, { childList: true })
+  }))
+  write(1, 'stdout', ['second'])
+  await isShown
+  assert.deepEqual(page.problems, [])
+})
+
 /** @param {import('../support/dashboard.js').Dashboard} dashboard */
 function writer ({ deck }) {
   return (/** @type {number} */ slot, /** @type {'stdout' | 'stderr'} */ stream, /** @type {string[]} */ lines) =>
