@@ -1,5 +1,5 @@
 import { ID } from '../config/id.js'
-import { FAULTS } from '../causes.js'
+import { FAULTS, isOneOf } from '../causes.js'
 import { DeckError } from '../errors.js'
 import { newestMark } from './chart-news.js'
 import { logsModel } from './logs-page.js'
@@ -95,6 +95,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
     // Without `at` the live worker is meant.
     const isLive = row !== null && (at === undefined || isSame(row, told))
     const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
+    const lives = toLives(told.lives, worker)
     return {
       now: now(),
       faults: FAULTS,
@@ -108,14 +109,26 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       crash: isLive ? null : crashOf(told.exited, deck.crashes),
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
       events: told.events,
-      lives: told.lives.map((life) => ({
-        ...life,
-        isThis: life.worker === number && life.pid === worker.pid,
-        url: workerUrlOf(life.worker, life.end === null ? undefined : life.startedAt ?? life.end.at)
-      })),
+      lives,
+      before: isLive ? faultBefore(lives) : null,
       ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can })
     }
   }
+}
+
+/** @param {import('./worker-story.js').Life[]} lives @param {{ id: number | null, pid: number | null }} worker whose page it is */
+function toLives (lives, { id, pid }) {
+  return lives.map((life) => ({
+    ...life,
+    isThis: life.worker === id && life.pid === pid,
+    url: workerUrlOf(life.worker, life.end === null ? undefined : life.startedAt ?? life.end.at)
+  }))
+}
+
+/** The fault that a live worker came after: who looks at it mostly looks for that. @param {ReturnType<typeof toLives>} lives newest first */
+function faultBefore (lives) {
+  const last = lives.find(({ isThis, end }) => !isThis && end !== null)
+  return last?.end && isOneOf(FAULTS, last.end.cause) ? { url: last.url, end: last.end } : null
 }
 
 /** @param {URLSearchParams} params @returns {string | undefined} */
