@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { appendFileSync } from 'node:fs'
+import path from 'node:path'
 import { after, before, test } from 'node:test'
 import { openBrowser } from '../support/browser.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
@@ -263,8 +265,36 @@ rareTest('however wide the window and however many slots loop, nothing is out of
     }))
     assert.deepEqual(over, [], `at ${width}`)
     const height = await page.evaluate(() => document.documentElement.scrollHeight)
-    assert.ok(height < 3200, `${height} at ${width}`)
+    assert.ok(height < 4000, `${height} at ${width}`)
   }
+})
+
+rareTest('on a phone with 64 workers, one press shows what killed a worker and its last lines, three restart another one, and two scale', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { deck } = dashboard
+  setManyWorkers(dashboard, (worker) => worker.slot === 2 ? { ...worker, ...LOOPING } : worker)
+  appendFileSync(path.join(deck.logs.folder, 'slot-2.stderr.log'), 'TypeError: no such price\n    at priceOf\n')
+  deck.events.publish(/** @type {any} */ ({ type: 'worker.forked', worker: 2, slot: 2, at: new Date(Date.now() - 60_000).toISOString() }))
+  deck.events.publish({ type: 'worker.exited', worker: 2, slot: 2, cause: 'crash', code: 1, message: 'worker 2 (slot 2) exited with code 1: TypeError: no such price' })
+  const page = await dashboard.visit('/', { width: 390, height: 844 })
+  await page.getByRole('link', { name: 'last #2' }).click()
+  await page.locator('#worker-head').getByText('exited with code 1: TypeError: no such price').waitFor()
+  await page.locator('#worker-output').getByText('at priceOf').waitFor()
+
+  await page.goto(dashboard.url)
+  await page.getByRole('link', { name: 'Slot 50: worker 50, ready' }).click()
+  await page.locator('#worker-restart').click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Restart worker' }).click()
+  await page.locator('#worker-reason').getByText('Rollout 1 is running').waitFor()
+  deck.set({ rollout: null })
+
+  await page.goto(dashboard.url)
+  await page.locator('#open-scale').click()
+  await page.getByRole('dialog').getByLabel('Workers').fill('65')
+  await page.getByRole('dialog').getByRole('button', { name: 'Scale' }).click()
+  await page.locator('#facts').getByText('/ 65 ready').waitFor()
+  assert.deepEqual(deck.dispatched.map(({ type, worker, workers }) => [type, worker ?? workers]), [['restart-worker', 50], ['scale', 65]])
+  assert.deepEqual(page.problems, [])
 })
 
 /** A slot without a worker. */
