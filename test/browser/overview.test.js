@@ -206,7 +206,7 @@ test('of 64 workers the sick come first, each is a click away, and what somebody
   await page.locator('th[aria-sort=descending]').getByText('Memory').waitFor()
   assert.deepEqual((await slots()).slice(0, 2), ['64', '63'])
   await page.locator('#restart-63').focus()
-  dashboard.setWorker(64, { vitals: { rssBytes: 1, cpuPercent: 91.5 } })
+  dashboard.setWorker(64, { vitals: { at: STAYS_FRESH, rssBytes: 1, cpuPercent: 91.5 } })
   await page.locator('#worker-64-64').getByText('91.5%').waitFor()
   dashboard.setWorker(5, { state: 'unresponsive' })
   await page.locator('#show-unresponsive').waitFor()
@@ -297,12 +297,14 @@ rareTest('on a phone with 64 workers, one press shows what killed a worker and i
   assert.deepEqual(page.problems, [])
 })
 
+/** Figures that are older than some seconds are not shown. */
+const STAYS_FRESH = new Date(Date.now() + 3_600_000).toISOString()
 /** A slot without a worker. */
 const LOOPING = Object.freeze({ id: null, pid: null, state: 'backoff', crashLooping: true, vitals: null })
 
 /** 64 of them, the higher the slot the more memory. @param {Awaited<ReturnType<typeof startDashboard>>} dashboard @param {(worker: any) => any} change */
 function setManyWorkers ({ deck }, change) {
   const [worker] = deck.snapshot().workers
-  const workers = Array.from({ length: 64 }, (_, index) => change({ ...worker, id: index + 1, slot: index + 1, vitals: { rssBytes: (index + 1) * 2 ** 20, cpuPercent: 5 } }))
+  const workers = Array.from({ length: 64 }, (_, index) => change({ ...worker, id: index + 1, slot: index + 1, vitals: { at: STAYS_FRESH, rssBytes: (index + 1) * 2 ** 20, cpuPercent: 5 } }))
   deck.set({ desiredWorkers: 64, readyWorkers: workers.filter(({ state }) => state === 'ready').length, workers })
 }
