@@ -21,7 +21,7 @@ test('a real cluster: sign in by a link, see a kill, deploy by a click, find the
   const isSamePage = await markPage(page)
 
   process.kill(workers[1].pid, 'SIGKILL')
-  await page.locator('#workers').getByText('Starting').waitFor()
+  await page.locator('#workers tbody').getByText('Starting').waitFor()
   await page.locator('#recent').getByText(/Worker 2 \(slot 2\) was ended by SIGKILL/).waitFor()
   await page.getByRole('heading', { level: 1, name: 'All 2 workers are ready' }).waitFor()
 

@@ -64,7 +64,7 @@ test('the death of a real worker is on the page within a second', async (t) => {
   const { deck, page } = await visitReal(t, 'boots-slowly.js', { workers: 2, env: { BOOT_MS: '1000' } })
   const { workers } = await deck.status()
   await assertSoon(t, () => process.kill(workers[1].pid, 'SIGKILL'), [
-    page.locator('#workers').getByText('Starting'),
+    page.locator('#workers tbody').getByText('Starting'),
     page.locator('#recent').getByText(/Worker 2 \(slot 2\) was ended by SIGKILL/)
   ])
 })
