@@ -34,7 +34,7 @@ export function fleetEventResources ({ deck, now }) {
       GET: operation({
         name: 'listFleetEvents',
         summary: 'Lists the events of the app on all members, newest first',
-        description: 'Events of members that are gone are included. A page may have fewer items than `limit` and still a `next`.',
+        description: 'Events of members that are gone are included. `since` and `until` count when an event arrived. A page may have fewer items than `limit` and still a `next`.',
         role: 'viewer',
         cli: 'clusterdeck fleet history',
         query: z.strictObject({ ...fleetEventFilters(now), ...pagingFields(MAX_LIMIT) }),
@@ -48,18 +48,19 @@ export function fleetEventResources ({ deck, now }) {
 
 /** @param {() => number} now */
 export function fleetEventFilters (now) {
-  return { member: textParam('the name of a member', MEMBER_NAME), type: eventFilters(now).type }
+  const { q, type, cause, since, until } = eventFilters(now)
+  return { member: textParam('the name of a member', MEMBER_NAME), q, type, cause, since, until }
 }
 
 /**
- * @param {import('./fleet.js').FleetDeck} deck @param {{ member?: string, type?: string[], limit?: number, cursor?: string }} query
+ * @param {import('./fleet.js').FleetDeck} deck @param {{ member?: string, type?: string[], q?: string, cause?: string, since?: number, until?: number, limit?: number, cursor?: string }} query
  * @throws {DeckError} no-fleet, fleet-away, invalid-query
  */
-export async function fleetEvents (deck, { member, type, limit = DEFAULT_LIMIT, cursor }) {
+export async function fleetEvents (deck, { type, limit = DEFAULT_LIMIT, cursor, ...filters }) {
   const fleet = fleetOf(deck)
   if (cursor !== undefined && !PLACE.test(cursor)) {
     throw new DeckError('invalid-query', `cursor: expected the "next" of an earlier page, received ${JSON.stringify(cursor)}`)
   }
-  const { items, next } = await fleet.history({ member, types: type, limit, before: cursor === undefined ? null : Number(cursor) })
+  const { items, next } = await fleet.history({ ...filters, types: type, limit, before: cursor === undefined ? null : Number(cursor) })
   return { items, next: next === null ? null : String(next) }
 }

@@ -4,10 +4,13 @@ import { count } from '../health.js'
 /**
  * Folds routine events of the history into one row that can be opened.
  * @typedef {import('./shown-event.js').ShownEvent} ShownEvent
- * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, count: number, events: ShownEvent[] } | { id: null, event: ShownEvent }} Row
- *   `events` of a fold: the newest of them
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
  * @typedef {ReturnType<History['page']>} Page
+ */
+/**
+ * @template {ShownEvent} [E=ShownEvent]
+ * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, count: number, events: E[] } | { id: null, event: E }} Row
+ *   `events` of a fold: the newest of them
  */
 
 const MIN_EVENTS = 4
@@ -58,9 +61,9 @@ function readRoutine (history, query) {
   return end === 0 ? { items: [], next: query.cursor ?? null } : history.page({ ...query, limit: end })
 }
 
-/** @param {ShownEvent[]} events newest first @returns {Row[]} */
+/** @template {ShownEvent} E @param {E[]} events newest first @returns {Row<E>[]} */
 export function foldEvents (events) {
-  /** @type {{ isRoutine: boolean, events: ShownEvent[] }[]} */
+  /** @type {{ isRoutine: boolean, events: E[] }[]} */
   const runs = []
   for (const event of events) {
     const isRoutine = isRoutineEvent(event)
@@ -71,7 +74,7 @@ export function foldEvents (events) {
   return runs.flatMap(({ isRoutine, events }) => isRoutine && events.length >= MIN_EVENTS ? [toFold(events)] : toSingleRows(events))
 }
 
-/** @param {ShownEvent[]} events @returns {Row[]} */
+/** @template {ShownEvent} E @param {E[]} events @returns {Row<E>[]} */
 export function toSingleRows (events) {
   return events.map((event) => ({ id: null, event }))
 }
@@ -83,7 +86,7 @@ function isRoutineEvent ({ type, cause, signal, detail }) {
   return type === 'rollout.step' || Object.hasOwn(DEEDS, type)
 }
 
-/** @param {ShownEvent[]} events @returns {Row} its id stays the same while newer events join it */
+/** @template {ShownEvent} E @param {E[]} events @returns {Row<E>} its id stays the same while newer events join it */
 function toFold (events) {
   const oldest = events[events.length - 1]
   return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at, count: events.length, events: events.slice(0, MAX_LISTED) }

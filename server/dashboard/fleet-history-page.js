@@ -1,7 +1,7 @@
-import { z } from 'zod'
+import { CAUSES } from '../causes.js'
 import { fleetEventFilters, fleetEvents } from '../api/fleet-events.js'
-import { parseFields } from '../api/input.js'
-import { givenFilters, TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.js'
+import { foldEvents, toSingleRows } from './event-folds.js'
+import { givenFilters, parseWithRange, rangeLinks, RANGES_OF_DECK, SINGLE_TYPES, TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 
@@ -10,13 +10,19 @@ import { toShownEvent } from './shown-event.js'
  * @typedef {import('../fleet/feed.js').Item} Item
  * @typedef {Pick<import('../deck.js').Deck, 'fleet'>} Deck
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
- * @typedef {Partial<Record<'member' | 'type', string>>} Filters  as they stand in the URL
+ * @typedef {ReturnType<typeof toFleetEvent>} FleetEvent
  */
 
 const PATH = '/fleet/history'
 const PAGE_SIZE = 50
+/** A folded list fits more events. */
+const FOLDED_PAGE_SIZE = 100
+/** A list with one of these filters shows every event unfolded. */
+const UNFOLDING_FILTERS = Object.freeze(['q', 'type', 'cause'])
 /** How often NATS is asked while the page is open. */
 const REFRESH_EVERY_MS = 2000
+/** A host that was cut off sends its events later. */
+const LATE_MS = 60_000
 
 /**
  * @param {{ deck: Deck, params: URLSearchParams, now: () => number }} asked
@@ -24,20 +30,24 @@ const REFRESH_EVERY_MS = 2000
  */
 export async function fleetHistoryModel ({ deck, params, now }) {
   const members = deck.fleet?.status().members ?? []
-  const around = { now: now(), choices: { members: members.map(({ member }) => member), types: TYPE_GROUPS } }
+  const around = { path: PATH, now: now(), choices: { members: members.map(({ member }) => member), groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES } }
   try {
-    const { texts: filters, values } = parseFields(z.object(fleetEventFilters(now)), params)
+    const { filters, query } = parseWithRange(fleetEventFilters(now), params, { now: now() })
     const place = parsePlace(params)
-    const { items, next } = await fleetEvents(deck, { ...values, limit: PAGE_SIZE, cursor: place.cursor })
+    const isFolded = UNFOLDING_FILTERS.every((name) => filters[name] === undefined)
+    const limit = isFolded ? FOLDED_PAGE_SIZE : PAGE_SIZE
+    const { items, next } = await fleetEvents(deck, { ...query, limit, cursor: place.cursor })
+    const events = items.map((item) => toFleetEvent(item, members.find(({ member }) => member === item.member)))
     return {
       ...around,
       filters,
       problem: null,
-      rows: items.map((item) => toRow(item, members.find(({ member }) => member === item.member))),
+      rows: (isFolded ? foldEvents(events) : toSingleRows(events)).map(withMembers),
       isFirstPage: place.cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
-      isCutShort: next !== null && items.length < PAGE_SIZE,
-      links: { ...pageLinks(PATH, filters, { ...place, next }), clear: PATH },
+      isCutShort: next !== null && items.length < limit,
+      ranges: rangeLinks(PATH, filters, RANGES_OF_DECK),
+      links: { ...pageLinks(PATH, filters, { ...place, next }), clear: PATH, without: [] },
       canonicalUrl: urlOf(PATH, filters, { cursor: place.cursor, trail: place.trail.join('.') || undefined })
     }
   } catch (error) {
@@ -49,7 +59,8 @@ export async function fleetHistoryModel ({ deck, params, now }) {
       isFirstPage: false,
       isFiltered: true,
       isCutShort: false,
-      links: { older: null, newer: null, newest: null, clear: PATH },
+      ranges: rangeLinks(PATH, {}, RANGES_OF_DECK),
+      links: { older: null, newer: null, newest: null, clear: PATH, without: [] },
       canonicalUrl: PATH
     }
   }
@@ -79,25 +90,24 @@ export function followFleetHistory (asked) {
 }
 
 /** @param {Item} item @param {Pick<import('../fleet/presence.js').Member, 'isOwn' | 'url'>} [member] its current state */
-function toRow ({ seq, member: name, app, host, event }, member) {
-  const { kind, sentence } = toShown(event)
+function toFleetEvent ({ seq, at, member: name, app, host, event }, member) {
   const place = `/history/${event.id}`
   const elsewhere = member?.url ? member.url.replace(/\/$/, '') + place : null
   return {
-    seq,
-    at: event.at,
+    ...toShown(event),
+    // Hosts number their events by themselves.
+    id: seq,
     member: name,
     app,
     host,
-    kind,
-    sentence,
-    type: event.type,
-    cause: event.cause,
-    slot: event.slot,
-    worker: event.worker,
-    actor: event.actor,
+    arrivedAt: Date.parse(at) - Date.parse(event.at) > LATE_MS ? at : null,
     url: member?.isOwn ? place : elsewhere
   }
+}
+
+/** @param {import('./event-folds.js').Row<FleetEvent>} row  a fold says which members it is about */
+function withMembers (row) {
+  return row.id === null ? row : { ...row, members: [...new Set(row.events.map(({ member }) => member))].sort() }
 }
 
 /** The detail comes from another member and may hold anything. @param {DeckEvent} event */

@@ -71,6 +71,8 @@ export const HOST_TYPES = EVENT_TYPES.filter((type) => OF_HOST.test(type))
 
 const RANGE = z.enum(Object.keys(RANGES)).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)
 const ZONE = z.string().regex(/^[A-Za-z0-9_+/-]{1,64}$/).refine(isZone).optional().describe('a time zone such as Europe/Berlin')
+/** What a history of several decks has no beginning for. */
+export const RANGES_OF_DECK = Object.freeze(['deploy', 'master'])
 /** Marks for callers without a cluster. @type {Marks} */
 const NO_MARKS = Object.freeze({ deployed: () => 0, started: () => 0 })
 
@@ -82,10 +84,37 @@ const NO_MARKS = Object.freeze({ deployed: () => 0, started: () => 0 })
  * @throws {DeckError} `invalid-query`
  */
 export function parseFilters (params, now, marks = NO_MARKS) {
-  const { texts, values: { range, zone = 'UTC', ...query } } = parseFields(z.object({ ...eventFilters(() => now), range: RANGE, zone: ZONE }), params)
+  return parseWithRange(eventFilters(() => now), params, { now, marks })
+}
+
+/**
+ * @template {import('zod').ZodRawShape} F @param {F} fields @param {URLSearchParams} params @param {{ now: number, marks?: Marks }} at
+ * @returns {{ filters: Filters & Record<string, string>, query: import('zod').infer<import('zod').ZodObject<F>> & { since?: number, until?: number } }} `filters`: as in the URL
+ * @throws {DeckError} `invalid-query`
+ */
+export function parseWithRange (fields, params, { now, marks = NO_MARKS }) {
+  const { texts: given, values } = parseFields(z.object({ ...fields, range: RANGE, zone: ZONE }), params)
+  const texts = /** @type {Filters & Record<string, string>} */ (given)
+  const { range, zone = 'UTC', ...query } = /** @type {{ range?: string, zone?: string }} */ (values)
   // A zone only matters for a range of days.
   if (range === undefined || !RANGES[range].isDaily) delete texts.zone
-  return { filters: texts, query: range === undefined ? query : { ...RANGES[range].times({ now, zone, marks }), ...query } }
+  return { filters: texts, query: /** @type {any} */ (range === undefined ? query : { ...RANGES[range].times({ now, zone, marks }), ...query }) }
+}
+
+/** @param {string} path @param {Filters} filters @param {readonly string[]} [without]  names of ranges @returns {{ value: string, label: string, url: string, isCurrent: boolean, isDaily: boolean }[]} */
+export function rangeLinks (path, filters, without = []) {
+  const isAny = !filters.range && !filters.since && !filters.until
+  const rangeUrl = (/** @type {string | undefined} */ range) => urlOf(path, filters, {
+    range,
+    since: undefined,
+    until: undefined,
+    zone: range && RANGES[range].isDaily ? filters.zone : undefined
+  })
+  const shown = Object.entries(RANGES).filter(([value, { isRare }]) => (!isRare || filters.range === value) && !without.includes(value))
+  return [
+    { value: '', label: 'Any time', url: rangeUrl(undefined), isCurrent: isAny, isDaily: false },
+    ...shown.map(([value, { label, isDaily = false }]) => ({ value, label, url: rangeUrl(value), isCurrent: filters.range === value, isDaily }))
+  ]
 }
 
 /** @typedef {{ snapshot: () => { master: { startedAt: string } } }} Started  a deck, or a host */

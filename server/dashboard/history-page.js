@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { CAUSES } from '../causes.js'
 import { formatDuration } from '../../public/format.js'
 import { FOLDED_TYPES, foldEvents, readWholeFolds, toSingleRows } from './event-folds.js'
-import { HOST_TYPE_GROUPS, HOST_TYPES, RANGES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, toShownProblem, urlOf } from './history-filters.js'
+import { HOST_TYPE_GROUPS, HOST_TYPES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
 import { countTimeline } from './timeline.js'
@@ -112,6 +112,7 @@ export function historyModel ({ history, params, now, marks, isOfHost = false, k
     const events = items.map(toShownEvent)
     const isNothing = items.length === 0 && next === null
     return {
+      path: '/history',
       now,
       isOfHost,
       choices,
@@ -125,7 +126,7 @@ export function historyModel ({ history, params, now, marks, isOfHost = false, k
       nearest: isNothing ? nearestTo(filters, { history, now, marks }) : [],
       // The search has a time limit, so a page that is not full may still have a next one.
       isCutShort: isShort,
-      ranges: rangeLinks(filters).filter(({ value }) => !isOfHost || value !== 'deploy'),
+      ranges: rangeLinks('/history', filters, isOfHost ? ['deploy'] : []),
       links: {
         ...pageLinks('/history', filters, { cursor, trail, next }),
         csv: urlOf('/history.csv', filters),
@@ -150,22 +151,6 @@ function withLink (row) {
   if (row.id === null || row.count === row.events.length) return row
   const until = new Date(Date.parse(row.newestAt) + 1).toISOString()
   return { ...row, url: urlOf('/history', {}, { type: FOLDED_TYPES.join(), since: row.oldestAt, until }) }
-}
-
-/** @param {Filters} filters @returns {{ value: string, label: string, url: string, isCurrent: boolean, isDaily: boolean }[]} */
-function rangeLinks (filters) {
-  const isAny = !filters.range && !filters.since && !filters.until
-  const rangeUrl = (/** @type {string | undefined} */ range) => urlOf('/history', filters, {
-    range,
-    since: undefined,
-    until: undefined,
-    zone: range && RANGES[range].isDaily ? filters.zone : undefined
-  })
-  const shown = Object.entries(RANGES).filter(([value, { isRare }]) => !isRare || filters.range === value)
-  return [
-    { value: '', label: 'Any time', url: rangeUrl(undefined), isCurrent: isAny, isDaily: false },
-    ...shown.map(([value, { label, isDaily = false }]) => ({ value, label, url: rangeUrl(value), isCurrent: filters.range === value, isDaily }))
-  ]
 }
 
 /** @param {{ until?: string | number }} query @param {number} now @param {number} keptMs @returns {string | null} null: what was there then would still be kept */
@@ -204,6 +189,7 @@ function withoutLinks (/** @type {Filters} */ filters) {
 /** @param {URLSearchParams} params @param {number} now */
 function blankModel (params, now) {
   return {
+    path: '/history',
     now,
     query: null,
     filters: givenFilters(params),
@@ -213,7 +199,7 @@ function blankModel (params, now) {
     tooOld: null,
     nearest: [],
     isCutShort: false,
-    ranges: rangeLinks({}),
+    ranges: rangeLinks('/history', {}),
     links: { older: null, newer: null, newest: null, csv: null, clear: '/history', without: [] },
     canonicalUrl: '/history'
   }

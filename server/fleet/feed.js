@@ -11,8 +11,9 @@ import { messageOf, subjectsOf, typeOf } from './event-stream.js'
  * @typedef {import('@nats-io/jetstream').JsMsg} JsMsg
  * @typedef {{ seq: number, at: string } & Pick<Message, 'member' | 'app' | 'host' | 'event'>} Item `at`: when it came, by the clock of NATS
  * @typedef {{ items: Item[], next: number | null }} Page `next`: where the page after it begins, null: this is the last one
- * @typedef {{ app?: string, member?: string, types?: readonly string[], before?: number | null, limit: number }} Wanted
- *   `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `before`: the `next` of the page before
+ * @typedef {{ app?: string, member?: string, types?: readonly string[], q?: string, cause?: string, since?: number, until?: number, before?: number | null, limit: number }} Wanted
+ *   `types`: `worker.exited`, `worker.exited:crash` or `worker.*`; `q`: part of a message, type or cause; `since`, `until`: when they came, ms
+ *   since the epoch; `before`: the `next` of the page before
  * @typedef {{ newest: number, oldest: number }} Window  sequences of the stream, both inclusive
  */
 
@@ -28,6 +29,8 @@ const EXPIRES_MS = 3000
 /** NATS removes a reader whose deck has gone after this time. */
 const FORGET_MS = 10_000
 const NS_PER_MS = 1_000_000
+/** @type {Partial<import('@nats-io/jetstream').ConsumerConfig>} */
+const READER = Object.freeze({ ack_policy: 'none', mem_storage: true, num_replicas: 1, inactive_threshold: FORGET_MS * NS_PER_MS })
 
 /** @param {{ nats: Pick<import('./nats-connection.js').Connection, 'attempt'> }} parts */
 export function createFeed ({ nats }) {
@@ -48,29 +51,46 @@ export function createFeed ({ nats }) {
 }
 
 /** @param {Open} open @param {Wanted} wanted @returns {Promise<Page>} */
-async function readPage (open, { app, member, types, before = null, limit }) {
+async function readPage (open, { app, member, types, q, cause, since, until, before = null, limit }) {
   const { manager, names } = open
   const { state } = await manager.streams.info(names.events)
   const subject = subjectsOf(names, { app, member, type: onlyType(types) })
-  const isSparse = app !== undefined || member !== undefined || types !== undefined
+  const isSparse = [app, member, types, q, cause].some((filter) => filter !== undefined)
   /** @type {Item[]} */
   const items = []
-  let newest = Math.min(state.last_seq, (before ?? Infinity) - 1)
+  const first = since === undefined ? state.first_seq : Math.max(state.first_seq, await firstSince(open, since))
+  let newest = Math.min(state.last_seq, (before ?? Infinity) - 1, until === undefined || before !== null ? Infinity : await firstSince(open, until) - 1)
   let length = isSparse ? Math.max(FIRST_WINDOW, limit) : limit
   // Without a filter that NATS understands, all of a window comes here.
   let longest = app === undefined && member === undefined && onlyType(types) === undefined ? MAX_MESSAGES : Infinity
-  for (let windows = 0; windows < MAX_WINDOWS && newest >= state.first_seq && items.length < limit; windows++) {
-    const window = { newest, oldest: Math.max(state.first_seq, newest - length + 1) }
+  for (let windows = 0; windows < MAX_WINDOWS && newest >= first && items.length < limit; windows++) {
+    const window = { newest, oldest: Math.max(first, newest - length + 1) }
     const found = await readWindow(open, window, { subject, types })
     if (found === null) {
       length = longest = Math.ceil(length / MAX_GROWTH)
       continue
     }
-    const lastRead = await takeNewest(found, { items, limit, toItem: (message) => itemOf(names, message, types) })
+    const lastRead = await takeNewest(found, { items, limit, toItem: (message) => itemOf(names, message, { types, q, cause }) })
     newest = (lastRead ?? window.oldest) - 1
     length = Math.min(nextLength({ length, found: found.length, missing: limit - items.length }), longest)
   }
-  return { items, next: newest >= state.first_seq ? newest + 1 : null }
+  return { items, next: newest >= first ? newest + 1 : null }
+}
+
+/** @param {Open} open @param {number} time ms since the epoch @returns {Promise<number>} the sequence of the first message that came then or later; Infinity: none did */
+async function firstSince ({ manager, js, names }, time) {
+  const info = await manager.consumers.add(names.events, {
+    deliver_policy: 'by_start_time',
+    opt_start_time: new Date(time).toISOString(),
+    ...READER
+  })
+  try {
+    if (info.num_pending === 0) return Infinity
+    const message = await js.consumers.getConsumerFromInfo(info).next({ expires: EXPIRES_MS })
+    return message?.seq ?? Infinity
+  } finally {
+    manager.consumers.delete(names.events, info.name).catch(() => {})
+  }
 }
 
 /**
@@ -102,10 +122,7 @@ async function readWindow ({ manager, js, names }, { newest, oldest }, { subject
     filter_subject: subject,
     deliver_policy: 'by_start_sequence',
     opt_start_seq: oldest,
-    ack_policy: 'none',
-    mem_storage: true,
-    num_replicas: 1,
-    inactive_threshold: FORGET_MS * NS_PER_MS
+    ...READER
   })
   try {
     const pending = Math.min(info.num_pending, newest - oldest + 1)
@@ -148,13 +165,14 @@ function isOfType (type, types) {
   })
 }
 
-/** @param {Open['names']} names @param {JsMsg} message @param {readonly string[]} [types] @returns {Item | null} */
-function itemOf (names, message, types) {
+/** @param {Open['names']} names @param {JsMsg} message @param {Pick<Wanted, 'types' | 'q' | 'cause'>} filters @returns {Item | null} */
+function itemOf (names, message, { types, q, cause }) {
   const found = messageOf(names, message)
   if (!found) return null
   const { member, app, host, event } = found
   const isWanted = types === undefined || types.some((wanted) => {
     return wanted.includes(':') ? wanted === `${event.type}:${event.cause}` : isOfType(event.type, [wanted])
   })
-  return isWanted ? { seq: message.seq, at: message.timestamp, member, app, host, event } : null
+  const hasText = q === undefined || [event.message, event.type, event.cause].some((text) => text?.toLowerCase().includes(q.toLowerCase()))
+  return isWanted && hasText && (cause === undefined || event.cause === cause) ? { seq: message.seq, at: message.timestamp, member, app, host, event } : null
 }

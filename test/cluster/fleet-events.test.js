@@ -140,11 +140,22 @@ test('each page of what the fleet has told is what it asks for, newest first, an
     [{ limit: 50, member: 'm2', types: ['master.started', 'worker.exited:deploy'] }, ({ member, cause }) => member === 'm2' && cause === 'deploy'],
     [{ limit: 50, member: 'nobody' }, () => false],
     [{ limit: 200, app: 'shop', types: ['worker.exited'] }, ({ type }) => type === 'worker.exited'],
-    [{ limit: 50, app: 'mail' }, () => false]
+    [{ limit: 50, app: 'mail' }, () => false],
+    [{ limit: 100, q: 'EXIT', member: 'm1' }, ({ type, member }) => type === 'worker.exited' && member === 'm1'],
+    [{ limit: 100, cause: 'deploy' }, ({ cause }) => cause === 'deploy']
   ])) {
     const found = await readAll(feed, /** @type {any} */ (wanted))
     assert.deepEqual(found.map(({ event: { id } }) => id), all.filter(isMeant).map(({ id }) => id), JSON.stringify(wanted))
   }
+
+  const whole = await readAll(feed, { limit: 200 })
+  const timeOf = (/** @type {{ at: string }} */ { at }) => Date.parse(at)
+  const [until, since] = [300, 900].map((index) => timeOf(whole[index]))
+  for (const limit of [50, 200]) {
+    assert.deepEqual(await readAll(feed, { limit, since, until }), whole.filter((item) => timeOf(item) >= since && timeOf(item) < until))
+  }
+  assert.deepEqual(await readAll(feed, { limit: 50, since: timeOf(whole[0]) + 1 }), [])
+  assert.deepEqual(await readAll(feed, { limit: 50, until: timeOf(whole.slice(-1)[0]) }), [])
 })
 
 /** @param {ReturnType<typeof createFeed>} feed @param {import('../../server/fleet/feed.js').Wanted} wanted */

@@ -26,7 +26,7 @@ function modelOf (items, { next = null, params = '', asked = [] } = {}) {
 
 test('each event says whose it is, and leads to its page where that is known', async () => {
   const { rows } = await modelOf(['one', 'two', 'three', 'gone'].map((member) => itemOf(member, {})))
-  assert.deepEqual(rows.map(({ member, app, sentence, url }) => [member, app, sentence, url]), [
+  assert.deepEqual(rows.flatMap((row) => row.id === null ? [row.event] : row.events).map(({ member, app, sentence, url }) => [member, app, sentence, url]), [
     ['one', 'shop', 'Worker 4 (slot 1) is ready', '/history/3'],
     ['two', 'shop', 'Worker 4 (slot 1) is ready', 'https://two.example/deck/history/3'],
     ['three', 'shop', 'Worker 4 (slot 1) is ready', null],
@@ -40,6 +40,19 @@ test('the filters and the place of a page are in its address, and what is asked 
   assert.deepEqual(asked, [{ member: 'one', types: ['worker.exited', 'scale.*'], limit: 50, before: 90 }])
   assert.equal(canonicalUrl, '/fleet/history?member=one&type=worker.exited%2Cscale.*&cursor=90')
   assert.deepEqual([links.older, links.newer], ['/fleet/history?member=one&type=worker.exited%2Cscale.*&cursor=40&trail=90', '/fleet/history?member=one&type=worker.exited%2Cscale.*'])
+})
+
+test('routine events of several members fold into one row that names them, and a search unfolds it', async () => {
+  const routine = ['one', 'two', 'one', 'three', 'two'].map((member, index) => ({ ...itemOf(member, { id: 1 }), seq: 20 - index }))
+  const { rows: [fold, ...rest] } = await modelOf([...routine, { ...itemOf('one', { type: 'worker.exited', cause: 'crash' }), at: '2026-01-01T00:10:00.000Z' }])
+  assert.ok(fold.id !== null && 'members' in fold)
+  assert.deepEqual([fold.id, fold.summary, fold.members, fold.events.length], ['fold-16', '5 workers became ready', ['one', 'three', 'two'], 5])
+  assert.equal(rest[0].id === null && rest[0].event.arrivedAt, '2026-01-01T00:10:00.000Z')
+  const asked = /** @type {any[]} */ ([])
+  const { rows, ranges, canonicalUrl } = await modelOf(routine, { params: 'q=ready&range=1h', asked })
+  assert.equal(rows.length, 5)
+  assert.deepEqual(asked, [{ q: 'ready', since: -3_600_000, types: undefined, limit: 50, before: null }])
+  assert.deepEqual([ranges.find(({ isCurrent }) => isCurrent)?.label, canonicalUrl], ['Last hour', '/fleet/history?q=ready&range=1h'])
 })
 
 test('what another deck says is text, whatever it says', async () => {
