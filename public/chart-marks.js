@@ -112,7 +112,7 @@ function toMark ({ type, cause, count, firstAt, lastAt, lastId }) {
   return {
     lane: 'deploys',
     tone: outcome === 'succeeded' ? 'ok' : outcome === 'started' ? 'info' : 'bad',
-    label: `${cause} ${outcome.replace('-', ' ')}`,
+    label: `${cause ?? 'rollout'} ${outcome.replace('-', ' ')}`,
     ...times
   }
 }

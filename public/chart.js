@@ -23,6 +23,7 @@ const LANE_PX = 16
 const CAP_PX = 4
 const COUNT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 })
 const REACH_PX = 6
+const MOUSE_EVENTS = Object.freeze({ pointerdown: 'mousedown', pointermove: 'mousemove', pointerup: 'mouseup', pointercancel: 'mouseup' })
 
 /**
  * @param {object} parts
@@ -139,6 +140,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
       hooks: { drawAxes: [drawMarks], setCursor: [followCursor], setSelect: [selectRange] }
     }, data, place)
     made.over.append(flag)
+    followFinger(made.over)
     made.over.addEventListener('click', () => {
       const [cluster] = clustersAt(made.posToVal(Number(made.cursor.left), 'x'))
       if (cluster) onOpen(cluster)
@@ -212,6 +214,17 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
       written = middle + width / 2 + 2 * px
     }
     ctx.restore()
+  }
+}
+
+/** uPlot hears a mouse alone. Up and down, a finger scrolls the page. @param {HTMLElement} over */
+function followFinger (over) {
+  for (const [type, as] of Object.entries(MOUSE_EVENTS)) {
+    over.addEventListener(type, (event) => {
+      if (!(event instanceof PointerEvent) || event.pointerType !== 'touch') return
+      const { clientX, clientY, movementX, movementY } = event
+      over.dispatchEvent(new MouseEvent(as, { bubbles: true, clientX, clientY, movementX, movementY }))
+    })
   }
 }
 

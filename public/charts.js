@@ -132,7 +132,8 @@ function showValues (newest, range, state) {
   feedState = state
   showState()
   for (const { plot } of charts) plot.show(newest, range)
-  drawSparks(newest, range)
+  // They belong to figures of now.
+  if (isLive(chosen)) drawSparks(newest, range)
   for (const { plot } of charts) plot.rest()
   if (moment !== null) reference.plot.point(moment)
   updateClusters()
@@ -218,8 +219,10 @@ function readAt ({ lines, format }, figure, index, second) {
     setText(figure.querySelector(`[data-column="${column}"]`), format(valueAt(column, index)))
   }
   if (index === null) return ''
-  const happened = figure.querySelector('.chart-place:is(:hover, :focus)') ? reference.plot.at(second).map(clusterText) : []
-  return [momentText(measuredAt(index, second), { stepS: pointS(), ...viewerTime() }), bandText(lines, format, index), ...happened].filter(Boolean).join('\n')
+  // The flags of the other charts would cover what is below them.
+  const isHere = figure.querySelector('.chart-place:is(:hover, :focus)') !== null
+  const more = isHere ? [bandText(lines, format, index), ...reference.plot.at(second).map(clusterText)] : []
+  return [momentText(measuredAt(index, second), { stepS: pointS(), ...viewerTime() }), ...more].filter(Boolean).join('\n')
 }
 
 /**
