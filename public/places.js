@@ -17,6 +17,7 @@ export const PLACES = Object.freeze([
   { key: 'd', label: 'Deploys', href: '/deploys', icon: 'rocket', hint: 'rollouts, releases' },
   { key: 'h', label: 'History', href: '/history', icon: 'database', hint: 'events' },
   { label: 'History of the fleet', href: '/fleet/history', icon: 'database', hint: 'events of all hosts', needs: 'fleet' },
+  { label: 'Crashes of the fleet', href: '/fleet/crashes', icon: 'circle-alert', hint: 'errors of all hosts', needs: 'fleet' },
   { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },
   { key: 'l', label: 'Logs', href: '/logs', icon: 'terminal', hint: 'stdout, stderr' },
   { label: 'Logs of the fleet', href: '/fleet/logs', icon: 'terminal', hint: 'stdout, stderr of all hosts', needs: 'fleet' },

@@ -1,4 +1,5 @@
 import { codeText, groupsOf } from '../api/fleet-builds.js'
+import { lastKnownText } from '../last-known.js'
 import { urlOf } from './history-filters.js'
 
 /**
@@ -75,6 +76,7 @@ export function toMemberRow (member, { observations, isAway, usualVersion, filte
     isSilent: isQuiet,
     isAway,
     heardAt: isQuiet ? observations.heardAt(member.member) : null,
+    lastKnown: isQuiet ? lastKnownText([member]) : null,
     tone,
     code: codeText(code),
     rollout: !isQuiet && rollout
@@ -111,7 +113,7 @@ function labelTexts ({ labels }) {
  */
 export function healthOf (members, { nats, rollout }) {
   const all = members.length === 1 ? '1 member' : `${members.length} members`
-  if (!nats.isConnected) return { tone: 'warn', text: 'The fleet is out of reach' }
+  if (!nats.isConnected) return { tone: 'warn', text: 'This host is cut off from the fleet' }
   const countOf = (/** @type {string} */ health) => members.filter(HEALTHS[health].isOf).length
   const [silent, ill, behind] = [countOf('silent'), countOf('ill'), countOf('behind')]
   const parts = [silent > 0 && `${silent} silent`, ill > 0 && `${ill} not well`, behind > 0 && `${behind} behind`].filter(Boolean)

@@ -4,18 +4,24 @@ import { fleetOf, NAME, WANTED } from '../api/fleet.js'
 import { parseBody } from '../api/input.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
+import { FINGERPRINT } from '../api/crashes.js'
 import { CALLS, MEMBER_ACTIONS } from './calls.js'
+import { noteSettled } from './fleet-crashes-page.js'
 import { refreshMember } from './fleet-member-cache.js'
 
 /**
  * The forms of the fleet's pages post to these actions.
  * @typedef {import('../api/fleet.js').FleetDeck} Deck
- * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: { auth: import('../api/roles.js').Auth }) => Promise<unknown>} Action
+ * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: { auth: import('../api/roles.js').Auth, now: number }) => Promise<unknown>} Action
  */
 
 const STEER = z.object({ rollout: z.string().regex(ID).transform(Number).describe('the id of a rollout of the fleet') })
 /** Fields of the dialog that starts a rollout. */
 const FIELDS = Object.freeze(['note', 'batch', 'pauseMs', 'order', 'canary', 'onFailure'])
+const SETTLE = z.object({
+  fingerprint: z.string().regex(FINGERPRINT).describe('the fingerprint of a group of crashes'),
+  action: z.enum(['resolve', 'mute', 'reopen']).describe('resolve, mute or reopen')
+})
 const WHOLE = /^\d{1,9}$/
 /** Only the form is checked here; the member checks the values itself. */
 const MEMBER_FIELDS = z.object({
@@ -28,6 +34,7 @@ const MEMBER_FIELDS = z.object({
 export const FLEET_ACTIONS = Object.freeze({
   ...actionsFor(['deploy', 'restart', 'rollback'], (kind) => [`fleet-${kind}`, (deck, body, actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)]),
   ...actionsFor(['pause', 'resume', 'abort'], (order) => [`fleet-${order}`, (deck, body, actor) => steerRollout(deck, order, body, actor)]),
+  'settle-fleet-crash': settleCrash,
   ...actionsFor(MEMBER_ACTIONS, (action) => [`member-${action}`, (deck, body, _actor, { auth }) => askMember(deck, action, body, auth)])
 })
 
@@ -61,6 +68,20 @@ async function steerRollout (deck, order, body, actor) {
     throw new DeckError('rollout-ended', `Rollout ${seen} of the fleet is over: ${now}`)
   }
   return fleet.steer(order, actor)
+}
+
+/**
+ * Resolves, mutes or reopens a group on all members that answer.
+ * @param {Deck} deck @param {Record<string, unknown>} body @param {string} _actor @param {{ auth: import('../api/roles.js').Auth, now: number }} asker
+ * @throws {DeckError} not-found, not-possible: some members did not answer
+ */
+async function settleCrash (deck, body, _actor, { auth, now }) {
+  const { fingerprint, action } = parseBody(SETTLE, body)
+  const fleet = fleetOf(deck)
+  const { silent, refused } = await fleet.settleCrash(fingerprint, action, auth)
+  noteSettled(fleet, now)
+  const left = [...silent, ...refused.map(({ member }) => member)]
+  if (left.length > 0) throw new DeckError('not-possible', `Done on the members that answered, but not on ${left.join(', ')}`)
 }
 
 /**

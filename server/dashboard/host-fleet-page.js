@@ -82,6 +82,7 @@ function toCell (host, app, { name, isSilent, isOpen }) {
     isShort: !isSilent && workers.ready < workers.desired,
     isStopped: app.state === 'stopped',
     openCrashes: openCrashes ?? 0,
+    crashesUrl: isOpen ? `/apps/${name}/fleet/crashes?member=${host.member}` : null,
     mark,
     change: !isSilent && rollout ? `${rollout.kind} ${rollout.replaced} of ${rollout.total}` : null,
     // This host has the page of a member only for the apps that run here.
@@ -103,7 +104,7 @@ function rolloutView (rollout, isOpen) {
 function healthOf (hosts, { nats, name, member }) {
   const about = `Fleet ${name}, this host is ${member}`
   if (!nats.isConnected) {
-    return { tone: 'warn', text: 'The fleet is out of reach', hint: `${about}. ${nats.problem ?? ''}. The apps of this host keep running. What others report below is the last known, and no new turn starts.`, reasons: [] }
+    return { tone: 'warn', text: 'This host is cut off from the fleet', hint: `${about}. ${nats.problem ?? ''}. The apps of this host keep running. What others report below is the last known, and no new turn starts.`, reasons: [] }
   }
   const silent = hosts.filter(({ isSilent }) => isSilent)
   const cells = hosts.flatMap((host) => host.cells.filter((cell) => cell.isThere).map((cell) => ({ ...cell, member: host.member })))

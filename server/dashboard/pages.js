@@ -8,6 +8,7 @@ import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { decksModel } from './decks.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
 import { docsModel } from './docs-page.js'
+import { fleetCrashesModel, followFleetCrashes } from './fleet-crashes-page.js'
 import { fleetHistoryModel, followFleetHistory } from './fleet-history-page.js'
 import { fleetLogsModel } from './fleet-logs-page.js'
 import { eventModel } from './event-page.js'
@@ -96,6 +97,7 @@ export const PAGES = Object.freeze([
   },
   { path: '/releases/:id/compare', view: 'compare', model: ({ deck, id, params, now }) => compareModel({ deck, id, params, now: now() }) },
   { path: '/history', view: 'history', model: historyPageModel, follow: followHistory, hasFilters: true },
+  { path: '/fleet/crashes', view: 'fleet-crashes', model: fleetCrashesModel, follow: followFleetCrashes, hasFilters: true },
   { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory, hasFilters: true },
   { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true },
   { path: '/history/:id', view: 'event', model: ({ history, id, now }) => eventModel({ history, id, now: now() }) },

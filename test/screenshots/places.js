@@ -37,6 +37,7 @@ export const PLACES = Object.freeze([
   { name: 'fleet', pathOf: () => '/fleet', isStill: true },
   { name: 'fleet-rollout', pathOf: () => '/fleet/rollouts/7', isStill: true },
   { name: 'fleet-member', pathOf: () => '/fleet/members/web-3-shop', isStill: true },
+  { name: 'fleet-crashes', pathOf: () => '/fleet/crashes', isStill: true },
   { name: 'fleet-history', pathOf: () => '/fleet/history', isStill: true },
   { name: 'fleet-logs', pathOf: () => '/fleet/logs', isStill: true },
   { name: 'settings', pathOf: () => '/settings', isStill: true },

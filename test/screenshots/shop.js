@@ -65,7 +65,19 @@ function fleetOf (history) {
   rollout.turns['web-3-shop'].rollout = 3
   const fleet = createFakeFleet({ members, rollout, past: [{ ...afterTurnsOf(aRollout(there, { at: ago(26 * HOUR_MS) }), ...there), id: 6 }], answer: answerOf })
   fleet.history = async () => ({ items: history.page({ limit: 40 }).items.map((/** @type {import('../../server/events/stream.js').DeckEvent} */ event, /** @type {number} */ index) => ({ seq: 100 - index, at: event.at, member: there[index % 5], app: 'shop', host: members[index % 5].host, event })), next: null })
+  fleet.crashes = async () => ({ asked: names.length, answered: names.length - 1, silent: ['web-5-shop'], refused: [], cut: [], items: crashesOf() })
   return fleet
+}
+
+/** The same fault on three hosts, which is new, and another one on one. @returns {import('../../server/fleet/crash-groups.js').FleetGroup[]} */
+function crashesOf () {
+  const at = (/** @type {number} */ minutes) => ago(minutes * MINUTE_MS)
+  const on = (/** @type {number} */ host, /** @type {number} */ count, /** @type {number} */ minutes) => ({ member: `web-${host}-shop`, id: host, count, state: /** @type {const} */ ('open'), lastSeenAt: at(minutes), lastRelease: 'r4' })
+  const group = { state: /** @type {const} */ ('open'), cause: 'crash', hasReturned: false }
+  return [
+    { ...group, fingerprint: `v1:${'1'.repeat(32)}`, kind: 'exception', errorName: 'TypeError', message: "Cannot read properties of undefined (reading 'total')", culprit: 'priceOf (/srv/shop/lib/price.js:14:21)', count: 17, firstSeenAt: at(9), lastSeenAt: at(1), isNewInRelease: true, members: [on(1, 9, 1), on(2, 6, 2), on(6, 2, 8)] },
+    { ...group, fingerprint: `v1:${'2'.repeat(32)}`, kind: 'heap-out-of-memory', errorName: null, message: 'worker 7 (slot 3) ran out of memory', culprit: null, count: 1, firstSeenAt: at(300), lastSeenAt: at(300), isNewInRelease: false, hasReturned: true, members: [on(4, 1, 300)] }
+  ]
 }
 
 /** What a member says of its inside. @param {string} member @param {{ path: string }} order */

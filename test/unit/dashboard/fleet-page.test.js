@@ -51,7 +51,7 @@ test('members are found by health, label and name, and the address says what is 
 test('where NATS is away nobody is called sick for it, and nothing can be begun or steered', async () => {
   const rollout = inTurnOf(aRollout(['a-1', 'b-2']), 'a-1')
   const model = await modelOf({ members: MEMBERS.map((member) => ({ ...member, isSilent: true })), rollout, nats: { isConnected: false, problem: 'the connection is lost' } })
-  assert.deepEqual(model.health, { tone: 'warn', text: 'The fleet is out of reach' })
+  assert.deepEqual(model.health, { tone: 'warn', text: 'This host is cut off from the fleet' })
   assert.deepEqual(model.troubles.items, [])
   assert.deepEqual(model.rows.map((/** @type {any} */ { tone }) => tone), ['ok', 'idle', 'idle', 'idle'])
   assert.equal(model.blocked, 'The fleet is out of reach.')

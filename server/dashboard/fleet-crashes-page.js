@@ -1,0 +1,148 @@
+import { z } from 'zod'
+import { crashFilters } from '../api/filters.js'
+import { fleetOf } from '../api/fleet.js'
+import { parseFields, textParam } from '../api/input.js'
+import { MEMBER_NAME } from '../config/member-name.js'
+import { count, listText } from '../health.js'
+import { crashLabels, GROUP_STATES, headlineOf } from './crash-kinds.js'
+import { VIEWER } from './fleet-member-cache.js'
+import { givenFilters, toShownProblem, urlOf } from './history-filters.js'
+import { firstLine, readable } from './readable-text.js'
+
+/**
+ * The crashes of an app on all members of the fleet: a row for each fault, with the hosts that have it.
+ * @typedef {import('../fleet/app-fleet.js').AppFleet} Fleet
+ * @typedef {import('../fleet/crash-groups.js').FleetGroup} Group
+ * @typedef {Partial<Record<'state' | 'q' | 'member', string>>} Filters  default: `state` open
+ * @typedef {Pick<import('../fleet/presence.js').Member, 'member' | 'isOwn' | 'url'>} KnownMember
+ */
+
+const PATH = '/fleet/crashes'
+const MAX_SHOWN = 100
+const MAX_MESSAGE_CHARS = 300
+/** Each time all members are asked. */
+const REFRESH_EVERY_MS = 10_000
+const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
+
+/** When somebody has resolved, muted or reopened a group of this fleet here: what is shown is old then. @type {WeakMap<Fleet, number>} */
+const SETTLED = new WeakMap()
+
+/** @param {Fleet} fleet @param {number} now */
+export function noteSettled (fleet, now) {
+  SETTLED.set(fleet, now)
+}
+
+/** @param {{ deck: import('../api/fleet.js').FleetDeck, params: URLSearchParams, now: () => number }} asked */
+export async function fleetCrashesModel ({ deck, params, now }) {
+  try {
+    const fleet = fleetOf(deck)
+    const { members } = fleet.status()
+    const { filters, state, q, member } = parseCrashFilters(params, now)
+    const found = await fleet.crashes({ q, ...(state !== 'all' && { state }) }, VIEWER)
+    const groups = found.items.filter((group) => member === undefined || group.members.some((each) => each.member === member))
+    return {
+      ...around({ members, filters, now }),
+      problem: null,
+      missing: missingText(found),
+      cut: found.cut.length > 0 ? `${listText(found.cut)} ${found.cut.length === 1 ? 'has' : 'have'} more crashes than are shown` : null,
+      answered: `${found.answered} of ${count(found.asked, 'member')} answered`,
+      groups: groups.slice(0, MAX_SHOWN).map((group) => toRow(group, members)),
+      more: Math.max(0, groups.length - MAX_SHOWN)
+    }
+  } catch (error) {
+    return { ...around({ members: [], filters: givenFilters(params), now }), problem: toShownProblem(error), missing: null, cut: null, answered: '', groups: [], more: 0 }
+  }
+}
+
+/**
+ * All members are asked, so their answers are shown by a later rendering.
+ * @param {import('./pages.js').Asked} asked
+ * @returns {() => import('./pages.js').Fragment[]}
+ */
+export function followFleetCrashes (asked) {
+  const { deck, render, can, now } = asked
+  /** @type {Awaited<ReturnType<typeof fleetCrashesModel>> | null} */
+  let newest = null
+  let askedAt = now()
+  let isAsking = false
+  return () => {
+    const settledAt = (deck.fleet && SETTLED.get(deck.fleet)) ?? -Infinity
+    if (!isAsking && (now() - askedAt >= REFRESH_EVERY_MS || settledAt > askedAt)) {
+      isAsking = true
+      askedAt = now()
+      // The page already shows an error, or the next request will.
+      fleetCrashesModel(asked).catch(() => null).then((model) => {
+        newest = model ?? newest
+        isAsking = false
+      })
+    }
+    return newest ? [{ id: 'fleet-crashes', html: render('partials/fleet-crashes', { can, ...newest }) }] : []
+  }
+}
+
+/** @param {URLSearchParams} params @param {() => number} now @throws {import('../errors.js').DeckError} invalid-query */
+function parseCrashFilters (params, now) {
+  const { texts: filters, values } = parseFields(z.object({ state: STATE, q: crashFilters(now).q, member: textParam('the name of a member', MEMBER_NAME) }), params)
+  if (values.state === 'open') delete filters.state
+  return { filters, ...values }
+}
+
+/** @param {{ members: readonly KnownMember[], filters: Filters, now: () => number }} parts */
+function around ({ members, filters, now }) {
+  const current = filters.state ?? 'open'
+  const tabs = [...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label })), { state: 'all', label: 'All' }]
+  return {
+    now: now(),
+    filters,
+    choices: { members: members.map(({ member }) => member) },
+    tabs: tabs.map((tab) => ({ ...tab, count: null, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) })),
+    isNarrowed: filters.q !== undefined || filters.member !== undefined,
+    links: { clear: linkTo(filters, { q: undefined, member: undefined }), everywhere: linkTo(filters, { state: 'all' }) },
+    canonicalUrl: linkTo(filters)
+  }
+}
+
+/** @param {Filters} filters @param {Record<string, string | undefined>} [changes] */
+function linkTo (filters, changes) {
+  return urlOf(PATH, { state: undefined, q: undefined, member: undefined, ...filters }, changes)
+}
+
+/** @param {Pick<import('../fleet/crashes.js').FleetCrashes, 'silent' | 'refused'>} found */
+function missingText ({ silent, refused }) {
+  const names = [...silent, ...refused.map(({ member }) => member)]
+  if (names.length === 0) return null
+  return `Without ${listText(names)}: ${silent.length === 0 ? 'not readable from here' : names.length === 1 ? 'it did not answer' : 'they did not answer'}`
+}
+
+/** @param {Group} group @param {readonly KnownMember[]} known */
+function toRow (group, known) {
+  const { name, message } = headlineOf(group)
+  const states = Object.keys(GROUP_STATES).map((state) => ({ state, number: group.members.filter((each) => each.state === state).length })).filter(({ number }) => number > 0)
+  const hosts = group.members.map((each) => ({ ...each, ...placeOf(each, known.find(({ member }) => member === each.member)) }))
+  const nearest = hosts.find(({ member }) => known.some((each) => each.isOwn && each.member === member))
+  const releases = [...new Set(group.members.map(({ lastRelease }) => lastRelease))]
+  return {
+    ...group,
+    key: group.fingerprint.replace(':', '-'),
+    name: name === null ? null : firstLine(name, 80),
+    message: firstLine(message, MAX_MESSAGE_CHARS),
+    culprit: group.culprit === null ? null : readable(group.culprit),
+    labels: crashLabels(group),
+    newIn: !group.isNewInRelease ? null : releases.length === 1 && releases[0] !== null ? `New in ${releases[0]}` : 'New in its release',
+    mixed: states.length > 1 ? states.map(({ state, number }) => `${GROUP_STATES[state].label.toLowerCase()} on ${number}`).join(', ') : null,
+    actions: [
+      ...(group.state === 'resolved' ? [] : [{ action: 'resolve', label: 'Resolve' }]),
+      ...(group.state === 'muted' ? [] : [{ action: 'mute', label: 'Mute' }]),
+      ...(group.state === 'open' ? [] : [{ action: 'reopen', label: 'Reopen' }])
+    ],
+    hosts,
+    url: (nearest ?? hosts.toSorted((one, other) => one.lastSeenAt > other.lastSeenAt ? -1 : 1)[0]).url
+  }
+}
+
+/** The page of this crash on that host, or else the page of the host. @param {{ member: string, id: number }} crash @param {KnownMember} [known] */
+function placeOf ({ member, id }, known) {
+  if (known?.isOwn) return { url: `/crashes/${id}`, isElsewhere: false }
+  if (known?.url) return { url: `${known.url.replace(/\/$/, '')}/crashes/${id}`, isElsewhere: true }
+  return { url: `/fleet/members/${member}`, isElsewhere: false }
+}
