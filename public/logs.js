@@ -179,6 +179,16 @@ function openLines (list, signal) {
     copyLine.hidden = false
     line.append(copyLine)
   }, { signal })
+  // By Enter from the list to its lines, from line to line by arrows, and by Enter to what is around one.
+  list.addEventListener('keydown', (event) => {
+    const step = event.target === list ? { Enter: 0 }[event.key] : { ArrowUp: -1, ArrowDown: 1 }[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    /** @type {HTMLElement[]} */
+    const links = Array.from(list.querySelectorAll('a.line-time'))
+    const place = event.target === list ? links.findLastIndex((link) => link.offsetTop < list.scrollTop + list.clientHeight) : links.findIndex((link) => link === event.target)
+    links[place + step]?.focus()
+  }, { signal })
   copyLine.onclick = () => copyLines([copyLine.closest('.line')])
   const [marked, link] = ['log-copy-marked', 'log-copy-link'].map((id) => document.getElementById(id))
   if (!marked || !link) return

@@ -1,3 +1,4 @@
+import { BASE } from './base.js'
 import { byId, findElement } from './elements.js'
 import { fuzzyScore } from './fuzzy.js'
 import { fetchHtml } from './more-dialogs.js'
@@ -56,11 +57,24 @@ export async function togglePalette () {
 
 function findItems () {
   const words = query.value.trim()
-  const found = words === '' ? items : rankItems(words)
+  const found = words === '' ? items : [...rankItems(words), ...logSearch(words)]
   list.replaceChildren(...found)
   list.scrollTop = 0
   chooseItem(found[0])
   if (items.length > 0) state.textContent = found.length > 0 ? '' : `No match for “${words}”.`
+}
+
+/** Whatever was typed may be a request id. @param {string} words @returns {HTMLElement[]} none where there are no logs */
+function logSearch (words) {
+  const item = items.find((each) => each.getAttribute('href') === `${BASE}/logs`)?.cloneNode(true)
+  if (!(item instanceof HTMLAnchorElement)) return []
+  item.id = 'palette-logs'
+  item.href = `${BASE}/logs?${new URLSearchParams({ q: words })}`
+  for (const [part, text] of [['label', `Search the logs for “${words}”`], ['hint', ''], ['group', 'Logs']]) {
+    const place = item.querySelector(`.palette-${part}`)
+    if (place) place.textContent = text
+  }
+  return [item]
 }
 
 function itemsIn (/** @type {ParentNode} */ place) {

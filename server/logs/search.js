@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import { isPattern } from '../../public/log-query.js'
 import { DeckError } from '../errors.js'
 import { createSemaphore } from '../system/semaphore.js'
 
@@ -65,10 +66,11 @@ export function createSearch ({ folder }) {
     if (isStopped) throw new DeckError('stopping', 'The master is stopping')
     // Without the options of this process: they may be such as no thread takes.
     const one = thread = new Worker(THREAD, { execArgv: [], env: {}, workerData: { budgetMs: BUDGET_MS, ...wanted, folder }, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } })
+    const hint = wanted.q !== undefined && isPattern(wanted.q) ? '. Try a simpler regular expression' : ''
     let timer
     try {
       return await new Promise((resolve, reject) => {
-        timer = setTimeout(() => reject(new DeckError('timed-out', `The search was not done within ${BUDGET_MS + PATIENCE_MS} ms`)), BUDGET_MS + PATIENCE_MS)
+        timer = setTimeout(() => reject(new DeckError('timed-out', `The search was not done within ${BUDGET_MS + PATIENCE_MS} ms${hint}`)), BUDGET_MS + PATIENCE_MS)
         one.once('message', resolve)
         one.once('error', reject)
         one.once('exit', () => reject(isStopped ? new DeckError('stopping', 'The master is stopping') : new Error('the search of the logs ended without an answer')))

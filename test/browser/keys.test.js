@@ -42,7 +42,8 @@ rareTest('the palette goes where it is told and opens what can be done, by the k
   await page.getByRole('alert').waitFor()
   assert.equal(await page.locator('#palette').isVisible(), true)
   await page.keyboard.type(' nonsense')
-  await page.getByText('No match for “rolling deploy nonsense”.').waitFor()
+  await page.getByRole('option', { name: 'Search the logs for “rolling deploy nonsense”' }).waitFor()
+  assert.equal(await page.getByRole('option').count(), 1)
   await page.keyboard.press('Escape')
 
   // The icons of the top bar are there by their words.
