@@ -120,6 +120,8 @@ export function historyModel ({ history, params, now, marks, isOfHost = false, k
       query,
       problem: null,
       isFirstPage: cursor === undefined,
+      // No event that is still to come belongs to it.
+      isPast: query.until !== undefined && new Date(query.until).getTime() <= now,
       isFiltered: Object.keys(filters).length > 0,
       rows: isFolded ? foldEvents(events).map(withLink) : toSingleRows(events),
       tooOld: isNothing ? tooOldText(query, now, keptMs()) : null,
@@ -194,6 +196,7 @@ function blankModel (params, now) {
     query: null,
     filters: givenFilters(params),
     isFirstPage: false,
+    isPast: false,
     isFiltered: true,
     rows: [],
     tooOld: null,

@@ -190,6 +190,29 @@ rareTest('what a drag marks is looked into, stays over a reload, and leads to th
   assert.deepEqual(page.problems, [])
 })
 
+rareTest('a finger marks a part of the charts, and up and down it scrolls the page', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const second = Math.floor(Date.now() / 1000)
+  for (let at = second - 800; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
+  const page = await dashboard.visit('/', { width: 390, hasTouch: true })
+  await page.locator('#charts[data-state=shown]').waitFor()
+  await page.locator('#chart-cpu').scrollIntoViewIfNeeded()
+  const box = /** @type {{ x: number, y: number, width: number }} */ (await page.locator('#chart-cpu .u-over').boundingBox())
+  const session = await page.context().newCDPSession(page)
+  const draw = async (/** @type {[part: number, y: number][]} */ points) => {
+    for (const [index, [part, y]] of points.entries()) await session.send('Input.dispatchTouchEvent', { type: index === 0 ? 'touchStart' : 'touchMove', touchPoints: [{ x: box.x + box.width * part, y: box.y + y }] })
+    await session.send('Input.dispatchTouchEvent', { type: 'touchEnd', touchPoints: [] })
+  }
+  await draw([[0.5, 90], [0.5, 60], [0.5, 20], [0.5, -40]])
+  await page.waitForFunction(() => scrollY > 0)
+  assert.equal(await page.locator('#charts-part').isVisible(), false)
+  await page.locator('#chart-cpu').scrollIntoViewIfNeeded()
+  Object.assign(box, await page.locator('#chart-cpu .u-over').boundingBox())
+  await draw([[0.3, 30], [0.35, 30], [0.5, 30], [0.6, 30]])
+  await page.getByText('Past time, not live').waitFor()
+  assert.deepEqual(page.problems, [])
+})
+
 rareTest('after a restart of the master the seconds before it come from the disk, with a gap in which there was none', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const second = Math.floor(Date.now() / 1000)

@@ -12,7 +12,7 @@ const PATIENCE_MS = 40_000
 export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-block'])
 
 /** @typedef {import('playwright-core').Page} Page */
-/** @typedef {{ width?: number, height?: number, colorScheme?: 'light' | 'dark', reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean, timezoneId?: string }} PageOptions */
+/** @typedef {{ width?: number, height?: number, colorScheme?: 'light' | 'dark', reducedMotion?: 'reduce' | 'no-preference', javaScriptEnabled?: boolean, hasTouch?: boolean, timezoneId?: string }} PageOptions */
 /** @typedef {Page & { problems: string[], audit: (options?: AuditOptions) => Promise<string[]>, lookAs: (colorScheme: 'light' | 'dark') => Promise<void> }} WatchedPage  `lookAs`: for pages with reduced motion */
 /** @typedef {{ within?: string, rules?: readonly string[] }} AuditOptions  `within`: a selector, else all of the page; `rules`: their ids, else all */
 

@@ -110,8 +110,12 @@ test('the list goes on where it ended, and keeps its filters on the way', (t) =>
 test('a crash shows all of its evidence', (t) => {
   const { one, history } = setUp(t, [aCrash()])
   history.record(/** @type {any} */ ({ id: 9, at: '2026-01-01T00:00:00.000Z', type: 'worker.exited', worker: 7, slot: 1, cause: 'crash', detail: { crash: 1, crashGroup: 1 } }))
+  history.record(/** @type {any} */ ({ id: 7, at: '2025-12-31T23:50:00.000Z', type: 'config.changed', message: 'long before' }))
+  history.record(/** @type {any} */ ({ id: 8, at: '2025-12-31T23:59:30.000Z', type: 'config.changed', message: 'workers' }))
+  history.record(/** @type {any} */ ({ id: 10, at: '2026-01-01T00:00:02.000Z', type: 'worker.forked', worker: 8, slot: 1 }))
   const html = one()
-  for (const part of ['TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
+  assert.doesNotMatch(html, /long before/)
+  for (const part of ['30 s before', '2 s after', 'In flight 1 request', 'Introduced in r1', 'TypeError', 'in sum (src/shop.js)', 'sum src/shop.js:12:34', '2 frames of express, Node.js', 'Error : no cart', 'POST /checkout 12 ms', 'first line last words', 'Last 5 seconds', 'Memory', 'Exit code 1', 'Lived for 1 min 05 s', '16.0 MB of 32.0 MB', 'v20.20.2', '1 of 1']) {
     assert.ok(textOf(html).includes(part), part)
   }
   assert.match(html, /href="\/workers\/7\?at=/)

@@ -305,6 +305,8 @@ test('what goes as it should is one row; what does not, and what was asked for, 
 
 test('a time from which no event is kept any more is told as such', () => {
   const show = (/** @type {string} */ until) => views.render('pages/history', historyModel({ history: aHistory([]), params: new URLSearchParams({ since: '2020-01-01T00:00:00Z', until }), now: NOW, keptMs: () => 30 * 86_400_000 }))
+  assert.match(show('2020-01-02T00:00:00Z'), /Past time, not live/)
+  assert.match(show(new Date(NOW + 1).toISOString()), /Live: new events appear at the top/)
   assert.match(show('2020-01-02T00:00:00Z'), /Events are kept for 30 days; this time is longer ago\.<\/strong>/)
   assert.match(show(new Date(NOW).toISOString()), /No event matches these filters/)
 })
