@@ -17,7 +17,7 @@ const ROOMS = {
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'webhooks/', '../db/'],
+    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'releases/', 'system/', 'vitals/', 'alerts/', '../db/'],
     never: OF_THE_CLUSTER
   },
   lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors, causes and problems alone', may: [], never: ['^[^.]'] },
@@ -35,7 +35,7 @@ const ROOMS = {
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.js', '../public/log-query.js'] },
   diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
   doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.js', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
-  webhooks: { because: 'webhooks hear the events alone', may: ['events/'] },
+  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert.js', 'system/loopback.js'] },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
   config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
@@ -92,7 +92,7 @@ const LAYERS = [
 const ORDER = [
   'server/errors.js', 'server/causes.js', 'server/problem.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
-  'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/webhooks', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
+  'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
   'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'
 ]

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../server/errors.js'
+import { createAlertRows } from './alerts.js'
 import { createAnswers } from './answers.js'
 import { createCrashGroups } from './crash-groups.js'
 import { createEventCounts } from './event-counts.js'
@@ -47,13 +48,14 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
 
   return {
     ...followTables(() => tables.reads, readOrUnavailable),
-    crashes: followTables(() => away === null ? tables.crashes : { ...tables.crashes, record: refuseToRecord }, readOrUnavailable),
+    crashes: followTables(() => away === null ? tables.crashes : { ...tables.crashes, record: refuseToWrite }, readOrUnavailable),
     outbox: followTables(() => tables.outbox, readOrUnavailable),
     vitals: followTables(() => tables.vitals, readOrUnavailable),
     jobRuns: followTables(() => tables.jobRuns, readOrUnavailable),
     releases: followTables(() => tables.releases),
     sessions: followTables(() => tables.sessions),
     tokens: followTables(() => tables.tokens),
+    alerts: followTables(() => away === null ? tables.alerts : { ...tables.alerts, add: refuseToWrite, change: refuseToWrite, remove: refuseToWrite }, readOrUnavailable),
     answers: followTables(() => tables.answers),
 
     /** Why the database cannot be opened, so that everything is in memory alone; null: it is open. @type {string | null} */
@@ -116,8 +118,8 @@ export function openHistory ({ file, owner = null, now = Date.now, clock = () =>
     close () { tables.close() }
   }
 
-  /** An id from the copy would lead to another crash, or to none, once the database is back. @returns {never} */
-  function refuseToRecord () {
+  /** What is written to the copy is lost once the database is back, and its ids would lead to something else, or to nothing. @returns {never} */
+  function refuseToWrite () {
     throw new DeckError('history-unavailable', String(away))
   }
 }
@@ -196,6 +198,7 @@ function makeTables ({ db, movedAside }, { now, clock, retention }, before) {
     write: (/** @type {DeckEvent} */ event) => write.immediate(event),
     sessions: createSessions(db),
     tokens: createTokens(db),
+    alerts: createAlertRows(db),
     answers: createAnswers(db),
     outbox: createOutbox(db, { clock }),
     vitals: createVitalsStore(db),

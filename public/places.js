@@ -24,7 +24,7 @@ export const PLACES = Object.freeze([
   { key: 'j', label: 'Jobs', href: '/jobs', icon: 'hourglass', hint: 'cron, runs, commands', needs: 'jobs' },
   { key: 's', label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' },
   { key: 'k', label: 'Checks', href: '/checks', icon: 'info', hint: 'doctor, problems of app and machine' },
-  { key: 'w', label: 'Webhooks', href: '/webhooks', icon: 'radio', hint: 'deliveries' },
+  { key: 't', label: 'Alerts', href: '/alerts', icon: 'bell', hint: 'webhooks, notifications, Slack, Discord, Teams, mail, deliveries' },
   { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },
   { key: 'm', label: 'Manual', href: '/docs', icon: 'info', hint: 'docs, help' }
 ])

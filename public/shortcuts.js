@@ -10,7 +10,7 @@ import { showToast } from './toasts.js'
 const SEQUENCE_MS = 1500
 const FIELDS = 'input, textarea, select, [contenteditable], [role=application]'
 /** Elements that `j` and `k` go through, in the order of the page. */
-const ROWS = 'main :is(.row-link, .feed-text, .rollout-row > summary, .release-what a, .setting-action button, .webhook-table a, .access-list button, .logs a.line-time)'
+const ROWS = 'main :is(.row-link, .feed-text, .rollout-row > summary, .release-what a, .setting-action button, .alert-table a, .access-list button, .logs a.line-time)'
 
 /** @type {Readonly<Record<string, () => unknown>>} */
 const KEYS = Object.freeze({

@@ -45,7 +45,7 @@ const TRY_AGAIN_MS = 100
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview' | 'configurations'>} parts.releases
- * @param {Pick<import('./webhooks/webhooks.js').Webhooks, 'list' | 'test' | 'retry'>} parts.webhooks
+ * @param {Pick<import('./alerts/alerts.js').Alerts, 'list' | 'add' | 'change' | 'remove' | 'test' | 'retry' | 'preview'>} parts.alerts
  * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runSteps' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others
@@ -59,7 +59,7 @@ const TRY_AGAIN_MS = 100
  * @param {Move} [parts.move]  into a host
  * @param {() => Promise<import('./doctor/doctor.js').Report>} parts.examine  the app and the machine
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -74,7 +74,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, before: (id: string) => string, compare: typeof releases.compare, refs: typeof releases.refs }} */ (
       { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare, refs: releases.refs }
     ),
-    webhooks: { list: webhooks.list, test: webhooks.test, retry: webhooks.retry },
+    alerts,
     jobs,
     crashes,
     notices,

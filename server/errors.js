@@ -62,7 +62,7 @@ export const PROBLEMS = Object.freeze({
   'no-master': { status: 503, exitCode: 5, title: 'No master is running' },
   'upgrade-failed': { status: 500, exitCode: 1, title: 'The upgrade failed' },
   'diagnostics-failed': { status: 500, exitCode: 1, title: 'The diagnostics failed' },
-  'webhook-failed': { status: 500, exitCode: 1, title: 'The webhook was not delivered' },
+  'alert-failed': { status: 500, exitCode: 1, title: 'The alert was not delivered' },
   'rollout-failed': { status: 500, exitCode: 1, title: 'The rollout failed' },
   'timed-out': { status: 504, exitCode: 124, title: 'Timed out' }
 })

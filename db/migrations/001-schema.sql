@@ -232,3 +232,13 @@ CREATE TABLE paused_jobs (
   at_ms INTEGER NOT NULL,
   actor TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Alerts that somebody has added. `settings` is JSON and holds secrets: addresses, passwords and signing keys. A number is never
+-- given out twice, as events name alerts by it. `paused_ms`: null: it is sent.
+CREATE TABLE alerts (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  settings TEXT NOT NULL,
+  paused_ms INTEGER,
+  created_ms INTEGER NOT NULL,
+  created_by TEXT NOT NULL
+) STRICT;

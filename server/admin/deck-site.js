@@ -31,7 +31,7 @@ import { createSite } from './site.js'
 import { signInLinkResources } from '../api/sign-in-links.js'
 import { tokenResources } from '../api/tokens.js'
 import { vitalsResources } from '../api/vitals.js'
-import { webhookResources } from '../api/webhooks.js'
+import { alertResources } from '../api/alerts.js'
 
 /**
  * @typedef {object} DeckSiteParts
@@ -113,7 +113,7 @@ export function operationsOf (parts, describe) {
         Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
         Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.', resources: jobResources(parts, stream) },
         Diagnostics: { about: 'Profiles and snapshots of one worker.', resources: diagnosticsResources(parts) },
-        Webhooks: { about: 'Webhooks and their deliveries.', resources: webhookResources(parts) },
+        Alerts: { about: 'Alerts and their deliveries.', resources: alertResources(parts) },
         Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, links: access.links, apps: access.apps }) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }

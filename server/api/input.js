@@ -168,7 +168,7 @@ function flawsOf (schema, input, { issues }) {
       expected: unknownName(key, Object.keys(Object(fieldAt(schema, issue.path)).shape)),
       received: quoteValue(valueAt(input, [...issue.path, key]))
     }))
-    : [{ path: issue.path.join('.'), expected: expectationOf(schema, issue), received: quoteValue(valueAt(input, issue.path)) }]
+    : [{ path: issue.path.join('.'), expected: expectationOf(schema, issue), received: isSecret(schema, issue.path) ? 'something that is not shown' : quoteValue(valueAt(input, issue.path)) }]
   ).slice(0, MAX_FLAWS)
 }
 
@@ -181,6 +181,12 @@ function expectationOf (schema, { path, message, params }) {
   const field = fieldAt(schema, path, { isBare: false })
   const { expected, description } = (field instanceof z.ZodType && field.meta()) || {}
   return String(params?.expected ?? expected ?? description ?? message)
+}
+
+/** Errors go into logs and onto screens. @param {z.ZodObject} schema @param {PropertyKey[]} path */
+function isSecret (schema, path) {
+  const field = fieldAt(schema, path, { isBare: false })
+  return field instanceof z.ZodType && field.meta()?.writeOnly === true
 }
 
 /** @param {unknown} schema @param {PropertyKey[]} path @param {{ isBare?: boolean }} [how] `isBare`: without what makes it optional */

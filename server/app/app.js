@@ -37,6 +37,7 @@ const UNKNOWN_EVENTS = 1000
  * @property {() => import('../fleet/app-fleet.js').AppFleet | null} fleet  this app on other machines
  * @property {boolean} joinsFleet  whether there is to be one, once it has been joined
  * @property {import('../deck.js').Move} [move]  into a host; without it, it is in one
+ * @property {() => string | null} [publicUrl]  where people find its dashboard, in a host
  * @property {boolean} [isMove]  it comes from a deck of its own, which keeps it where it cannot be opened
  * @property {import('./turn.js').Turns | null} turns  of the apps that start; null: there is no other one
  * @property {import('../cluster/rollout-turn.js').Turns | null} rolloutTurns  of the apps that are being deployed; null: there is no other one

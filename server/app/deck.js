@@ -1,16 +1,17 @@
+import os from 'node:os'
 import { createCronRestarts } from '../cluster/cron-restarts.js'
 import { nextRun, timeZoneOf } from '../config/cron.js'
-import { checkedUpgrade, createDeck } from '../deck.js'
+import { checkedUpgrade, createDeck, deckName } from '../deck.js'
 import { DeckError } from '../errors.js'
 import { createDiagnostics } from '../diagnostics/diagnostics.js'
 import { openStore } from '../diagnostics/store.js'
 import { createNotices } from '../events/notices.js'
-import { createWebhooks } from '../webhooks/webhooks.js'
+import { createAlerts } from '../alerts/alerts.js'
 import { createChecks } from './checks.js'
 import { hangOptions, lifecycleOptions } from './cluster.js'
 
 /**
- * The deck of an app, with all that hears its events or sends it commands: notices, webhooks, diagnostics, the schedule of
+ * The deck of an app, with all that hears its events or sends it commands: notices, alerts, diagnostics, the schedule of
  * restarts, and the watcher of a developer.
  * @param {object} parts
  * @param {import('../config/config.js').Config} parts.config
@@ -30,15 +31,18 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  */
 export async function createAppDeck ({
   config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, jobs, startedAt, whyNotWritten
-}, { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet }) {
+}, { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet, publicUrl = ownPublicUrl(config) }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
-  const webhooks = closers.add(createWebhooks({
-    targets: settings.current.notify,
+  const alerts = closers.add(createAlerts({
+    configured: settings.current.alerts,
+    store: history.alerts,
     events,
-    deck: { app: config.entry, pid: process.pid, version: software.version },
+    deck: () => ({
+      host: os.hostname(), app: deckName(config, supervisor.snapshot().release), url: publicUrl(), entry: config.entry, pid: process.pid, version: software.version
+    }),
     log
-  }), (webhooks) => webhooks.close())
+  }), (alerts) => alerts.close())
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
   const deck = createDeck({
@@ -52,7 +56,7 @@ export async function createAppDeck ({
     diagnostics,
     logs,
     releases,
-    webhooks,
+    alerts,
     jobs,
     notices,
     others,
@@ -87,10 +91,15 @@ export async function createAppDeck ({
   function configureParts (changed) {
     supervisor.configure(lifecycleOptions(changed), changed)
     logs.configure(changed.logs)
-    webhooks.configure(changed.notify)
+    alerts.configure(changed.alerts)
     cron.plan()
     keeper.send({ type: 'watch', hang: hangOptions(changed) })
   }
+}
+
+/** @param {import('../config/config.js').Config} config @returns {() => string | null} */
+function ownPublicUrl ({ admin: { publicUrl } }) {
+  return () => publicUrl?.replace(/\/+$/, '') ?? null
 }
 
 /**

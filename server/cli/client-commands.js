@@ -1,6 +1,7 @@
 import { appsOf } from '../config/apps.js'
 import { readConfigFile } from '../config/file.js'
 import { DeckError } from '../errors.js'
+import { alertsCommand } from './alerts.js'
 import { TAKES_APPS } from './app-arguments.js'
 import { createHostContext, runForApps } from './app-command.js'
 import * as commands from './commands.js'
@@ -26,7 +27,6 @@ import { sendCommand } from './send.js'
 import { setupGitPush } from './setup-git-push.js'
 import { tokensCommand } from './tokens.js'
 import { upgradeCommand, upgradeHost } from './upgrade.js'
-import { webhooksCommand } from './webhooks.js'
 
 /** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
 /** @typedef {import('./program.js').Terminal} Terminal */
@@ -233,10 +233,19 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .example('a migration', 'clusterdeck run -- npm run migrate')
     .example('a console', 'clusterdeck run --interactive -- node')
     .example('without waiting for its end', 'clusterdeck run --detach -- node rebuild-index.js')
-  addCommand('webhooks [test|retry] [id] [delivery]', 'print the webhooks and their deliveries; test them, or send a failed delivery again', webhooksCommand)
-    .example('all webhooks, with their last deliveries', 'clusterdeck webhooks')
-    .example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck webhooks test')
-    .example('send delivery 7 of webhook 1 again', 'clusterdeck webhooks retry 1 7')
+  addCommand('alerts [action] [word...]', 'print the alerts and their deliveries; add, change, pause, resume, delete or test one, or send a failed delivery again', alertsCommand)
+    .usage('[options] [add|change|pause|resume|delete|test|retry] [kind|id] [receiver|delivery]')
+    .option('--title <name>', 'with add and change: what it is called')
+    .option('--events <types>', 'with add and change: the events that are sent, such as worker.*,rollout.failed (default: the problems)')
+    .option('--url-file <path>', 'with add and change: read the address from this file, as others can see arguments')
+    .option('--secret-file <path>', 'with a webhook: sign messages with the secret in this file')
+    .option('--server <host:port>', 'with mail: the SMTP server')
+    .option('--from <address>', 'with mail: the sender')
+    .option('--user <name>', 'with mail: who sends')
+    .option('--password-file <path>', 'with mail: the password of that user, in a file')
+    .example('all alerts, with their last deliveries', 'clusterdeck alerts')
+    .example('send the problems to a channel of Slack', 'clusterdeck alerts add slack --url-file slack-url.txt')
+    .example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck alerts test')
   addCommand('config [set] [change...]', 'print the options and where each value comes from, or change some until the next start', configCommand)
     .example('every option, its value and where that comes from', 'clusterdeck config')
     .example('let workers drain for ten seconds at most', 'clusterdeck config set drain.deadlineMs=10000')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ALERT, alertFlaw } from './alert.js'
 import { DECK_NAME } from './apps.js'
 import { isCron, isTimeZone } from './cron.js'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
@@ -36,7 +37,7 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze([
   'standby', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift',
-  'logs.maxBytes', 'logs.maxFiles', 'notify'
+  'logs.maxBytes', 'logs.maxFiles', 'alerts'
 ])
 
 /** Options that each deploy reads again. The others count from a start on. */
@@ -44,7 +45,7 @@ const AT_DEPLOY = Object.freeze(['entry', 'script', 'args', 'execArgv', 'cwd', '
 
 /** Options that are never shown, as they may hold a secret. */
 const SECRET = Object.freeze([
-  'args', 'execArgv', 'env', 'secrets', 'notify', 'hooks.build', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
+  'args', 'execArgv', 'env', 'secrets', 'alerts', 'hooks.build', 'hooks.beforeStart', 'hooks.beforeDeploy', 'hooks.afterDeploy', 'hooks.onCrash', 'jobs', 'fleet.token', 'fleet.servers'
 ])
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
@@ -289,15 +290,11 @@ export const SCHEMA = z.strictObject({
     maxFiles: integerOption(1, 10_000, 'how many files of diagnostics are kept').default(20),
     maxBytes: integerOption(1024 * 1024, Number.MAX_SAFE_INTEGER, 'how large they may be together; the newest is always kept', 'bytes').default(1024 ** 3)
   }),
-  notify: z.array(z.strictObject({
-    url: z.url({ protocol: /^https?$/ }).refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url)),
-    events: z.array(z.string().regex(/^[a-z*][a-z.*-]*(:[a-z*-]+)?$/)).min(1).optional(),
-    secret: z.string().min(16)
-  })).max(20).default([]).register(ABOUT, {
+  alerts: z.array(ALERT.refine((alert) => alertFlaw(alert) === null)).max(20).default([]).register(ABOUT, {
     kind: 'file',
     hint: 'list',
-    expected: 'a list of { url: "https://…" without user and password, secret: "at least 16 characters", events?: ["worker.*", "worker.exited:hung", …] }',
-    description: 'webhooks; in the config file only'
+    expected: 'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, secret?: of a webhook, "at least 16 characters" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
+    description: 'alerts that the dashboard shows and cannot change; in the config file only'
   }),
   fleet: groupOf({
     servers: z.array(z.string().refine(isNatsServer)).max(20).default([]).register(ABOUT, {

@@ -1,15 +1,18 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
 import { cutEndlessBody } from '../api/body.js'
+import { ALERT_ID } from '../api/alerts.js'
 import { ASSIGNEE, NOTE_TEXT } from '../api/crashes.js'
 import { requireRole } from '../api/endpoint.js'
 import { parseBody } from '../api/input.js'
+import { ALERT, ALERT_CHANGES } from '../config/alert.js'
 import { ID } from '../config/id.js'
 import { MESSAGE_ORDER } from '../config/orders.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { STEERING } from '../config/steering.js'
 import { valueFromText } from '../config/value-text.js'
 import { DeckError } from '../errors.js'
+import { alertOfForm, changesOfForm } from './alert-form.js'
 import { permitSwitch, switchDeck } from './decks.js'
 import { FLEET_ACTIONS } from './fleet-orders.js'
 import { isAtLoopback } from './page-address.js'
@@ -20,7 +23,7 @@ import { commitOfForm, strategyOfForm } from './strategy-form.js'
  * The forms of the dashboard post to these actions.
  * @typedef {Pick<
  *   import('../deck.js').Deck,
- *   'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'webhooks' | 'jobs' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' |
+ *   'dispatch' | 'snapshot' | 'deploy' | 'deployCommit' | 'notices' | 'alerts' | 'jobs' | 'send' | 'settings' | 'configure' | 'diagnostics' | 'crashes' | 'status' |
  *   'events' | 'others' | 'fleet'
  * >} Deck
  * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown} Action
@@ -33,7 +36,6 @@ const MAX_WORKERS = 256
 const MAX_NOTE_CHARS = 500
 const MAX_VALUE_CHARS = 2000
 
-const WEBHOOK_EXPECTED = 'webhook: expected the id of a webhook'
 const RUN_EXPECTED = 'run: expected the id of a run'
 const GROUP_EXPECTED = 'crash: expected the id of a crash group'
 const NUMBER = z.string().regex(ID).transform(Number)
@@ -66,10 +68,20 @@ export const ACTIONS = {
     actor
   }),
   acknowledge: (deck, { notice }, actor) => deck.notices.acknowledge(parseField(NUMBER, notice, 'notice: expected the id of a notice'), actor),
-  'test-webhook': (deck, { webhook }, actor) => deck.webhooks.test({ id: parseField(NUMBER, webhook, WEBHOOK_EXPECTED), actor }),
-  'retry-delivery': (deck, { webhook, delivery }, actor) => deck.webhooks.retry({
-    id: parseField(NUMBER, webhook, WEBHOOK_EXPECTED), delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor
-  }),
+  'add-alert': (deck, fields, actor) => {
+    const id = deck.alerts.add({ wanted: parseBody(ALERT, alertOfForm(fields)), actor })
+    deck.alerts.test({ id, actor })
+    return '/alerts'
+  },
+  'change-alert': (deck, { alert, ...fields }, actor) => {
+    deck.alerts.change({ id: alertId(alert), changes: parseBody(ALERT_CHANGES, changesOfForm(fields)), actor })
+    return '/alerts'
+  },
+  'pause-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: true }, actor }),
+  'resume-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: false }, actor }),
+  'delete-alert': (deck, { alert }, actor) => deck.alerts.remove({ id: alertId(alert), actor }),
+  'test-alert': (deck, { alert }, actor) => { deck.alerts.test({ id: alertId(alert), actor }) },
+  'retry-delivery': (deck, { alert, delivery }, actor) => { deck.alerts.retry({ id: alertId(alert), delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor }) },
   'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
   'end-run': (deck, { run }, actor) => deck.jobs.end(parseField(NUMBER, run, RUN_EXPECTED), { actor }),
   'acknowledge-job': (deck, { job }, actor) => deck.jobs.acknowledge(String(job), actor),
@@ -95,9 +107,11 @@ export const ACTIONS = {
   }
 }
 
+const ADMIN_ACTIONS = ['configure', 'switch', 'add-alert', 'change-alert', 'pause-alert', 'resume-alert', 'delete-alert']
+
 /** @param {string} action @returns {import('../api/roles.js').Role} the lowest role that may use it */
 export function roleOf (action) {
-  return ['configure', 'switch'].includes(action) ? 'admin' : 'operator'
+  return ADMIN_ACTIONS.includes(action) ? 'admin' : 'operator'
 }
 
 /** @param {{ deck: Deck, basePath: string, now: () => number }} parts */
@@ -183,6 +197,11 @@ export function readFields (req, res, next) {
 export function requireSession (/** @type {import('express').Request} */ req, /** @type {unknown} */ res, /** @type {() => void} */ next) {
   if (req.auth?.via !== 'session') throw new DeckError('forbidden', 'Dashboard actions require a session; scripts use /api/v1')
   next()
+}
+
+/** @param {unknown} value */
+function alertId (value) {
+  return parseField(ALERT_ID, value, `alert: expected ${ALERT_ID.description}`)
 }
 
 function optionalNote (/** @type {unknown} */ note) {

@@ -34,6 +34,7 @@ const TYPES = Object.freeze({
 
 /** Files of ours and of packages, by their name in a URL. */
 const FILES = Object.freeze({
+  'alerts.css': [join(PUBLIC, 'alerts.css')],
   'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
   'apps.css': [join(PUBLIC, 'apps.css')],
   'favicon.svg': [join(PUBLIC, 'favicon.svg')],

@@ -8,7 +8,7 @@ const INDEX_TITLE = 'Manual'
 const API_PAGE = 'api'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
 /** Pages of the dashboard that belong to a page of the manual. @type {Readonly<Record<string, { url: string, about: string }>>} */
-const LIVE_PAGES = Object.freeze({ doctor: { url: '/checks', about: 'What the checks have found here' }, webhooks: { url: '/webhooks', about: 'The webhooks of this cluster' }, jobs: { url: '/jobs', about: 'The jobs of this cluster' } })
+const LIVE_PAGES = Object.freeze({ doctor: { url: '/checks', about: 'What the checks have found here' }, alerts: { url: '/alerts', about: 'The alerts of this app' }, jobs: { url: '/jobs', about: 'The jobs of this cluster' } })
 /** Code that is shorter, such as a flag, must not break across lines. */
 const MAX_WHOLE_CHARS = 40
 

@@ -26,14 +26,14 @@ import { previewModel } from './preview-page.js'
 import { compareModel, releaseModel, rollbackModel } from './release-page.js'
 import { followRollout, rolloutPageModel } from './rollout-page.js'
 import { followSettings, settingsPageModel } from './settings-page.js'
-import { WEBHOOKS_FRAGMENTS, webhooksModel } from './webhooks-page.js'
+import { ALERTS_FRAGMENTS, alertsModel } from './alerts-page.js'
 import { followWorker, slotOf, workerPageModel } from './worker-page.js'
 
 /**
  * The pages of the dashboard: the path of each, its model, and its live parts.
  * @typedef {Pick<
  *   import('../deck.js').Deck,
- *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'webhooks' | 'jobs' |
+ *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'alerts' | 'jobs' |
  *   'diagnostics' | 'fleet' | 'preview' | 'examine' | 'configuredAnew'
  * >} Deck
  * @typedef {{
@@ -118,7 +118,7 @@ export const PAGES = Object.freeze([
   { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
   { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens, can, now: now() }) },
   { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true },
-  { path: '/webhooks', view: 'webhooks', model: ({ deck, now }) => webhooksModel({ webhooks: deck.webhooks, now: now() }), fragments: WEBHOOKS_FRAGMENTS },
+  { path: '/alerts', view: 'alerts', model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }), fragments: ALERTS_FRAGMENTS },
   { path: '/jobs', view: 'jobs', model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS },
   { path: '/jobs/runs/:id', view: 'job-run', model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }), fragments: RUN_FRAGMENTS },
   { path: '/palette', view: 'palette', model: ({ deck, can, neighbours }) => paletteModel({ deck, can, neighbours }) },

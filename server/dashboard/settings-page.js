@@ -29,7 +29,7 @@ const GROUPS = Object.freeze([
   { id: 'releases', title: 'Releases', parts: ['releases'] },
   { id: 'hooks', title: 'Hooks and jobs', parts: ['hooks', 'jobs'] },
   { id: 'kept', title: 'Logs, history and diagnostics', parts: ['logs', 'history', 'diagnostics'] },
-  { id: 'admin', title: 'Admin page and webhooks', parts: ['admin', 'notify'] },
+  { id: 'admin', title: 'Admin page and alerts', parts: ['admin', 'alerts'] },
   { id: 'fleet', title: 'Fleet', parts: ['fleet'] }
 ])
 

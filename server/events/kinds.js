@@ -6,7 +6,7 @@ import { FAULTS, isOneOf } from '../causes.js'
  * @typedef {'ok' | 'info' | 'drain' | 'warn' | 'bad' | 'idle'} Tone a colour with a meaning
  * @typedef {'routine' | 'notable' | 'problem' | 'alert'} Weight
  *   `routine`: a step of something that has an event of its own, in the history alone; `notable`: also on the overview;
- *   `problem`: also in the filter for problems; `alert`: also sent by a webhook that names no events
+ *   `problem`: also in the filter for problems; `alert`: also sent by an alert that names no events
  * @typedef {object} EventKind
  * @property {string} icon  of icons.svg
  * @property {Tone} tone
@@ -122,15 +122,18 @@ const KINDS = Object.freeze({
   'diagnostics.failed': { icon: 'triangle-alert', tone: 'warn', label: 'Diagnostics failed' },
   'diagnostics.downloaded': { icon: 'download', tone: 'info', label: 'Diagnostics downloaded' },
   'diagnostics.deleted': { icon: 'circle-x', tone: 'idle', label: 'Diagnostics deleted' },
-  'notify.failed': { icon: 'circle-alert', tone: 'warn', label: 'Webhook failed' },
+  'alert.failed': { icon: 'circle-alert', tone: 'warn', label: 'Alert not delivered' },
   'access.signed-in': { icon: 'info', tone: 'info', label: 'Signed in', weight: 'routine' },
   'access.switched': { icon: 'arrow-right', tone: 'info', label: 'Switched to another deck', weight: 'routine' },
   'access.used': { icon: 'info', tone: 'idle', label: 'Access used', weight: 'routine' },
   'access.refused': { icon: 'circle-alert', tone: 'warn', label: 'Access refused', weight: 'problem' },
   'token.created': { icon: 'info', tone: 'info', label: 'Token created' },
   'token.revoked': { icon: 'circle-x', tone: 'warn', label: 'Token revoked' },
-  'webhook.test': { icon: 'radio', tone: 'info', label: 'Webhook tested' },
-  'webhook.retried': { icon: 'repeat', tone: 'info', label: 'Webhook sent again' },
+  'alert.added': { icon: 'bell', tone: 'info', label: 'Alert added' },
+  'alert.changed': { icon: 'bell', tone: 'info', label: 'Alert changed' },
+  'alert.removed': { icon: 'bell-off', tone: 'warn', label: 'Alert deleted' },
+  'alert.tested': { icon: 'bell', tone: 'info', label: 'Alert tested' },
+  'alert.retried': { icon: 'repeat', tone: 'info', label: 'Alert sent again' },
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed', inTerminal: true },
   'config.changed': { icon: 'settings-2', tone: 'info', label: 'Settings changed', inTerminal: true },
   'socket.unused': { icon: 'plug', tone: 'warn', label: 'Socket unused', inTerminal: true },
@@ -157,7 +160,7 @@ export const PROBLEMS = Object.freeze([
   ...ofWeight(KINDS, 'problem', 'alert').filter((type) => !KINDS[type].isConsequence),
   ...ofWeight(BY_CAUSE, 'problem', 'alert')
 ])
-/** Each is `type` or `type:cause`, as webhooks name them. */
+/** Each is `type` or `type:cause`, as alerts name them. */
 export const ALERTS = Object.freeze([...ofWeight(KINDS, 'alert'), ...ofWeight(BY_CAUSE, 'alert')])
 
 /** @param {Pick<DeckEvent, 'type' | 'cause'>} event @returns {EventKind} also for unknown types */

@@ -67,7 +67,7 @@ export function createSilenceLog ({ app, member: own, history, publish, now = ()
     return app === null ? host.apps : host.apps.filter((each) => each.app === app && each.state !== 'stopped')
   }
 
-  /** One host of those that see it tells it outside: to webhooks, and to the history of the fleet. @param {Look} look */
+  /** One host of those that see it tells it outside: by alerts, and to the history of the fleet. @param {Look} look */
   function isReporter ({ hosts }) {
     const [first] = hosts.filter((host) => !host.isSilent && host.ageMs < FRESH_MS && runsOf(host).length > 0).map(({ member }) => member).sort()
     return first === own

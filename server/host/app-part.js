@@ -124,6 +124,7 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
       streams: { ...lent.streams, prefix: prefixOf(name) },
       fleet: () => lent.fleetMembership.of(name),
       joinsFleet: lent.fleetMembership.isWanted,
+      publicUrl: () => lent.addressOf(name).publicUrl,
       isMove: origin.before !== null
     }
     if (config.launch) services.terminal.resolved(config.launch)

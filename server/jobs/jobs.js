@@ -46,7 +46,7 @@ import { createTimetable } from '../system/timetable.js'
 
 /** So much of the output of a run is kept in the history, and goes to those who follow it. */
 const MAX_OUTPUT_CHARS = 64 * 1024
-/** An event has less of it, since webhooks send it on. */
+/** An event has less of it, since alerts send it on. */
 const MAX_TOLD_CHARS = 2000
 const MAX_COMMAND_CHARS = 1000
 const MAX_NAME_CHARS = 80

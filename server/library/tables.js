@@ -16,9 +16,9 @@
  *   | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' |
  *   'job.command-failed' | 'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' |
  *   'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' |
- *   'notify.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'webhook.test' |
- *   'webhook.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' | 'secrets.read' | 'release.created' | 'history.degraded'
- *   | 'history.recovered' | 'unexpected'} EventType
+ *   'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' |
+ *   'alert.changed' | 'alert.removed' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' |
+ *   'secrets.read' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
  */
 
 /**
@@ -153,7 +153,8 @@
  * @property {object} [diagnostics]
  * @property {number} [diagnostics.maxFiles]  how many files of diagnostics are kept; default: `20`
  * @property {number} [diagnostics.maxBytes]  how large they may be together; the newest is always kept; default: `1073741824`
- * @property {{ url: string, events?: string[], secret: string }[]} [notify]  webhooks
+ * @property {{ kind: 'slack' | 'discord' | 'teams' | 'mail' | 'webhook', name?: string, events?: string[], url?: string, secret?: string, to?: string[],
+ *   from?: string, host?: string, port?: number, user?: string, password?: string }[]} [alerts]  alerts that the dashboard shows and cannot change
  * @property {object} [fleet]
  * @property {string[]} [fleet.servers]  NATS servers with JetStream, by which hosts on several machines see each other and deploy in turn (separated by
  *   commas); none: this host is alone

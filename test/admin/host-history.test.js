@@ -39,7 +39,7 @@ test('its page lists it, newest first, without what a host does not have, and an
   assert.match(page, /<a href="\/history" aria-current="page">History<\/a>/)
   assert.ok(page.indexOf('App shop failed') < page.indexOf('App shop added'))
   assert.ok(page.includes('&lt;b&gt;boom') && !page.includes('<b>boom'))
-  for (const none of ['filter-slot', 'filter-worker', '/webhooks', '>Slot<', 'rollout.*', 'Since the last deploy']) assert.ok(!page.includes(none), none)
+  for (const none of ['filter-slot', 'filter-worker', '/alerts', '>Slot<', 'rollout.*', 'Since the last deploy']) assert.ok(!page.includes(none), none)
   assert.match(await get('/history?type=app.added'), /App shop added[^]*href="\/apps\/shop\/">see shop<\/a>/)
   assert.match(await get(`/history/${host.failed.id}`), /App shop failed/)
   await get('/history?since=no-time', 400)

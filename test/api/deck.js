@@ -19,7 +19,7 @@ import { openReleases } from '../../server/releases/registry.js'
 import { openDataDir } from '../../server/system/data-dir.js'
 import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
-import { createWebhooks } from '../../server/webhooks/webhooks.js'
+import { createAlerts } from '../../server/alerts/alerts.js'
 import { createFakeJobs } from '../support/fake-jobs.js'
 import { tempFolder } from '../support/folder.js'
 import { report } from '../support/vitals.js'
@@ -37,7 +37,7 @@ const NOTE = Object.freeze({
 /** @typedef {Awaited<ReturnType<typeof startDeck>>} IdleDeck */
 
 /**
- * All of a master but its processes: workers that boot, drain and end as soon as they are told, webhooks that go nowhere,
+ * All of a master but its processes: workers that boot, drain and end as soon as they are told, alerts that go nowhere,
  * no keeper and no signals. Whatever it is asked to do, nothing happens to this machine.
  */
 export async function startDeck () {
@@ -46,7 +46,7 @@ export async function startDeck () {
   mkdirSync(path.join(folder, 'releases', 'next'), { recursive: true })
   for (const file of [entry, path.join(folder, 'releases', 'next', 'app.js')]) writeFileSync(file, '')
   const config = await configFromOptions({
-    entry, workers: WORKERS, dataDir: 'data', releases: { root: 'releases' }, logs: { mirror: 'off' }, notify: [{ url: 'https://example.com/hook?token=hidden', events: ['scale.*'], secret: 'known to the receiver alone' }]
+    entry, workers: WORKERS, dataDir: 'data', releases: { root: 'releases' }, logs: { mirror: 'off' }, alerts: [{ kind: 'webhook', url: 'https://example.com/hook?token=hidden', events: ['scale.*'], secret: 'known to the receiver alone' }]
   }, { cwd: folder })
 
   const dataDir = openDataDir(config.dataDir)
@@ -64,7 +64,7 @@ export async function startDeck () {
   const releases = await openReleases({ config, dataDir, history, events, cluster: () => cluster })
   keepOutcomes({ releases, events })
   let isRefused = true
-  const webhooks = createWebhooks({ targets: config.notify, events, deck: { app: entry, pid: process.pid, version: '0.0.0' }, log: { warn () {} } }, {
+  const alerts = createAlerts({ configured: config.alerts, store: history.alerts, events, deck: () => ({ host: 'web-1', app: 'app', url: null, entry, pid: process.pid, version: '0.0.0' }), log: { warn () {} } }, {
     // The first one fails, so that there is a delivery to be sent again.
     async fetch () {
       const status = isRefused ? 404 : 204
@@ -79,7 +79,7 @@ export async function startDeck () {
   const supervisor = cluster = createSupervisor(state, { fork: /** @type {any} */ (fork), events, keeper: /** @type {any} */ ({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
   const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString(), isShared: false }
-  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, webhooks, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true, examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
+  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, master, diagnostics, logs, releases, alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true, examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
   supervisor.start({ workers: WORKERS })
   await supervisor.running
   for (const worker of hooks.keys()) hooks.get(worker).onMessage(report({ latenciesMs: [5] }))
@@ -111,7 +111,7 @@ export async function startDeck () {
       supervisor.dispatch({ type: 'stop', actor: 'system' })
       supervisor.killAll('it is over')
       await supervisor.finished
-      await webhooks.close()
+      await alerts.close()
       await diagnostics.close()
       await logs.close()
       await vitals.stop()
@@ -129,7 +129,7 @@ export async function startDeck () {
   function configure (changed) {
     supervisor.configure(lifecycleOptions(changed), changed)
     logs.configure(changed.logs)
-    webhooks.configure(changed.notify)
+    alerts.configure(changed.alerts)
   }
 
   /** No other master ever starts. @param {{ type: string }} message */

@@ -54,8 +54,8 @@ async function fill ({ deck, crash, next, url }) {
   const diagnosed = next('diagnostics.finished')
   await post(`/workers/${aWorker()}/diagnostics`, { kind: 'heap-statistics' })
   await diagnosed
-  await post('/webhooks/1/test')
-  await until(async () => deck.webhooks.list()[0].deliveries[0].state === 'failed', 'a delivery that has failed')
+  await post('/alerts/file-1/test')
+  await until(async () => deck.alerts.list()[0].deliveries[0].state === 'failed', 'a delivery that has failed')
   const [viewer, operator] = await Promise.all(ROLES.map((role) => post('/tokens', { name: `a-${role}`, role })))
   // The call that revokes tokens is tried too, and takes its own away; this one it does not know.
   return { viewer: viewer.token, operator: operator.token, admin: ADMIN_TOKEN }

@@ -31,7 +31,7 @@ await browser.close()
 async function load () {
   await withDeck(4, async (deck) => {
     const [{ id }] = (await deck.status()).workers
-    for (const path of ['/', '/deploys', '/history', '/crashes', '/logs', `/workers/${id}`, '/settings', '/access', '/webhooks', '/docs', '/docs/api']) {
+    for (const path of ['/', '/deploys', '/history', '/crashes', '/logs', `/workers/${id}`, '/settings', '/access', '/alerts', '/docs', '/docs/api']) {
       const { page, traffic } = await visit(deck, path)
       await sleep(1500)
       const isOverview = path === '/'

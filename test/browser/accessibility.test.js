@@ -40,9 +40,9 @@ async function busyDashboard (/** @type {import('node:test').TestContext} */ t) 
   )
   deck.requests.push({ method: 'GET', path: `/${'p'.repeat(400)}`, ageMs: 12 })
   deck.releases.items.push({ ...deck.releases.items[0], id: 'r2', git: { ...deck.releases.items[0].git, subject: 's'.repeat(200) } })
-  deck.webhooks.status = 404
-  deck.webhooks.test({ id: 1, actor: 'cli' })
-  deck.webhooks.status = 503
+  deck.alerts.status = 404
+  deck.alerts.test({ id: 'file-1', actor: 'cli' })
+  deck.alerts.status = 503
   deck.events.publish({ type: 'scale.changed', detail: { to: 6 } })
   deck.events.publish({ type: 'worker.exited', worker: 13, slot: 1, cause: 'crash', code: 1, uptimeMs: 5000, message: 'v'.repeat(400), detail: { crash: 1, crashGroup: 1 } })
   deck.events.publish({ type: 'worker.exited', worker: 1, slot: 1, cause: 'crash', code: 1, message: 'y'.repeat(400), detail: { stack: 'z'.repeat(400), more: 1 } })
@@ -70,7 +70,7 @@ const CRASH = { at: AT, type: 'worker.exited', cause: 'crash', slot: 1, worker: 
 
 const FITS_WITHIN_MS = 30_000
 /** One of each template, which is looked at in both themes. */
-const PAGES = ['/', '/deploys', '/rollouts/1', '/releases/r1', '/compare?from=r2&to=r1', '/workers/1?profile=2', '/history?type=worker.exited&rollout=1', '/history/3', '/crashes', '/logs', '/checks', '/webhooks', '/jobs', '/fleet', '/fleet/history', '/fleet/crashes', '/fleet/logs', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs/options', '/docs/how-it-works']
+const PAGES = ['/', '/deploys', '/rollouts/1', '/releases/r1', '/compare?from=r2&to=r1', '/workers/1?profile=2', '/history?type=worker.exited&rollout=1', '/history/3', '/crashes', '/logs', '/checks', '/alerts', '/alerts?new=mail', '/jobs', '/fleet', '/fleet/history', '/fleet/crashes', '/fleet/logs', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs/options', '/docs/how-it-works']
 /** What else a template can show: another state, an empty list, a notice. It is made of the same parts, so one theme will do. */
 const VARIANTS = ['/?q=5&sort=memory', '/rollouts/7', '/workers/13', '/history?slot=abc', '/history?slot=99&cause=crash', '/logs?slot=9', '/logs?q=nowhere', '/logs?around=2026-01-01', '/fleet?q=nowhere', '/docs', '/nowhere']
 
@@ -166,7 +166,7 @@ rareTest('with colours of the user\'s own every state is still told by a text be
   const dashboard = await busyDashboard(t)
   const page = await dashboard.visit('/', { reducedMotion: 'reduce' })
   await page.emulateMedia({ forcedColors: 'active' })
-  for (const place of ['/', '/deploys', '/workers/1', '/crashes', '/checks', '/webhooks', '/fleet', '/settings']) {
+  for (const place of ['/', '/deploys', '/workers/1', '/crashes', '/checks', '/alerts', '/fleet', '/settings']) {
     await page.goto(dashboard.url + place)
     const mute = await page.locator('.badge, .pill, .step, .standing, .health').evaluateAll((all) => all
       .filter((one) => /** @type {HTMLElement} */ (one).checkVisibility() && /** @type {HTMLElement} */ (one).innerText.trim() === '').map((one) => one.outerHTML))

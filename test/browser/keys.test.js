@@ -23,7 +23,7 @@ rareTest('the palette goes where it is told and opens what can be done, by the k
   assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
   assert.match(String(await page.locator('#palette-query').getAttribute('aria-activedescendant')), /^palette-\d+$/)
   await page.keyboard.press('Enter')
-  await page.waitForURL('**/webhooks')
+  await page.waitForURL('**/alerts')
   await page.locator('html[data-live=on]').waitFor()
 
   await find(page, 'restart')

@@ -138,29 +138,40 @@ rareTest('a change that is based on what somebody else has changed meanwhile is 
   assert.equal(dashboard.deck.settings.list().find(({ name }) => name === 'drain.deadlineMs')?.value, 7000)
 })
 
-test('a test is sent by a click, its failure appears by itself and is sent again by another', async (t) => {
+test('three clicks from the overview tell a channel of Slack, and the page says what it answered; a failure is sent again by another click', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.visit('/history')
-  await page.getByRole('link', { name: 'Webhooks' }).click()
-  await page.waitForURL('**/webhooks')
+  dashboard.deck.alerts.status = 404
+  const page = await dashboard.visit('/')
+  await page.getByRole('link', { name: 'Alerts' }).click()
+  await page.getByRole('link', { name: 'Slack' }).click()
+  await page.getByLabel('Webhook URL').fill('https://hooks.example.com/services/T0/B0/hidden-key')
+  await page.getByRole('button', { name: 'Add and send a test' }).click()
+  const alert = page.getByRole('region', { name: /^Slack/ })
+  await alert.getByText('answered 404').first().waitFor()
   await page.locator('html[data-live=on]').waitFor()
+  assert.equal(new URL(page.url()).search, '')
+  assert.match(await alert.innerText(), /All problems[^]*Added \S+ by dashboard[^]*Nobody has this address/)
+
   const isSamePage = await markPage(page)
-  const webhook = page.getByRole('region', { name: '2 · https://example.com/…/…' })
-  await webhook.getByText('Nothing sent since').waitFor()
-
-  dashboard.deck.webhooks.status = 404
-  await webhook.getByRole('button', { name: 'Send a test' }).click()
-  const row = page.locator('#delivery-2-1')
-  await row.getByText('Failed').waitFor()
-  assert.match(await row.innerText(), /webhook\.test[^]*answered 404/)
-
-  dashboard.deck.webhooks.status = 204
-  await row.getByRole('button', { name: 'Try again' }).click()
-  await row.getByText('Delivered').waitFor()
-  assert.equal(await row.getByRole('button').count(), 0)
+  dashboard.deck.alerts.status = 204
+  await alert.getByText('1 last message, 1 not delivered').click()
+  await alert.getByRole('button', { name: 'Try again' }).click()
+  await alert.getByText('The receiver took the last message: status 204').waitFor()
   assert.equal(await isSamePage(), true)
-  const { items } = dashboard.history.page({ type: ['webhook.*', 'notify.*'] })
-  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['webhook.retried', 'dashboard'], ['notify.failed', 'system'], ['webhook.test', 'dashboard']])
+  assert.doesNotMatch(await page.content(), /hidden-key/)
+  const { items } = dashboard.history.page({ type: ['alert.*'] })
+  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['alert.retried', 'dashboard'], ['alert.failed', 'system'], ['alert.tested', 'dashboard'], ['alert.added', 'dashboard']])
+
+  await alert.getByRole('button', { name: 'Pause' }).click()
+  await alert.getByText('Paused').waitFor()
+  await alert.getByRole('link', { name: 'Change' }).click()
+  await page.getByLabel('Name').fill('night')
+  await page.getByLabel('A job failed').uncheck()
+  await page.getByRole('button', { name: 'Save' }).click()
+  const renamed = page.getByRole('region', { name: /^night/ })
+  await renamed.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog', { name: 'Delete night?' }).getByRole('button', { name: 'Delete' }).click()
+  await renamed.waitFor({ state: 'detached' })
   assert.deepEqual(page.problems, [])
 })
 

@@ -71,7 +71,7 @@ describe('a change of options while the cluster runs', () => {
     assert.equal((await deck.history('type=config.changed')).length, 1, 'what changes nothing is no change')
   })
 
-  rareTest('makes the watchdog watch, the logs shorter and the webhooks others, at once and without a word of their secrets', async (t) => {
+  rareTest('makes the watchdog watch, the logs shorter and the alerts others, at once and without a word of their secrets', async (t) => {
     const heard = createServer((_request, response) => { response.end() }).listen(0, '127.0.0.1')
     t.after(() => heard.close())
     await once(heard, 'listening')
@@ -80,7 +80,7 @@ describe('a change of options while the cluster runs', () => {
     const { workers: [{ id, pid }] } = await deck.until({ ready: 1 })
     const secret = 'a secret of its own'
     const told = once(heard, 'request')
-    const { status, body } = await change(deck, { 'watchdog.timeoutMs': 2000, 'logs.maxBytes': 65_536, notify: [{ url: `http://127.0.0.1:${port}/`, secret, events: ['worker.unresponsive'] }] })
+    const { status, body } = await change(deck, { 'watchdog.timeoutMs': 2000, 'logs.maxBytes': 65_536, alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret, events: ['worker.unresponsive'] }] })
     assert.equal(status, 200)
     process.kill(pid, 'SIGSTOP')
     const exit = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the worker that does not answer')
@@ -88,11 +88,11 @@ describe('a change of options while the cluster runs', () => {
     await told
     const [event] = await deck.history('type=config.changed')
     assert.deepEqual(event.detail.changes.at(-1), { name: 'logs.maxBytes', from: 10_485_760, to: 65_536 })
-    assert.deepEqual(event.detail.changes.find((/** @type {any} */ { name }) => name === 'notify'), { name: 'notify', from: null, to: null })
+    assert.deepEqual(event.detail.changes.find((/** @type {any} */ { name }) => name === 'alerts'), { name: 'alerts', from: null, to: null })
     assert.ok(!JSON.stringify([body, event]).includes(secret))
-    const wrong = await change(deck, { notify: [{ url: `http://127.0.0.1:${port}/`, secret: 'too short' }] })
+    const wrong = await change(deck, { alerts: [{ kind: 'webhook', url: `http://127.0.0.1:${port}/`, secret: 'too short' }] })
     assert.deepEqual([wrong.status, wrong.body.code], [422, 'invalid-config'])
-    assert.match(wrong.body.detail, /^notify: expected a list of .*; wrong is notify\[0\]\.secret$/)
+    assert.match(wrong.body.detail, /^alerts: expected a list of .*; wrong is alerts\[0\]\.secret$/)
   })
 
   rareTest('reaches into the workers that run: how many requests they may begin, and how long a crash lets the others finish', async (t) => {

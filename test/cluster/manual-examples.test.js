@@ -47,7 +47,9 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck releases r7$/, async ({ deck }, line) => line.replace('r7', (await deck.status()).release.id)],
   [/^clusterdeck rollback\b/, async ({ deck }, line) => line.replace('r12', (await deck.rollout('deploy')).from)],
   [/^clusterdeck tokens revoke 3$/, async ({ deck }, line) => line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)],
-  [/^clusterdeck webhooks retry 1 7$/, async (scene, line) => line.replace('7', await failedDelivery(scene))],
+  [/^clusterdeck alerts retry 1 7$/, async (scene, line) => line.replace('1 7', `file-1 ${await failedDelivery(scene)}`)],
+  [/^clusterdeck alerts (test|pause|resume|change|delete) 3\b/, async ({ deck }, line) => line.replace('3', (await post(deck, '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/', events: ['master.waiting'] })).id)],
+  [/ --url-file slack-url\.txt$/, ({ deck }, line) => { writeFileSync(path.join(deck.folder, 'slack-url'), 'http://127.0.0.1:9/'); return line.replace('slack-url.txt', path.join(deck.folder, 'slack-url')) }],
   [/^clusterdeck jobs runs 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/reindex/runs')).id)],
   [/^clusterdeck jobs end 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id)],
   [/^clusterdeck jobs acknowledge nightly$/, async ({ deck }, line) => { await brokenJob(deck); return line.replace('nightly', 'broken') }],
@@ -195,7 +197,7 @@ function appFolder () {
 async function open (t) {
   const cwd = tempFolder()
   const { url, statuses } = await startReceiver(t)
-  writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, reindex: { command: 'echo done' }, broken: { command: 'exit 1' } } }))
+  writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, reindex: { command: 'echo done' }, broken: { command: 'exit 1' } } }))
   writeFileSync(path.join(cwd, 'package.json'), '{ "scripts": { "migrate": "echo migrated" } }')
   const app = path.join(cwd, 'app.js')
   const breakApp = (/** @type {boolean} */ isBroken) => {
@@ -304,8 +306,8 @@ async function aNotice ({ deck, breakApp }) {
 /** @param {Scene} scene @returns {Promise<string>} */
 async function failedDelivery ({ deck, statuses }) {
   statuses.push(404)
-  const { id } = await post(deck, '/webhooks/1/test')
-  await until(async () => (await deck.api('/webhooks')).body.items[0].deliveries.find((/** @type {any} */ each) => each.id === id).state === 'failed', 'a delivery that has failed')
+  const { id } = await post(deck, '/alerts/file-1/test')
+  await until(async () => (await deck.api('/alerts')).body.items[0].deliveries.find((/** @type {any} */ each) => each.id === id).state === 'failed', 'a delivery that has failed')
   return String(id)
 }
 

@@ -18,7 +18,7 @@ test('every operation answers as the document says, when all goes well and when 
   const config = path.join(tempFolder(), 'clusterdeck.config.json')
   const repository = createRepository()
   repository.commit({ 'other.js': '' })
-  await writeFile(config, JSON.stringify({ releases: { git: repository.folder }, notify: [{ url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
+  await writeFile(config, JSON.stringify({ releases: { git: repository.folder }, alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, broken: { cron: '0 4 * * *', command: 'exit 3' } } }))
   const deck = await startDeck(t, 'dies-in-many-ways.cjs', { workers: 2, flags: ['--config', config] })
   await deck.until({ ready: 2 })
   const { body: document } = await deck.api('/openapi.json')
@@ -88,11 +88,19 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('POST', '/releases', { git: 'other' }, 404)
 
   statuses.push(404)
-  const tested = await ask('POST', '/webhooks/1/test')
+  const tested = await ask('POST', '/alerts/file-1/test')
   await untilDelivery('failed')
-  await ask('POST', `/webhooks/1/deliveries/${tested.id}/retry`)
+  await ask('POST', `/alerts/file-1/deliveries/${tested.id}/retry`)
   await untilDelivery('delivered')
-  await ask('POST', `/webhooks/1/deliveries/${tested.id}/retry`, undefined, 409)
+  await ask('POST', `/alerts/file-1/deliveries/${tested.id}/retry`, undefined, 409)
+
+  const added = await ask('POST', '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/services/x', events: ['master.waiting'] }, 201)
+  await ask('GET', `/alerts/${added.id}`)
+  await ask('PATCH', `/alerts/${added.id}`, { name: 'ops', isPaused: true })
+  await ask('POST', '/alerts', { kind: 'mail' }, 422)
+  await ask('PATCH', '/alerts/file-1', { isPaused: true }, 409)
+  await ask('DELETE', `/alerts/${added.id}`)
+  await ask('DELETE', `/alerts/${added.id}`, undefined, 404)
 
   await ask('POST', '/rollouts/preview', { kind: 'deploy', strategy: { canary: { workers: 1 } } })
   const deploy = await ask('POST', '/rollouts', { kind: 'deploy', note: 'on trial', strategy: { canary: { workers: 1, durationMs: 60_000 }, limits: { minRequests: 1 } } })
@@ -134,8 +142,8 @@ test('every operation answers as the document says, when all goes well and when 
 
   for (const path of ['/workers/999', '/workers/999/requests', '/rollouts/999', '/releases/r999', '/events/999999', '/crashes/999', '/diagnostics/999', '/diagnostics/999/file', '/logs?slot=9']) await ask('GET', path, undefined, 404)
   for (const path of ['/workers/x', '/releases/12', '/events/0', '/events?limit=0', '/events/counts?since=30d&step=1s', '/events/histogram?steps=0', '/status?x=1', '/vitals?since=tomorrow']) await ask('GET', path, undefined, 400)
-  for (const path of ['/workers/999/restart', '/workers/999/kill', '/crashes/999/mute', '/webhooks/9/test', '/webhooks/1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
-  await ask('POST', '/webhooks/1/deliveries/x/retry', undefined, 400)
+  for (const path of ['/workers/999/restart', '/workers/999/kill', '/crashes/999/mute', '/alerts/9/test', '/alerts/file-1/deliveries/9/retry']) await ask('POST', path, undefined, 404)
+  await ask('POST', '/alerts/file-1/deliveries/x/retry', undefined, 400)
   await ask('POST', '/workers/999/messages', { type: 'reload' }, 404)
   await ask('POST', '/messages', { type: 'shutdown' }, 422)
   await ask('POST', '/rollouts', { kind: 'explode' }, 422)
@@ -155,7 +163,7 @@ test('every operation answers as the document says, when all goes well and when 
 
   /** @param {'delivered' | 'failed'} state of the one delivery that there is */
   async function untilDelivery (state) {
-    await until(async () => (await ask('GET', '/webhooks')).items[0].deliveries[0].state === state, `a delivery that is ${state}`)
+    await until(async () => (await ask('GET', '/alerts')).items[0].deliveries[0].state === state, `a delivery that is ${state}`)
   }
 
   /**

@@ -85,7 +85,7 @@ async function readEverything (deck, names) {
   /** @type {Map<string, string>} */
   const answered = new Map()
   const { body: document } = await deck.api('/openapi.json')
-  const pages = ['/', '/deploys', '/workers/{id}', '/rollouts/{id}', '/compare?from=r1&to=r2', '/releases/{id}', '/releases/{id}/rollback', '/releases/{id}/compare', '/history', '/history/{id}', '/crashes', '/crashes/{id}', '/logs', '/access', '/settings', '/webhooks', '/jobs', '/jobs/runs/{id}', '/palette', '/decks', '/dialogs', '/metrics']
+  const pages = ['/', '/deploys', '/workers/{id}', '/rollouts/{id}', '/compare?from=r1&to=r2', '/releases/{id}', '/releases/{id}/rollback', '/releases/{id}/compare', '/history', '/history/{id}', '/crashes', '/crashes/{id}', '/logs', '/access', '/settings', '/alerts', '/jobs', '/jobs/runs/{id}', '/palette', '/decks', '/dialogs', '/metrics']
   const calls = Object.entries(document.paths).filter(([, item]) => /** @type {any} */ (item).get).map(([where]) => where)
   for (const template of [...calls, ...pages]) {
     for (const where of /\{\w+\}/.test(template) ? names.map((name) => template.replace(/\{\w+\}/, name).replace(/\{\w+\}/g, 'stdout')) : [template]) {

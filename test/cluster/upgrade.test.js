@@ -18,7 +18,7 @@ import { rareOnly, rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
 describe('upgrade in place', () => {
-  test('changes to the installed version under load: no request fails, the history tells it in order, and webhooks that wait are delivered before the old master ends', async (t) => {
+  test('changes to the installed version under load: no request fails, the history tells it in order, and alerts that wait are delivered before the old master ends', async (t) => {
     const { cli, install } = createInstallation()
     const { config, delivered } = await startSlowReceiver(t, ['worker.orphaned', 'master.stopped:upgrade'])
     const deck = await startDeck(t, 'answers-with-pid.js', { cli, flags: ['--config', config] })
@@ -239,7 +239,7 @@ async function startSlowReceiver (t, events) {
   t.after(() => receiver.close())
   const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (receiver.address()).port}/`
   const config = path.join(tempFolder(), 'clusterdeck.config.json')
-  await writeFile(config, JSON.stringify({ notify: [{ url, secret: 'only between the two of us', events }] }))
+  await writeFile(config, JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events }] }))
   return { config, delivered }
 }
 

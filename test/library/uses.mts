@@ -14,7 +14,7 @@ const options: DeckOptions = {
   drain: { deadlineMs: 10_000 },
   restart: { intensity: { restarts: 3 } },
   rollout: { surge: '25%', canary: { workers: 1 }, limits: { errorRate: 0.01 }, onFailure: 'hold', guardMs: 0 },
-  notify: [{ url: 'https://example.org/hook', secret: 'at least 16 characters', events: ['worker.*'] }]
+  alerts: [{ kind: 'webhook', url: 'https://example.org/hook', secret: 'at least 16 characters', events: ['worker.*'] }]
 }
 const surrounded: StartOptions = { ...options, configFile: 'deck.json', stdout: process.stdout, stderr: process.stderr, signal: AbortSignal.timeout(60_000) }
 

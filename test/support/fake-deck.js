@@ -11,14 +11,14 @@ import { strategyOf } from '../../server/lifecycle/rollout/strategy.js'
 import { createOtherDecks } from '../../server/system/other-decks.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createLogs } from '../../server/logs/logs.js'
-import { createWebhooks } from '../../server/webhooks/webhooks.js'
+import { createAlerts } from '../../server/alerts/alerts.js'
 import { createFakeJobs } from './fake-jobs.js'
 import { tempFolder } from './folder.js'
 
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: import('../../server/doctor/doctor.js').Report, anew: import('../../server/config/settings.js').NewChange[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, webhooks: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
+ * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: import('../../server/doctor/doctor.js').Report, anew: import('../../server/config/settings.js').NewChange[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, alerts: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -65,7 +65,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     history,
     vitals,
     logs,
-    webhooks: fakeWebhooks(events),
+    alerts: fakeAlerts(events, history.alerts),
     jobs,
     releases: fakeReleases(release),
     crashes,
@@ -207,16 +207,18 @@ function fakeLogs () {
 /**
  * Two, whose receivers answer with `status`; nothing is sent anywhere.
  * @param {import('../../server/events/stream.js').EventStream} events
+ * @param {import('../../db/history.js').History['alerts']} store of those that are added
  */
-function fakeWebhooks (events) {
+function fakeAlerts (events, store) {
   const secret = 'known to the receiver alone'
-  const webhooks = createWebhooks({
-    targets: [{ url: 'https://example.com/hook?token=hidden', secret }, { url: 'https://example.com/T0A/B0B', events: ['scale.*'], secret }],
+  const alerts = createAlerts({
+    configured: [{ kind: 'webhook', url: 'https://example.com/hook?token=hidden', secret }, { kind: 'slack', name: 'ops', url: 'https://hooks.example.com/T0A/B0B', events: ['scale.*'] }],
+    store,
     events,
-    deck: { app: '/srv/app/app.js', pid: 4000, version: '0.1.0' },
+    deck: () => ({ host: 'web-1', app: 'app', url: null, entry: '/srv/app/app.js', pid: 4000, version: '0.1.0' }),
     log: { warn () {} }
   }, { fetch: async () => new Response(null, { status: fake.status }) })
-  const fake = Object.assign(webhooks, { status: 204 })
+  const fake = Object.assign(alerts, { status: 204 })
   return fake
 }
 

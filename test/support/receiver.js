@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 
-/** Whom webhooks tell: it answers 204, unless it is told otherwise. @param {import('./deck.js').TestOwner} t */
+/** Whom alerts tell: it answers 204, unless it is told otherwise. @param {import('./deck.js').TestOwner} t */
 export async function startReceiver (t) {
   /** @type {number[]} in turn */
   const statuses = []

@@ -21,7 +21,7 @@ test('an app that is made and ended again and again leaves nothing in its proces
   const collectGarbage = /** @type {() => void} */ (vm.runInNewContext('gc'))
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'app.js'), '')
-  const config = await configFromOptions({ entry: 'app.js', workers: 1, dataDir: 'data', logs: { mirror: 'off' }, notify: [{ url: 'https://example.com/hook', secret: 'a secret of the receiver' }] }, { cwd: folder })
+  const config = await configFromOptions({ entry: 'app.js', workers: 1, dataDir: 'data', logs: { mirror: 'off' }, alerts: [{ kind: 'webhook', url: 'https://example.com/hook', secret: 'a secret of the receiver' }] }, { cwd: folder })
   const keeper = await connectKeeper({})
   const terminal = createTerminal({ stdout: process.stdout, stderr: process.stderr })
   const log = /** @type {any} */ ({ error (/** @type {any} */ fields) { throw fields.err }, warn () {} })

@@ -235,7 +235,7 @@ test('config prints where each value comes from, and config set changes all that
   assert.equal(code, 0)
   assert.match(stdout, /^OPTION +VALUE +CHANGES +SOURCE +FROM$/m)
   assert.match(stdout, /^dispatch +shared +at a start +default +-$/m)
-  assert.match(stdout, /^notify +\(hidden\) +now +default +-$/m)
+  assert.match(stdout, /^alerts +\(hidden\) +now +default +-$/m)
   const set = await cli('config set drain.deadlineMs=10000 rollout.surge=25%')
   assert.deepEqual([set.code, set.stdout.split('\n').slice(1, 3).map((line) => line.split(/ +/))], [0, [['drain.deadlineMs', '10000', 'now', 'operator', '-'], ['rollout.surge', '25%', 'now', 'operator', '-']]])
   assert.deepEqual(deck.dispatched, [{ type: 'configure', wanted: { 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }, actor: 'cli' }])

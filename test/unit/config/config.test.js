@@ -68,7 +68,7 @@ test('without anything set the defaults hold', async (t) => {
     watch: false,
     fleet: { servers: [], name: 'default', labels: {}, accept: 'read', tls: {} },
     diagnostics: { maxFiles: 20, maxBytes: 1024 ** 3 },
-    notify: [],
+    alerts: [],
     logs: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, mirror: 'auto' },
     history: { maxAgeMs: 30 * 24 * 60 * 60 * 1000, maxEvents: 1_000_000 }
   })
@@ -145,24 +145,24 @@ test('config files are found as .js, .mjs and .json, in this order', async (t) =
   assert.equal((await load()).workers, 1)
 })
 
-test('webhooks are set in the file alone, and a wrong one is refused without showing its secret', async (t) => {
+test('alerts are set in the file alone, and a wrong one is refused without showing its secret', async (t) => {
   const secret = 'a secret of its own'
-  const hook = { url: 'https://example.com/hook', events: ['worker.*', 'worker.exited:hung'], secret }
-  const write = (/** @type {unknown} */ notify) => workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ notify }) })
-  assert.deepEqual((await write([hook]).load()).notify, [hook])
-  assert.deepEqual((await workingFolder(t).load({}, { CLUSTERDECK_NOTIFY: '[]' })).notify, [])
+  const hook = { kind: 'webhook', url: 'https://example.com/hook', events: ['worker.*', 'worker.exited:hung'], secret }
+  const write = (/** @type {unknown} */ alerts) => workingFolder(t, { 'clusterdeck.config.json': JSON.stringify({ alerts }) })
+  assert.deepEqual((await write([hook]).load()).alerts, [hook])
+  assert.deepEqual((await workingFolder(t).load({}, { CLUSTERDECK_ALERTS: '[]' })).alerts, [])
   for (const [wrong, place] of /** @type {[any, RegExp][]} */ ([
-    [[{ ...hook, url: 'ftp://example.com' }], /wrong is notify\[0\]\.url$/],
-    [[{ ...hook, url: 'https://user:pass@example.com' }], /wrong is notify\[0\]\.url$/],
-    [[hook, { ...hook, secret: 'short' }], /wrong is notify\[1\]\.secret$/],
-    [[{ ...hook, events: ['Worker exited'] }], /wrong is notify\[0\]\.events\[0\]$/],
-    [[{ ...hook, evnts: ['*'] }], /wrong is notify\[0\]: unknown "evnts"$/],
-    [{ ...hook }, /wrong is notify$/]
+    [[{ ...hook, url: 'ftp://example.com' }], /wrong is alerts\[0\]\.url$/],
+    [[{ ...hook, url: 'https://user:pass@example.com' }], /wrong is alerts\[0\]\.url$/],
+    [[hook, { ...hook, secret: 'short' }], /wrong is alerts\[1\]\.secret$/],
+    [[{ ...hook, events: ['Worker exited'] }], /wrong is alerts\[0\]\.events\[0\]$/],
+    [[{ ...hook, evnts: ['*'] }], /wrong is alerts\[0\]: unknown "evnts"$/],
+    [{ ...hook }, /wrong is alerts$/]
   ])) {
     await assert.rejects(write(wrong).load(), (/** @type {any} */ error) => {
       assert.equal(error.code, 'invalid-config')
       assert.match(error.message, place)
-      assert.match(error.message, /expected a list of \{ url/)
+      assert.match(error.message, /expected a list of alerts/)
       assert.doesNotMatch(error.message, /a secret|short/)
       return true
     })

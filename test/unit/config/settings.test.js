@@ -61,10 +61,10 @@ describe('settings', () => {
   })
 
   test('never show what may be a secret', async () => {
-    const hook = { url: 'https://example.com/hook', secret: SECRET }
-    const { settings } = await configure({ env: { PASSWORD: SECRET }, args: [SECRET], execArgv: [`--title=${SECRET}`], notify: [hook], secrets: { from: 'command', command: ['vault', SECRET] }, hooks: { onCrash: { command: ['mail', SECRET] } }, jobs: { nightly: { command: `mail ${SECRET}` } } })
+    const hook = /** @type {const} */ ({ kind: 'webhook', url: 'https://example.com/hook', secret: SECRET })
+    const { settings } = await configure({ env: { PASSWORD: SECRET }, args: [SECRET], execArgv: [`--title=${SECRET}`], alerts: [hook], secrets: { from: 'command', command: ['vault', SECRET] }, hooks: { onCrash: { command: ['mail', SECRET] } }, jobs: { nightly: { command: `mail ${SECRET}` } } })
     assert.ok(!JSON.stringify(settings.list()).includes(SECRET))
-    assert.deepEqual(settings.list().filter(({ isSecret }) => isSecret).map(({ name, value, source }) => [name, value, source]), [['args', null, 'file'], ['execArgv', null, 'file'], ['env', null, 'file'], ['secrets', null, 'file'], ['hooks.build', null, 'default'], ['hooks.beforeStart', null, 'default'], ['hooks.beforeDeploy', null, 'default'], ['hooks.afterDeploy', null, 'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], ['notify', null, 'file'], ['fleet.servers', null, 'default'], ['fleet.token', null, 'default']])
+    assert.deepEqual(settings.list().filter(({ isSecret }) => isSecret).map(({ name, value, source }) => [name, value, source]), [['args', null, 'file'], ['execArgv', null, 'file'], ['env', null, 'file'], ['secrets', null, 'file'], ['hooks.build', null, 'default'], ['hooks.beforeStart', null, 'default'], ['hooks.beforeDeploy', null, 'default'], ['hooks.afterDeploy', null, 'default'], ['hooks.onCrash', null, 'file'], ['jobs', null, 'file'], ['alerts', null, 'file'], ['fleet.servers', null, 'default'], ['fleet.token', null, 'default']])
   })
 
   test('have one digest as long as the values are the same, and another one after each change', async () => {

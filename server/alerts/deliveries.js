@@ -1,6 +1,6 @@
 /**
- * @typedef {import('./hook.js').Message} Message
- * @typedef {import('./hook.js').Outcome} Outcome
+ * @typedef {import('./sender.js').Message} Message
+ * @typedef {import('./sender.js').Outcome} Outcome
  * @typedef {{ id: number, at: string, event: { id: number, type: string }, attempt: number } & Outcome} Delivery
  *   `at`: when it was tried first; `attempt`: how many tries were begun
  */

@@ -3,20 +3,28 @@ import { createHmac } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import { describe, test } from 'node:test'
+import { openHistory } from '../../../db/history.js'
 import { createEventStream } from '../../../server/events/stream.js'
-import { shownUrl } from '../../../server/webhooks/shown-url.js'
-import { matchesPattern } from '../../../server/webhooks/webhook.js'
-import { createWebhooks } from '../../../server/webhooks/webhooks.js'
+import { shownUrl } from '../../../server/alerts/shown-url.js'
+import { matchesPattern } from '../../../server/alerts/alert.js'
+import { createAlerts } from '../../../server/alerts/alerts.js'
 import { until } from '../../support/until.js'
 
 const SECRET = 'whsec_' + Buffer.from('the secret of this test').toString('base64')
 
+/** Those that were added, as the database keeps them. @param {import('node:test').TestContext} t */
+function openStore (t) {
+  const history = openHistory({ file: ':memory:' })
+  t.after(() => history.close())
+  return history.alerts
+}
+
 /**
  * A real receiver that answers as it is told, and a notifier that talks to it.
  * @param {import('node:test').TestContext} t
- * @param {{ answers?: (number | 'hang' | 'cut')[], target?: any, others?: any[], options?: any }} [how] `answers`: in turn; then 204; `others`: targets besides
+ * @param {{ answers?: (number | 'hang' | 'cut')[], target?: any, others?: any[], options?: any, store?: any }} [how] `answers`: in turn; then 204; `others`: targets besides
  */
-async function setUp (t, { answers = [], target = {}, others = [], options = {} } = {}) {
+async function setUp (t, { answers = [], target = {}, others = [], options = {}, store } = {}) {
   const arrivals = new EventEmitter()
   /** @type {{ url: string, headers: http.IncomingHttpHeaders, body: string }[]} */
   const received = []
@@ -37,11 +45,12 @@ async function setUp (t, { answers = [], target = {}, others = [], options = {} 
   events.subscribe((event) => published.push(event))
   /** @type {any[]} */
   const logged = []
-  const targets = [target, ...others].map((one) => ({ url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one }))
-  const notifier = createWebhooks({
-    targets,
+  const targets = [target, ...others].map((one) => ({ kind: 'webhook', url: `http://127.0.0.1:${port}/hook?token=hidden-in-the-address`, events: ['worker.*'], secret: SECRET, ...one }))
+  const notifier = createAlerts({
+    configured: targets,
+    store: store ?? openStore(t),
     events,
-    deck: { app: '/srv/app.js', pid: 1, version: '0.1.0' },
+    deck: () => ({ host: 'web-1', app: 'shop', url: 'https://deck.example.com', entry: '/srv/app.js', pid: 1, version: '0.1.0' }),
     log: { warn: (...args) => logged.push(args) }
   }, { firstDelayMs: 5, patienceMs: 150, random: () => 0.5, ...options })
   t.after(async () => {
@@ -58,7 +67,7 @@ async function setUp (t, { answers = [], target = {}, others = [], options = {} 
     logged,
     /** @param {number} count */
     async until (count) { while (received.length < count) await once(arrivals, 'request') },
-    /** @param {(delivery: import('../../../server/webhooks/deliveries.js').Delivery) => boolean} isMeant the newest of the first target */
+    /** @param {(delivery: import('../../../server/alerts/deliveries.js').Delivery) => boolean} isMeant the newest of the first target */
     async untilDelivery (isMeant) {
       const newest = () => notifier.list()[0].deliveries[0]
       await until(() => notifier.list()[0].deliveries.length > 0 && isMeant(newest()), 'the delivery')
@@ -77,7 +86,7 @@ test('a star stands for any text, and many of them are no more work', () => {
   assert.equal(matchesPattern(`${'*a'.repeat(5000)}*b`, 'a'.repeat(10_000)), false)
 })
 
-describe('webhooks', () => {
+describe('alerts', () => {
   test('carry the event and who sends it, signed over id, time and body', async (t) => {
     const hook = await setUp(t)
     hook.events.publish({ type: 'worker.unresponsive', slot: 1, worker: 3, cause: 'hung', message: 'stuck' })
@@ -121,7 +130,7 @@ describe('webhooks', () => {
     test(`are given up at ${status}, and nothing is asked anywhere else`, async (t) => {
       const hook = await setUp(t, { answers: [status] })
       hook.events.publish({ type: 'worker.exited' })
-      await hook.untilPublished('notify.failed')
+      await hook.untilPublished('alert.failed')
       assert.equal(hook.received.length, 1)
       assert.match(hook.published[1].message, new RegExp(`answered ${status}, given up after 1 try`))
     })
@@ -134,7 +143,7 @@ describe('webhooks', () => {
     await hook.until(16)
     await hook.notifier.close()
     assert.equal(hook.received.length, 16)
-    assert.deepEqual(hook.published.filter(({ type }) => type === 'notify.failed').length, 1)
+    assert.deepEqual(hook.published.filter(({ type }) => type === 'alert.failed').length, 1)
     assert.equal(hook.logged.length, 2)
     assert.doesNotMatch(JSON.stringify([hook.published, hook.logged]), /whsec_|hidden-in-the-address|the secret/)
     assert.doesNotMatch(hook.received.map(({ body }) => body).join(), /whsec_|hidden-in-the-address/)
@@ -146,7 +155,7 @@ describe('webhooks', () => {
     await hook.until(4)
     await hook.notifier.close()
     assert.deepEqual(hook.received.map(({ body }) => JSON.parse(body).event.slot), [1, 1, 4, 5])
-    assert.match(hook.published.find(({ type }) => type === 'notify.failed').message, /dropped, 3 others wait/)
+    assert.match(hook.published.find(({ type }) => type === 'alert.failed').message, /dropped, 3 others wait/)
   })
 
   test('that are set anew tell the new address from then on; what waits for the old one is tried, and one that stays loses nothing', async (t) => {
@@ -174,7 +183,7 @@ describe('webhooks', () => {
   })
 })
 
-describe('deliveries of webhooks', () => {
+describe('deliveries of alerts', () => {
   test('tell of each try, of its answer, and of when the next one comes', async (t) => {
     const hook = await setUp(t, { answers: [503], options: { firstDelayMs: 60_000 } })
     assert.deepEqual(hook.notifier.list()[0].deliveries, [])
@@ -197,7 +206,7 @@ describe('deliveries of webhooks', () => {
     await hook.untilDelivery(({ id, state }) => id === 25 && state === 'delivered')
     const [first, second] = hook.notifier.list()
     assert.deepEqual(first.deliveries.map(({ id }) => id), Array.from({ length: 20 }, (_, index) => 25 - index))
-    assert.deepEqual([second.id, second.events, second.deliveries], [2, ['master.*'], []])
+    assert.deepEqual([second.id, second.events, second.deliveries], ['file-2', ['master.*'], []])
   })
 
   test('of what was dropped say why', async (t) => {
@@ -213,32 +222,32 @@ describe('deliveries of webhooks', () => {
     hook.events.publish({ type: 'worker.exited' })
     await hook.until(1)
     for (let n = 2; n <= 25; n++) {
-      hook.notifier.test({ id: 1, actor: 'cli' })
+      hook.notifier.test({ id: 'file-1', actor: 'cli' })
       await hook.untilDelivery(({ id, state }) => id === n && state === 'failed')
     }
     const ids = hook.notifier.list()[0].deliveries.map(({ id }) => id)
     assert.deepEqual([ids.length, ids.at(-1), ids.at(-2)], [20, 1, 7])
-    assert.throws(() => hook.notifier.retry({ id: 1, delivery: 2, actor: 'cli' }), { code: 'not-found' })
+    assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 2, actor: 'cli' }), { code: 'not-found' })
   })
 })
 
-describe('a test of a webhook', () => {
+describe('a test of an alert', () => {
   test('goes to one target alone, whatever that wants, and says who has sent it', async (t) => {
     const hook = await setUp(t, { others: [{ events: ['*'] }] })
-    const delivery = hook.notifier.test({ id: 1, actor: 'cli' })
-    assert.deepEqual([delivery.id, delivery.event, delivery.state], [1, { id: 1, type: 'webhook.test' }, 'pending'])
+    const delivery = hook.notifier.test({ id: 'file-1', actor: 'cli' })
+    assert.deepEqual([delivery.id, delivery.event, delivery.state], [1, { id: 1, type: 'alert.tested' }, 'pending'])
     await hook.untilDelivery(({ state }) => state === 'delivered')
     await hook.notifier.close()
     assert.equal(hook.received.length, 1)
     assert.deepEqual(JSON.parse(hook.received[0].body).event, hook.published[0])
-    assert.deepEqual([hook.published.length, hook.published[0].actor, hook.published[0].detail], [1, 'cli', { webhook: 1 }])
+    assert.deepEqual([hook.published.length, hook.published[0].actor, hook.published[0].detail], [1, 'cli', { alert: 'file-1', kind: 'webhook' }])
   })
 
   test('is tried once, beside what waits for a target that fails', async (t) => {
     const hook = await setUp(t, { answers: [503, 503], options: { firstDelayMs: 60_000 } })
     hook.events.publish({ type: 'worker.exited' })
     await hook.untilDelivery(({ error }) => error !== null)
-    hook.notifier.test({ id: 1, actor: 'cli' })
+    hook.notifier.test({ id: 'file-1', actor: 'cli' })
     const { attempt, error, nextAttemptAt } = await hook.untilDelivery(({ id, state }) => id === 2 && state === 'failed')
     assert.deepEqual([attempt, error, nextAttemptAt], [1, 'answered 503', null])
     assert.equal(hook.notifier.list()[0].deliveries[1].state, 'pending')
@@ -247,7 +256,7 @@ describe('a test of a webhook', () => {
   test('takes the place of no event, however many are sent', async (t) => {
     const hook = await setUp(t, { answers: ['hang', 'hang'], options: { patienceMs: 300, maxTries: 1 } })
     for (let slot = 1; slot <= 3; slot++) hook.events.publish({ type: 'worker.exited', slot })
-    for (let n = 1; n <= 13; n++) hook.notifier.test({ id: 1, actor: 'cli' })
+    for (let n = 1; n <= 13; n++) hook.notifier.test({ id: 'file-1', actor: 'cli' })
     const dropped = hook.notifier.list()[0].deliveries.filter(({ error }) => /dropped, 10 others wait/.test(String(error)))
     assert.equal(dropped.length, 3)
     await hook.notifier.close()
@@ -255,11 +264,11 @@ describe('a test of a webhook', () => {
     assert.deepEqual(slots, [1, 2, 3])
   })
 
-  test('is refused for a webhook that is not there, and by a master that ends; then no event says otherwise', async (t) => {
+  test('is refused for an alert that is not there, and by a master that ends; then no event says otherwise', async (t) => {
     const hook = await setUp(t)
-    assert.throws(() => hook.notifier.test({ id: 2, actor: 'cli' }), { code: 'not-found', message: 'Webhook 2 does not exist: expected 1' })
+    assert.throws(() => hook.notifier.test({ id: 'file-2', actor: 'cli' }), { code: 'not-found', message: 'Alert file-2 does not exist: expected file-1' })
     await hook.notifier.close()
-    assert.throws(() => hook.notifier.test({ id: 1, actor: 'cli' }), { code: 'stopping' })
+    assert.throws(() => hook.notifier.test({ id: 'file-1', actor: 'cli' }), { code: 'stopping' })
     assert.deepEqual(hook.published, [])
   })
 })
@@ -270,27 +279,27 @@ describe('a retry', () => {
     hook.events.publish({ type: 'worker.exited' })
     await hook.untilDelivery(({ state }) => state === 'failed')
     for (const state of ['failed', 'delivered']) {
-      const delivery = hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' })
+      const delivery = hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' })
       assert.deepEqual([delivery.id, delivery.state], [1, 'pending'])
-      assert.throws(() => hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed', message: /expected state failed, received pending/ })
+      assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed', message: /expected state failed, received pending/ })
       await hook.untilDelivery((newest) => newest.state === state)
     }
-    assert.throws(() => hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed' })
-    assert.throws(() => hook.notifier.retry({ id: 1, delivery: 2, actor: 'cli' }), { code: 'not-found' })
+    assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' }), { code: 'delivery-not-failed' })
+    assert.throws(() => hook.notifier.retry({ id: 'file-1', delivery: 2, actor: 'cli' }), { code: 'not-found' })
     assert.equal(hook.received.length, 3)
     assert.equal(new Set(hook.received.map(({ headers }) => headers['webhook-id'])).size, 1)
     assert.equal(new Set(hook.received.map(({ body }) => body)).size, 1)
     assert.equal(hook.notifier.list()[0].deliveries[0].attempt, 3)
-    const told = hook.published.filter(({ type }) => type === 'webhook.retried')
-    assert.deepEqual(told.map(({ actor, detail }) => [actor, detail]), Array(2).fill(['cli', { webhook: 1, delivery: 1 }]))
+    const told = hook.published.filter(({ type }) => type === 'alert.retried')
+    assert.deepEqual(told.map(({ actor, detail }) => [actor, detail]), Array(2).fill(['cli', { alert: 'file-1', kind: 'webhook', delivery: 1 }]))
   })
 })
 
 test('nothing that is shown, logged or told holds a secret', async (t) => {
   const hook = await setUp(t, { answers: [404, 404] })
-  hook.notifier.test({ id: 1, actor: 'cli' })
+  hook.notifier.test({ id: 'file-1', actor: 'cli' })
   await hook.untilDelivery(({ state }) => state === 'failed')
-  hook.notifier.retry({ id: 1, delivery: 1, actor: 'cli' })
+  hook.notifier.retry({ id: 'file-1', delivery: 1, actor: 'cli' })
   await hook.untilDelivery(({ attempt, state }) => attempt === 2 && state === 'failed')
   assert.doesNotMatch(JSON.stringify([hook.notifier.list(), hook.published, hook.logged]), /whsec_|hidden-in-the-address|the secret/)
 })
@@ -303,7 +312,7 @@ for (const [url, shown] of [
   ['https://example.com/hook?abcdef', 'https://example.com/hook?…'],
   ['https://example.com/hook?token=abc=def&=ghi', 'https://example.com/hook?token=…&…'],
   ['https://hooks.slack.com/services/T0A/B0B/f4cAbc', 'https://hooks.slack.com/services/…/…/…'],
-  ['https://discord.com/api/v2/webhooks/1234/a-b_c', 'https://discord.com/api/v2/webhooks/…/…']
+  ['https://discord.com/api/v2/alerts/1234/a-b_c', 'https://discord.com/api/v2/alerts/…/…']
 ]) {
   test(`${url} is shown as ${shown}`, () => assert.equal(shownUrl(url), shown))
 }

@@ -1,9 +1,11 @@
-import { errorCode } from '../errors.js'
-import { signMessage } from './signature.js'
-
-/** @typedef {ReturnType<typeof createHook>} Hook */
-/** @typedef {{ id: string, body: string, event: { id: number, type: string } }} Message */
 /**
+ * @typedef {{ id: string, content: import('./services.js').Content, event: { id: number, type: string } }} Message  `id`: the same for every try
+ *
+ * What the receiver has answered; `error`: null where it has taken the message.
+ * @typedef {{ status: number | null, error: string | null, canRetry: boolean }} Answer
+ * @typedef {(message: Message, how: { time: number, patienceMs: number, signal: AbortSignal }) => Promise<Answer>} Post
+ *   sends a message once; it never throws, and never answers with what may hold a secret; `time`: wall, ms
+ *
  * The outcome of one try, or why there was none.
  * @typedef {object} Outcome
  * @property {'pending' | 'delivered' | 'failed'} state  `pending`: it is tried again
@@ -20,25 +22,23 @@ const PATIENCE_MS = 10_000
 const MAX_QUEUED = 100
 
 /**
- * Delivers messages to one address, in order, one at a time. Nobody waits for it, and it never throws.
- * @param {{ url: string, secret: string }} target
+ * Delivers messages to one receiver, in order, one at a time. Nobody waits for it, and it never throws.
+ * @param {Post} post
  * @param {object} options
  * @param {(message: Message) => void} options.onTry
  * @param {(message: Message, outcome: Outcome) => void} options.onOutcome  after each try, and for each message that is dropped
  * @param {() => number} [options.time] wall, ms
  * @param {() => number} [options.random]
- * @param {typeof globalThis.fetch} [options.fetch]
  * @param {number} [options.firstDelayMs]
  * @param {number} [options.patienceMs] for one answer
  * @param {number} [options.maxTries]
  * @param {number} [options.maxQueued]
  */
-export function createHook ({ url, secret }, {
+export function createSender (post, {
   onTry,
   onOutcome,
   time = Date.now,
   random = Math.random,
-  fetch = globalThis.fetch,
   firstDelayMs = FIRST_DELAY_MS,
   patienceMs = PATIENCE_MS,
   maxTries = MAX_TRIES,
@@ -115,36 +115,11 @@ export function createHook ({ url, secret }, {
     })
   }
 
-  /** @param {Message} message @returns {Promise<Pick<Outcome, 'status' | 'durationMs' | 'error'> & { canRetry: boolean }>} */
+  /** @param {Message} message @returns {Promise<Answer & { durationMs: number }>} */
   async function attemptDelivery (message) {
     const startTime = performance.now()
-    const answer = await postMessage(message)
+    const answer = await post(message, { time: time(), patienceMs, signal: closing.signal })
     return { ...answer, durationMs: Math.round(performance.now() - startTime) }
-  }
-
-  /** @param {Message} message @returns {Promise<Pick<Outcome, 'status' | 'error'> & { canRetry: boolean }>} */
-  async function postMessage ({ id, body }) {
-    try {
-      const response = await fetch(url, {
-        method: 'POST',
-        // A redirect would lead to an address that nobody has configured.
-        redirect: 'manual',
-        headers: { 'content-type': 'application/json', 'user-agent': 'clusterdeck', ...signMessage({ id, time: time(), body }, secret) },
-        body,
-        signal: AbortSignal.any([AbortSignal.timeout(patienceMs), closing.signal])
-      })
-      await response.body?.cancel()
-      const { status, ok } = response
-      return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
-    } catch (error) {
-      return { status: null, error: failureText(error), canRetry: true }
-    }
-  }
-
-  /** The message of an error may hold the address, and with it a secret. @param {unknown} error */
-  function failureText (error) {
-    if (!(error instanceof Error)) return 'Error'
-    return error.name === 'TimeoutError' ? `no answer within ${patienceMs / 1000} s` : errorCode(error.cause) ?? error.name
   }
 }
 

@@ -1,0 +1,36 @@
+import { errorCode } from '../errors.js'
+import { signMessage } from './signature.js'
+
+/**
+ * Posts JSON to an address, signed where the receiver knows a secret.
+ * @param {{ url: string, secret?: string }} target
+ * @param {{ fetch?: typeof globalThis.fetch }} [options]
+ * @returns {import('./sender.js').Post}
+ */
+export function createHttpPost ({ url, secret }, { fetch = globalThis.fetch } = {}) {
+  return async ({ id, content }, { time, patienceMs, signal }) => {
+    try {
+      const body = String(content)
+      const response = await fetch(url, {
+        method: 'POST',
+        // A redirect would lead to an address that nobody has configured.
+        redirect: 'manual',
+        headers: { 'content-type': 'application/json', 'user-agent': 'clusterdeck', ...(secret && signMessage({ id, time, body }, secret)) },
+        body,
+        signal: AbortSignal.any([AbortSignal.timeout(patienceMs), signal])
+      })
+      // Nobody reads it: an address within this network would otherwise tell its secrets here.
+      await response.body?.cancel()
+      const { status, ok } = response
+      return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
+    } catch (error) {
+      return { status: null, error: failureText(error, patienceMs), canRetry: true }
+    }
+  }
+}
+
+/** The message of an error may hold the address, and with it a secret. @param {unknown} error @param {number} patienceMs */
+function failureText (error, patienceMs) {
+  if (!(error instanceof Error)) return 'Error'
+  return error.name === 'TimeoutError' ? `no answer within ${patienceMs / 1000} s` : errorCode(error.cause) ?? error.name
+}

@@ -1,0 +1,45 @@
+import { discordBody, mailBody, slackBody, teamsBody } from './forms.js'
+import { createHttpPost } from './http-post.js'
+import { createMailPost } from './mail-post.js'
+import { wordingOf } from './wording.js'
+
+/**
+ * What each kind of alert sends, and how.
+ * @typedef {import('../config/alert.js').Alert} Target
+ * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
+ * @typedef {string | { subject: string, text: string }} Content  JSON, or a mail
+ * @typedef {Record<string, unknown> & import('./wording.js').Sender} Deck  who sends it: all of it goes into plain JSON
+ */
+
+const MAX_TEXT = 16_384
+
+/** @type {Readonly<Record<Target['kind'], (event: DeckEvent, deck: Deck) => Content>>} */
+const CONTENTS = Object.freeze({
+  slack: (event, deck) => JSON.stringify(slackBody(wordingOf(event, deck))),
+  discord: (event, deck) => JSON.stringify(discordBody(wordingOf(event, deck))),
+  teams: (event, deck) => JSON.stringify(teamsBody(wordingOf(event, deck))),
+  mail: (event, deck) => mailBody(wordingOf(event, deck)),
+  webhook: eventBody
+})
+
+/** @param {Target['kind']} kind @param {DeckEvent} event @param {Deck} deck @returns {Content} */
+export function contentOf (kind, event, deck) {
+  return CONTENTS[kind](event, deck)
+}
+
+/**
+ * @param {Target} target @param {{ fetch?: typeof globalThis.fetch }} options
+ * @returns {import('./sender.js').Post}
+ */
+export function createPost (target, options) {
+  return target.kind === 'mail' ? createMailPost(/** @type {Parameters<typeof createMailPost>[0]} */ (target)) : createHttpPost({ url: String(target.url), secret: target.secret }, options)
+}
+
+/** @param {DeckEvent} event @param {Deck} deck */
+function eventBody (event, { host, entry, pid, version }) {
+  const deck = { host, app: entry, pid, version }
+  const whole = JSON.stringify({ event, deck })
+  // The detail of a rollout can be long. The receiver can ask the API for the whole event by its id.
+  if (whole.length <= MAX_TEXT) return whole
+  return JSON.stringify({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck })
+}

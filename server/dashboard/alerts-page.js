@@ -1,0 +1,144 @@
+import { DeckError } from '../errors.js'
+import { ALERT_KINDS } from '../config/alert.js'
+import { kindOf } from '../events/kinds.js'
+import { TOPICS, topicsOf } from '../events/topics.js'
+
+/**
+ * @typedef {import('../deck.js').Deck['alerts']} Alerts
+ * @typedef {ReturnType<Alerts['list']>[number]} Alert
+ * @typedef {Alert['kind']} Kind
+ * @typedef {{ label: string, tone: import('../events/kinds.js').Tone }} Badge
+ */
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const ALERTS_FRAGMENTS = Object.freeze(['alerts'])
+
+/** What people call a kind, and where they get what it needs. @type {Readonly<Record<Kind, { label: string, icon: string, about: string, how: string, example: string }>>} */
+const SERVICES = Object.freeze({
+  slack: { label: 'Slack', icon: 'message', about: 'to a channel', how: 'In Slack, add the app Incoming Webhooks to a channel and copy its webhook URL.', example: 'https://hooks.slack.com/services/…' },
+  discord: { label: 'Discord', icon: 'message', about: 'to a channel', how: 'In Discord, open the settings of a channel, Integrations, Webhooks, and copy the URL of a new one.', example: 'https://discord.com/api/webhooks/…' },
+  teams: { label: 'Microsoft Teams', icon: 'message', about: 'to a channel or chat', how: 'In Teams, open Workflows of a channel, choose “Send webhook alerts to a channel”, and copy its URL.', example: 'https://….logic.azure.com/workflows/…' },
+  mail: { label: 'Mail', icon: 'mail', about: 'by an SMTP server', how: 'Name the mail server that takes your mail, and who is to get the messages.', example: '' },
+  webhook: { label: 'Webhook', icon: 'radio', about: 'JSON to any address', how: 'clusterdeck posts the event as JSON. With a secret it is signed as Standard Webhooks says.', example: 'https://example.com/hook' }
+})
+
+/** @type {Readonly<Record<Alert['deliveries'][number]['state'], Badge>>} */
+const STATES = Object.freeze({
+  pending: { label: 'Pending', tone: 'info' },
+  delivered: { label: 'Delivered', tone: 'ok' },
+  failed: { label: 'Failed', tone: 'bad' }
+})
+
+/**
+ * @param {{ alerts: Pick<Alerts, 'list' | 'preview'>, can?: import('./powers.js').Powers, params: URLSearchParams, now: number }} parts
+ *   `params`: `new`: the kind of one that is to be added, `change`: the id of one that is to be changed
+ */
+export function alertsModel ({ alerts, can, params, now }) {
+  const list = alerts.list()
+  return {
+    now,
+    alerts: list.map(toShown),
+    services: ALERT_KINDS.map((kind) => ({ kind, ...SERVICES[kind] })),
+    form: can?.administer ? formOf({ alerts, list, params, now }) : null
+  }
+}
+
+/** @param {Alert} alert */
+function toShown ({ deliveries, ...alert }) {
+  const rows = deliveries.map(toRow)
+  const { topics, others } = topicsOf(alert.events)
+  return {
+    ...alert,
+    service: SERVICES[alert.kind],
+    title: alert.name ?? SERVICES[alert.kind].label,
+    badge: badgeOf(alert, deliveries),
+    topics: topics.map(({ label }) => label),
+    others,
+    last: rows.find(({ attempt }) => attempt > 0) ?? null,
+    deliveries: rows,
+    failed: rows.filter(({ state }) => state === 'failed').length
+  }
+}
+
+/** @param {Alert['deliveries'][number]} delivery */
+function toRow (delivery) {
+  const event = { ...delivery.event, label: kindOf({ type: delivery.event.type, cause: null }).label }
+  return { ...delivery, event, badge: STATES[delivery.state], canRetry: delivery.state === 'failed', hint: hintOf(delivery) }
+}
+
+/** What an answer often means. @param {Alert['deliveries'][number]} delivery @returns {string | null} */
+function hintOf ({ status, error }) {
+  const [, hint = null] = HINTS.find(([answer]) => answer === status || answer === error) ?? []
+  return hint
+}
+
+/** @type {readonly [number | string, string][]} */
+const HINTS = [
+  [400, 'The receiver did not understand it: is this the right kind of alert for its address?'],
+  [401, 'The receiver did not accept the address or its key.'],
+  [403, 'The receiver did not accept the address or its key.'],
+  [404, 'Nobody has this address: was the webhook deleted there?'],
+  [410, 'The webhook was deleted there.'],
+  [429, 'The receiver gets too many messages.'],
+  ['ENOTFOUND', 'There is no host of this name.'],
+  ['EDNS', 'There is no host of this name.'],
+  ['ECONNREFUSED', 'Nothing listens there.']
+]
+
+/** @param {Pick<Alert, 'isPaused'>} alert @param {Alert['deliveries']} deliveries @returns {Badge} */
+function badgeOf ({ isPaused }, deliveries) {
+  if (isPaused) return { label: 'Paused', tone: 'warn' }
+  if (deliveries.length === 0) return { label: 'Nothing sent yet', tone: 'idle' }
+  const { state, attempt, error } = deliveries[0]
+  if (state === 'failed' || error !== null) return { label: state === 'failed' ? 'Last message failed' : 'Trying again', tone: state === 'failed' ? 'bad' : 'warn' }
+  return state === 'delivered' ? { label: 'Works', tone: 'ok' } : { label: attempt === 0 ? 'Waiting' : 'Sending', tone: 'info' }
+}
+
+/**
+ * @param {{ alerts: Pick<Alerts, 'preview'>, list: Alert[], params: URLSearchParams, now: number }} parts
+ * @throws {DeckError} not-found, not-possible
+ */
+function formOf ({ alerts, list, params, now }) {
+  const id = params.get('change')
+  const changed = id === null ? null : changeable(list, id)
+  const wanted = changed?.kind ?? ALERT_KINDS.find((kind) => kind === params.get('new')) ?? (list.length === 0 ? 'slack' : null)
+  if (wanted === null) return null
+  const { topics, others } = changed ? topicsOf(changed.events) : { topics: TOPICS.filter(({ isProblem }) => isProblem), others: [] }
+  return {
+    kind: wanted,
+    service: SERVICES[wanted],
+    changed,
+    topics: TOPICS.map((topic) => ({ ...topic, isChosen: topics.includes(topic) })),
+    others: others.join(', '),
+    preview: alerts.preview(wanted, exampleEvent(now))
+  }
+}
+
+/** @param {Alert[]} list @param {string} id @throws {DeckError} not-found, not-possible */
+function changeable (list, id) {
+  const alert = list.find((each) => each.id === id)
+  if (!alert) throw new DeckError('not-found', `Alert ${id.slice(0, 20)} does not exist`)
+  if (alert.isInFile) throw new DeckError('not-possible', `Alert ${id} is set in the configuration file: change it there`)
+  return alert
+}
+
+/** @param {number} now @returns {import('../events/stream.js').DeckEvent} */
+function exampleEvent (now) {
+  return {
+    id: 4711,
+    at: new Date(now).toISOString(),
+    type: 'crash.group-new',
+    cause: 'crash',
+    slot: 3,
+    worker: 7,
+    pid: 4242,
+    release: 'r12',
+    rollout: null,
+    actor: 'system',
+    code: null,
+    signal: null,
+    uptimeMs: null,
+    message: "TypeError: Cannot read properties of undefined (reading 'price')",
+    detail: null
+  }
+}
