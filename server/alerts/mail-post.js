@@ -28,7 +28,7 @@ export function createMailPost ({ host, port = 587, user, password, from, to }, 
     })
     try {
       const sent = transport.sendMail({ from: { name: 'clusterdeck', address: from }, to, ...Object(content), messageId: `<${id}@clusterdeck>`, headers: { 'Auto-Submitted': 'auto-generated' } })
-      const { response } = await Promise.race([sent, rejectAt(signal), rejectAt(AbortSignal.timeout(2 * patienceMs))])
+      const { response } = await Promise.race([sent, rejectAt(AbortSignal.any([signal, AbortSignal.timeout(2 * patienceMs)]))])
       return { status: Number.parseInt(response, 10) || null, error: null, canRetry: false }
     } catch (error) {
       return toAnswer(error)

@@ -16,7 +16,8 @@ const PROBLEMS = [
   { id: 'crash-loops', label: 'A worker keeps crashing', about: 'or can no longer be started', events: ['worker.crash-looping', 'slot.held', 'app.failed'] },
   { id: 'hangs', label: 'A worker hangs', about: 'its event loop no longer answers', events: ['worker.unresponsive'] },
   { id: 'deploys-failed', label: 'A deploy failed', about: 'or was rolled back, or waits for you', events: ['rollout.failed', 'rollout.rolled-back', 'rollout.held', 'rollback.refused', 'fleet.rollout-failed', 'fleet.rollout-held'] },
-  { id: 'jobs-failed', label: 'A job failed', about: 'or took too long', events: ['job.failed'] }
+  { id: 'jobs-failed', label: 'A job failed', about: 'or took too long', events: ['job.failed'] },
+  { id: 'hosts', label: 'A host of the fleet is silent', about: 'it no longer answers the others', events: ['fleet.host-silent'] }
 ]
 const OTHERS = [
   { id: 'each-crash', label: 'Every crash of a worker', about: 'also one that is known', events: FAULTS.map((cause) => `worker.exited:${cause}`) },

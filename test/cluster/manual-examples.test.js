@@ -49,7 +49,8 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck tokens revoke 3$/, async ({ deck }, line) => line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)],
   [/^clusterdeck alerts retry 1 7$/, async (scene, line) => line.replace('1 7', `file-1 ${await failedDelivery(scene)}`)],
   [/^clusterdeck alerts (test|pause|resume|change|delete) 3\b/, async ({ deck }, line) => line.replace('3', (await post(deck, '/alerts', { kind: 'slack', url: 'http://127.0.0.1:9/', events: ['master.waiting'] })).id)],
-  [/ --url-file slack-url\.txt$/, ({ deck }, line) => { writeFileSync(path.join(deck.folder, 'slack-url'), 'http://127.0.0.1:9/'); return line.replace('slack-url.txt', path.join(deck.folder, 'slack-url')) }],
+  [/^clusterdeck alerts test$/, (_scene, line) => `${line} file-1`],
+  [/ --server smtp\.example\.com:587 /, (_scene, line) => line.replace('smtp.example.com:587', '127.0.0.1:9')],
   [/^clusterdeck jobs runs 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/reindex/runs')).id)],
   [/^clusterdeck jobs end 812$/, async ({ deck }, line) => line.replace('812', (await post(deck, '/jobs/runs', { command: ['sleep', '60'] })).id)],
   [/^clusterdeck jobs acknowledge nightly$/, async ({ deck }, line) => { await brokenJob(deck); return line.replace('nightly', 'broken') }],
@@ -198,6 +199,7 @@ async function open (t) {
   const cwd = tempFolder()
   const { url, statuses } = await startReceiver(t)
   writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, reindex: { command: 'echo done' }, broken: { command: 'exit 1' } } }))
+  writeFileSync(path.join(cwd, 'slack-url.txt'), url)
   writeFileSync(path.join(cwd, 'package.json'), '{ "scripts": { "migrate": "echo migrated" } }')
   const app = path.join(cwd, 'app.js')
   const breakApp = (/** @type {boolean} */ isBroken) => {
@@ -307,7 +309,7 @@ async function aNotice ({ deck, breakApp }) {
 async function failedDelivery ({ deck, statuses }) {
   statuses.push(404)
   const { id } = await post(deck, '/alerts/file-1/test')
-  await until(async () => (await deck.api('/alerts')).body.items[0].deliveries.find((/** @type {any} */ each) => each.id === id).state === 'failed', 'a delivery that has failed')
+  await until(async () => (await deck.api('/alerts')).body.items.find((/** @type {any} */ each) => each.id === 'file-1').deliveries.find((/** @type {any} */ each) => each.id === id).state === 'failed', 'a delivery that has failed')
   return String(id)
 }
 

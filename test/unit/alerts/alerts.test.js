@@ -316,3 +316,21 @@ for (const [url, shown] of [
 ]) {
   test(`${url} is shown as ${shown}`, () => assert.equal(shownUrl(url), shown))
 }
+
+test('alerts that were added are there for the next master, with what was changed; one that is paused is told nothing', async (t) => {
+  const store = openStore(t)
+  const first = await setUp(t, { store })
+  const [{ url }] = first.targets
+  first.notifier.add({ wanted: { kind: 'slack', url, events: ['job.*'] }, actor: 'ada' })
+  first.notifier.add({ wanted: { kind: 'webhook', url, events: ['job.*'] }, actor: 'ada' })
+  first.notifier.change({ id: '2', changes: { isPaused: true, name: 'night' }, actor: 'ada' })
+  await first.notifier.close()
+
+  const { notifier, events } = await setUp(t, { store })
+  assert.deepEqual(notifier.list().map(({ id, name, isPaused, createdBy }) => [id, name, isPaused, createdBy]), [['1', null, false, 'ada'], ['2', 'night', true, 'ada'], ['file-1', null, false, null]])
+  events.publish({ type: 'job.failed', message: 'nightly' })
+  await until(() => notifier.list()[0].deliveries[0]?.state === 'delivered', 'the message')
+  await first.until(1)
+  assert.equal(JSON.parse(first.received[0].body).attachments[0].blocks[0].text.text, 'shop: Job failed')
+  assert.deepEqual(notifier.list()[1].deliveries, [])
+})
