@@ -66,6 +66,9 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @property {(asked: Asked) => number | null} [chartOf]  the slot whose vitals it shows as charts, 0 for the cluster; null where there are no charts
  */
 
+/** Without a fleet there is no place for its silent hosts. */
+const OWN_FRAGMENTS = FRAME_FRAGMENTS.filter((id) => id !== 'silent-count')
+
 /** @type {readonly Page[]} */
 export const PAGES = Object.freeze([
   {
@@ -152,7 +155,7 @@ export function livePages (sources) {
 
     follow (can, url) {
       endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
-      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: FRAME_FRAGMENTS, model: frameParts } }, url)
+      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: deck.fleet ? FRAME_FRAGMENTS : OWN_FRAGMENTS, model: frameParts } }, url)
     },
 
     chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs })
