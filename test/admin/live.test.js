@@ -83,13 +83,13 @@ test('renders nothing while nobody watches, whatever happens', async (t) => {
   for (const url of ['/history/1', '/history?cursor=1', '/docs', '/nope']) await watch.call({ connect }, url)
   deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
   await nextTurn()
-  assert.deepEqual([...new Set(rendered)], ['partials/trouble', 'partials/open-crashes', 'partials/silent-count'])
+  assert.deepEqual([...new Set(rendered)], ['partials/trouble', 'partials/open-crashes'])
 })
 
 test('a viewer gets the whole page first, then what changed and nothing else', async (t) => {
   const live = await startLive(t)
   const viewer = await live.watch('/')
-  assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts', 'trouble', 'open-crashes', 'silent-count'])
+  assert.deepEqual(viewer.updates[0].map(({ id }) => id), ['notices', 'health', 'addresses', 'actions', 'facts', 'build', 'rollout', 'workers', 'recent', 'chart-news', 'silent-hosts', 'trouble', 'open-crashes'])
   assert.equal(typeof viewer.reply.version, 'string')
 
   live.deck.events.publish({ type: 'worker.ready', worker: 1, slot: 1 })
