@@ -5,6 +5,7 @@ import { operation, requireRole } from './endpoint.js'
 import { COUNT, listOf } from './fields.js'
 import { FLEET, FLEET_ROLLOUT, FLEET_ROLLOUT_SUMMARY } from './fleet-answers.js'
 import { marksOf } from './fleet-builds.js'
+import { FLEET_PREVIEW, previewFleetRollout } from './fleet-preview.js'
 
 /**
  * Decks on other machines, and rollouts over all of them, host by host.
@@ -108,6 +109,22 @@ export function fleetResources ({ deck }) {
           checkSource(body)
           if (body.digest !== undefined) checkDigest(body, auth)
           return { body: await fleetOf(deck).begin(body, auth.actor) }
+        }
+      })
+    },
+    '/fleet/rollout/preview': {
+      POST: operation({
+        name: 'previewFleetRollout',
+        summary: 'Returns what a rollout over the fleet would do: which host has its turn when and gets what, and which are left out; it changes nothing',
+        description: 'The first 20 hosts have 3 seconds to say what they would run.',
+        role: 'operator',
+        cli: { deploy: 'clusterdeck fleet deploy --dry-run', restart: 'clusterdeck fleet restart --dry-run', rollback: 'clusterdeck fleet rollback --dry-run' },
+        body: WANTED,
+        problems: ['no-fleet', 'fleet-away'],
+        answer: FLEET_PREVIEW,
+        async handle ({ body, auth }) {
+          checkSource(body)
+          return { body: await previewFleetRollout(fleetOf(deck), body, auth) }
         }
       })
     },

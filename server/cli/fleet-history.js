@@ -7,7 +7,8 @@ const PAGE_LIMIT = 200
 /** Prints the events of all decks of the fleet, or of one. @param {import('./commands.js').Context} context @param {string} [member] */
 export async function fleetHistory ({ api, options, print }, member) {
   const wanted = checkedLimit(options.limit ?? String(DEFAULT_LIMIT))
-  const filters = { ...(member !== undefined && { member }), ...(options.type !== undefined && { type: options.type }) }
+  const { type, cause, q, since, until } = options
+  const filters = Object.fromEntries(Object.entries({ member, type, cause, q, since, until }).filter(([, value]) => value !== undefined))
   /** @type {{ member: string, event: import('../api/events.js').Event }[]} */
   const items = []
   /** @type {string | null} */

@@ -38,7 +38,7 @@ const ACTIONS = Object.freeze({
   reopen: settleFleetCrash('reopen')
 })
 
-const START_OPTIONS = ['batch', 'canary', 'deadline', 'note', 'onFailure', 'only', 'order', 'pause', 'wait']
+const START_OPTIONS = ['batch', 'canary', 'deadline', 'dryRun', 'note', 'onFailure', 'only', 'order', 'pause', 'wait']
 const STEER_OPTIONS = ['wait']
 /** The options of each action, beside those of all commands. @type {Readonly<Record<string, string[]>>} */
 const OPTIONS = Object.freeze({
@@ -49,7 +49,7 @@ const OPTIONS = Object.freeze({
   pause: STEER_OPTIONS,
   resume: STEER_OPTIONS,
   abort: STEER_OPTIONS,
-  history: ['limit', 'type'],
+  history: ['cause', 'limit', 'q', 'since', 'type', 'until'],
   logs: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'],
   crashes: [],
   resolve: [],
@@ -97,6 +97,7 @@ async function startRollout (kind, context, release) {
   if (context.options.pushAlso !== undefined && folder === undefined) {
     throw new DeckError('usage', 'fleet deploy --push-also: expected --push <folder> as well, received none')
   }
+  if (context.options.dryRun && folder !== undefined) throw new DeckError('usage', 'fleet deploy --dry-run: expected without --push, which sends the folder')
   const wanted = {
     kind,
     release,
@@ -111,9 +112,28 @@ async function startRollout (kind, context, release) {
     deadlineMs: optionalDuration('--deadline', deadline),
     only: only && labelsOf(only)
   }
+  if (context.options.dryRun) return await printPreview(wanted, context)
   const rollout = await context.api.post('/fleet/rollout', wanted)
   if (rollout.absent.length > 0) context.tell(`skipped (offline): ${rollout.absent.join(', ')}`)
   await reportOn(rollout, context)
+}
+
+/** Prints what a rollout would do, and fails as that would. @param {object} wanted @param {Context} context */
+async function printPreview (wanted, { api, answer }) {
+  /** @type {import('../api/fleet-preview.js').FleetPreview} */
+  const preview = await api.post('/fleet/rollout/preview', wanted)
+  answer(preview, () => previewText(preview))
+  if (preview.refusals.length > 0) throw new DeckError('not-possible', `the ${preview.kind} would be refused: ${preview.refusals.join('; ')}`)
+}
+
+/** @param {import('../api/fleet-preview.js').FleetPreview} preview */
+function previewText ({ kind, batches, leftOut }) {
+  const rows = batches.flatMap((batch, index) => batch.map(({ member, release, becomes, problem }) => [index + 1, member, release, problem ?? becomes]))
+  return [
+    `${kind}: a dry run, nothing was changed`,
+    ...leftOut.map(({ member, reason }) => oneLine(`left out: ${member} (${reason})`)),
+    ...(rows.length > 0 ? [formatTable(['BATCH', 'HOST', 'NOW', 'BECOMES'], rows, { right: [0] })] : [])
+  ].join('\n')
 }
 
 /** @param {'pause' | 'resume' | 'abort'} order @param {Context} context */

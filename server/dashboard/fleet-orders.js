@@ -44,7 +44,7 @@ function actionsFor (names, actionOf) {
 }
 
 /** A form sends every field, also an empty one, as text. @param {import('../fleet/rollout.js').Kind} kind @param {Record<string, unknown>} body */
-function wantedOf (kind, body) {
+export function wantedOf (kind, body) {
   const given = Object.fromEntries(FIELDS.filter((name) => body[name] !== undefined && body[name] !== '').map((name) => [name, body[name]]))
   for (const name of ['batch', 'pauseMs']) {
     if (WHOLE.test(String(given[name]))) given[name] = Number(given[name])

@@ -14,6 +14,7 @@ import { fleetLogsModel } from './fleet-logs-page.js'
 import { eventModel } from './event-page.js'
 import { fleetMemberModel, followFleetMember } from './fleet-member-page.js'
 import { fleetModel, followFleet } from './fleet-page.js'
+import { fleetPreviewModel } from './fleet-preview-page.js'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.js'
 import { followPage } from './follow-page.js'
 import { FRAME_FRAGMENTS, frameModel } from './frame.js'
@@ -87,6 +88,7 @@ export const PAGES = Object.freeze([
   },
   { path: '/deploys/preview', view: 'preview', model: previewModel },
   { path: '/fleet', view: 'fleet', model: fleetModel, follow: followFleet, hasFilters: true },
+  { path: '/fleet/preview', view: 'fleet-preview', model: fleetPreviewModel },
   { path: '/fleet/rollouts/:id', view: 'fleet-rollout', model: fleetRolloutModel, follow: followFleetRollout },
   { path: '/fleet/members/:name', view: 'fleet-member', model: fleetMemberModel, follow: followFleetMember },
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
+import { formatDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { count, countOpen } from '../health.js'
 import { readJson, writeJson } from '../system/json-file.js'
@@ -18,6 +19,7 @@ import { allReleases, createPackages } from './packages.js'
 import { membersOf } from './presence.js'
 import { startRollout, giveUp, MAX_ID, steerRollout } from './rollout.js'
 import { createSilenceLog } from './silence-log.js'
+import { STATES } from './states.js'
 import { createStore, notPushed } from './store.js'
 
 /**
@@ -45,6 +47,7 @@ import { createStore, notPushed } from './store.js'
  * @property {() => Promise<FleetStatus>} look  as it is now, or as it was last seen where NATS is out of reach
  * @property {() => SilentMember[]} silences  of other hosts that have the app and do not report, by name
  * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
+ * @property {(wanted: Wanted) => Promise<Plan>} plan  what `begin` would do now
  * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
  * @property {(order: 'pause' | 'resume' | 'abort', actor: string) => Promise<FleetRollout>} steer  throws not-found, rollout-ended, rollout-state, fleet-away
  * @property {(listener: () => void) => () => void} onRollout  calls the listener at each change of the rollout; returns how to end that
@@ -60,6 +63,8 @@ import { createStore, notPushed } from './store.js'
  * @property {(wanted: Omit<import('./feed.js').Wanted, 'app'>) => Promise<import('./feed.js').Page>} history  events of all members, newest first; throws fleet-away
  *
  * @typedef {Member & { heardAt: number }} SilentMember  as it was last heard, and when: monotonic, ms
+ *
+ * @typedef {{ batches: string[][], leftOut: { member: string, reason: string }[], refusals: string[] }} Plan
  *
  * @typedef {object} Wanted
  * @property {import('./rollout.js').Kind} kind
@@ -175,6 +180,25 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
 
     async history (wanted) {
       return valueOrThrow(await feed.read({ ...wanted, app }))
+    },
+
+    async plan (wanted) {
+      const { members, isComplete } = await allMembers()
+      const matching = members.filter(({ labels }) => matchesLabels(labels, wanted.only))
+      const there = matching.filter(canTakePart)
+      const document = runtime.document
+      const refusals = [nameProblem(), isComplete ? null : `The fleet is out of reach: ${nats.state.problem ?? 'not all members are known yet'}`]
+      if (document && !STATES[document.state].done) refusals.push(`Rollout ${document.id} of the fleet is ${document.state}. Only one can run at a time`)
+      /** @type {string[][]} */
+      let batches = []
+      try {
+        checkAccepting(there, wanted.only)
+        batches = batchesOf(wanted, there)
+      } catch (error) {
+        if (!(error instanceof DeckError)) throw error
+        refusals.push(error.message)
+      }
+      return { batches, leftOut: matching.filter((each) => !canTakePart(each)).map(leftOutOf), refusals: refusals.filter((each) => each !== null) }
     },
 
     async begin (wanted, actor) {
@@ -358,6 +382,11 @@ function isoNow () {
 /** A stopped app has nobody who could take its turn. @param {Member} member */
 function canTakePart ({ isSilent, state }) {
   return !isSilent && (state === 'running' || state === 'starting')
+}
+
+/** @param {Member} member */
+function leftOutOf ({ member, isSilent, ageMs, state }) {
+  return { member, reason: isSilent ? `silent for ${formatDuration(ageMs)}` : `the app is ${state} there` }
 }
 
 /** @param {Record<string, string>} [labels] */

@@ -65,3 +65,28 @@ test('pages of the fleet that are not there say so', async (t) => {
   admin.deck.fleet = null
   assert.deepEqual(await Promise.all(['/fleet', '/fleet/rollouts/1', '/fleet/members/a-1'].map(statusOf)), [200, 409, 409])
 })
+
+test('whoever deploys to all hosts reads first which host gets what when, and which is left out; others may not ask', async (t) => {
+  const members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' }), aMember({ member: 'web-3', isSilent: true, ageMs: 65_000 })]
+  const answer = (/** @type {string} */ member) => member === 'web-1'
+    ? { status: 200, body: { release: { id: 'r4', isNew: true, package: { version: '1.5.0' }, git: null }, commits: { added: { items: [{}, {}], hasMore: false }, removed: { items: [], hasMore: false } }, files: { changed: 2, added: 1, removed: 0 }, refusals: [] } }
+    : { status: 200, body: { release: null, refusals: [{ message: '<b>app.js</b> is missing' }] } }
+  const admin = await startAdmin(t)
+  const fleet = createFakeFleet({ members, answer })
+  admin.deck.fleet = fleet
+  const { body } = await admin.api('post', '/api/v1/fleet/rollout/preview').send({ kind: 'deploy', canary: 'web-2' }).expect(200)
+  assert.deepEqual(body.batches.map((/** @type {any[]} */ batch) => batch.map(({ member, becomes, problem }) => [member, becomes, problem])), [
+    [['web-2', null, '<b>app.js</b> is missing']], [['web-1', 'r4, new (1.5.0, 2 new commits, 3 files differ)', null]]
+  ])
+  assert.deepEqual([body.leftOut, body.refusals], [[{ member: 'web-3', reason: 'silent for 1 min 05 s' }], []])
+  const cookie = await admin.signIn()
+  const pageOf = async (/** @type {string} */ path) => (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).text
+  const text = await pageOf('/fleet/preview?kind=deploy&batch=1&canary=web-2&note=')
+  assert.match(text, /Left out: <bdi>web-3 \(silent for 1 min 05 s\)/)
+  assert.match(text, /2 hosts, one after the other/)
+  assert.match(text, /&lt;b&gt;app\.js&lt;\/b&gt; is missing/)
+  assert.match(await pageOf('/fleet/preview?kind=deploy&batch=x'), /batch: expected/)
+  assert.ok(!fleet.asked.some(({ order }) => order === 'begin'))
+  const { token } = (await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(201)).body
+  assert.equal((await rawRequest(admin, { path: '/fleet/preview?kind=deploy', headers: { authorization: `Bearer ${token}`, accept: 'text/html' } })).status, 403)
+})

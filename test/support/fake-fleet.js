@@ -106,6 +106,10 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     },
     settleCrash: async () => { throw new Error('expected no crash to be settled') },
     push: async () => { throw new Error('expected no push') },
+    async plan (wanted) {
+      const there = state.members.filter(({ isSilent }) => !isSilent)
+      return { batches: batchesOf(wanted, there), leftOut: state.members.filter(({ isSilent }) => isSilent).map(({ member }) => ({ member, reason: 'silent for 1 min 05 s' })), refusals: [] }
+    },
     async begin (wanted, actor) {
       const { kind, note = null, pauseMs = 0, deadlineMs = 3_600_000, onFailure = 'hold' } = wanted
       const document = startRollout(state.rollout, { id: (state.rollout?.id ?? 0) + 1, uid: `uid of ${(state.rollout?.id ?? 0) + 1}`, app: 'shop', kind, source: {}, batches: batchesOf(wanted, state.members), pauseMs, deadlineMs, onFailure, absent: [], note, ...by(actor) })

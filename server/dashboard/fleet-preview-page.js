@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { fleetOf } from '../api/fleet.js'
+import { previewFleetRollout } from '../api/fleet-preview.js'
+import { DeckError } from '../errors.js'
+import { count } from '../health.js'
+import { wantedOf } from './fleet-orders.js'
+
+/**
+ * What the dialogs of the fleet show of a rollout before it begins.
+ * @typedef {import('../api/fleet-preview.js').PreviewedHost} PreviewedHost
+ */
+
+const KIND = z.enum(['deploy', 'restart', 'rollback']).catch('deploy')
+/** The others of a large fleet are counted. */
+const MOST_ROWS = 20
+
+/**
+ * @param {{ deck: import('../api/fleet.js').FleetDeck, params: URLSearchParams, can?: import('./powers.js').Powers }} parts
+ * @throws {DeckError} forbidden, no-fleet, fleet-away
+ */
+export async function fleetPreviewModel ({ deck, params, can }) {
+  if (!can?.operate) throw new DeckError('forbidden', 'Only whoever may deploy can see what a deploy would do')
+  const kind = KIND.parse(params.get('kind'))
+  const { batches, leftOut, refusals } = await previewOf(deck, { kind, fields: Object.fromEntries(params), can })
+  const rows = batches.flatMap((batch, index) => batch.map((host) => ({ ...host, batch: index + 1 })))
+  const total = rows.length
+  return {
+    kind,
+    refusals,
+    leftOut,
+    summary: total === 0 ? null : `${count(total, 'host')}, ${batches.length === total ? 'one after the other' : batches.length === 1 ? 'all at the same time' : `in ${batches.length} batches`}`,
+    rows: rows.slice(0, MOST_ROWS).map((row) => ({ ...row, now: [row.release, row.code && `(${row.code})`].filter(Boolean).join(' ') || 'nothing' })),
+    more: Math.max(0, total - MOST_ROWS)
+  }
+}
+
+/** What is typed may be wrong yet. @param {import('../api/fleet.js').FleetDeck} deck @param {{ kind: 'deploy' | 'restart' | 'rollback', fields: Record<string, unknown>, can: import('./powers.js').Powers }} asked */
+async function previewOf (deck, { kind, fields, can: { name, role } }) {
+  try {
+    return await previewFleetRollout(fleetOf(deck), wantedOf(kind, fields), { name, actor: name ?? 'dashboard', role, client: 'dashboard' })
+  } catch (error) {
+    if (!(error instanceof DeckError) || error.code !== 'invalid-body') throw error
+    return { batches: [], leftOut: [], refusals: [error.message] }
+  }
+}
