@@ -21,6 +21,7 @@ test('every operation of the fleet answers as the document says, when all goes w
   assert.equal(none, null)
   assert.deepEqual(members.map((/** @type {any} */ { member, isSilent, isOwn }) => [member, isSilent, isOwn]), [['web-1', false, true], ['web-2', false, false]])
   assert.ok((await ask('GET', '/fleet/events?type=worker.*&member=web-1')).items.length > 0)
+  await ask('GET', '/fleet/logs')
   await ask('GET', '/fleet/events?cursor=abc', undefined, 400)
   const preview = await ask('POST', '/fleet/rollout/preview', { kind: 'deploy', canary: 'web-2' })
   assert.deepEqual(preview.batches.map((/** @type {any[]} */ batch) => batch.map(({ member, problem }) => [member, problem])), [[['web-2', null]], [['web-1', null]]])
