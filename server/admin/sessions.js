@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
 import { stringifySetCookie } from 'cookie'
+import { actorOf } from '../api/roles.js'
 import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.js'
 
 /**
@@ -75,7 +76,7 @@ export function createSessions ({
       const session = findSession(req)
       if (!session) return null
       const { name, role, token, expiresAt: until, apps = null } = session
-      return { actor: name ?? 'dashboard', via: 'session', client: 'dashboard', name, role, token, until, ...(apps && { apps }) }
+      return { actor: actorOf(session), via: 'session', client: 'dashboard', name, role, token, until, ...(apps && { apps }) }
     },
 
     whoHolds,
@@ -117,7 +118,7 @@ export function createSessions ({
     const person = whoHolds(given)
     if (!person) return null
     const client = req.headers['x-clusterdeck-client'] === 'cli' ? 'cli' : 'api'
-    return { actor: person.name ?? client, via: 'token', client, ...person }
+    return { actor: actorOf(person), via: 'token', client, ...person }
   }
 
   /** @param {string} candidate @returns {Person | null} compares in constant time with the admin token */

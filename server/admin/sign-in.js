@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import express, { Router } from 'express'
 import { ipKeyGenerator } from 'express-rate-limit'
 import { cutEndlessBody } from '../api/body.js'
-import { roleText } from '../api/roles.js'
+import { actorOf, roleText } from '../api/roles.js'
 import { DeckError } from '../errors.js'
 import { checkSameOrigin } from './guard.js'
 
@@ -87,7 +87,7 @@ export function signInRouter ({ sessions, links, views, events, limiters }) {
    * @param {{ next: unknown, person?: import('../api/roles.js').Person, from?: string | null }} how
    */
   function startSession (req, res, { next, person, from = null }) {
-    const actor = person?.name ?? 'dashboard'
+    const actor = actorOf(person)
     const [role, apps, address] = [person?.role ?? 'admin', person?.apps ?? null, req.socket.remoteAddress ?? 'unknown']
     events.publish({
       type: 'access.signed-in',

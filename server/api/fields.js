@@ -15,7 +15,7 @@ export const COUNT = z.int().min(0)
 export const NUMBER = z.int().min(1)
 export const ID_PARAMETER = NUMBER.max(MAX_ID)
 export const RELEASE_NAME = z.string().regex(RELEASE_ID).meta({ examples: ['r12'] })
-export const ACTOR = z.string().meta({ description: 'who did it', examples: ['dashboard'] })
+export const ACTOR = z.string().meta({ description: 'who did it', examples: ['ada'] })
 
 /** @template {z.ZodType} T @param {T} item a page of a list, newest first */
 export function pageOf (item) {

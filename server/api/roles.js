@@ -1,3 +1,5 @@
+import { OWNER } from '../config/actor-names.js'
+
 /**
  * Who sends a request, as far as the guard knows them.
  * @typedef {'viewer' | 'operator' | 'admin'} Role
@@ -29,6 +31,11 @@ export function roleAllows (role, needed) {
 /** @param {Pick<Person, 'apps'>} person @param {string} app @returns {boolean} whether the role of this person is for that app */
 export function mayUse ({ apps }, app) {
   return !apps || apps.includes(app)
+}
+
+/** @param {Pick<Person, 'name'>} [person] @returns {string} what the history calls them; default: the holder of the token of the data folder */
+export function actorOf ({ name } = { name: null }) {
+  return name ?? OWNER
 }
 
 /** @param {Pick<Person, 'role' | 'apps'>} person @returns {string} `operator`, or `operator of shop` */

@@ -49,7 +49,7 @@ export function signInLinkResources ({ links, urlFor, now, apps = null }) {
         isSecret: true,
         answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
         handle ({ auth, body, req }) {
-          const { name = null, role = 'admin', ttl, from } = body
+          const { name = auth.name, role = 'admin', ttl, from } = body
           // The link ends with the token that made it.
           const { code, expiresAt } = links.create({
             name,

@@ -1,13 +1,21 @@
 /** What a person is called in the history. */
 export const PERSON = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 
-/** Actors for requests of people without a name of their own. */
-const ASKERS = ['api', 'cli', 'dashboard']
+/** Who acts with the token of the data folder, or with a link made by it for nobody in particular. */
+export const OWNER = "the owner's token"
+
+/** Who acts from another member of the fleet. @param {string} actor there @param {string} member */
+export function nameAt (actor, member) {
+  return actor === OWNER ? `${OWNER} on ${member}` : `${actor}@${member}`
+}
+
+/** Names that would be taken for the owner. */
+const ASKERS = ['api', 'cli', 'dashboard', 'owner']
 /** Actors of what nobody has asked for. */
-const NOBODY = ['guard', 'keeper', 'program', 'signal', 'system', 'watch']
+const NOBODY = ['cron', 'guard', 'keeper', 'program', 'signal', 'system', 'watch']
 export const TAKEN = Object.freeze([...ASKERS, ...NOBODY].sort())
 
 /** Whether it can be a person, and is not something that acts by itself. @param {string} actor */
 export function isSomebody (actor) {
-  return PERSON.test(actor) && !NOBODY.includes(actor.toLowerCase())
+  return actor === OWNER || (PERSON.test(actor) && !NOBODY.includes(actor.toLowerCase()))
 }

@@ -1,3 +1,4 @@
+import { OWNER } from '../config/actor-names.js'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
 import { toDeckError } from '../problem.js'
@@ -29,7 +30,7 @@ const ASKED_LINES = 240
 const MAX_WORKERS = 1024
 const MAX_LINES = 10_000
 /** A viewer may see everything of a member that accepts read requests. @type {Person} */
-export const VIEWER = Object.freeze({ name: null, actor: 'dashboard', role: 'viewer', client: 'dashboard' })
+export const VIEWER = Object.freeze({ name: null, actor: OWNER, role: 'viewer', client: 'dashboard' })
 /** @type {Inside} */
 const UNKNOWN = Object.freeze({ workers: null, workersProblem: null, lines: null, linesProblem: null })
 

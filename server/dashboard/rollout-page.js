@@ -23,9 +23,6 @@ const LONG_STEP_MS = 5000
 
 /** Names of actors that are no person. @type {Readonly<Record<string, string>>} */
 const ACTORS = Object.freeze({
-  api: 'the API',
-  cli: 'the command line',
-  dashboard: 'the dashboard',
   guard: 'the guard',
   program: 'the program',
   signal: 'a signal',

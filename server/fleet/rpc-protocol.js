@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PERSON } from '../config/actor-names.js'
+import { isSomebody } from '../config/actor-names.js'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
 import { parseUntrusted, isShallow } from './untrusted-json.js'
@@ -35,7 +35,7 @@ const QUESTION = z.strictObject({
   path: z.string().max(4096).refine(isPath).describe('below /api/v1 of that app, with its query'),
   headers: z.strictObject({ accept: header, 'idempotency-key': header, 'if-match': header }),
   body: z.record(z.string(), z.unknown()).refine(isShallow).optional(),
-  actor: z.string().regex(PERSON).describe('as the deck that asks knows who does'),
+  actor: z.string().refine(isSomebody).describe('as the deck that asks knows who does'),
   role: z.enum(['viewer', 'operator', 'admin']).describe('there'),
   client: z.enum(['dashboard', 'cli', 'api']),
   from: z.string().regex(MEMBER_NAME)

@@ -1,3 +1,4 @@
+import { nameAt } from '../config/actor-names.js'
 import { toDeckError, toProblem } from '../problem.js'
 import { formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
@@ -112,7 +113,7 @@ export function createRpcServer ({ nats, member, home, accept, serve, now = () =
     const timer = setTimeout(() => ending.abort(tooLate), ANSWER_WITHIN_MS).unref()
     running.add(ending)
     try {
-      const name = `${actor}@${from}`
+      const name = nameAt(actor, from)
       const asker = { name, actor: name, role: least, client, from, bound: `fleet.accept of ${member} is "${accept}"` }
       return encodeWithinLimit(await serve({ app, method, path, headers, body }, asker, { maxBytes, signal: ending.signal }), maxBytes)
     } finally {

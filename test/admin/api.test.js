@@ -33,7 +33,7 @@ test('starts a rollout and says where to follow it', async (t) => {
   const admin = await startAdmin(t)
   const { body, headers } = await admin.api('post', '/api/v1/rollouts').send({ kind: 'deploy', note: 'v2' }).expect(202)
   assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'v2', actor: 'api', client: 'api' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'v2', actor: "the owner's token", client: 'api' }])
   assert.deepEqual((await admin.api('get', headers.location).expect(200)).body, { ...body, ...NO_STORY })
   assert.deepEqual((await admin.api('get', '/api/v1/rollouts').expect(200)).body, { items: [body], next: null })
 })
@@ -42,7 +42,7 @@ test('restarts one worker as a rollout', async (t) => {
   const admin = await startAdmin(t)
   const { body, headers } = await admin.api('post', '/api/v1/workers/2/restart').expect(202)
   assert.equal(headers.location, `/api/v1/rollouts/${body.id}`)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'api', client: 'api' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: "the owner's token", client: 'api' }])
 })
 
 test('names the rollout that runs to whoever starts another', async (t) => {
@@ -63,7 +63,7 @@ test('upgrades for whoever has the token, and for no session: it names a program
   const admin = await startAdmin(t)
   const { body } = await admin.api('post', '/api/v1/upgrade').send({ execPath: '/opt/node/bin/node', note: 'security' }).expect(202)
   assert.deepEqual(body, admin.deck.snapshot().upgrade)
-  const asked = [{ type: 'upgrade', execPath: '/opt/node/bin/node', note: 'security', actor: 'api' }]
+  const asked = [{ type: 'upgrade', execPath: '/opt/node/bin/node', note: 'security', actor: "the owner's token" }]
   assert.deepEqual(admin.deck.dispatched, asked)
   const refused = await rawRequest(admin, { method: 'POST', path: '/api/v1/upgrade', headers: { Cookie: await admin.signIn(), Origin: admin.origin } })
   assert.equal(refused.status, 403)
@@ -78,7 +78,7 @@ test('scales and stops, and tells the deck who asked', async (t) => {
   const admin = await startAdmin(t)
   assert.deepEqual((await admin.api('put', '/api/v1/scale').send({ workers: 256 }).expect(200)).body, { desiredWorkers: 256 })
   assert.deepEqual((await admin.api('post', '/api/v1/stop').set('X-Clusterdeck-Client', 'cli').expect(202)).body, { state: 'stopping' })
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'scale', workers: 256, actor: 'api' }, { type: 'stop', actor: 'cli' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'scale', workers: 256, actor: "the owner's token" }, { type: 'stop', actor: "the owner's token" }])
 })
 
 test('returns a waiting call when the rollout is done', async (t) => {

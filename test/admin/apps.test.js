@@ -41,7 +41,7 @@ test('every operation of the host answers as its document says, when all goes we
   await ask('post', '/api/v1/sign-in-links', 201, {})
   for (const path of ['/healthz', '/readyz', '/metrics', '/apps/shop/healthz', '/apps/shop/readyz']) await ask('get', path, 200)
   await ask('get', '/apps/nothing/readyz', 503)
-  assert.deepEqual(await ask('post', '/api/v1/host/upgrade', 202, { note: 'autumn' }), { startedAt: '2026-01-01T00:00:00.000Z', actor: 'api', note: 'autumn' })
+  assert.deepEqual(await ask('post', '/api/v1/host/upgrade', 202, { note: 'autumn' }), { startedAt: '2026-01-01T00:00:00.000Z', actor: "the owner's token", note: 'autumn' })
   await ask('post', '/api/v1/host/upgrade', 422, { execPath: 'node' })
   assert.equal((await ask('post', '/api/v1/host/adoptions', 201, { name: 'blog' })).secret, 'once')
   assert.equal((await ask('get', '/api/v1/host/adoptions/1', 200)).state, 'done')
@@ -50,7 +50,7 @@ test('every operation of the host answers as its document says, when all goes we
   assert.equal((await ask('post', '/api/v1/host/stop', 202)).state, 'stopping')
 
   assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [
-    ['stop', 'shop', 'api'], ['start', 'shop', 'api'], ['add', 'queue', 'api'], ['add', 'queue', 'api'], ['remove', 'queue', 'api'], ['remove', 'mail', 'api'], ['upgrade-host', '', 'api'], ['adopt', 'blog', 'api'], ['stop-host', '', 'api']
+    ['stop', 'shop', "the owner's token"], ['start', 'shop', "the owner's token"], ['add', 'queue', "the owner's token"], ['add', 'queue', "the owner's token"], ['remove', 'queue', "the owner's token"], ['remove', 'mail', "the owner's token"], ['upgrade-host', '', "the owner's token"], ['adopt', 'blog', "the owner's token"], ['stop-host', '', "the owner's token"]
   ])
   assert.deepEqual(host.apps.orders.filter(({ type }) => type === 'remove').map(({ more }) => more), [{ purge: false }, { purge: true }])
   const own = Object.entries(document.paths).filter(([path]) => !path.startsWith('/api/v1/apps/{app}/')).flatMap(([, item]) => Object.values(item).map(({ operationId }) => operationId))

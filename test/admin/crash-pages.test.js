@@ -77,7 +77,7 @@ test('a group changes its state by a button of our own page alone', async (t) =>
   const { status } = await act('/api/v1/crashes/1/mute', { Accept: 'application/json, application/problem+json' })
   assert.equal(status, 200)
   const { state, stateChangedBy } = admin.deck.crashes.group(1)
-  assert.deepEqual([state, stateChangedBy], ['muted', 'dashboard'])
+  assert.deepEqual([state, stateChangedBy], ['muted', "the owner's token"])
 })
 
 test('without its database the list says so, and every other page goes on', async (t) => {

@@ -41,10 +41,10 @@ test('a group is resolved, muted and reopened by whoever is signed in, on record
   const { admin } = await setUp(t)
   for (const [action, state] of [['resolve', 'resolved'], ['mute', 'muted'], ['reopen', 'open']]) {
     const { body } = await admin.api('post', `/api/v1/crashes/1/${action}`).expect(200)
-    assert.deepEqual([body.state, body.stateChangedBy], [state, 'api'])
+    assert.deepEqual([body.state, body.stateChangedBy], [state, "the owner's token"])
   }
   const { items } = admin.history.page({ type: ['crash.*'] })
-  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['crash.group-reopened', 'api'], ['crash.group-muted', 'api'], ['crash.group-resolved', 'api']])
+  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['crash.group-reopened', "the owner's token"], ['crash.group-muted', "the owner's token"], ['crash.group-resolved', "the owner's token"]])
 })
 
 test('groups are sorted, assigned and noted by the API, and a wrong order changes nothing', async (t) => {
@@ -53,7 +53,7 @@ test('groups are sorted, assigned and noted by the API, and a wrong order change
   const { body: assigned } = await admin.api('put', '/api/v1/crashes/1/assignee').send({ assignee: ' ada ' }).expect(200)
   assert.equal(assigned.assignee, 'ada')
   const { body: note } = await admin.api('post', '/api/v1/crashes/1/notes').send({ text: HOSTILE }).expect(201)
-  assert.deepEqual([note.text, note.actor], [HOSTILE, 'api'])
+  assert.deepEqual([note.text, note.actor], [HOSTILE, "the owner's token"])
   for (const body of [{ assignee: '' }, { assignee: 'x'.repeat(101) }, {}]) await admin.api('put', '/api/v1/crashes/1/assignee').send(body).expect(422)
   for (const body of [{ text: ' ' }, { text: 'x'.repeat(2001) }, { text: 1 }]) await admin.api('post', '/api/v1/crashes/1/notes').send(body).expect(422)
   const { body: problem } = await admin.api('get', '/api/v1/crashes?sort=name').expect(400)

@@ -51,8 +51,8 @@ test('who has signed in by the token of this deck sees the other one and its hea
   assert.equal((await rawRequest(there, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status, 200)
   assert.equal((await rawRequest(here, { path: '/access', headers: { cookie: `${cookie}; ${own}`, accept: 'text/html' } })).status, 200)
 
-  assert.match(String(newest(here, 'access.switched').message), new RegExp(`^dashboard \\(admin\\) switched to the deck mail at ${there.url}$`))
-  assert.match(String(newest(there, 'access.signed-in').message), /^dashboard \(admin\) from (::ffff:)?127\.0\.0\.1, by the dashboard of app$/)
+  assert.match(String(newest(here, 'access.switched').message), new RegExp(`^the owner's token \\(admin\\) switched to the deck mail at ${there.url}$`))
+  assert.match(String(newest(there, 'access.signed-in').message), /^the owner's token \(admin\) from (::ffff:)?127\.0\.0\.1, by the dashboard of app$/)
   assert.ok(!JSON.stringify([here.history.page({ limit: 100 }), there.history.page({ limit: 100 })]).includes(link.slice(-43)), 'no history has the code')
 })
 

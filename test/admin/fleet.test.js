@@ -54,7 +54,7 @@ test('whoever has looked at one rollout does not steer the next one', async (t) 
   assert.equal((await post('fleet-deploy', 'batch=1')).json().code, 'rollout-running')
   assert.deepEqual(fleet.asked, [])
   assert.equal((await post('fleet-pause', 'rollout=8')).status, 204)
-  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: 'dashboard' }])
+  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: "the owner's token" }])
 })
 
 test('pages of the fleet that are not there say so', async (t) => {

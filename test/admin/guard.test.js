@@ -124,7 +124,7 @@ test('lets a session write only for a page of the dashboard', async (t) => {
 test('lets a script with the token write without Origin and Sec-Fetch-Site', async (t) => {
   const admin = await startAdmin(t)
   await admin.api('put', '/api/v1/scale').send({ workers: 3 }).expect(200)
-  assert.equal(admin.deck.dispatched[0].actor, 'api')
+  assert.equal(admin.deck.dispatched[0].actor, "the owner's token")
 })
 
 test('lets strangers\' pages link to the dashboard but not load anything from it', async (t) => {

@@ -98,7 +98,7 @@ test('a session has the apps of its link or its token, also after the next start
   await socket.emitWithAck('watch', '/', {})
   assert.ok(!JSON.stringify(await first).includes('mail'))
   const event = host.history.page({ type: ['access.signed-in'], limit: 1 }).items[0]
-  assert.match(String(event.message), /^dashboard \(operator of shop\) from /)
+  assert.match(String(event.message), /^the owner's token \(operator of shop\) from /)
 
   const next = await startHostAdmin(t, { names: NAMES, history: host.history, port: 0 })
   const again = await rawRequest(next, { path: '/', headers: { accept: 'text/html', cookie: cookie.replace(host.cookieName, next.cookieName) } })

@@ -7,7 +7,7 @@ test('a message goes to all workers or to one, with whoever has sent it', async 
   assert.deepEqual((await admin.api('post', '/api/v1/messages').send({ type: 'reload', data: null }).expect(202)).body, { workers: [1, 2] })
   assert.deepEqual((await admin.api('post', '/api/v1/workers/2/messages').set('X-Clusterdeck-Client', 'cli').send({ type: 'prüfe <b>' }).expect(202)).body, { workers: [2] })
   assert.equal((await admin.api('post', '/api/v1/workers/9/messages').send({ type: 'reload' }).expect(404)).body.detail, 'No worker 9 is alive')
-  assert.deepEqual(admin.deck.dispatched.map(({ order }) => order), [{ type: 'reload', data: null, actor: 'api' }, { type: 'prüfe <b>', worker: 2, actor: 'cli' }])
+  assert.deepEqual(admin.deck.dispatched.map(({ order }) => order), [{ type: 'reload', data: null, actor: "the owner's token" }, { type: 'prüfe <b>', worker: 2, actor: "the owner's token" }])
 })
 
 test('a message without a type, with a reserved one, or with too much to say is refused', async (t) => {

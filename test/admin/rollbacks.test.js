@@ -36,7 +36,7 @@ test('a rollback is refused where another release is running than the one that w
   assert.match(late.json().detail, /^r1 is now running, not r2\. /)
   assert.equal((await rollBack({ from: 'r1' })).status, 422, 'before the comparison is there')
   assert.equal((await rollBack({ release: 'r3', from: 'r1', note: 'why' })).status, 204)
-  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why', actor: 'dashboard', client: 'dashboard' }])
+  assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why', actor: "the owner's token", client: 'dashboard' }])
 })
 
 test('any two releases can be compared, and what is none is not found', async (t) => {

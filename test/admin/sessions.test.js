@@ -8,7 +8,7 @@ const TTL_MS = 60_000
 const START_MS = 1_700_000_000_000
 const NAME = 'clusterdeck_9777'
 const ADMIN = { name: null, role: 'admin', token: null, until: null }
-const SESSION = { actor: 'dashboard', via: 'session', client: 'dashboard', ...ADMIN, until: START_MS + TTL_MS }
+const SESSION = { actor: "the owner's token", via: 'session', client: 'dashboard', ...ADMIN, until: START_MS + TTL_MS }
 
 test('ends a session when its time is up, however much it was used', () => {
   const { sessions, clock } = setUp()
@@ -64,9 +64,9 @@ test('finds its cookie among others, those of its own name included', () => {
 
 test('takes the token as a bearer, and takes nothing else for it', () => {
   const { sessions } = setUp()
-  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret' })), { actor: 'api', via: 'token', client: 'api', ...ADMIN })
-  assert.deepEqual(sessions.authenticate(request({ authorization: 'bearer  secret ' })), { actor: 'api', via: 'token', client: 'api', ...ADMIN })
-  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret', 'x-clusterdeck-client': 'cli' })), { actor: 'cli', via: 'token', client: 'cli', ...ADMIN })
+  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret' })), { actor: "the owner's token", via: 'token', client: 'api', ...ADMIN })
+  assert.deepEqual(sessions.authenticate(request({ authorization: 'bearer  secret ' })), { actor: "the owner's token", via: 'token', client: 'api', ...ADMIN })
+  assert.deepEqual(sessions.authenticate(request({ authorization: 'Bearer secret', 'x-clusterdeck-client': 'cli' })), { actor: "the owner's token", via: 'token', client: 'cli', ...ADMIN })
   for (const authorization of ['', 'Bearer', 'Bearer ', 'Bearer secre', 'Bearer secrets', 'Bearer SECRET', 'Basic secret', 'secret', 'Bearer secret secret']) {
     assert.equal(sessions.authenticate(request({ authorization })), null, authorization)
   }

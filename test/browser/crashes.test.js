@@ -49,7 +49,7 @@ rareTest('a real crash appears by itself, shows its stack and last words, and is
   await page.locator('.frame:not(.is-own)').first().waitFor({ state: 'visible' })
 
   await page.getByRole('button', { name: 'Resolve' }).click()
-  await page.getByText('by dashboard').waitFor()
+  await page.getByText("by the owner's token").waitFor()
   // Buttons that came by themselves work as well.
   await page.getByRole('button', { name: 'Reopen' }).click()
   await page.getByRole('button', { name: 'Resolve' }).click()

@@ -49,7 +49,7 @@ rareTest('a deploy on trial is paused, resumed and aborted, another one promoted
   assert.match(await page.locator('#slot-story-1').innerText(), /canary · ready after .* · rolled back in/)
   await page.goto(`${deck.adminUrl}/deploys`)
   await page.locator('html[data-live=on]').waitFor()
-  assert.match(await page.locator('.rollout-row').innerText(), /aborted by dashboard/)
+  assert.match(await page.locator('.rollout-row').innerText(), /aborted by the owner's token/)
 
   await deploy()
   await page.getByRole('button', { name: 'Promote' }).click()
@@ -64,7 +64,7 @@ rareTest('a deploy on trial is paused, resumed and aborted, another one promoted
   await page.getByRole('dialog').getByLabel('Note').fill('not yet')
   await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
   await page.locator('.rollout-row', { hasText: 'Rollback to r1 succeeded' }).waitFor()
-  assert.match(await page.locator('.rollout-row').first().innerText(), /by dashboard · “not yet”/)
+  assert.match(await page.locator('.rollout-row').first().innerText(), /by the owner's token · “not yet”/)
   assert.notEqual(await (await fetch(url)).text(), 'second')
   assert.deepEqual(page.problems, [])
 })

@@ -40,7 +40,7 @@ test('one look says who is silent and how far the rollout is, and one click paus
 
   await page.locator('#fleet-pause').click()
   await page.getByRole('heading', { name: 'Deploy to the fleet: paused' }).waitFor()
-  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: 'dashboard' }])
+  assert.deepEqual(fleet.asked, [{ order: 'pause', actor: "the owner's token" }])
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'fleet-resume')
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Deploy to the fleet: running' }).waitFor()
@@ -73,13 +73,13 @@ test('a deploy goes out as the dialog says, and the second operator reads who wa
   assert.match(await dialog.locator('[data-command=cli]').innerText(), /^clusterdeck fleet deploy --note faster --batch 50% --pause 30000ms --order zone --canary c-3 --on-failure rollback$/)
   await dialog.getByRole('button', { name: 'Deploy', exact: true }).click()
   await page.locator('.fleet-matrix').waitFor()
-  assert.deepEqual(fleet.asked, [{ order: 'begin', actor: 'dashboard', wanted: { kind: 'deploy', note: 'faster', batch: '50%', pauseMs: 30_000, order: 'zone', canary: 'c-3', onFailure: 'rollback' } }])
+  assert.deepEqual(fleet.asked, [{ order: 'begin', actor: "the owner's token", wanted: { kind: 'deploy', note: 'faster', batch: '50%', pauseMs: 30_000, order: 'zone', canary: 'c-3', onFailure: 'rollback' } }])
   assert.match(await page.locator('#fleet-rollout').innerText(), /30 s between · a failure rolls all hosts back/)
 
   await page.evaluate(() => document.querySelector('#open-fleet-restart')?.removeAttribute('aria-disabled'))
   await page.locator('#open-fleet-restart').click()
   await page.getByRole('dialog', { name: 'Restart the fleet?' }).getByRole('button', { name: 'Restart', exact: true }).click()
-  await page.getByText(/Rollout 1 of the fleet \(deploy by dashboard\) is running/).waitFor()
+  await page.getByText(/Rollout 1 of the fleet \(deploy by the owner's token\) is running/).waitFor()
 })
 
 rareTest('members that say something new send figures alone, move no row, and a row that differs goes by itself', async (t) => {

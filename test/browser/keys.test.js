@@ -34,7 +34,7 @@ rareTest('the palette goes where it is told and opens what can be done, by the k
   assert.equal(await page.locator('#palette').isVisible(), false)
   await page.keyboard.press('Enter')
   await dialog.waitFor({ state: 'hidden' })
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 1, actor: 'dashboard', client: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 1, actor: "the owner's token", client: 'dashboard' }])
 
   // Now a rollout is running.
   await find(page, 'rolling deploy')

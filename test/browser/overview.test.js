@@ -64,7 +64,7 @@ test('deploys by keyboard alone, and shows the progress while buttons wait with 
 
   await page.locator('#rollout').getByRole('heading', { name: 'Deploying r2' }).waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals', actor: 'dashboard', client: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'rollout', kind: 'deploy', note: 'faster totals', actor: "the owner's token", client: 'dashboard' }])
   assert.equal(await page.locator('#rollout-progress').getAttribute('value'), '0')
   assert.equal(await page.locator('#open-restart').getAttribute('aria-disabled'), 'true')
   await page.locator('#actions-reason').getByText('Rollout 1 is running').waitFor()
@@ -146,7 +146,7 @@ rareTest('scales from the size that is wanted now, and refuses what is out of ra
   await field.fill('6')
   await field.press('Enter')
   await page.locator('#facts').getByText('/ 6 ready').waitFor()
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: "the owner's token" }])
 })
 
 rareTest('restarts the one worker whose row was clicked', async (t) => {
@@ -155,7 +155,7 @@ rareTest('restarts the one worker whose row was clicked', async (t) => {
   await page.getByRole('button', { name: 'Restart worker 2 in slot 2' }).click()
   await page.getByRole('dialog', { name: 'Restart worker 2 in slot 2?' }).getByRole('button', { name: 'Restart worker' }).click()
   await page.locator('#rollout-progress').waitFor()
-  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: 'dashboard', client: 'dashboard' }])
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'restart-worker', worker: 2, actor: "the owner's token", client: 'dashboard' }])
 })
 
 rareTest('sends a message to all workers, or to the one whose page it is', async (t) => {
@@ -172,7 +172,7 @@ rareTest('sends a message to all workers, or to the one whose page it is', async
   await page.keyboard.press('Enter')
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
   assert.deepEqual(dashboard.deck.dispatched.map(({ order }) => order), [
-    { type: 'log-level', data: { level: 'debug' }, worker: 2, actor: 'dashboard' }, { type: 'reload', data: undefined, actor: 'dashboard' }
+    { type: 'log-level', data: { level: 'debug' }, worker: 2, actor: "the owner's token" }, { type: 'reload', data: undefined, actor: "the owner's token" }
   ])
 })
 

@@ -120,7 +120,7 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     const types = events.map((/** @type {any} */ { type }) => type)
     assert.ok(types.indexOf('app.adopted') < types.indexOf('rollout.succeeded'), String(types))
     const [moved] = events.filter((/** @type {any} */ { type }) => type === 'app.adopted')
-    assert.deepEqual([moved.actor, moved.message], ['cli', `moved into the host as shop, from a deck of its own (pid ${keeperOrMaster})`])
+    assert.deepEqual([moved.actor, moved.message], ["the owner's token", `moved into the host as shop, from a deck of its own (pid ${keeperOrMaster})`])
     assert.ok(!events.some((/** @type {any} */ { type, code, signal, cause }) => type === 'worker.exited' && cause === 'upgrade' && (code ?? signal) === null), 'how the old workers ended is known')
     const rollback = await host.request('/apps/shop/rollouts', { method: 'POST', body: { kind: 'rollback' } })
     const { state, from, to } = await host.request(`/apps/shop/rollouts/${rollback.id}?wait=60s`)

@@ -45,7 +45,7 @@ describe('a change of options while the cluster runs', () => {
     assert.deepEqual([shown.name, shown.value, shown.default], ['drain.deadlineMs', 100, 30_000])
     await restartsDespiteSlowRequest(deck)
     const [event] = await deck.history('type=config.changed')
-    assert.deepEqual([event.actor, event.message, event.detail], ['api', 'drain.deadlineMs from 600000 to 100', { changes: [{ name: 'drain.deadlineMs', from: 600_000, to: 100 }] }])
+    assert.deepEqual([event.actor, event.message, event.detail], ["the owner's token", 'drain.deadlineMs from 600000 to 100', { changes: [{ name: 'drain.deadlineMs', from: 600_000, to: 100 }] }])
   })
 
   test('is refused without the state that it is based on, or with an old one, and then nothing changes', async (t) => {

@@ -145,7 +145,7 @@ rareTest('the whole command line, on a running master', async (t) => {
   assert.equal(JSON.parse((await cli('restart', '--wait', '--json')).stdout).state, 'succeeded')
   assert.deepEqual(await cli('scale', '3', '--wait').then(({ code, stdout }) => [code, stdout]), [0, '3 workers are ready\n'])
   const { items } = JSON.parse((await cli('history', '--type', 'rollout.started', '--json')).stdout)
-  assert.deepEqual(items.map((/** @type {any} */ { rollout, actor, detail }) => [rollout, actor, detail.kind]), [[2, 'cli', 'restart'], [1, 'cli', 'deploy']])
+  assert.deepEqual(items.map((/** @type {any} */ { rollout, actor, detail }) => [rollout, actor, detail.kind]), [[2, "the owner's token", 'restart'], [1, "the owner's token", 'deploy']])
   assert.deepEqual(await cli('stop').then(({ code, stdout }) => [code, stdout]), [0, 'stopped\n'])
   assert.deepEqual(await deck.exited, { code: 0, signal: null })
   assert.equal((await cli('status')).code, 5)

@@ -29,7 +29,7 @@ describe('deploys', { concurrency: 2 }, () => {
       assert.equal((await steer(deck, first, 'pause')).code, 'rollout-state')
       assert.equal((await deck.status()).workers.length, 3, 'the canary serves beside the old workers')
       await steer(deck, first, 'abort')
-      assert.deepEqual(pick(await end(deck, first)), ['rolled-back', 'aborted by api'])
+      assert.deepEqual(pick(await end(deck, first)), ['rolled-back', "aborted by the owner's token"])
 
       // In the middle, with one of two replaced.
       const second = await start(deck, { strategy: { minReadyMs: 2000 } })
@@ -38,7 +38,7 @@ describe('deploys', { concurrency: 2 }, () => {
       await deck.api('/scale', { method: 'PUT', body: '{"workers":4}' })
       await steer(deck, second, 'resume')
       await steer(deck, second, 'abort')
-      assert.deepEqual(pick(await end(deck, second)), ['rolled-back', 'aborted by api'])
+      assert.deepEqual(pick(await end(deck, second)), ['rolled-back', "aborted by the owner's token"])
       await deck.until({ ready: 4 })
       assert.deepEqual(await releasesOf(deck), ['r1'])
 

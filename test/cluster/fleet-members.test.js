@@ -229,7 +229,7 @@ test('the crashes of all members are one list, which says who has not answered',
   await contract.ask('GET', '/fleet/logs?q=/(/', undefined, 400)
   const notes = '/fleet/members/web-2/api/crashes/1/notes'
   const { id } = await contract.ask('POST', notes, { text: 'known' }, 201)
-  assert.deepEqual((await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).notes.map((/** @type {any} */ { actor }) => actor), ['api@web-1'])
+  assert.deepEqual((await contract.ask('GET', '/fleet/members/web-2/api/crashes/1')).notes.map((/** @type {any} */ { actor }) => actor), ["the owner's token on web-1"])
   await contract.ask('DELETE', `${notes}/${id}`)
   await contract.ask('PUT', '/fleet/members/web-2/api/scale', { workers: 1 })
   await contract.ask('PATCH', '/fleet/members/web-2/api/config', { 'drain.deadlineMs': 1000 }, 403)

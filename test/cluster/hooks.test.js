@@ -124,7 +124,7 @@ describe('hooks', { concurrency: 3 }, () => {
     for (let n = 0; n < 20; n++) await deck.status()
     assert.ok(performance.now() - began < 15_000, `20 answers took ${performance.now() - began} ms`)
     await steer(deck, rollout, 'abort')
-    assert.deepEqual(pick(await end(deck, rollout)), ['rolled-back', 'aborted by api'])
+    assert.deepEqual(pick(await end(deck, rollout)), ['rolled-back', "aborted by the owner's token"])
     const { message, detail: { output } } = await deck.untilEvent(({ type }) => type === 'hook.failed', 'the end of the hook')
     assert.equal(message, 'beforeDeploy was ended, as the deploy was called off')
     assert.ok(output.length <= 8001, `${output.length} characters are kept`)

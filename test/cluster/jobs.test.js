@@ -233,7 +233,7 @@ describe('jobs', { concurrency: 3 }, () => {
     assert.equal((await cli('jobs', 'end', String(detached.id))).stdout, `run ${detached.id} is told to end\n`)
     await deck.untilEvent(({ type }) => type === 'job.interrupted', 'its end')
     const listed = (await cli('jobs', 'runs')).stdout
-    for (const text of ['sleep 60', 'interrupted', 'sleep 60 was ended by cli']) assert.ok(listed.includes(text), listed)
+    for (const text of ['sleep 60', 'interrupted', "sleep 60 was ended by the owner's token"]) assert.ok(listed.includes(text), listed)
     assert.equal((await cli('jobs')).stdout, 'no jobs are configured (option jobs)\n')
   })
 })

@@ -30,7 +30,7 @@ describe('messages', { concurrency: true }, () => {
       }
     }
     const [sent] = await deck.history('type=message.sent')
-    assert.deepEqual([sent.actor, sent.message, sent.detail], ['api', 'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
+    assert.deepEqual([sent.actor, sent.message, sent.detail], ["the owner's token", 'message "reload" sent to 2 workers', { type: 'reload', workers: ids }])
   })
 
   rareTest('for one worker reach that one alone, also with round-robin', async (t) => {

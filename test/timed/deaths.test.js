@@ -118,7 +118,7 @@ test('the table of deaths: those who reach a limit, and one that an operator kil
   await deck.until({ ready: 1 })
   const url = await deck.appUrl()
   await deck.api('/workers/1/kill', { method: 'POST' })
-  await check(t, deck, { name: 'operator', cause: 'operator', kind: undefined, code: null, signal: 'SIGKILL', actor: 'api' }, 1)
+  await check(t, deck, { name: 'operator', cause: 'operator', kind: undefined, code: null, signal: 'SIGKILL', actor: "the owner's token" }, 1)
   await deck.until({ ready: 1 })
   const recycled = { code: 0, signal: null, actor: 'system' }
   for (let n = 0; n < 20; n++) await ask(url)
@@ -137,13 +137,13 @@ test('the table of deaths: what the master means to end leaves no crash, nor doe
   const [{ id }] = (await deck.until({ ready: 1 })).workers
   const planned = { code: 0, signal: null }
   await deck.rollout('deploy')
-  await check(t, deck, { name: 'deploy', cause: 'deploy', actor: 'api', ...planned }, id)
+  await check(t, deck, { name: 'deploy', cause: 'deploy', actor: "the owner's token", ...planned }, id)
   await deck.rollout('restart')
-  await check(t, deck, { name: 'restart', cause: 'restart', actor: 'api', ...planned }, id + 1)
+  await check(t, deck, { name: 'restart', cause: 'restart', actor: "the owner's token", ...planned }, id + 1)
   await deck.api('/scale', { method: 'PUT', body: '{"workers":2}' })
   await deck.until({ ready: 2 })
   await deck.api('/scale', { method: 'PUT', body: '{"workers":1}' })
-  await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: 'api', ...planned }, id + 3)
+  await check(t, deck, { name: 'scale-down', cause: 'scale-down', actor: "the owner's token", ...planned }, id + 3)
   const [orphan] = (await deck.until({ ready: 1 })).workers
   await deck.loseMaster()
   await check(t, deck, { name: 'master lost', cause: 'master-lost', actor: 'system', ...planned }, orphan.id)
