@@ -24,6 +24,8 @@ export function createSessions (db) {
   const byHash = db.prepare('SELECT hash, created_ms AS createdAt, expires_ms AS expiresAt, name, role, token, owner, apps FROM sessions WHERE hash = ?')
   const extend = db.prepare('UPDATE sessions SET expires_ms = ? WHERE hash = ?')
   const remove = db.prepare('DELETE FROM sessions WHERE hash = ?')
+  /** @type {import('./sqlite.js').Rows<{ token: number, count: number }>} */
+  const byToken = db.prepare('SELECT token, count(*) AS count FROM sessions WHERE expires_ms > ? AND token IS NOT NULL GROUP BY token')
   const removeAll = db.prepare('DELETE FROM sessions')
 
   return {
@@ -41,6 +43,9 @@ export function createSessions (db) {
 
     /** @param {string} hash @returns {boolean} whether there was one */
     revoke (hash) { return remove.run(hash).changes === 1 },
+
+    /** @param {number} now @returns {Map<number, number>} how many are open, by the token with which they end */
+    countByToken (now) { return new Map(byToken.all(now).map(({ token, count }) => [token, count])) },
 
     /** @returns {number} how many there were */
     revokeAll () { return removeAll.run().changes }

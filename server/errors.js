@@ -58,7 +58,7 @@ export const PROBLEMS = Object.freeze({
   'fleet-away': { status: 503, exitCode: 5, title: 'The fleet is out of reach' },
   'no-fleet': { status: 409, exitCode: 1, title: 'This host is in no fleet' },
   'app-not-running': { status: 409, exitCode: 5, title: 'The app does not run' },
-  'name-taken': { status: 409, exitCode: 2, title: 'Another app of the host has this name or folder' },
+  'name-taken': { status: 409, exitCode: 2, title: 'The name is taken' },
   'no-master': { status: 503, exitCode: 5, title: 'No master is running' },
   'upgrade-failed': { status: 500, exitCode: 1, title: 'The upgrade failed' },
   'diagnostics-failed': { status: 500, exitCode: 1, title: 'The diagnostics failed' },

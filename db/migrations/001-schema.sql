@@ -176,7 +176,8 @@ CREATE INDEX sessions_by_expiry ON sessions (expires_ms);
 -- Tokens with a name. Of a token only the hash is kept. A number is never given out twice, as events name tokens by it.
 -- `made_with`: the token that has made it, with which it ends; null: the admin token. `root`: a hash made of the admin token;
 -- where that is replaced, all tokens end. `apps`, as of a session: the only apps of a host for which the role counts, as a
--- JSON array of names; null: it counts for all.
+-- JSON array of names; null: it counts for all. `kind`: `link` for whoever was sent a sign-in link, of which nobody has the token;
+-- `used_ms`, `used_from`: when and from which address it was used last, as of about a minute ago.
 CREATE TABLE tokens (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   hash TEXT NOT NULL UNIQUE,
@@ -187,7 +188,10 @@ CREATE TABLE tokens (
   made_with INTEGER,
   root TEXT NOT NULL,
   expires_ms INTEGER NOT NULL,
-  apps TEXT
+  apps TEXT,
+  kind TEXT NOT NULL,
+  used_ms INTEGER,
+  used_from TEXT
 ) STRICT;
 
 -- First answers to requests with an Idempotency-Key. `key` and `request` are hashes; `answer` is JSON.

@@ -69,11 +69,11 @@ export function createDeckSite (parts) {
     idempotency: createIdempotency({ store: history.answers, now }),
     pages: [
       ...(hasSignIn ? [signInRouter({ ...access, views })] : []),
-      dashboardRouter({ deck, history, views, tokens: access.tokens, describe: readDocument, neighbours: parts.neighbours, basePath, now, log })
+      dashboardRouter({ deck, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument, neighbours: parts.neighbours, basePath, now, log })
     ],
     log
   })
-  return createSite({ ...parts, events: deck.events, software, app, pages: livePages({ deck, history, now, render: views.render }) })
+  return createSite({ ...parts, events: deck.events, software, app, pages: livePages({ deck, history, tokens: access.tokens, sessions: access.sessions, now, render: views.render }) })
 
   function readDocument () {
     document ??= describeApi(mounts, { version, url: basePath || '/' })
@@ -114,7 +114,7 @@ export function operationsOf (parts, describe) {
         Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.', resources: jobResources(parts, stream) },
         Diagnostics: { about: 'Profiles and snapshots of one worker.', resources: diagnosticsResources(parts) },
         Alerts: { about: 'Alerts and their deliveries.', resources: alertResources(parts) },
-        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, links: access.links, apps: access.apps }) } },
+        Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, ...access, urlFor: parts.urlFor }) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }
     },

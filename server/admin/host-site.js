@@ -39,12 +39,12 @@ export function createHostSite (parts) {
     access,
     mounts,
     idempotency: createIdempotency({ store: history.answers, now }),
-    pages: [signInRouter({ ...access, views }), hostRouter({ apps, history, views, tokens: access.tokens, describe: readDocument, now, log })],
+    pages: [signInRouter({ ...access, views }), hostRouter({ apps, history, views, tokens: access.tokens, sessions: access.sessions, describe: readDocument, now, log })],
     isOpen: (path) => isPublic(path) || APP_PROBE.test(path),
     log
   })
   return {
-    site: createSite({ ...parts, events, basePath, software, app, pages: liveHostPages({ apps, history, events, now, render: views.render }) }),
+    site: createSite({ ...parts, events, basePath, software, app, pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now, render: views.render }) }),
     showError: createErrorPage({ views, log }).show
   }
 
@@ -71,7 +71,7 @@ export function hostOperations ({ apps, history, access, now, log }, describe) {
         Apps: { about: 'The apps of the host.', resources: appResources({ apps }) },
         Access: {
           about: 'Tokens and sign-in links.',
-          resources: { ...tokenResources({ ...access, now }), ...signInLinkResources({ links: access.links, urlFor: access.urlFor, now, apps }) }
+          resources: { ...tokenResources({ ...access, history, now }), ...signInLinkResources({ ...access, now }) }
         },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }

@@ -14,6 +14,7 @@ import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner
  * @property {(session: Session) => unknown} create
  * @property {(hash: string) => Session | null | undefined} find
  * @property {(hash: string) => unknown} revoke
+ * @property {(now: number) => Map<number, number>} countByToken
  * @property {() => unknown} revokeAll
  * @typedef {ReturnType<typeof createSessions>} Sessions
  */
@@ -25,13 +26,13 @@ const MAX_CANDIDATES = 4
 const MAX_REMEMBERED = 1000
 /** The holder of the token of the data folder. @type {Readonly<Person>} */
 const ADMIN = Object.freeze({ name: null, role: 'admin', token: null, until: null })
-const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false })
+const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false, noteUse () {} })
 
 /**
  * @param {object} parts
  * @param {SessionStore} parts.store
  * @param {string} parts.token
- * @param {Pick<import('../api/tokens.js').TokenRegistry, 'find' | 'isValid'>} [parts.tokens] named tokens
+ * @param {Pick<import('../api/tokens.js').TokenRegistry, 'find' | 'isValid' | 'noteUse'>} [parts.tokens]  with a name
  * @param {number} parts.ttlMs  fixed: use does not extend a session
  * @param {string} parts.cookieName
  * @param {string} [parts.cookiePath]
@@ -65,6 +66,17 @@ export function createSessions ({
 
   return {
     cookieName,
+    ttlMs,
+
+    /** @returns {Map<number, number>} how many are open, by the token with which they end */
+    countByToken () {
+      try {
+        return store.countByToken(now())
+      } catch {
+        // Nobody is kept out by this: a list says less while the database is away.
+        return new Map()
+      }
+    },
 
     /**
      * @param {IncomingMessage} req
@@ -90,6 +102,7 @@ export function createSessions ({
       const createdAt = now()
       const expiresAt = Math.min(createdAt + ttlMs, until ?? Infinity)
       const session = { hash: hashOf(secret), createdAt, expiresAt, name, role, token, owner: ownerOf(req.socket), apps }
+      if (token !== null) tokens.noteUse(token, req.socket.remoteAddress ?? 'unknown')
       rememberSession(session)
       tryStore('keep a new session', () => store.create(session))
       return setCookie(req, secret, Math.max(0, Math.floor((expiresAt - createdAt) / 1000)))

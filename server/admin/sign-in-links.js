@@ -1,4 +1,5 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
+import { LINK_TTL_MS } from '../api/sign-in-links.js'
 
 /**
  * One-time sign-in links. They live in memory alone: a restart of the master ends them.
@@ -6,7 +7,6 @@ import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
  */
 
 const MAX_LINKS = 100
-const LINK_TTL_MS = 15 * 60_000
 
 /**
  * @param {object} [parts]

@@ -71,6 +71,7 @@ export function createSites (parts) {
       const place = takePlace(req)
       try {
         req.auth = access.guard.admitRequest(req)
+        noteUse(req)
         const refusal = req.auth ? null : access.strangers.refuse(req)
         if (refusal) return refuseRequest(place, req, res, refusal)
       } catch (error) {
@@ -84,12 +85,18 @@ export function createSites (parts) {
       const place = takePlace(req)
       try {
         req.auth = access.guard.admitUpgrade(req)
+        noteUse(req)
         sites.find(place, req).upgrade(req, socket, head)
       } catch (error) {
         reportInternal(error)
         refuseUpgrade(socket, error)
       }
     }
+  }
+
+  /** @param {IncomingMessage} req */
+  function noteUse ({ auth, socket }) {
+    if (auth?.token) access.tokens.noteUse(auth.token, socket.remoteAddress ?? 'unknown')
   }
 
   /** From here on the request has the URL that its site knows. @param {IncomingMessage} req @returns {Place} */

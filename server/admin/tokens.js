@@ -1,4 +1,5 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
+import { madeWith } from '../api/tokens.js'
 import { DeckError } from '../errors.js'
 
 /**
@@ -10,6 +11,10 @@ import { DeckError } from '../errors.js'
 const PREFIX = 'cdk_'
 const SHAPE = /^cdk_[\w-]{43}$/
 const MAX_TOKENS = 200
+/** A token that has expired is listed for that long, so that one sees why a script is refused. */
+const LISTED_MS = 30 * 24 * 60 * 60_000
+/** Its last use is written down at most so often. */
+const SAVE_EVERY_MS = 60_000
 
 /**
  * @param {object} parts
@@ -25,8 +30,10 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
   const remembered = new Map()
   /** @type {Map<string, number>} by hash */
   const ids = new Map()
-  /** @type {Set<number>} */
-  const revoked = new Set()
+  /** By whom. @type {Map<number, { name: string, actor: string }>} */
+  const revoked = new Map()
+  /** @type {Map<number, { at: number, from: string, savedAt: number }>} */
+  const uses = new Map()
   /** @type {Set<() => void>} */
   const listeners = new Set()
   const root = hashOf(`root of tokens ${owner}`)
@@ -47,36 +54,50 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
     /** @param {number} id @returns {boolean} whether it may still be used */
     isValid: isKnown,
 
+    /** @param {number} id @returns {{ name: string, actor: string } | null} whose it was, and who has revoked it; null: nobody since this master started */
+    revokedBy: (id) => revoked.get(id) ?? null,
+
+    /** @param {number} id @param {string} from */
+    noteUse (id, from) {
+      const [at, { savedAt = -Infinity } = {}] = [now(), uses.get(id)]
+      const isDue = at - savedAt >= SAVE_EVERY_MS
+      uses.set(id, { at, from, savedAt: isDue ? at : savedAt })
+      if (isDue) readOrNull(() => store.noteUse(id, { at, from }))
+    },
+
     /** @returns {Token[]} newest first, also those that have expired @throws {DeckError} history-unavailable */
     list () {
-      return useStore(() => store.list()).filter(({ id }) => !revoked.has(id))
+      return useStore(() => store.list()).filter(({ id }) => !revoked.has(id)).map(withLastUse)
     },
 
     /**
-     * @param {{ name: string, role: import('../api/roles.js').Role, ttlMs: number, createdBy: string, createdWith: number | null, apps?: readonly string[] | null }} wanted
+     * @param {import('../api/tokens.js').WantedToken} wanted
      * @returns {{ token: Token, secret: string }} the secret is nowhere else
-     * @throws {DeckError} not-possible, history-unavailable
+     * @throws {DeckError} name-taken, not-possible, history-unavailable
      */
-    create ({ name, role, ttlMs, createdBy, createdWith, apps = null }) {
+    create ({ name, role, ttlMs, createdBy, createdWith, apps = null, kind = 'token' }) {
       return useStore(() => {
-        if (store.list().length >= MAX_TOKENS) throw new DeckError('not-possible', `There are already ${MAX_TOKENS} tokens: revoke some first`)
+        store.removePast({ now: now(), longAgo: now() - LISTED_MS })
+        const others = store.list().filter(({ id }) => !revoked.has(id))
+        refuseTaken(name, kind, others)
+        if (others.length >= MAX_TOKENS) throw new DeckError('not-possible', `There are already ${MAX_TOKENS} tokens: revoke some first`)
         const secret = PREFIX + randomBytes(32).toString('base64url')
-        const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs, apps }
+        const token = { name, role, createdAt: now(), createdBy, createdWith, root, expiresAt: now() + ttlMs, apps, kind }
         const id = store.create({ ...token, hash: hashOf(secret) })
-        return { token: { id, ...token }, secret }
+        return { token: { id, ...token, usedAt: null, usedFrom: null }, secret }
       })
     },
 
     /**
      * It ends here in any case, and with it all that was made and opened by it.
-     * @param {number} id @returns {{ token: Token, made: Token[] }} @throws {DeckError} not-found, history-unavailable
+     * @param {number} id @param {string} actor @returns {{ token: Token, made: Token[] }} @throws {DeckError} not-found, history-unavailable
      */
-    revoke (id) {
+    revoke (id, actor) {
       const all = (readOrNull(() => store.list()) ?? [...remembered.values()]).filter((each) => !revoked.has(each.id))
       const token = all.find((each) => each.id === id)
-      if (!token) throw new DeckError('not-found', `Token ${id} does not exist`)
+      if (!token) throw new DeckError('not-found', noSuchToken(id))
       const made = madeWith(id, all)
-      for (const each of [token, ...made]) revoked.add(each.id)
+      for (const { id: each, name } of [token, ...made]) revoked.set(each, { name, actor })
       for (const listener of listeners) listener()
       useStore(() => store.remove(id))
       return { token, made }
@@ -84,6 +105,27 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
 
     /** @param {() => void} listener called when one was revoked */
     onRevoked (listener) { listeners.add(listener) }
+  }
+
+  /**
+   * By its name the history says who did something, so no two that are valid have the same. One person may have several links.
+   * @param {string} name @param {Token['kind']} kind @param {Token[]} others @throws {DeckError} name-taken
+   */
+  function refuseTaken (name, kind, others) {
+    const same = others.find((each) => each.name.toLowerCase() === name.toLowerCase() && isValid(each) && [kind, each.kind].includes('token'))
+    if (same) throw new DeckError('name-taken', `name: ${JSON.stringify(same.name)} is taken by ${same.kind} ${same.id}: choose another name, or revoke that first`)
+  }
+
+  /** @param {number} id */
+  function noSuchToken (id) {
+    const end = revoked.get(id)
+    return end ? `Token ${id} of ${end.name} has already been revoked by ${end.actor}` : `Token ${id} does not exist`
+  }
+
+  /** @param {Token} token @returns {Token} */
+  function withLastUse (token) {
+    const use = uses.get(token.id)
+    return use ? { ...token, usedAt: use.at, usedFrom: use.from } : token
   }
 
   /** @param {Token} token */
@@ -98,12 +140,6 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
     remembered.set(id, token)
     return true
   }
-}
-
-/** @param {number} id @param {Token[]} all @returns {Token[]} what it has made, what these have, and so on */
-function madeWith (id, all) {
-  const made = all.filter(({ createdWith }) => createdWith === id)
-  return made.flatMap((each) => [each, ...madeWith(each.id, all)])
 }
 
 /** @template T @param {() => T} read @returns {T | null} */

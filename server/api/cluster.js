@@ -219,7 +219,7 @@ export function clusterResources ({ deck }) {
         problems: [...ROLLOUT_PROBLEMS, 'precondition-failed'],
         answer: SCALE,
         handle ({ req, body, auth }) {
-          checkMatch(req, tagOf(deck.snapshot().desiredWorkers), { isRequired: false })
+          checkMatch(req, deck.snapshot().desiredWorkers, { isRequired: false })
           deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor })
           return scaleView()
         }

@@ -67,7 +67,7 @@ export function configResources ({ deck }) {
         problems: ['precondition-required', 'precondition-failed', 'unknown-option', 'not-possible', 'invalid-config', 'upgrade-running', 'stopping'],
         answer: SETTINGS,
         handle ({ req, body, auth }) {
-          checkMatch(req, tagOf(deck.settings.digest()), { isRequired: true })
+          checkMatch(req, deck.settings.digest(), { isRequired: true })
           deck.configure({ wanted: body, actor: auth.actor })
           return configReply()
         }

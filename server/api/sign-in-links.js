@@ -2,9 +2,13 @@ import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
 import { APPS_FIELD, appsWithin } from './apps.js'
 import { operation } from './endpoint.js'
-import { PERSON_NAME, ROLE, TIME } from './fields.js'
+import { NUMBER, PERSON_NAME, ROLE, TIME } from './fields.js'
 import { readBy } from './input.js'
+import { tokenEvent } from './tokens.js'
+import { DeckError } from '../errors.js'
 
+/** How long a link can be opened. */
+export const LINK_TTL_MS = 15 * 60_000
 const MIN_TTL_MS = 1000
 const MAX_TTL_MS = 30 * 24 * 60 * 60_000
 
@@ -25,9 +29,11 @@ const LINK_BODY = z.strictObject({
 const HOST_LINK_BODY = LINK_BODY.extend({ apps: APPS_FIELD }).meta({ examples: [{ name: 'ada', role: 'viewer', apps: ['shop'] }] })
 
 /**
- * One-time sign-in links for holders of a token (`clusterdeck open`). A session cannot make one, as it could then renew
- * itself for ever.
+ * One-time sign-in links. Whoever is named gets an entry in the list of tokens, which ends their sessions when it is revoked.
  * @param {{
+ *   tokens: Pick<import('./tokens.js').TokenRegistry, 'create'>,
+ *   sessions: { ttlMs: number },
+ *   events: Pick<import('../events/stream.js').EventStream, 'publish'>,
  *   links: { create: (person: import('./roles.js').Person, from?: string | null) => { code: string, expiresAt: number } },
  *   now: () => number,
  *   urlFor: (req: import('node:http').IncomingMessage) => string,
@@ -35,38 +41,64 @@ const HOST_LINK_BODY = LINK_BODY.extend({ apps: APPS_FIELD }).meta({ examples: [
  * }} parts `urlFor`: the URL of this site for the sender; `apps`: of a host
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function signInLinkResources ({ links, urlFor, now, apps = null }) {
+export function signInLinkResources ({ tokens, sessions, events, links, urlFor, now, apps = null }) {
   return {
     '/sign-in-links': {
       POST: operation({
         name: 'createSignInLink',
         summary: 'Creates a one-time sign-in link',
+        description: 'A session can make links for viewers with a name alone, and for no longer than it lasts itself.',
         role: 'admin',
-        byToken: 'A sign-in link',
         cli: 'clusterdeck open',
         body: apps ? HOST_LINK_BODY : LINK_BODY,
         status: 201,
         isSecret: true,
-        answer: z.strictObject({ url: z.url(), expiresAt: TIME }).meta({ id: 'SignInLink' }),
+        problems: ['name-taken', 'not-possible'],
+        answer: z.strictObject({
+          url: z.url(),
+          expiresAt: TIME.describe('until when the link can be opened'),
+          until: TIME.describe('when the session that it opens ends, at the latest'),
+          token: NUMBER.nullable().describe('its entry in the list of tokens; null: it is for nobody in particular')
+        }).meta({ id: 'SignInLink' }),
         handle ({ auth, body, req }) {
-          const { name = auth.name, role = 'admin', ttl, from } = body
+          const { name, role = 'admin', ttl, from } = body
+          checkMaker(auth, { name, role })
           // The link ends with the token that made it.
-          const { code, expiresAt } = links.create({
-            name,
-            role,
-            token: auth.token,
-            until: earliestOf(auth.until, ttl === undefined ? null : now() + ttl),
-            ...(apps && { apps: appsWithin(apps, auth, body) })
-          }, from)
-          return { body: { url: `${urlFor(req)}/sign-in?code=${code}`, expiresAt: new Date(expiresAt).toISOString() } }
+          const until = earliestOf(auth.until, now() + sessions.ttlMs, ttl === undefined ? null : now() + ttl)
+          const person = { role, until, apps: apps ? appsWithin(apps, auth, body) : null }
+          const token = name === undefined ? auth.token : enterName(auth, { ...person, name })
+          const { code, expiresAt } = links.create({ ...person, name: name ?? auth.name, token }, from)
+          return { body: { url: `${urlFor(req)}/sign-in?code=${code}`, expiresAt: toIso(expiresAt), until: toIso(until), token: name === undefined ? null : token } }
         }
       })
     }
   }
+
+  /** @param {import('./roles.js').Auth} auth @param {{ name: string, role: import('./roles.js').Role, until: number, apps: readonly string[] | null }} person */
+  function enterName ({ actor, token: createdWith }, { until, ...person }) {
+    const { token } = tokens.create({ ...person, ttlMs: until - now(), createdBy: actor, createdWith, kind: 'link' })
+    events.publish(tokenEvent('token.created', actor, token))
+    return token.id
+  }
 }
 
-/** @param {(number | null)[]} times ms since the epoch; null: never @returns {number | null} */
+/**
+ * A session that could make links like itself would renew itself for ever.
+ * @param {import('./roles.js').Auth} auth @param {{ name?: string, role: import('./roles.js').Role }} person
+ * @throws {DeckError} forbidden
+ */
+function checkMaker ({ via }, { name, role }) {
+  if (via === 'token' || (via === 'session' && role === 'viewer' && name !== undefined)) return
+  throw new DeckError('forbidden', 'A sign-in link requires a token, not a session, unless it is for a viewer with a name')
+}
+
+/** @param {(number | null)[]} times ms since the epoch; null: never @returns {number} */
 function earliestOf (...times) {
   const ends = times.filter((each) => each !== null)
-  return ends.length > 0 ? Math.min(...ends) : null
+  return Math.min(...ends)
+}
+
+/** @param {number} ms */
+function toIso (ms) {
+  return new Date(ms).toISOString()
 }

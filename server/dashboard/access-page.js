@@ -1,14 +1,67 @@
-import { shownToken, tokensOf } from '../api/tokens.js'
+import { LINK_TTL_MS } from '../api/sign-in-links.js'
+import { madeWith, shownToken, tokensOf, tokensTag } from '../api/tokens.js'
 import { DeckError } from '../errors.js'
+import { count } from '../health.js'
 
 /**
- * Lists the tokens for an admin, who can create and revoke them.
- * @param {{ tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, can?: import('./powers.js').Powers, now: number, apps?: readonly string[] | null }} parts
- *   `apps`: of a host, which a new token may be limited to
- * @throws {DeckError} forbidden
+ * Who has access, for an admin, who can give it and take it away.
+ * @typedef {import('../api/tokens.js').Token} Token
+ * @typedef {{
+ *   tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>,
+ *   sessions?: import('../api/tokens.js').Sessions,
+ *   can?: import('./powers.js').Powers,
+ *   now: number,
+ *   apps?: readonly string[] | null
+ * }} Parts `apps`: of a host, which a new token may be limited to
  */
-export function accessModel ({ tokens, can, now, apps = null }) {
-  if (!can?.administer || !tokens) throw new DeckError('forbidden', 'Only an admin can see the tokens')
-  const own = apps?.filter((name) => can.apps?.includes(name) ?? true) ?? null
-  return { now, apps: own, tokens: tokensOf(can, tokens.list()).map((token) => ({ ...shownToken(token, now), apps: token.apps ?? null })) }
+
+/** The element of the page that changes, by id; it is the partial of the same name. */
+const ACCESS_FRAGMENT = 'access-list'
+
+/** @param {Parts} parts @throws {DeckError} forbidden */
+export function accessModel (parts) {
+  const { can, apps = null } = parts
+  const list = listOf(parts)
+  return { ...list, own: can?.token ?? null, apps: apps?.filter((name) => can?.apps?.includes(name) ?? true) ?? null }
+}
+
+/** What a viewer who may not see it follows is nothing. @param {Omit<Parts, 'now'> & { now: () => number, render: import('./views.js').Views['render'] }} asked */
+export function followAccess ({ now, render, ...parts }) {
+  return () => parts.can?.administer
+    ? [{ id: ACCESS_FRAGMENT, html: render(`partials/${ACCESS_FRAGMENT}`, { can: parts.can, ...listOf({ ...parts, now: now() }) }) }]
+    : []
+}
+
+/** @param {Parts} parts @throws {DeckError} forbidden */
+function listOf ({ tokens, sessions, can, now }) {
+  if (!can?.administer || !tokens || !sessions) throw new DeckError('forbidden', 'Only an admin can see who has access')
+  const mine = tokensOf(can, tokens.list())
+  const known = { now, sessions: sessions.countByToken() }
+  const shown = mine.map((token) => ({ ...shownToken(token, known), apps: token.apps ?? null }))
+  return {
+    now,
+    tag: tokensTag(mine),
+    tokens: shown.map((token) => {
+      const made = madeWith(token.id, mine).map(({ id }) => id)
+      return { ...token, unused: unusedText(token, now), ends: [token.id, ...made], consequence: consequenceOf(token, shown.filter(({ id }) => made.includes(id))) }
+    })
+  }
+}
+
+/** @param {Omit<Token, 'apps'>} token @param {number} now */
+function unusedText ({ kind, createdAt }, now) {
+  if (kind === 'token') return 'Never used'
+  return now - Date.parse(createdAt) < LINK_TTL_MS ? 'The link has not been opened yet' : 'The link was not opened in time'
+}
+
+/** What it means to revoke it. @param {Omit<Token, 'apps'>} token @param {Omit<Token, 'apps'>[]} made  with it */
+function consequenceOf ({ name, kind, sessions, isExpired }, made) {
+  const own = sessions > 0 ? `${name} is signed out of ${count(sessions, 'browser')} at once.` : `${name} is signed in nowhere.`
+  const secret = kind === 'link' || isExpired ? '' : ' Scripts that send this token are refused from now on.'
+  return own + secret + (made.length > 0 ? ` What it has created ends, too: ${made.map(textOfMade).join(', ')}.` : '')
+}
+
+/** @param {Omit<Token, 'apps'>} token */
+function textOfMade ({ name, role, sessions }) {
+  return `${name} (${role}${sessions > 0 ? `, signed in in ${count(sessions, 'browser')}` : ''})`
 }

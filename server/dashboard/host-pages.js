@@ -1,7 +1,7 @@
 import os from 'node:os'
 import { HOST_PLACES } from '../../public/places.js'
 import { refuseLimited } from '../api/endpoint.js'
-import { accessModel } from './access-page.js'
+import { accessModel, followAccess } from './access-page.js'
 import { appRows, APPS_FRAGMENTS, appsModel, isSick } from './apps-page.js'
 import { docsModel } from './docs-page.js'
 import { eventModel } from './event-page.js'
@@ -15,7 +15,7 @@ import { silentForHost } from './silent-hosts.js'
  * The pages of a host: the list of its apps, and what all of them have together.
  * @typedef {Pick<import('../api/apps.js').Apps, 'list' | 'states' | 'about' | 'onChange' | 'fleet' | 'joinsFleet'>} Apps
  * @typedef {import('../../db/history.js').History} History
- * @typedef {{ apps: Apps, history: History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers }} Sources
+ * @typedef {{ apps: Apps, history: History, now: () => number, render: import('./views.js').Views['render'], can?: import('./powers.js').Powers, tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, sessions?: import('../api/tokens.js').Sessions }} Sources
  * @typedef {import('./follow-page.js').LivePage & import('./page-router.js').Page} HostPage
  */
 
@@ -28,7 +28,7 @@ export const HOST_PAGES = Object.freeze([
   { path: '/fleet', view: 'host-fleet', model: hostFleetModel, fragments: HOST_FLEET_FRAGMENTS },
   { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory, hasFilters: true },
   { path: '/history/:id', view: 'event', model: eventPage },
-  { path: '/access', view: 'access', model: accessPage },
+  { path: '/access', view: 'access', model: accessPage, follow: followAccess },
   { path: '/docs{/:id}', view: 'docs', model: docsPage },
   { path: '/palette', view: 'palette', model: palettePage },
   { path: '/dialogs', view: 'host-dialogs', model: dialogsPage },
@@ -128,9 +128,9 @@ export function startOf (apps) {
   return { snapshot: () => ({ master: apps.about() }) }
 }
 
-/** @param {{ apps: Apps, tokens: Pick<import('../api/tokens.js').TokenRegistry, 'list'>, can: import('./powers.js').Powers, now: () => number }} asked */
-function accessPage ({ apps, tokens, can, now }) {
-  return accessModel({ tokens, can, now: now(), apps: apps.states().map(({ name }) => name) })
+/** @param {Asked} asked */
+function accessPage ({ apps, tokens, sessions, can, now }) {
+  return accessModel({ tokens, sessions, can, now: now(), apps: apps.states().map(({ name }) => name) })
 }
 
 /** @param {{ apps: Apps, can: import('./powers.js').Powers }} asked @returns {{ items: import('./palette.js').Item[] }} */

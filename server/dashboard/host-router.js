@@ -13,14 +13,15 @@ import { powersOf } from './powers.js'
  * @param {import('../../db/history.js').History} parts.history  the host's own
  * @param {import('./views.js').Views} parts.views
  * @param {import('../api/tokens.js').TokenRegistry} parts.tokens
+ * @param {import('../api/tokens.js').Sessions} parts.sessions
  * @param {() => import('../api/openapi.js').Json} parts.describe the API, as OpenAPI
  * @param {() => number} parts.now wall clock, ms since the epoch
  * @param {import('../system/log.js').Log} parts.log
  */
-export function hostRouter ({ apps, history, views, tokens, describe, now, log }) {
+export function hostRouter ({ apps, history, views, tokens, sessions, describe, now, log }) {
   const router = Router()
   const errors = createErrorPage({ views, log })
-  router.use(pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), history, tokens, describe }), frame: hostFrame, views, now }))
+  router.use(pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), history, tokens, sessions, describe }), frame: hostFrame, views, now }))
   router.get('/history.csv', (req, res) => {
     requireAllApps(powersOf(req.auth))
     return sendExport({ history, query: exportQuery({ history, deck: startOf(apps), params: queryOf(req), now: now() }), type: CSV_TYPE, req, res, log })

@@ -1,6 +1,6 @@
 import { ALARMS } from '../events/alarms.js'
 import { countOpen } from '../health.js'
-import { accessModel } from './access-page.js'
+import { accessModel, followAccess } from './access-page.js'
 import { chartValues } from './chart-values.js'
 import { checksModel } from './checks-page.js'
 import { followCrash, crashModel } from './crash-page.js'
@@ -42,13 +42,14 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  *   history: import('../../db/history.js').History,
  *   now: () => number,
  *   render: import('./views.js').Views['render'],
+ *   tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>,
+ *   sessions?: import('../api/tokens.js').Sessions,
  *   can?: import('./powers.js').Powers
  * }} Sources  `can`: what the viewer may do
  * @typedef {Sources & {
  *   params: URLSearchParams,
  *   id: string,
  *   describe?: () => import('../api/openapi.js').Json,
- *   tokens?: Pick<import('../api/tokens.js').TokenRegistry, 'list'>,
  *   neighbours?: import('./palette.js').Neighbours,
  *   isAtLoopback?: boolean
  * }} Asked  `id`: the last part of the path, a number or a name; `describe`: the API as OpenAPI; `isAtLoopback`: see isAtLoopback()
@@ -121,7 +122,7 @@ export const PAGES = Object.freeze([
   },
   { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
   { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
-  { path: '/access', view: 'access', model: ({ tokens, can, now }) => accessModel({ tokens, can, now: now() }) },
+  { path: '/access', view: 'access', model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }), follow: followAccess },
   { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true },
   { path: '/alerts', view: 'alerts', model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }), fragments: ALERTS_FRAGMENTS },
   { path: '/jobs', view: 'jobs', model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS },

@@ -7,6 +7,7 @@ import { roleAllows } from '../api/roles.js'
  *   administer: boolean,
  *   switchDecks: boolean,
  *   name: string | null,
+ *   token: number | null,
  *   role: import('../api/roles.js').Role,
  *   apps?: readonly string[] | null
  * }} Powers `switchDecks`: for sessions of the token
@@ -21,6 +22,7 @@ export function powersOf (auth) {
     administer: roleAllows(role, 'admin'),
     switchDecks: role === 'admin' && auth?.name === null && auth.token === null && !auth.apps,
     name: auth?.name ?? null,
+    token: auth?.token ?? null,
     role,
     ...(auth?.apps && { apps: auth.apps })
   }

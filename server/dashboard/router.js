@@ -23,16 +23,17 @@ const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('./views.js').Views} parts.views
  * @param {import('../api/tokens.js').TokenRegistry} parts.tokens
+ * @param {import('../api/tokens.js').Sessions} parts.sessions
  * @param {() => import('../api/openapi.js').Json} parts.describe the API, as OpenAPI
  * @param {import('./palette.js').Neighbours} [parts.neighbours]  in a host
  * @param {string} [parts.basePath]  of its pages, in a host
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {import('../system/log.js').Log} [parts.log]
  */
-export function dashboardRouter ({ deck, history, views, tokens, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }) {
+export function dashboardRouter ({ deck, history, views, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }) {
   const router = Router()
   const errors = createErrorPage({ views, log })
-  router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, neighbours }), frame: frameParts, views, now }))
+  router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, sessions, neighbours }), frame: frameParts, views, now }))
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
   router.get('/history.csv', (req, res) => {

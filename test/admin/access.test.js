@@ -8,7 +8,7 @@ import { createAdmin } from '../../server/admin/listener.js'
 import { roleAllows } from '../../server/api/roles.js'
 import { ACTIONS, roleOf } from '../../server/dashboard/actions.js'
 import { PAGES } from '../../server/dashboard/pages.js'
-import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
+import { rawRequest, START_MS, startAdmin, TOKEN } from '../support/admin.js'
 import { until } from '../support/until.js'
 
 /** @typedef {import('../../server/api/roles.js').Role} Role */
@@ -110,14 +110,63 @@ test('nobody gives for longer than they have: what a token has made ends with it
   const reading = assert.rejects(stream.text())
 
   const { body: ended } = await admin.api('delete', `/api/v1/tokens/${root.id}`).expect(200)
-  assert.deepEqual(ended.alsoEnded, [child.id, grandchild.id])
+  const links = ended.alsoEnded.filter((/** @type {number} */ id) => ![child.id, grandchild.id].includes(id))
+  assert.deepEqual([ended.alsoEnded.length, links.length], [4, 2], 'the two tokens, and the two links for eve')
   await reading
   for (const headers of [as(root.token), as(child.token), as(grandchild.token), { cookie }]) assert.equal(await isLetIn(headers), false)
   assert.equal((await visit(unused)).status, 401)
-  const told = admin.history.page({ type: ['token.revoked'], limit: 3 }).items.map((/** @type {any} */ { message }) => message)
-  assert.deepEqual(told.reverse(), [`token ${root.id} of root (admin)`, `token ${child.id} of child (admin), made with token ${root.id}`, `token ${grandchild.id} of grandchild (viewer), made with token ${child.id}`])
+  const told = admin.history.page({ type: ['token.revoked'], limit: 5 }).items.map((/** @type {any} */ { message }) => message)
+  assert.deepEqual(told.sort(), [...links.map((/** @type {number} */ id) => `link ${id} of eve (admin), made with token ${child.id}`), `token ${child.id} of child (admin), made with token ${root.id}`, `token ${grandchild.id} of grandchild (viewer), made with token ${child.id}`, `token ${root.id} of root (admin)`].sort())
   const { body: { items } } = await admin.api('get', '/api/v1/tokens')
   assert.ok(items.every((/** @type {any} */ { id }) => id < root.id))
+})
+
+test('a session may let somebody look who has a name, for no longer than itself, and nothing more', async (t) => {
+  const admin = await startAdmin(t)
+  const [link, own] = [{ name: 'grace', role: 'viewer' }, { 'sec-fetch-site': 'same-origin', cookie: await admin.signIn() }]
+  const make = (/** @type {object} */ body, headers = own) => admin.stranger().post('/api/v1/sign-in-links').set(headers).send(body)
+  for (const body of [{}, { name: 'grace' }, { role: 'viewer' }, { ...link, role: 'operator' }]) await make(body).expect(403)
+  await make(link, { ...own, 'sec-fetch-site': 'same-site' }).expect(403)
+  const { body: made } = await make({ ...link, ttl: '30d' }).expect(201)
+  admin.clock.advance(1000)
+  const { headers } = await admin.stranger().get(made.url.slice(admin.url.length)).expect(303)
+  const theirs = { 'sec-fetch-site': 'same-origin', cookie: String(headers['set-cookie'][0]).split(';')[0] }
+  await make(link, theirs).expect(403)
+  const { body: { items: [listed] } } = await admin.api('get', '/api/v1/tokens').expect(200)
+  assert.deepEqual([listed.name, listed.role, listed.kind, listed.sessions, listed.createdBy, listed.id, listed.expiresAt], ['grace', 'viewer', 'link', 1, "the owner's token", made.token, made.until])
+  assert.equal(Date.parse(made.until), START_MS + 12 * 60 * 60_000)
+  await admin.api('delete', `/api/v1/tokens/${made.token}`).expect(200)
+  await admin.stranger().get('/api/v1/status').set(theirs).expect(401)
+})
+
+test('no two that are valid have one name, and a list says when each was used last and from where', async (t) => {
+  const admin = await startAdmin(t)
+  const make = (/** @type {string} */ name) => admin.api('post', '/api/v1/tokens').send({ name, role: 'viewer', ttl: '1h' })
+  const { body: ada } = await make('ada').expect(201)
+  const { body: taken } = await make('Ada').expect(409)
+  assert.equal(taken.detail, `name: "ada" is taken by token ${ada.id}: choose another name, or revoke that first`)
+  await admin.api('post', '/api/v1/sign-in-links').send({ name: 'ada', role: 'viewer' }).expect(409)
+  const list = async () => (await admin.api('get', '/api/v1/tokens').expect(200)).body.items
+  assert.deepEqual((await list()).map((/** @type {any} */ { lastUsedAt, lastUsedFrom }) => [lastUsedAt, lastUsedFrom]), [[null, null]])
+  admin.clock.advance(60_000)
+  await admin.stranger().get('/api/v1/status').set('authorization', `Bearer ${ada.token}`).expect(200)
+  assert.deepEqual((await list()).map((/** @type {any} */ { lastUsedAt, lastUsedFrom }) => [lastUsedAt, lastUsedFrom]), [['2026-01-01T00:01:00.000Z', '127.0.0.1']])
+  assert.equal(admin.history.tokens.get(ada.id).usedFrom, '127.0.0.1', 'also for the next master')
+  admin.clock.advance(60 * 60_000)
+  await make('ada').expect(201)
+})
+
+test('a token is not revoked by whoever has not seen what has become of the tokens', async (t) => {
+  const admin = await startAdmin(t)
+  const make = async (/** @type {string} */ name) => (await admin.api('post', '/api/v1/tokens').send({ name, role: 'admin' }).expect(201)).body
+  const [ada, bob] = [await make('ada'), await make('bob')]
+  const { headers: { etag } } = await admin.api('get', '/api/v1/tokens').expect(200)
+  await admin.stranger().delete(`/api/v1/tokens/${ada.id}`).set('authorization', `Bearer ${bob.token}`).expect(200)
+  const { body: late } = await admin.api('delete', `/api/v1/tokens/${bob.id}`).set('if-match', etag).expect(412)
+  assert.match(late.detail, /^bob has revoked the token 1 of ada \(admin\) since you opened this\. If-Match/)
+  const { body: gone } = await admin.api('delete', `/api/v1/tokens/${ada.id}`).expect(404)
+  assert.equal(gone.detail, 'Token 1 of ada has already been revoked by bob')
+  await admin.api('delete', `/api/v1/tokens/${bob.id}`).set('if-match', (await admin.api('get', '/api/v1/tokens')).headers.etag).expect(200)
 })
 
 test('all tokens end with the one of the data folder', async (t) => {
@@ -244,7 +293,7 @@ async function routesOf (admin) {
     headers: ['get', 'delete'].includes(method) ? {} : { 'content-type': 'application/json' },
     body: ['get', 'delete'].includes(method) ? undefined : '{"nothing":"that it takes"}',
     isStream: path.endsWith('/stream'),
-    isForToken: ['upgradeMaster', 'moveToHost', 'getRunPlace', 'createSignInLink', 'createToken'].includes(operation.operationId)
+    isForToken: ['upgradeMaster', 'moveToHost', 'getRunPlace', 'createToken'].includes(operation.operationId)
   })))
   const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ROLES_OF_PAGES[path] ?? 'viewer', headers: { accept: 'text/html' }, isPage: true, isForOwner: path === '/decks' }))
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))

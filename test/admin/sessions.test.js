@@ -128,6 +128,7 @@ function setUp () {
     create: (/** @type {any} */ session) => { check(); stored.push(session); table.create(session) },
     find: (/** @type {string} */ hash) => { check(); return table.find(hash) },
     revoke: (/** @type {string} */ hash) => { check(); table.revoke(hash) },
+    countByToken: () => new Map(),
     revokeAll: () => { check(); table.revokeAll() }
   }
   const check = () => { if (store.isBroken) throw new Error('disk I/O error') }

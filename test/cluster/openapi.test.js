@@ -42,7 +42,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', '/logs', undefined, undefined, { accept: 'application/x-ndjson' })
   for (const query of ['q=listening&since=1h', 'around=1m&slot=1']) await ask('GET', `/logs?${query}`)
   for (const path of ['/events/stream', '/logs/stream']) await ask('GET', path, undefined, undefined, { accept: 'text/event-stream' })
-  await ask('POST', '/sign-in-links', { name: 'ada', role: 'viewer' })
+  await ask('POST', '/sign-in-links', { name: 'grace', role: 'viewer' })
   const { id: token } = await ask('POST', '/tokens', { name: 'ada', role: 'operator', ttl: '1d' })
   await ask('GET', '/tokens')
   await ask('DELETE', `/tokens/${token}`)

@@ -67,7 +67,7 @@ test('figures of all apps are added up, and those that nobody knows are not show
 })
 
 test('a role for some apps has no others in its list, in its words and in its sums', () => {
-  const can = { operate: true, administer: false, switchDecks: false, name: 'ci', role: /** @type {const} */ ('operator'), apps: ['a'] }
+  const can = { operate: true, administer: false, switchDecks: false, name: 'ci', token: null, role: /** @type {const} */ ('operator'), apps: ['a'] }
   const model = appsModel({ apps: { list: () => [anApp('a'), bad('b')], fleet: () => null }, can, params: new URLSearchParams(), now: () => 0 })
   assert.deepEqual([model.rows.map(({ name }) => name), model.total, model.health.text, model.totals.requestsPerSecond], [['a'], 1, 'a is well', 10])
 })

@@ -16,7 +16,7 @@ import { toWorkerRow } from '../../../server/dashboard/worker-row.js'
 import { formatAgo, formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent, formatTime } from '../../../public/format.js'
 
 /** @type {import('../../../server/dashboard/powers.js').Powers} */
-const OPERATOR = { operate: true, administer: false, switchDecks: false, name: null, role: 'operator' }
+const OPERATOR = { operate: true, administer: false, switchDecks: false, name: null, token: null, role: 'operator' }
 const NO_PARAMS = new URLSearchParams()
 const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 const views = createViews()

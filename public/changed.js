@@ -1,0 +1,41 @@
+/**
+ * A form that was opened before somebody else changed the thing: it says so, and sends only if its reader confirms.
+ * @param {HTMLFormElement} form
+ * @param {{ detail: string, now?: string }} problem  `now`: the state that there is
+ * @param {string} [field]  which holds the state that the form has shown
+ */
+export function warnOfChange (form, { detail, now }, field = 'seen') {
+  const seen = form.elements.namedItem(field)
+  if (seen instanceof HTMLInputElement && now !== undefined) seen.value = now
+  const submit = /** @type {HTMLButtonElement | null} */ (form.querySelector('[type=submit]'))
+  const notice = form.querySelector('[data-changed]') ?? form.insertBefore(createNotice(), submit?.closest('.button-row') ?? null)
+  notice.textContent = `${detail}. Nothing was changed.`
+  if (submit) holdBack(submit)
+}
+
+/** A second click of a double-click confirms nothing. */
+const HELD_MS = 800
+
+/** @param {HTMLButtonElement} submit */
+function holdBack (submit) {
+  submit.dataset.label ??= submit.textContent ?? ''
+  submit.textContent = `${submit.dataset.label} anyway`
+  submit.disabled = true
+  setTimeout(() => { submit.disabled = false }, HELD_MS)
+}
+
+function createNotice () {
+  const notice = document.createElement('p')
+  notice.className = 'notice tone-warn'
+  notice.dataset.changed = ''
+  notice.setAttribute('role', 'alert')
+  return notice
+}
+
+/** What was said of an earlier change. @param {HTMLElement} dialog */
+export function forgetChange (dialog) {
+  dialog.querySelector('[data-changed]')?.remove()
+  for (const submit of dialog.querySelectorAll('[data-label]')) {
+    if (submit instanceof HTMLButtonElement && submit.dataset.label !== undefined) submit.textContent = submit.dataset.label
+  }
+}
