@@ -1,5 +1,7 @@
+import { forgetChange, warnOfChange } from './changed.js'
 import { dialogOf } from './more-dialogs.js'
 import { showPreferences } from './preferences.js'
+import { signInAgain } from './session.js'
 import { showToast } from './toasts.js'
 
 /**
@@ -28,10 +30,18 @@ export function startDialogs () {
     const dialog = document.querySelector('dialog[open]')
     if (dialog) showCommands(dialog)
   })
-  document.addEventListener('htmx:response:error', ({ detail }) => showToast(problemOf(detail.ctx)))
+  document.addEventListener('htmx:response:error', ({ detail }) => showRefusal(detail.ctx))
   document.addEventListener('htmx:error', ({ detail }) => {
     if (!detail.ctx?.response) showToast('The master did not answer. Nothing was changed.')
   })
+}
+
+/** @param {{ text?: string, response?: { status: number }, sourceElement: Element }} refused */
+function showRefusal (refused) {
+  const { sourceElement: form, response } = refused
+  if (response?.status === 401) return signInAgain()
+  if (response?.status === 412 && form instanceof HTMLFormElement && form.elements.namedItem('seen')) return warnOfChange(form, JSON.parse(refused.text ?? '{}'))
+  showToast(problemOf(refused))
 }
 
 /** Shows the reason of a disabled button, which stays focusable for that. */
@@ -47,6 +57,7 @@ export async function openDialog (id, opener) {
   if (!dialog) return showToast('The master did not answer. Nothing was changed.')
   if (dialog.open) return
   dialog.querySelector('form')?.reset()
+  forgetChange(dialog)
   if (opener) fillDialog(dialog, opener)
   showPreferences(dialog)
   const template = dialog.querySelector('template')

@@ -25,7 +25,8 @@ export interface ServerEvents {
   /** `now` sets the clock of the browser; by `url` it ignores changes of a page that it has left. */
   fragments: (update: Update & { now: number, url: string }) => void
   alarm: (alarm: Alarm) => void
-  'signed-out': () => void
+  /** `why`: a sentence; null: nobody knows */
+  'signed-out': (why: string | null) => void
 }
 
 /** What a browser asks for. The server cannot rely on it. */

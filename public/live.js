@@ -8,6 +8,7 @@ import { startShortcuts } from './shortcuts.js'
 import { keepNotice, showKeptNotice, showToast } from './toasts.js'
 import { localiseTimes, serverTime, setServerTime, startTicking, updateTicks } from './ticks.js'
 import { startTimes } from './times.js'
+import { signInAgain } from './session.js'
 import { showTrouble } from './trouble.js'
 
 /**
@@ -51,7 +52,7 @@ let heardAt = serverTime()
 socket.on('connect', watchPage)
 socket.io.on('ping', noteHeard)
 socket.on('fragments', showUpdate)
-socket.on('signed-out', toSignIn)
+socket.on('signed-out', leave)
 // When the viewer signs out here, the form already leads to the next page.
 document.querySelector('form[action$="/sign-out"]')?.addEventListener('submit', () => socket.off('signed-out'))
 socket.on('disconnect', () => setLive(false))
@@ -60,7 +61,7 @@ socket.on('connect_error', async () => {
   setLive(false)
   const status = await statusOfApi()
   sayBlocked(status === 200)
-  if (status === 401) toSignIn()
+  if (status === 401) leave()
   // The app does not run any more: its page says so, and offers to start it.
   else if (status === 409) location.reload()
 })
@@ -75,6 +76,8 @@ document.addEventListener('htmx:after:swap', () => {
   watchPage()
 })
 document.addEventListener('visibilitychange', () => { if (socket.connected) watchPage() })
+document.addEventListener('clusterdeck:signed-in', comeBack)
+findElement('[data-sign-in]', HTMLElement, offline).addEventListener('click', () => signInAgain())
 
 // The range of the charts changes the address, too.
 document.addEventListener('clusterdeck:address', () => { if (location.href !== watched) watchPage() })
@@ -197,6 +200,16 @@ async function statusOfApi () {
   return response?.status
 }
 
-function toSignIn () {
-  location.assign(`${BASE}/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`)
+/** The session has ended. @param {string | null} [why] */
+function leave (why = null) {
+  // It would be refused again and again.
+  socket.disconnect()
+  setLive(false)
+  offline.dataset.ended = ''
+  signInAgain(why)
+}
+
+function comeBack () {
+  delete offline.dataset.ended
+  socket.disconnect().connect()
 }

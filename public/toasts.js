@@ -37,5 +37,5 @@ export function showKeptNotice () {
 
 /** A modal dialog makes everything outside of it inert, so that is where it must be said. */
 function toastRegion () {
-  return document.querySelector('dialog[open]') ?? byId('toasts')
+  return Array.from(document.querySelectorAll('dialog[open]')).at(-1) ?? byId('toasts')
 }

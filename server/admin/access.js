@@ -88,7 +88,7 @@ export function createAccess ({
     sessions,
     links,
     guard: createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' }),
-    strangers: createAnonymousLimiter({ windowMs, limit: strangerRequests, basePath, now }),
+    strangers: createAnonymousLimiter({ windowMs, limit: strangerRequests, now }),
     limiters: {
       requests: limitRequests({ windowMs, limit: requests }),
       switches: limitRequests({ windowMs, limit: switches }),

@@ -23,10 +23,9 @@ const TOO_MANY = refusalOf(new DeckError('rate-limited', 'Too many requests: wai
  * @param {object} parts
  * @param {number} parts.windowMs
  * @param {number} parts.limit  requests of one address in that time
- * @param {string} [parts.basePath]
  * @param {() => number} parts.now
  */
-export function createAnonymousLimiter ({ windowMs, limit, basePath = '', now }) {
+export function createAnonymousLimiter ({ windowMs, limit, now }) {
   /** @type {Map<string, number>} */
   const asked = new Map()
   let endsAt = now() + windowMs
@@ -37,8 +36,7 @@ export function createAnonymousLimiter ({ windowMs, limit, basePath = '', now })
     refuse (req) {
       if (isPublic(pathOf(req)) || isPageVisit(req)) return null
       if (countRequest(addressOf(req)) > limit) return tooManyFor(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
-      // htmx follows this header; a redirect would put the sign-in page into a part of the page.
-      return req.headers['hx-request'] ? { ...UNKNOWN, headers: { ...UNKNOWN.headers, 'HX-Redirect': `${basePath}/sign-in` } } : UNKNOWN
+      return UNKNOWN
     }
   }
 

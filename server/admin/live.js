@@ -37,11 +37,12 @@ const MAX_URL_CHARS = 2000
  * @param {string} [parts.software]
  * @param {string} [parts.basePath]
  * @param {(req: import('node:http').IncomingMessage) => import('../api/roles.js').Auth | null} parts.authenticate
+ * @param {(req: import('node:http').IncomingMessage) => string | null} [parts.whyEnded]  why somebody is no longer signed in
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {Pick<import('../system/log.js').Log, 'error'>} [parts.log]
  * @returns {{ close: () => void, endOutsiders: () => void }}
  */
-export function attachLive ({ httpServer, pages, software = '', basePath = '', authenticate, now = Date.now, log = { error () {} } }) {
+export function attachLive ({ httpServer, pages, software = '', basePath = '', authenticate, whyEnded = () => null, now = Date.now, log = { error () {} } }) {
   /** @type {import('./live-socket.d.ts').LiveServer} */
   const io = new Server(httpServer, {
     serveClient: false, maxHttpBufferSize: MAX_MESSAGE_BYTES, pingInterval: 10_000, pingTimeout: 5_000
@@ -93,7 +94,7 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
   function endOutsiders () {
     for (const socket of io.sockets.sockets.values()) {
       if (authenticate(socket.request)) continue
-      socket.emit('signed-out')
+      socket.emit('signed-out', whyEnded(socket.request))
       socket.disconnect(true)
     }
   }

@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
 import { stringifySetCookie } from 'cookie'
+import { doerOf } from '../api/preconditions.js'
 import { actorOf } from '../api/roles.js'
 import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.js'
 
@@ -26,13 +27,13 @@ const MAX_CANDIDATES = 4
 const MAX_REMEMBERED = 1000
 /** The holder of the token of the data folder. @type {Readonly<Person>} */
 const ADMIN = Object.freeze({ name: null, role: 'admin', token: null, until: null })
-const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false, noteUse () {} })
+const NO_TOKENS = Object.freeze({ find: () => null, isValid: () => false, noteUse () {}, revokedBy: () => null })
 
 /**
  * @param {object} parts
  * @param {SessionStore} parts.store
  * @param {string} parts.token
- * @param {Pick<import('../api/tokens.js').TokenRegistry, 'find' | 'isValid' | 'noteUse'>} [parts.tokens]  with a name
+ * @param {Pick<import('../api/tokens.js').TokenRegistry, 'find' | 'isValid' | 'noteUse' | 'revokedBy'>} [parts.tokens]  with a name
  * @param {number} parts.ttlMs  fixed: use does not extend a session
  * @param {string} parts.cookieName
  * @param {string} [parts.cookiePath]
@@ -60,8 +61,8 @@ export function createSessions ({
   // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
   /** @type {Map<string, Session>} */
   const remembered = new Map()
-  /** @type {Set<string>} */
-  const ended = new Set()
+  /** Why, to tell whoever still has the cookie. @type {Map<string, { session: Session, why: string }>} */
+  const ended = new Map()
   let isStoreTrusted = true
 
   return {
@@ -93,6 +94,16 @@ export function createSessions ({
 
     whoHolds,
 
+    /**
+     * @param {IncomingMessage} req  that is not signed in
+     * @returns {string | null} why not any more, as a sentence; null: it does not seem to have been
+     */
+    whyEnded (req) {
+      const secrets = cookieValues(req.headers.cookie, cookieName)
+      const known = secrets.map((secret) => ended.get(hashOf(secret))).find((end) => end && isOpenTo(end.session.owner, ownerOf(req.socket)))
+      return known?.why ?? (secrets.length > 0 ? 'Your session has ended.' : null)
+    },
+
     /** @param {Person} [person] @returns {boolean} whether the person still has the rights that a link was made for */
     isStill: ({ token, until } = ADMIN) => (until === null || until > now()) && (token === null || tokens.isValid(token)),
 
@@ -114,12 +125,13 @@ export function createSessions ({
      */
     close (req) {
       const session = findSession(req)
-      if (session) endSession(session.hash)
+      if (session) endSession(session, 'You have signed out in another tab or window.')
       return setCookie(req, '', 0)
     },
 
     /** Ends every session, here and on the disk. */
     revokeAll () {
+      for (const session of remembered.values()) noteEnd(session, 'Everybody was signed out.')
       remembered.clear()
       isStoreTrusted = tryStore('end all sessions', () => store.revokeAll())
     }
@@ -147,7 +159,7 @@ export function createSessions ({
       const session = lookUp(hashOf(secret))
       if (!session || !isOpenTo(session.owner, ownerOf(req.socket))) continue
       if (session.expiresAt > now() && (session.token === null || tokens.isValid(session.token))) return session
-      endSession(session.hash)
+      endSession(session, reasonOf(session))
     }
     return null
   }
@@ -168,9 +180,24 @@ export function createSessions ({
     }
   }
 
-  function endSession (/** @type {string} */ hash) {
-    remembered.delete(hash)
-    if (!tryStore('end a session', () => store.revoke(hash))) ended.add(hash)
+  /** @param {Session} session @param {string} why */
+  function endSession (session, why) {
+    remembered.delete(session.hash)
+    noteEnd(session, why)
+    tryStore('end a session', () => store.revoke(session.hash))
+  }
+
+  /** @param {Session} session @param {string} why */
+  function noteEnd (session, why) {
+    ended.set(session.hash, { session, why })
+    // Those that are still on the disk have to stay, so only what would have expired goes.
+    if (ended.size > MAX_REMEMBERED) for (const [hash, end] of ended) if (end.session.expiresAt <= now()) ended.delete(hash)
+  }
+
+  /** @param {Session} session  that does not count any more */
+  function reasonOf ({ token }) {
+    const end = token === null ? null : tokens.revokedBy(token)
+    return end ? `${doerOf(end)} has revoked your access.` : 'Your session has expired.'
   }
 
   function rememberSession (/** @type {Session} */ session) {

@@ -44,9 +44,9 @@ export function signInRouter ({ sessions, links, views, events, limiters }) {
     const { code, next, state } = queryOf(req)
     const { outcome, ...link } = code === null ? { outcome: null } : redeemCode(req, code)
     if (outcome === 'valid') return startSession(req, res, { next, ...link })
-    if (req.auth) return res.redirect(303, safePath(next))
+    if (req.auth) return goOn(req, res, req.auth, next)
     if (outcome) return showPage(res, 401, NOTICES[outcome], next)
-    return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : null, next)
+    return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : endNotice(req), next)
   })
 
   router.post('/sign-in', requireOwnPage, (req, res, next) => readFields(cutEndlessBody(req), res, next), limitAttempts, (req, res) => {
@@ -96,7 +96,22 @@ export function signInRouter ({ sessions, links, views, events, limiters }) {
       detail: { role, address, token: person?.token ?? null, ...(apps && { apps }), ...(from !== null && { deck: from }) }
     })
     res.append('Set-Cookie', sessions.open(req, person))
-    return res.redirect(303, safePath(next))
+    return goOn(req, res, { name: null, role, apps, ...person }, next)
+  }
+
+  /**
+   * Whoever signs in over a page stays there.
+   * @param {express.Request} req @param {express.Response} res
+   * @param {Pick<import('../api/roles.js').Person, 'name' | 'role' | 'apps'>} person @param {unknown} next
+   */
+  function goOn (req, res, { name, role, apps = null }, next) {
+    return req.headers['hx-request'] ? res.json({ name, role, apps }) : res.redirect(303, safePath(next))
+  }
+
+  /** @param {express.Request} req */
+  function endNotice (req) {
+    const why = sessions.whyEnded(req)
+    return why === null ? null : { kind: 'info', text: why }
   }
 
   /**

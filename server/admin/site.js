@@ -21,10 +21,10 @@ import { attachLive } from './live.js'
  * @param {Timers} parts.timers
  * @param {import('../system/log.js').Log} parts.log
  */
-export function createSite ({ basePath, app, pages, events, access: { sessions: { authenticate } }, software, now, timers, log }) {
+export function createSite ({ basePath, app, pages, events, access: { sessions: { authenticate, whyEnded } }, software, now, timers, log }) {
   const inner = http.createServer()
   inner.on('request', app)
-  const live = attachLive({ httpServer: inner, pages, software, basePath, authenticate, now, log })
+  const live = attachLive({ httpServer: inner, pages, software, basePath, authenticate, whyEnded, now, log })
   const audit = createAudit({ events, timers })
 
   return {

@@ -58,6 +58,7 @@ const MODULES = Object.freeze([
   'picks.js',
   'access.js',
   'settings.js',
+  'sign-in.js',
   'palette.js',
   'commands.js',
   'notifications.js'
