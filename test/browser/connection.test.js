@@ -111,16 +111,59 @@ rareTest('a page that was open during an upgrade comes back by itself and says w
   assert.equal(await isSamePage(), true)
 })
 
-rareTest('a session that is revoked leads to the sign-in page, and back', async (t) => {
+test('whoever is signed out over an open form is told by whom, signs in over it, and finds what was typed, of which nothing was done', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const make = async () => (await dashboard.api('post', '/api/v1/tokens').send({ name: 'carol', role: 'operator' }).expect(201)).body
+  const carol = await make()
+  const page = await dashboard.openPage()
+  await page.goto(dashboard.url)
+  await page.getByLabel('Token').fill(carol.token)
+  await page.getByLabel('Token').press('Enter')
+  await page.locator('html[data-live=on]').waitFor()
+  const isSamePage = await markPage(page)
+  await page.getByRole('button', { name: 'Scale' }).click()
+  await page.locator('#dialog-scale [name=workers]').fill('7')
+
+  await dashboard.api('delete', `/api/v1/tokens/${carol.id}`).expect(200)
+  const ended = page.getByRole('dialog', { name: 'Your session has ended' })
+  await ended.getByText("The owner's token has revoked your access. Nothing was changed.").waitFor()
+  assert.deepEqual(await page.audit(), [])
+  await ended.getByLabel('Token').fill(carol.token)
+  await ended.getByLabel('Token').press('Enter')
+  await ended.getByRole('alert').getByText('Wrong token').waitFor()
+  await ended.getByLabel('Token').fill((await make()).token)
+  await ended.getByLabel('Token').press('Enter')
+  await page.getByText('You are signed in again.').waitFor()
+  await page.locator('html[data-live=on]').waitFor()
+  assert.deepEqual([await page.locator('#dialog-scale [name=workers]').inputValue(), await isSamePage(), dashboard.deck.dispatched], ['7', true, []])
+  await page.getByRole('dialog').getByRole('button', { name: 'Scale', exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 7, actor: 'carol' }])
+  assert.deepEqual(page.problems.filter((problem) => !problem.includes('401')), [])
+})
+
+rareTest('whoever is signed out can look on, signs in later or in another tab, and gets another page as somebody else', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit('/history?type=worker.exited')
-  await page.getByText('No event matches these filters').waitFor()
-
+  const isSamePage = await markPage(page)
   dashboard.admin.revokeSessions()
-  const field = page.getByRole('textbox', { name: 'Token' })
-  await field.fill(TOKEN)
-  await field.press('Enter')
-  await page.waitForURL('**/history?type=worker.exited')
+  const ended = page.getByRole('dialog', { name: 'Your session has ended' })
+  await ended.getByRole('button', { name: 'Not now' }).click()
+  const banner = page.locator('#offline')
+  await banner.getByText('You are not signed in any more.').waitFor()
+  await banner.getByRole('button', { name: 'Sign in' }).click()
+  await ended.waitFor()
+  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  await page.evaluate(() => dispatchEvent(new Event('focus')))
+  await banner.waitFor({ state: 'hidden' })
+  assert.equal(await isSamePage(), true)
+
+  const { body: { token } } = await dashboard.api('post', '/api/v1/tokens').send({ name: 'grace', role: 'viewer' }).expect(201)
+  dashboard.admin.revokeSessions()
+  await ended.getByLabel('Token').fill(token)
+  await ended.getByLabel('Token').press('Enter')
+  await page.getByText('You are signed in as grace, viewer.').waitFor()
+  assert.deepEqual([await isSamePage(), page.url()], [false, `${dashboard.url}/history?type=worker.exited`])
 })
 
 test('a one-time link signs in once; a second use is told, and the token helps', async (t) => {
@@ -149,7 +192,7 @@ rareTest('signing out in one tab ends the other one', async (t) => {
   await other.goto(dashboard.url)
   await other.getByRole('button', { name: 'Sign out' }).click()
   await other.getByText('You are signed out.').waitFor()
-  await page.getByLabel('Token').waitFor()
+  await page.getByText('You have signed out in another tab or window. Nothing was changed.').waitFor()
 })
 
 rareTest('the theme is the system\'s until the toggle says otherwise, and then stays over a reload', async (t) => {
