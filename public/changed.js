@@ -11,6 +11,8 @@ export function warnOfChange (form, { detail, now }, field = 'seen') {
   const notice = form.querySelector('[data-changed]') ?? form.insertBefore(createNotice(), submit?.closest('.button-row') ?? null)
   notice.textContent = `${detail}. Nothing was changed.`
   if (submit) holdBack(submit)
+  // What is shown of it is of before, too.
+  form.querySelector('[data-load-here]')?.dispatchEvent(new Event('clusterdeck:open'))
 }
 
 /** A second click of a double-click confirms nothing. */

@@ -4,7 +4,7 @@ import { DeckError } from '../errors.js'
 import { operation, refuseLimited } from './endpoint.js'
 import { COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
 import { NOTICE } from './notices.js'
-import { checkMatch, IF_MATCH, tagOf } from './preconditions.js'
+import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf } from './preconditions.js'
 import { RELEASE } from './releases.js'
 import { ROLLOUT, ROLLOUT_PROBLEMS, rolloutSummary } from './rollouts.js'
 import { UPGRADE, upgradeOperation } from './upgrade.js'
@@ -113,10 +113,10 @@ const MOVE_BODY = z.strictObject({
 
 /**
  * The state of the cluster, and the wanted number of workers.
- * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'dispatch' | 'openRequests' | 'move'> }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'snapshot' | 'status' | 'dispatch' | 'openRequests' | 'move'>, history: import('./preconditions.js').Past }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function clusterResources ({ deck }) {
+export function clusterResources ({ deck, history }) {
   return {
     '/status': {
       GET: operation({
@@ -219,7 +219,8 @@ export function clusterResources ({ deck }) {
         problems: [...ROLLOUT_PROBLEMS, 'precondition-failed'],
         answer: SCALE,
         handle ({ req, body, auth }) {
-          checkMatch(req, deck.snapshot().desiredWorkers, { isRequired: false })
+          const { desiredWorkers } = deck.snapshot()
+          checkMatch(req, desiredWorkers, { isRequired: false, change: () => changeOfScale(history, desiredWorkers) })
           deck.dispatch({ type: 'scale', workers: body.workers, actor: auth.actor })
           return scaleView()
         }
@@ -278,4 +279,10 @@ export function clusterResources ({ deck }) {
     if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
     return worker
   }
+}
+
+/** @param {import('./preconditions.js').Past} history @param {number} now */
+export function changeOfScale (history, now) {
+  const event = lastOf(history, ['scale.changed'])
+  return `${doerOf(event?.detail?.to === now ? event : null)} has set it to ${now === 1 ? '1 worker' : `${now} workers`} since you opened this`
 }

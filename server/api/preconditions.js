@@ -34,12 +34,12 @@ export function checkMatch ({ headers }, now, { isRequired, change }) {
 
 /**
  * The same for a form, which sends the state that it has shown. It gets the state of now, to send it if its reader confirms.
- * @param {unknown} seen  undefined or empty: the form shows none
+ * @param {unknown} seen  undefined: the form shows none
  * @param {string | number} now @param {() => string} change  see checkMatch()
  * @throws {DeckError} precondition-failed
  */
 export function checkSeen (seen, now, change) {
-  if (seen === undefined || seen === '' || seen === String(now)) return
+  if (seen === undefined || seen === String(now)) return
   throw new DeckError('precondition-failed', change(), { details: { now: String(now) } })
 }
 

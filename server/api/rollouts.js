@@ -6,6 +6,7 @@ import { operation } from './endpoint.js'
 import { ACTOR, COUNT, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { PAGE_QUERY } from './filters.js'
 import { durationParam } from './input.js'
+import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf } from './preconditions.js'
 import { RELEASE } from './releases.js'
 import { usualOf } from './usual-duration.js'
 
@@ -226,7 +227,7 @@ const ONE_QUERY = z.strictObject({ wait: durationParam(MAX_WAIT_MS) })
 /**
  * @param {object} parts
  * @param {Pick<import('../deck.js').Deck, 'snapshot' | 'dispatch' | 'deploy' | 'preview' | 'events'>} parts.deck
- * @param {Pick<import('../../db/history.js').History, 'rollout' | 'rollouts' | 'rolloutDurations'>} parts.history
+ * @param {Pick<import('../../db/history.js').History, 'rollout' | 'rollouts' | 'rolloutDurations' | 'page'>} parts.history
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
  * @param {AbortSignal} parts.closing  aborted when the admin port closes
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -239,10 +240,11 @@ export function rolloutResources ({ deck, history, timers, closing }) {
         summary: 'Lists the rollouts, newest first',
         role: 'viewer',
         query: PAGE_QUERY,
+        hasTag: true,
         answer: pageOf(ROLLOUT),
         handle ({ query }) {
           const { items, next } = history.rollouts(query)
-          return { body: { items: items.map(rolloutSummary), next } }
+          return { headers: { ETag: tagOf(lastRollout(deck, history)) }, body: { items: items.map(rolloutSummary), next } }
         }
       }),
       POST: operation({
@@ -251,12 +253,14 @@ export function rolloutResources ({ deck, history, timers, closing }) {
         description: '`release` is for a rollback, `path` for a deploy below `releases.root`. `strategy` replaces options of `rollout.*` for this rollout.',
         role: 'operator',
         cli: { restart: 'clusterdeck restart', deploy: 'clusterdeck deploy', rollback: 'clusterdeck rollback' },
+        headers: { 'If-Match': IF_MATCH.optional() },
         body: ROLLOUT_BODY,
         status: 202,
         location: true,
-        problems: [...ROLLOUT_PROBLEMS, 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config', 'secrets-failed'],
+        problems: [...ROLLOUT_PROBLEMS, 'precondition-failed', 'entry-not-found', 'path-refused', 'release-gone', 'not-found', 'invalid-config', 'secrets-failed'],
         answer: ROLLOUT,
-        async handle ({ body, auth }) {
+        async handle ({ req, body, auth }) {
+          checkMatch(req, lastRollout(deck, history), { isRequired: false, change: () => changeOfRollouts(history) })
           const command = { ...body, actor: auth.actor, client: auth.client }
           const rollout = body.kind === 'deploy' ? await deck.deploy(command) : deck.dispatch({ type: 'rollout', ...command })
           return { headers: { Location: `/api/v1/rollouts/${rollout.id}` }, body: rolloutSummary(rollout) }
@@ -359,4 +363,26 @@ export function rolloutResources ({ deck, history, timers, closing }) {
 /** Leaves out the details that only the page of one rollout needs. @param {RolloutView} rollout */
 export function rolloutSummary ({ timeline, comparisons, ...rollout }) {
   return rollout
+}
+
+/**
+ * @param {Pick<import('../deck.js').Deck, 'snapshot'>} deck @param {Pick<import('../../db/history.js').History, 'rollouts'>} history
+ * @returns {number} the id of the newest rollout, whether it runs or is over; 0: none is known
+ */
+export function lastRollout (deck, history) {
+  const running = deck.snapshot().rollout
+  if (running) return running.id
+  try {
+    return history.rollouts({ limit: 1 }).items[0]?.id ?? 0
+  } catch {
+    // The cluster can be steered while the history is away.
+    return 0
+  }
+}
+
+/** @param {import('./preconditions.js').Past} history */
+export function changeOfRollouts (history) {
+  const event = lastOf(history, ['rollout.started'])
+  const what = event?.detail?.kind === undefined ? 'rollout' : event.detail.kind
+  return `${doerOf(event)} has started a ${what}${event?.rollout ? ` (rollout ${event.rollout})` : ''} since you opened this`
 }

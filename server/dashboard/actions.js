@@ -3,14 +3,17 @@ import { z } from 'zod'
 import { cutEndlessBody } from '../api/body.js'
 import { ALERT_ID } from '../api/alerts.js'
 import { ASSIGNEE, NOTE_TEXT } from '../api/crashes.js'
+import { changeOfScale } from '../api/cluster.js'
 import { requireRole } from '../api/endpoint.js'
 import { parseBody } from '../api/input.js'
+import { checkSeen, doerOf, lastOf } from '../api/preconditions.js'
+import { changeOfRollouts, lastRollout } from '../api/rollouts.js'
 import { ALERT, ALERT_CHANGES } from '../config/alert.js'
 import { ID } from '../config/id.js'
 import { MESSAGE_ORDER } from '../config/orders.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { STEERING } from '../config/steering.js'
-import { valueFromText } from '../config/value-text.js'
+import { textOfValue, valueFromText } from '../config/value-text.js'
 import { DeckError } from '../errors.js'
 import { alertOfForm, changesOfForm } from './alert-form.js'
 import { permitSwitch, switchDeck } from './decks.js'
@@ -28,7 +31,8 @@ import { commitOfForm, strategyOfForm } from './strategy-form.js'
  * >} Deck
  * @typedef {(deck: Deck, body: Record<string, unknown>, actor: string, asker: Asker) => unknown} Action
  * An action that returns a URL, or the path of a page, sends the browser there.
- * @typedef {{ auth: import('../api/roles.js').Auth, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
+ * @typedef {Pick<import('../../db/history.js').History, 'page' | 'rollouts'>} History
+ * @typedef {{ auth: import('../api/roles.js').Auth, history: History, isAtLoopback: boolean, now: number }} Asker  `isAtLoopback`: see isAtLoopback()
  */
 
 const readForm = urlencoded({ extended: false, limit: '16kb' })
@@ -48,13 +52,19 @@ const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.numb
 
 /** @type {Readonly<Record<string, Action>>} by name */
 export const ACTIONS = {
-  restart: (deck, _body, actor) => deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' }),
+  restart (deck, { seen }, actor, { history }) {
+    checkSeen(seen, lastRollout(deck, history), () => changeOfRollouts(history))
+    deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' })
+  },
   deploy: startDeploy,
   rollback: startRollback,
   ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, steeringAction(type)])),
-  scale: (deck, { workers }, actor) => deck.dispatch({
-    type: 'scale', workers: parseField(WORKER_COUNT, workers, `workers: expected an integer from 1 to ${MAX_WORKERS}`), actor
-  }),
+  scale (deck, { workers: wanted, seen }, actor, { history }) {
+    const workers = parseField(WORKER_COUNT, wanted, `workers: expected an integer from 1 to ${MAX_WORKERS}`)
+    const { desiredWorkers } = deck.snapshot()
+    checkSeen(seen, desiredWorkers, () => `${changeOfScale(history, desiredWorkers)}; you were shown ${seen}`)
+    deck.dispatch({ type: 'scale', workers, actor })
+  },
   'restart-worker': (deck, { worker }, actor) => deck.dispatch({
     type: 'restart-worker', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'), actor, client: 'dashboard'
   }),
@@ -114,15 +124,15 @@ export function roleOf (action) {
   return ADMIN_ACTIONS.includes(action) ? 'admin' : 'operator'
 }
 
-/** @param {{ deck: Deck, basePath: string, now: () => number }} parts */
-export function actionsRouter ({ deck, basePath, now }) {
+/** @param {{ deck: Deck, history: History, basePath: string, now: () => number }} parts */
+export function actionsRouter ({ deck, history, basePath, now }) {
   const router = Router()
   router.post('/actions/:name', requireSession, readFields, async (req, res, next) => {
     const name = String(req.params.name)
     if (!Object.hasOwn(ACTIONS, name)) return next()
     const { auth } = req
     requireRole(auth, roleOf(name))
-    const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, isAtLoopback: isAtLoopback(req), now: now() })
+    const outcome = await ACTIONS[name](deck, req.body ?? {}, auth.actor, { auth, history, isAtLoopback: isAtLoopback(req), now: now() })
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (outcome instanceof URL) res.set('HX-Redirect', outcome.href)
     if (typeof outcome === 'string') res.set('HX-Redirect', basePath + outcome)
@@ -139,9 +149,10 @@ function steeringAction (type) {
 
 /**
  * Deploys the code on the disk, or a commit: the output of its build is followed on the page of its run.
- * @param {Deck} deck @param {Record<string, unknown>} body @param {string} actor
+ * @param {Deck} deck @param {Record<string, unknown>} body @param {string} actor @param {Asker} asker
  */
-async function startDeploy (deck, { note, ...fields }, actor) {
+async function startDeploy (deck, { note, seen, ...fields }, actor, { history }) {
+  checkSeen(seen, lastRollout(deck, history), () => changeOfRollouts(history))
   const commit = commitOfForm(fields)
   const order = { ...optionalNote(note), ...strategyOfForm(fields), actor, client: /** @type {const} */ ('dashboard') }
   if (commit.git === undefined) {
@@ -160,13 +171,13 @@ function settleCrashes (deck, { crash, action }, actor) {
   deck.crashes.actOnAll(groups.map((group) => parseField(NUMBER, group, GROUP_EXPECTED)), name, actor)
 }
 
-/** @param {Deck} deck @param {Record<string, unknown>} body `from`: the release that its sender saw running @param {string} actor */
-function startRollback (deck, { release, from, note }, actor) {
+/** @param {Deck} deck @param {Record<string, unknown>} body `from`: the release that its sender saw running @param {string} actor @param {Asker} asker */
+function startRollback (deck, { release, from, note }, actor, { history }) {
   const order = { release: parseField(RELEASE_NAME, release, 'release: expected a release such as r12'), ...optionalNote(note) }
   const seen = parseField(RELEASE_NAME.optional(), from, 'from: expected a release such as r12')
   const current = deck.snapshot().release.id
   if (seen !== undefined && seen !== current) {
-    throw new DeckError('precondition-failed', `${current} is now running, not ${seen}. Check again what a rollback to ${order.release} changes`)
+    throw new DeckError('precondition-failed', `${changeOfRollouts(history)}: ${current} is now running, not ${seen}. Check again what a rollback to ${order.release} changes`)
   }
   deck.dispatch({ type: 'rollout', kind: 'rollback', ...order, actor, client: 'dashboard' })
 }
@@ -180,12 +191,24 @@ function sendMessage (deck, { type, data, worker }, actor) {
   if (workers.length === 0) throw new DeckError('not-possible', 'No worker is ready to receive a message')
 }
 
-/** @param {Deck} deck @param {Record<string, unknown>} body `tag`: of the settings that its sender has seen @param {string} actor */
-function changeSetting (deck, { name, value, tag }, actor) {
+/**
+ * If others are changed meanwhile, that is no reason to ask.
+ * @param {Deck} deck @param {Record<string, unknown>} body `tag`: of all settings that its sender has seen; `seen`: the value of this one
+ * @param {string} actor @param {Asker} asker
+ */
+function changeSetting (deck, { name, value, tag, seen = '' }, actor, { history }) {
   const option = parseField(z.string().min(1), name, 'name: expected an option')
   const text = parseField(z.string().max(MAX_VALUE_CHARS), value, `value: expected at most ${MAX_VALUE_CHARS} characters`)
-  if (tag !== deck.settings.digest()) throw new DeckError('precondition-failed', 'The settings have changed in the meantime. Check them and try again')
+  const now = deck.settings.list().find((setting) => setting.name === option)?.value ?? null
+  if (tag !== deck.settings.digest()) checkSeen(seen, now === null ? '' : textOfValue(now), () => `${changeOfSetting(history, option)}; you were shown ${seen}`)
   deck.configure({ wanted: { [option]: valueFromText(text) }, actor })
+}
+
+/** @param {Asker['history']} history @param {string} option */
+function changeOfSetting (history, option) {
+  const event = lastOf(history, ['config.changed'])
+  const change = event?.detail?.changes?.find((/** @type {{ name: string }} */ { name }) => name === option)
+  return change ? `${doerOf(event)} has set it to ${textOfValue(change.to)} since you opened this` : 'Somebody has changed it since you opened this'
 }
 
 /** @param {import('express').Request} req @param {import('express').Response} res @param {import('express').NextFunction} next */

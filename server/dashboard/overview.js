@@ -75,6 +75,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
     notices: deck.notices.list(),
     silent: silentLines(silentForApp(deck.fleet)),
     blocked: blockedReason(snapshot),
+    lastRollout: rollout?.id ?? 0,
     totals: totalsOf(snapshot.workers),
     table,
     canonicalUrl: table.canonicalUrl,

@@ -127,7 +127,7 @@ export const PAGES = Object.freeze([
   { path: '/alerts', view: 'alerts', model: ({ deck, can, params, now }) => alertsModel({ alerts: deck.alerts, can, params, now: now() }), fragments: ALERTS_FRAGMENTS },
   { path: '/jobs', view: 'jobs', model: ({ deck, now }) => jobsModel({ jobs: deck.jobs, now: now() }), fragments: JOBS_FRAGMENTS },
   { path: '/jobs/runs/:id', view: 'job-run', model: ({ deck, id, now }) => jobRunModel({ jobs: deck.jobs, id: Number(id), now: now() }), fragments: RUN_FRAGMENTS },
-  { path: '/palette', view: 'palette', model: ({ deck, can, neighbours }) => paletteModel({ deck, can, neighbours }) },
+  { path: '/palette', view: 'palette', model: ({ deck, history, can, neighbours }) => paletteModel({ deck, history, can, neighbours }) },
   { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }

@@ -1,4 +1,5 @@
 import { PLACES } from '../../public/places.js'
+import { lastRollout } from '../api/rollouts.js'
 import { rolloutTitle } from '../health.js'
 import { manualPages } from '../manual.js'
 import { headlineOf } from './crash-kinds.js'
@@ -20,8 +21,8 @@ import { workerUrlOf } from './worker-url.js'
 const LISTED = 50
 const MAX_LABEL_CHARS = 120
 
-/** @param {{ deck: Deck, can?: Powers, neighbours?: Neighbours }} parts @returns {{ items: Item[] }} */
-export function paletteModel ({ deck, can, neighbours }) {
+/** @param {{ deck: Deck, history: Pick<import('../../db/history.js').History, 'rollouts'>, can?: Powers, neighbours?: Neighbours }} parts @returns {{ items: Item[] }} */
+export function paletteModel ({ deck, history, can, neighbours }) {
   const snapshot = deck.snapshot()
   return {
     items: [
@@ -35,7 +36,7 @@ export function paletteModel ({ deck, can, neighbours }) {
             href: `/rollouts/${snapshot.rollout.id}`
           }]
         : []),
-      ...(can?.operate ? actionsOn(snapshot) : []),
+      ...(can?.operate ? actionsOn(snapshot, lastRollout(deck, history)) : []),
       ...OF_THE_BROWSER,
       { group: 'This browser', icon: 'bell', label: 'Notifications …', hint: 'alerts for crashes', opens: { dialog: 'dialog-notifications' } },
       ...(neighbours ? [{ name: 'All apps', text: 'list, health', homeHref: '/' }, ...neighbours(can)] : []).map(toNeighbour),
@@ -86,20 +87,20 @@ function toNeighbour ({ name, text, homeHref = `/apps/${name}/` }) {
   return { group: 'App', icon: 'package', label: name, hint: text, homeHref }
 }
 
-/** @param {import('../deck.js').Status} snapshot @returns {Item[]} */
-function actionsOn (snapshot) {
+/** @param {import('../deck.js').Status} snapshot @param {number} last  rollout @returns {Item[]} */
+function actionsOn (snapshot, last) {
   const blocked = blockedReason(snapshot)
   const group = 'Action'
   return [
-    { group, icon: 'rocket', label: 'Rolling deploy …', hint: 'release the code on disk', opens: { dialog: 'dialog-deploy' }, blocked },
-    { group, icon: 'rotate-cw', label: 'Restart all workers …', opens: { dialog: 'dialog-restart' }, blocked },
+    { group, icon: 'rocket', label: 'Rolling deploy …', hint: 'release the code on disk', opens: { dialog: 'dialog-deploy', fill: { seen: last } }, blocked },
+    { group, icon: 'rotate-cw', label: 'Restart all workers …', opens: { dialog: 'dialog-restart', fill: { seen: last } }, blocked },
     // As on the overview, scaling is allowed during a rollout.
     {
       group,
       icon: 'scaling',
       label: 'Scale …',
       hint: `${snapshot.desiredWorkers} workers now`,
-      opens: { dialog: 'dialog-scale', fill: { workers: snapshot.desiredWorkers } },
+      opens: { dialog: 'dialog-scale', fill: { workers: snapshot.desiredWorkers, seen: snapshot.desiredWorkers } },
       blocked: snapshot.rollout ? null : blocked
     },
     { group, icon: 'message', label: 'Send a message to all workers …', opens: { dialog: 'dialog-message', fill: { worker: '' }, subject: 'all workers' } },

@@ -47,7 +47,7 @@ export function dashboardRouter ({ deck, history, views, tokens, sessions, descr
     })
   }
 
-  router.use(actionsRouter({ deck, basePath, now }))
+  router.use(actionsRouter({ deck, history, basePath, now }))
   router.use(errors.refuseUnknown)
   router.use(errors.onError)
   return router

@@ -33,7 +33,7 @@ test('a rollback is refused where another release is running than the one that w
   const { admin, rollBack } = await setUp(t)
   const late = await rollBack({ release: 'r3', from: 'r2' })
   assert.deepEqual([late.status, late.json().code, admin.deck.dispatched], [412, 'precondition-failed', []])
-  assert.match(late.json().detail, /^r1 is now running, not r2\. /)
+  assert.match(late.json().detail, /^Somebody has started a rollout since you opened this: r1 is now running, not r2\. /)
   assert.equal((await rollBack({ from: 'r1' })).status, 422, 'before the comparison is there')
   assert.equal((await rollBack({ release: 'r3', from: 'r1', note: 'why' })).status, 204)
   assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why', actor: "the owner's token", client: 'dashboard' }])

@@ -149,6 +149,25 @@ rareTest('scales from the size that is wanted now, and refuses what is out of ra
   assert.deepEqual(dashboard.deck.dispatched, [{ type: 'scale', workers: 6, actor: "the owner's token" }])
 })
 
+test('a dialog that was opened before somebody else has scaled says so, does nothing, and asks once more', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const page = await dashboard.visit()
+  await page.getByRole('button', { name: 'Scale' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.locator('[name=workers]').fill('4')
+  dashboard.deck.dispatch({ type: 'scale', workers: 6, actor: 'bob' })
+  await dialog.getByRole('button', { name: 'Scale', exact: true }).click()
+  await dialog.getByRole('alert').getByText('bob has set it to 6 workers since you opened this; you were shown 2. Nothing was changed.').waitFor()
+  assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [])
+  assert.equal(dashboard.deck.snapshot().desiredWorkers, 6)
+  await dialog.getByRole('button', { name: 'Scale anyway' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  assert.equal(dashboard.deck.snapshot().desiredWorkers, 4)
+  await page.getByRole('button', { name: 'Scale' }).click()
+  await dialog.getByRole('button', { name: 'Scale', exact: true }).waitFor()
+  assert.equal(await dialog.getByRole('alert').count(), 0)
+})
+
 rareTest('restarts the one worker whose row was clicked', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()

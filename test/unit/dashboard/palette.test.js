@@ -15,6 +15,7 @@ function find (query, texts) {
     .map(({ text }) => text)
 }
 
+const history = { rollouts: () => ({ items: [], next: null }) }
 const TEXTS = ['Overview', 'Restart all workers …', 'Restart worker 3 in slot 2 …', 'Worker 3 in slot 2', 'Release r12', 'TypeError: x is not a function in price.js', 'Send a message to all workers …']
 
 test('finds by beginnings of words, by letters left out and in any order of words', () => {
@@ -54,20 +55,20 @@ function deckOf ({ snapshot, crashes = { page: () => ({ items: [{ id: 7, kind: '
 const groupsOf = (/** @type {{ group: string }[]} */ items) => [...new Set(items.map(({ group }) => group))]
 
 test('a viewer finds places alone, an operator what can be done, and says why not where it cannot', () => {
-  const viewed = paletteModel({ deck: deckOf() }).items
+  const viewed = paletteModel({ history, deck: deckOf() }).items
   assert.deepEqual(groupsOf(viewed), ['Page', 'This browser', 'Worker', 'Open crash', 'Release', 'Manual'])
   assert.equal(viewed.some(({ href }) => href === '/access' || href === '/fleet/history'), false)
   assert.deepEqual(viewed.filter(({ group }) => group === 'Worker').map(({ href }) => href), ['/workers/1', '/logs?slot=2'])
-  const calm = paletteModel({ deck: deckOf(), can: OPERATOR }).items.filter(({ group }) => group === 'Action')
+  const calm = paletteModel({ history, deck: deckOf(), can: OPERATOR }).items.filter(({ group }) => group === 'Action')
   assert.deepEqual(calm.map(({ label }) => label), ['Rolling deploy …', 'Restart all workers …', 'Scale …', 'Send a message to all workers …', 'Restart worker 1 in slot 1 …'])
   assert.deepEqual(calm.map(({ blocked }) => blocked ?? null), calm.map(() => null))
-  const stopping = paletteModel({ deck: deckOf({ snapshot: { state: 'stopping' } }), can: OPERATOR }).items
+  const stopping = paletteModel({ history, deck: deckOf({ snapshot: { state: 'stopping' } }), can: OPERATOR }).items
   assert.equal(stopping.find(({ label }) => label === 'Rolling deploy …')?.blocked, 'The master is stopping.')
 })
 
 test('every page has a place in the palette', () => {
   const everything = /** @type {any} */ ({ operate: true, administer: true, switchDecks: true, role: 'admin', name: null })
-  const { items } = paletteModel({ deck: { ...deckOf(), fleet: {}, jobs: { isEmpty: () => false } }, can: everything })
+  const { items } = paletteModel({ history, deck: { ...deckOf(), fleet: {}, jobs: { isEmpty: () => false } }, can: everything })
   const hrefs = items.map(({ href }) => href)
   // Those with an id are found by what they are about, a comparison by its form, and the others are no pages for people.
   const paths = PAGES.map(({ path }) => path.replace('{/:id}', '')).filter((path) => !path.includes(':') && !['/compare', '/palette', '/decks', '/dialogs', '/deploys/preview'].includes(path))
@@ -77,11 +78,11 @@ test('every page has a place in the palette', () => {
 
 test('a database that fails takes what it holds out of the palette, and nothing else', () => {
   const fails = { page: () => { throw new Error('disk') } }
-  assert.deepEqual(groupsOf(paletteModel({ deck: deckOf({ crashes: fails }) }).items), ['Page', 'This browser', 'Worker', 'Release', 'Manual'])
+  assert.deepEqual(groupsOf(paletteModel({ history, deck: deckOf({ crashes: fails }) }).items), ['Page', 'This browser', 'Worker', 'Release', 'Manual'])
 })
 
 test('what an app wrote is text in the palette, with what would reorder it by name', () => {
-  const html = createViews().render('pages/palette', paletteModel({ deck: deckOf() }))
+  const html = createViews().render('pages/palette', paletteModel({ history, deck: deckOf() }))
   assert.match(html, /TypeError: &lt;U\+202E&gt;gnp\.exe &lt;img src=x&gt; …/)
   assert.doesNotMatch(html, /<img|\u202E/)
 })

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { rawRequest, startAdmin } from '../support/admin.js'
+
+/** @param {import('node:test').TestContext} t */
+async function setUp (t) {
+  const admin = await startAdmin(t)
+  const { body: { token } } = await admin.api('post', '/api/v1/tokens').send({ name: 'bob', role: 'admin' }).expect(201)
+  const headers = { Cookie: await admin.signIn(), Accept: 'application/problem+json', 'Content-Type': 'application/x-www-form-urlencoded', 'Sec-Fetch-Site': 'same-origin' }
+  return {
+    admin,
+    /** As bob does, by the API. */
+    asBob: (/** @type {'post' | 'put' | 'patch'} */ method, /** @type {string} */ path) => admin.stranger()[method](`/api/v1${path}`).set('authorization', `Bearer ${token}`),
+    /** @param {string} name @param {Record<string, string>} fields what a dialog sends */
+    send: (name, fields) => rawRequest(admin, { method: 'POST', path: `/actions/${name}`, headers, body: String(new URLSearchParams(fields)) })
+  }
+}
+
+test('a form that has shown what somebody else has changed meanwhile says who, does nothing, and does it once that is confirmed', async (t) => {
+  const { admin, asBob, send } = await setUp(t)
+  const { desiredWorkers } = admin.deck.snapshot()
+  await asBob('put', '/scale').send({ workers: 6 }).expect(200)
+  const refused = await send('scale', { workers: '5', seen: String(desiredWorkers) })
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, `bob has set it to 6 workers since you opened this; you were shown ${desiredWorkers}`, '6'])
+  assert.equal(admin.deck.snapshot().desiredWorkers, 6)
+  assert.equal((await send('scale', { workers: '5', seen: refused.json().now })).status, 204)
+  assert.equal(admin.deck.snapshot().desiredWorkers, 5)
+  assert.equal((await send('scale', { workers: '4' })).status, 204, 'a form that has shown nothing')
+})
+
+test('a deploy or a restart that was opened before another rollout began says whose that is', async (t) => {
+  const { admin, asBob, send } = await setUp(t)
+  await asBob('post', '/rollouts').send({ kind: 'deploy' }).expect(202)
+  const [{ id }, count] = [admin.deck.snapshot().rollout, admin.deck.dispatched.length]
+  for (const name of ['deploy', 'restart']) {
+    const refused = await send(name, { seen: '0' })
+    assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, `bob has started a deploy (rollout ${id}) since you opened this`, String(id)])
+  }
+  assert.equal(admin.deck.dispatched.length, count)
+  admin.deck.set({ rollout: null })
+  admin.history.rollouts = () => { throw new Error('the disk is full') }
+  assert.equal((await send('restart', { seen: '0' })).status, 204, 'while the history is away')
+})
+
+test('a setting that somebody has changed meanwhile is not set over theirs, and another one is no reason to ask', async (t) => {
+  const { admin, asBob, send } = await setUp(t)
+  const tag = admin.deck.settings.digest()
+  const seen = String(admin.deck.settings.current.drain.deadlineMs)
+  await asBob('patch', '/config').set('if-match', `"${tag}"`).send({ 'drain.deadlineMs': 20_000 }).expect(200)
+  const order = { name: 'drain.deadlineMs', value: '30000', tag, seen }
+  const refused = await send('configure', order)
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, `bob has set it to 20000 since you opened this; you were shown ${seen}`, '20000'])
+  assert.equal((await send('configure', { ...order, seen: '20000' })).status, 204)
+  assert.equal((await send('configure', { name: 'rollout.surge', value: '2', tag, seen: String(admin.deck.settings.current.rollout.surge) })).status, 204)
+})
+
+test('a call of the API is refused in the same words, by the ETag of what it has read', async (t) => {
+  const { admin, asBob } = await setUp(t)
+  const [scale, rollouts] = await Promise.all(['/scale', '/rollouts'].map(async (path) => String((await admin.api('get', `/api/v1${path}`).expect(200)).headers.etag)))
+  await asBob('put', '/scale').send({ workers: 6 }).expect(200)
+  await asBob('post', '/rollouts').send({ kind: 'restart' }).expect(202)
+  const late = await admin.api('put', '/api/v1/scale').set('if-match', scale).send({ workers: 3 }).expect(412)
+  assert.equal(late.body.detail, `bob has set it to 6 workers since you opened this. If-Match: expected "6", received ${JSON.stringify(scale)}; read the current state first`)
+  const second = await admin.api('post', '/api/v1/rollouts').set('if-match', rollouts).send({ kind: 'restart' }).expect(412)
+  assert.match(second.body.detail, /^bob has started a restart \(rollout 1\) since you opened this\. If-Match: expected "1", received "\\"0\\""/)
+})
