@@ -23,12 +23,12 @@ const ACTIONS = Object.freeze({ create: createToken, revoke: revokeToken })
 async function listTokens ({ api, options, print }) {
   /** @type {{ items: Token[] }} */
   const body = await api.get('/tokens')
-  print(options.json ? jsonText(body) : formatTable(['ID', 'NAME', 'ROLE', 'CREATED', 'BY', 'WITH', 'EXPIRES'], body.items.map(rowOf)))
+  print(options.json ? jsonText(body) : formatTable(['ID', 'NAME', 'ROLE', 'CREATED', 'BY', 'WITH', 'EXPIRES', 'LAST USED'], body.items.map(rowOf)))
 }
 
 /** @param {Token} token */
-function rowOf ({ id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired, apps }) {
-  return [id, name, roleOf({ role, apps }), createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (expired)` : expiresAt]
+function rowOf ({ id, name, role, createdAt, createdBy, createdWith, expiresAt, isExpired, lastUsedAt, lastUsedFrom, apps }) {
+  return [id, name, roleOf({ role, apps }), createdAt, createdBy, createdWith ? `token ${createdWith}` : 'admin.token', isExpired ? `${expiresAt} (expired)` : expiresAt, lastUsedAt ? `${lastUsedAt} from ${lastUsedFrom}` : 'never']
 }
 
 /** @param {Pick<Token, 'role' | 'apps'>} token */
