@@ -100,7 +100,7 @@ test('one that runs is shown until now, with controls for operators alone', () =
   assert.doesNotMatch(textOf('partials/rollout-head', look(rolledBackDeploy())), /Abort/)
 })
 
-test('whoever has no name is told by what they used', () => {
+test('says who has begun it, and by what', () => {
   const who = (/** @type {string} */ actor, /** @type {any} */ client) => look(rolledBackDeploy({ actor, client })).who
-  assert.deepEqual([who('dashboard', 'dashboard'), who('signal', null), who('grace', 'api'), who('grace', undefined)], ['by the dashboard', 'by a signal', 'by grace, by the API', 'by grace'])
+  assert.deepEqual([who("the owner's token", 'dashboard'), who('signal', null), who('grace', 'api'), who('grace', undefined)], ["by the owner's token, on the dashboard", 'by a signal', 'by grace, by the API', 'by grace'])
 })
