@@ -53,7 +53,7 @@ const WORKER_COUNT = z.string().regex(/^\d{1,4}$/).transform(Number).pipe(z.numb
 /** @type {Readonly<Record<string, Action>>} by name */
 export const ACTIONS = {
   restart (deck, { seen }, actor, { history }) {
-    checkSeen(seen, lastRollout(deck, history), () => changeOfRollouts(history))
+    checkRollouts(deck, history, seen)
     deck.dispatch({ type: 'rollout', kind: 'restart', actor, client: 'dashboard' })
   },
   deploy: startDeploy,
@@ -152,7 +152,7 @@ function steeringAction (type) {
  * @param {Deck} deck @param {Record<string, unknown>} body @param {string} actor @param {Asker} asker
  */
 async function startDeploy (deck, { note, seen, ...fields }, actor, { history }) {
-  checkSeen(seen, lastRollout(deck, history), () => changeOfRollouts(history))
+  checkRollouts(deck, history, seen)
   const commit = commitOfForm(fields)
   const order = { ...optionalNote(note), ...strategyOfForm(fields), actor, client: /** @type {const} */ ('dashboard') }
   if (commit.git === undefined) {
@@ -202,6 +202,16 @@ function changeSetting (deck, { name, value, tag, seen = '' }, actor, { history 
   const now = deck.settings.list().find((setting) => setting.name === option)?.value ?? null
   if (tag !== deck.settings.digest()) checkSeen(seen, now === null ? '' : textOfValue(now), () => `${changeOfSetting(history, option)}; you were shown ${seen}`)
   deck.configure({ wanted: { [option]: valueFromText(text) }, actor })
+}
+
+/**
+ * One that runs cannot be overruled: whoever confirms would be refused again.
+ * @param {Deck} deck @param {History} history @param {unknown} seen  the newest rollout that the form knew of
+ */
+function checkRollouts (deck, history, seen) {
+  const [last, running] = [lastRollout(deck, history), deck.snapshot().rollout]
+  if (running && seen !== undefined && seen !== String(last)) throw new DeckError('rollout-running', changeOfRollouts(history), { details: { rollout: running.id } })
+  checkSeen(seen, last, () => changeOfRollouts(history))
 }
 
 /** @param {Asker['history']} history @param {string} option */

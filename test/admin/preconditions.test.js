@@ -32,12 +32,17 @@ test('a deploy or a restart that was opened before another rollout began says wh
   const { admin, asBob, send } = await setUp(t)
   await asBob('post', '/rollouts').send({ kind: 'deploy' }).expect(202)
   const [id, count] = [admin.deck.snapshot().rollout?.id, admin.deck.dispatched.length]
+  const why = `bob has started a deploy (rollout ${id}) since you opened this`
   for (const name of ['deploy', 'restart']) {
     const refused = await send(name, { seen: '0' })
-    assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, `bob has started a deploy (rollout ${id}) since you opened this`, String(id)])
+    assert.deepEqual([refused.status, refused.json().code, refused.json().detail], [409, 'rollout-running', why], 'nobody can overrule it')
   }
-  assert.equal(admin.deck.dispatched.length, count)
+  const { rollout } = admin.deck.snapshot()
   admin.deck.set({ rollout: null })
+  admin.deck.events.publish({ type: 'rollout.succeeded', rollout: id, detail: { ...rollout, state: 'succeeded', done: true, finishedAt: '2026-01-01T00:00:01.000Z' } })
+  const refused = await send('restart', { seen: '0' })
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, why, String(id)])
+  assert.equal(admin.deck.dispatched.length, count)
   admin.history.rollouts = () => { throw new Error('the disk is full') }
   assert.equal((await send('restart', { seen: '0' })).status, 204, 'while the history is away')
 })

@@ -251,7 +251,7 @@ test('an action that fails is told in the words of the problem', async (t) => {
   await page.locator('#open-restart').click()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
   await page.getByRole('dialog').getByRole('button', { name: 'Restart all' }).click()
-  await page.getByRole('alert').getByText('A rollout is running: rollout 1 (deploy) is running').waitFor()
+  await page.getByRole('alert').getByText('A rollout is running: cli has started a deploy (rollout 1) since you opened this').waitFor()
   // Chromium reports every 4xx of a fetch.
   assert.deepEqual(page.problems, ['Failed to load resource: the server responded with a status of 409 (Conflict)'])
 })
