@@ -87,6 +87,9 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     /** Whether its host is to be in one: what that needs is loaded after the app has been started. */
     joinsFleet,
 
+    /** Whether an old worker ends before its new one starts, so that fewer serve meanwhile. */
+    isStopFirst: () => settings.current.rollout.order === 'stop-first',
+
     /** What there is to say of a snapshot. */
     health: createHealth({ history, crashes, notices, jobs }),
 

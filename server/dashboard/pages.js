@@ -35,7 +35,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @typedef {Pick<
  *   import('../deck.js').Deck,
  *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'alerts' | 'jobs' |
- *   'diagnostics' | 'fleet' | 'preview' | 'examine' | 'configuredAnew'
+ *   'diagnostics' | 'fleet' | 'preview' | 'examine' | 'configuredAnew' | 'isStopFirst'
  * >} Deck
  * @typedef {{
  *   deck: Deck,

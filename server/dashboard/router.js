@@ -55,6 +55,6 @@ export function dashboardRouter ({ deck, history, views, tokens, sessions, descr
   /** @param {{ can: import('./powers.js').Powers }} asked */
   function frameParts ({ can: { switchDecks } }) {
     const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck }), hasFleet: deck.fleet !== null, silentHosts: deck.fleet?.silences().length, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
+    return { openCrashes, frame: frameModel({ deck }), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null, silentHosts: deck.fleet?.silences().length, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 }

@@ -64,7 +64,8 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
       const item = store.get(id)
       if (item?.state !== 'done') return null
       const file = store.fileOf(item)
-      publishEvent('diagnostics.downloaded', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
+      // The page reads a CPU profile to draw it, and its names of functions are no secret.
+      if (item.kind !== 'cpu-profile') publishEvent('diagnostics.downloaded', { ...item, actor }, `diagnostics ${id}: ${item.kind} of worker ${item.worker} (slot ${item.slot})`)
       return { file, name: file.slice(file.lastIndexOf('/') + 1) }
     },
 

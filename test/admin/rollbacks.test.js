@@ -57,3 +57,13 @@ test('the dialog of a deploy shows what it would do, to those who may deploy', a
   admin.deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'ada' })
   assert.match((await visit('/deploys/preview')).text, /tone-bad"><bdi>rollout 1 \(restart\) is running/)
 })
+
+test('the dialogs say what rollout.order does: new workers first, or old ones', async (t) => {
+  const { admin, visit } = await setUp(t)
+  const said = async () => [await visit('/dialogs'), await visit('/releases/r3/rollback')].map(({ text }) => text.replace(/<[^>]*>/g, '')).join('\n')
+  assert.match(await said(), /so no request is dropped[^]*Each is ready before the old one drains/)
+  admin.deck.configure({ wanted: { 'rollout.order': 'stop-first' }, actor: 'ben' })
+  const stopFirst = await said()
+  assert.doesNotMatch(stopFirst, /no request is dropped|ready before the old one|once it is ready/)
+  assert.equal(stopFirst.match(/fewer workers serve meanwhile/g)?.length, 5)
+})

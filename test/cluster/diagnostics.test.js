@@ -51,7 +51,7 @@ describe('diagnostics', { concurrency: true }, () => {
     const folder = path.join(deck.folder, 'diagnostics')
     assert.equal(statSync(folder).mode & 0o777, 0o700)
     for (const name of readdirSync(folder)) assert.equal(statSync(path.join(folder, name)).mode & 0o777, 0o600, name)
-    assert.deepEqual((await deck.history('type=diagnostics.*')).map(({ type, actor }) => [type, actor]), Array(4).fill([['diagnostics.downloaded', "the owner's token"], ['diagnostics.finished', "the owner's token"], ['diagnostics.started', "the owner's token"]]).flat())
+    assert.deepEqual((await deck.history('type=diagnostics.*')).map(({ type, actor }) => [type, actor]), ['heap-snapshot', 'report', 'heap-statistics', 'cpu-profile'].flatMap((kind) => [...kind === 'cpu-profile' ? [] : [['diagnostics.downloaded', "the owner's token"]], ['diagnostics.finished', "the owner's token"], ['diagnostics.started', "the owner's token"]]))
     assert.deepEqual((await deck.history('type=worker.exited')), [], 'it lives on')
     assert.deepEqual((await deck.api('/diagnostics')).body.items.map((/** @type {any} */ { id }) => id), [4, 3, 2, 1])
     assert.equal((await deck.api('/diagnostics/2', { method: 'DELETE' })).status, 200)

@@ -119,7 +119,7 @@ const JUST_MODERATE = Object.fromEntries(['region', 'landmark-unique', 'heading-
 
 /** `preload` would fetch every style sheet again, for rules that are off. @param {AuditOptions} options */
 function expressionOf ({ within, rules }) {
-  const options = { resultTypes: ['violations'], preload: false, rules: JUST_MODERATE, ...(rules && { runOnly: rules }) }
+  const options = { resultTypes: ['violations'], preload: false, rules: { ...JUST_MODERATE, 'target-size': { enabled: true } }, ...(rules && { runOnly: rules }) }
   return `axe.run(${within === undefined ? 'document' : JSON.stringify(within)}, ${JSON.stringify(options)}).then(({ violations }) => violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map((node) => id + ': ' + node.target.join(' ') + ' ' + node.failureSummary)))`

@@ -84,6 +84,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
       settings.adopt(config)
       events.publish({ type: 'config.changed', actor, detail: { changes } })
     },
+    isStopFirst: () => settings.current.rollout.order === 'stop-first',
     /** What was configured anew; a test may change it. @type {import('../../server/config/settings.js').NewChange[]} */
     anew: [],
     async configuredAnew () { return this.anew },
