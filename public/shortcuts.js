@@ -36,6 +36,7 @@ function onKey (/** @type {KeyboardEvent} */ event) {
     event.preventDefault()
     return openPalette()
   }
+  if (event.key === 'Escape') leaveSearch(event)
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || document.querySelector('dialog[open]')) return
   if (preference('keys') === 'off') return
   const isSecond = event.timeStamp - leaderAt < SEQUENCE_MS
@@ -44,6 +45,13 @@ function onKey (/** @type {KeyboardEvent} */ event) {
   if (!action) return
   event.preventDefault()
   action()
+}
+
+/** Keeps what was searched for, which browsers would empty: the other keys then go through what was found. @param {KeyboardEvent} event */
+function leaveSearch (event) {
+  if (!(event.target instanceof HTMLInputElement) || !event.target.matches('main input[type=search]')) return
+  event.preventDefault()
+  event.target.blur()
 }
 
 /** @param {KeyboardEvent} event */

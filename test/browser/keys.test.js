@@ -96,6 +96,8 @@ test('keys lead to pages, to the search and through lists, and mean nothing to w
   await page.keyboard.press('/')
   await page.keyboard.type('g?jk')
   assert.equal(await page.locator('main input[type=search]').inputValue(), 'g?jk')
+  await page.keyboard.press('Escape')
+  assert.deepEqual([await focused(), await page.locator('main input[type=search]').inputValue()], ['BODY', 'g?jk'])
   assert.equal(await page.locator('dialog[open]').count(), 0)
 
   await goTo(page, dashboard.url)
