@@ -109,7 +109,7 @@ test('a setting is changed by a click, and the page says where each value comes 
   await value.fill('10000')
   await dialog.getByRole('button', { name: 'Change' }).click()
   await row.getByText('changed').waitFor()
-  assert.match(await row.innerText(), /10 s 10000[^]*changed by dashboard[^]*Configured: 30 s, default/)
+  assert.match(await row.innerText(), /10 s 10000[^]*changed by the owner's token[^]*Configured: 30 s, default/)
   assert.equal(await dialog.isVisible(), false)
 
   await page.getByRole('link', { name: 'Only changed 1' }).click()
