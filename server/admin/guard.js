@@ -32,6 +32,11 @@ const CONTENT_SECURITY_POLICY = {
 }
 
 const setHelmetHeaders = helmet({
+  // Browsers that had these are gone, and each of a dozen answers of a page would carry them.
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
   // helmet's own default allows inline styles and upgrades to https, which this port does not speak.
   contentSecurityPolicy: { useDefaults: false, directives: CONTENT_SECURITY_POLICY },
   // With `no-referrer` browsers send `Origin: null` along with our own forms (Fetch, "append a request Origin header"),

@@ -37,13 +37,19 @@ const FILES = Object.freeze({
   'alerts.css': [join(PUBLIC, 'alerts.css')],
   'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
   'apps.css': [join(PUBLIC, 'apps.css')],
-  'favicon.svg': [join(PUBLIC, 'favicon.svg')],
+  'crashes.css': [join(PUBLIC, 'crashes.css')],
+  'docs.css': [join(PUBLIC, 'docs.css')],
+  'early.js': [join(PUBLIC, 'theme.js'), join(PUBLIC, 'waiting.js')],
   'favicon-bad.svg': [join(PUBLIC, 'favicon-bad.svg')],
   'favicon-lost.svg': [join(PUBLIC, 'favicon-lost.svg')],
   'favicon-warn.svg': [join(PUBLIC, 'favicon-warn.svg')],
+  'favicon.svg': [join(PUBLIC, 'favicon.svg')],
   'fleet.css': [join(PUBLIC, 'fleet.css')],
+  'history.css': [join(PUBLIC, 'history.css')],
   'icons.svg': [join(PUBLIC, 'icons.svg')],
-  'early.js': [join(PUBLIC, 'theme.js'), join(PUBLIC, 'waiting.js')],
+  'logs.css': [join(PUBLIC, 'logs.css')],
+  'rollout.css': [join(PUBLIC, 'rollout.css')],
+  'worker.css': [join(PUBLIC, 'worker.css')],
   'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), SOCKET_IO]
 })
 
