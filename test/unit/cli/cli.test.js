@@ -11,6 +11,7 @@ import test from 'node:test'
 import { checkedDuration } from '../../../server/cli/duration.js'
 import { formatTable } from '../../../server/cli/output.js'
 import { runCommandLine } from '../../../server/cli.js'
+import { OWNER } from '../../../server/config/actor-names.js'
 import { fallbackFolders } from '../../../server/system/fallback-folder.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
 import { CLI } from '../../support/deck.js'
@@ -84,7 +85,7 @@ test('send hands a message to all workers or to one, and names those that get it
   assert.deepEqual(await cli('send reload'), { code: 0, stdout: 'sent to workers 1, 2\n', stderr: '' })
   assert.deepEqual(await cli('send reload {"keys":["a",null]} --worker 2'), { code: 0, stdout: 'sent to worker 2\n', stderr: '' })
   assert.deepEqual(JSON.parse((await cli('send reload null --json')).stdout), { workers: [1, 2] })
-  assert.deepEqual(deck.dispatched.map(({ order }) => order), [{ type: 'reload', actor: 'cli' }, { type: 'reload', data: { keys: ['a', null] }, worker: 2, actor: 'cli' }, { type: 'reload', data: null, actor: 'cli' }])
+  assert.deepEqual(deck.dispatched.map(({ order }) => order), [{ type: 'reload', actor: OWNER }, { type: 'reload', data: { keys: ['a', null] }, worker: 2, actor: OWNER }, { type: 'reload', data: null, actor: OWNER }])
   deck.send = () => ({ workers: [] })
   assert.deepEqual(await cli('send reload'), { code: 1, stdout: '', stderr: 'clusterdeck: send: no worker is ready\n' })
 })
@@ -126,7 +127,7 @@ test('restart starts a rollout by the command line and returns', async (t) => {
   const { cli, deck } = await setUp(t)
   const { code, stdout } = await cli('restart --note because')
   assert.equal(code, 0)
-  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'restart', note: 'because', actor: 'cli', client: 'cli' }])
+  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'restart', note: 'because', actor: OWNER, client: 'cli' }])
   assert.match(stdout, /^rollout 1 \(restart\) rolling: 0 of 2 workers replaced$/m)
 })
 
@@ -171,7 +172,7 @@ test('deploy says how it is to be done only where a flag does, and what is wrong
   const { cli, deck } = await setUp(t)
   await cli('deploy --path v2 --surge 50% --min-ready 5s --canary 1 --canary-time 2m --on-failure hold')
   const strategy = { surge: '50%', minReadyMs: 5000, canary: { workers: 1, durationMs: 120_000 }, onFailure: 'hold' }
-  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'deploy', path: 'v2', strategy, actor: 'cli', client: 'cli' }])
+  assert.deepEqual(deck.dispatched, [{ type: 'rollout', kind: 'deploy', path: 'v2', strategy, actor: OWNER, client: 'cli' }])
   for (const [flag, message] of /** @type {[string, RegExp][]} */ ([
     ['--surge 0', /strategy\.surge: expected an integer from 1 to 256 or a share such as "25%", received 0/], ['--canary many', /strategy\.canary\.workers: expected .*received "many"/],
     ['--min-ready long', /--min-ready: expected a duration/], ['--on-failure cry', /strategy\.onFailure: expected .*received "cry"/]
@@ -217,7 +218,7 @@ test('scale --wait returns once so many workers are ready', async (t) => {
   deck.events.subscribe(({ type }) => { if (type === 'scale.changed') setImmediate(() => deck.set({ readyWorkers: 1, workers: [first] })) })
   const { code, stdout } = await cli('scale 1 --wait')
   assert.deepEqual([code, stdout], [0, '1 worker is ready\n'])
-  assert.deepEqual(deck.dispatched, [{ type: 'scale', workers: 1, actor: 'cli' }])
+  assert.deepEqual(deck.dispatched, [{ type: 'scale', workers: 1, actor: OWNER }])
 })
 
 test('scale --wait asks again until no worker too many is left', async (t) => {
@@ -238,7 +239,7 @@ test('config prints where each value comes from, and config set changes all that
   assert.match(stdout, /^alerts +\(hidden\) +now +default +-$/m)
   const set = await cli('config set drain.deadlineMs=10000 rollout.surge=25%')
   assert.deepEqual([set.code, set.stdout.split('\n').slice(1, 3).map((line) => line.split(/ +/))], [0, [['drain.deadlineMs', '10000', 'now', 'operator', '-'], ['rollout.surge', '25%', 'now', 'operator', '-']]])
-  assert.deepEqual(deck.dispatched, [{ type: 'configure', wanted: { 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }, actor: 'cli' }])
+  assert.deepEqual(deck.dispatched, [{ type: 'configure', wanted: { 'drain.deadlineMs': 10_000, 'rollout.surge': '25%' }, actor: OWNER }])
   assert.equal(JSON.parse((await cli('config --json')).stdout).items.find((/** @type {any} */ { name }) => name === 'rollout.surge').value, '25%')
   for (const [line, exitCode, text] of /** @type {[string, number, string][]} */ ([
     ['config get', 2, 'config: expected "set" or nothing, received "get"'],
