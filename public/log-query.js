@@ -7,7 +7,8 @@ import { levelOf } from './log-levels.js'
  * @typedef {(text: string) => [number, number][]} FindHits  where each begins and ends
  */
 
-const PATTERN = /^\/(.+)\/([dgimsuvy]{0,8})$/
+/** No other flags: `/api/my` is a path. */
+const PATTERN = /^\/(.+)\/(i?)$/
 const QUOTED = /^"([^"]+)"$/
 /** More marks would hide the text. */
 const MAX_HITS = 50
@@ -20,7 +21,7 @@ export function isPattern (q) {
 /** @param {string} q @returns {RegExp} @throws {SyntaxError} */
 export function toPattern (q) {
   const [, source, flags] = PATTERN.exec(q) ?? []
-  if (source !== undefined) return new RegExp(source, flags.includes('i') ? 'gi' : 'g')
+  if (source !== undefined) return new RegExp(source, `g${flags}`)
   const [, quoted = q] = QUOTED.exec(q) ?? []
   return new RegExp(quoted.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'gi')
 }

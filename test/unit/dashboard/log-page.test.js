@@ -111,7 +111,8 @@ describe('what is searched for', () => {
     ['/TIMED? OUT/i', ['time out'], ['timeout']],
     ['"/orders/"', ['GET /orders/1'], ['orders']],
     ['"level":50', ['{"level":50}'], ['level 50']],
-    ['/orders', ['GET /orders'], ['orders']]
+    ['/orders', ['GET /orders'], ['orders']],
+    ['/api/my', ['GET /api/my'], ['api']]
   ])) {
     test(`${q}`, () => {
       const find = createLineFilter({ q })
