@@ -3,7 +3,7 @@ import { DeckError } from '../errors.js'
 import { CAUSES } from '../causes.js'
 import { EVENT_TYPES } from '../events/kinds.js'
 import { operation } from './endpoint.js'
-import { NUMBER, TIME } from './fields.js'
+import { NUMBER, TIME, toIso } from './fields.js'
 import { CURSOR, eventFilters } from './filters.js'
 import { readAfter } from './full-page.js'
 import { nextTurn } from './turn.js'
@@ -136,8 +136,4 @@ function stepOf ({ since, until, step }) {
 /** @param {Count} count @param {number} stepMs */
 function toShown ({ step, type, cause, count, firstMs, lastMs, lastId }, stepMs) {
   return { at: toIso(step * stepMs), type, cause, count, firstAt: toIso(firstMs), lastAt: toIso(lastMs), lastId }
-}
-
-function toIso (/** @type {number} */ ms) {
-  return new Date(ms).toISOString()
 }

@@ -17,6 +17,11 @@ export const ID_PARAMETER = NUMBER.max(MAX_ID)
 export const RELEASE_NAME = z.string().regex(RELEASE_ID).meta({ examples: ['r12'] })
 export const ACTOR = z.string().meta({ description: 'who did it', examples: ['ada'] })
 
+/** @param {number} ms  since the epoch @returns {string} as TIME says it */
+export function toIso (ms) {
+  return new Date(ms).toISOString()
+}
+
 /** @template {z.ZodType} T @param {T} item a page of a list, newest first */
 export function pageOf (item) {
   return z.strictObject({ items: z.array(item), next: z.string().nullable().describe('the cursor of the next page; null: this is the last one') })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { PROBLEMS } from '../events/kinds.js'
 import { operation } from './endpoint.js'
-import { COUNT, TIME } from './fields.js'
+import { COUNT, TIME, toIso } from './fields.js'
 import { eventFilters } from './filters.js'
 import { readAfter } from './full-page.js'
 import { integerParam } from './input.js'
@@ -73,7 +73,7 @@ export function histogramResources ({ history, now }) {
  */
 export async function countOverTime (history, query, { now, steps = DEFAULT_STEPS, maxTurns = MAX_TURNS }) {
   const axis = axisOf(history, query, { now, steps })
-  const items = Array.from({ length: axis.length }, (_, index) => ({ at: isoOf((axis.first + index) * axis.stepMs), count: 0, problems: 0 }))
+  const items = Array.from({ length: axis.length }, (_, index) => ({ at: toIso((axis.first + index) * axis.stepMs), count: 0, problems: 0 }))
   let piece = history.count({ ...query, stepMs: axis.stepMs })
   for (let turn = 1; ; turn++) {
     for (const { step, type, cause, count } of piece.counts) {
@@ -90,10 +90,10 @@ export async function countOverTime (history, query, { now, steps = DEFAULT_STEP
   }
   const { stepMs, first, length } = axis
   return {
-    from: isoOf(first * stepMs),
-    to: isoOf((first + length) * stepMs),
+    from: toIso(first * stepMs),
+    to: toIso((first + length) * stepMs),
     stepMs,
-    countedSince: piece.reachedMs === null ? null : isoOf(piece.reachedMs + 1),
+    countedSince: piece.reachedMs === null ? null : toIso(piece.reachedMs + 1),
     items
   }
 }
@@ -115,8 +115,4 @@ function axisOf (history, { since, until }, { now, steps }) {
 /** @param {string | number | undefined} time @returns {number | undefined} */
 function toMs (time) {
   return typeof time === 'string' ? Date.parse(time) : time
-}
-
-function isoOf (/** @type {number} */ ms) {
-  return new Date(ms).toISOString()
 }

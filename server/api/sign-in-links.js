@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
 import { APPS_FIELD, appsWithin } from './apps.js'
 import { operation } from './endpoint.js'
-import { NUMBER, PERSON_NAME, ROLE, TIME } from './fields.js'
+import { NUMBER, PERSON_NAME, ROLE, TIME, toIso } from './fields.js'
 import { readBy } from './input.js'
 import { tokenEvent } from './tokens.js'
 import { DeckError } from '../errors.js'
@@ -96,9 +96,4 @@ function checkMaker ({ via }, { name, role }) {
 function earliestOf (...times) {
   const ends = times.filter((each) => each !== null)
   return Math.min(...ends)
-}
-
-/** @param {number} ms */
-function toIso (ms) {
-  return new Date(ms).toISOString()
 }

@@ -3,7 +3,7 @@ import { parseDuration } from '../config/duration.js'
 import { DeckError } from '../errors.js'
 import { APPS_FIELD, appsWithin } from './apps.js'
 import { operation } from './endpoint.js'
-import { ACTOR, COUNT, listOf, NUMBER, PERSON_NAME, ROLE, TIME } from './fields.js'
+import { ACTOR, COUNT, listOf, NUMBER, PERSON_NAME, ROLE, TIME, toIso } from './fields.js'
 import { readBy } from './input.js'
 import { checkMatch, doerOf, IF_MATCH, lastOf, tagOf } from './preconditions.js'
 import { mayUse, roleText } from './roles.js'
@@ -209,9 +209,4 @@ export function shownToken ({ id, name, role, createdAt, createdBy, createdWith,
     lastUsedFrom: usedFrom,
     sessions: sessions.get(id) ?? 0
   }
-}
-
-/** @param {number} ms */
-function toIso (ms) {
-  return new Date(ms).toISOString()
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { COLUMN_NAMES, COLUMNS } from '../vitals/columns.js'
 import { operation } from './endpoint.js'
-import { NUMBER, TIME } from './fields.js'
+import { NUMBER, TIME, toIso } from './fields.js'
 import { timeParam } from './input.js'
 
 const SECOND_MS = 1000
@@ -88,8 +88,4 @@ export function vitalsResources ({ deck, now }) {
   function suitsRange (/** @type {typeof STEPS[number]} */ { keptMs, rangeMs }, /** @type {number} */ sinceMs, /** @type {number} */ untilMs) {
     return untilMs - sinceMs <= rangeMs + TOLERANCE_MS && now() - sinceMs <= keptMs + TOLERANCE_MS
   }
-}
-
-function toIso (/** @type {number} */ ms) {
-  return new Date(ms).toISOString()
 }

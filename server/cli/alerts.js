@@ -59,7 +59,7 @@ async function changeAlert (context, id, to, ...surplus) {
   const alert = checkedAlert('alerts change', id)
   const known = (await readAlerts(context)).find((each) => each.id === alert)
   const changes = fieldsOf(context, known?.kind ?? 'webhook', to)
-  if (Object.keys(changes).length === 0) throw new DeckError('usage', 'alerts change: expected a receiver or an option such as --events, received none')
+  if (Object.values(changes).every((value) => value === undefined)) throw new DeckError('usage', 'alerts change: expected a receiver or an option such as --events, received none')
   await sendChange(context, 'change', id, surplus, changes)
 }
 
@@ -85,7 +85,7 @@ function fieldsOf ({ options, cwd }, kind, to) {
   const { server, from, user, title, events } = options
   const [host, port] = server === undefined ? [] : [server.replace(/:\d+$/, ''), /:(\d+)$/.exec(server)?.[1]]
   const read = (/** @type {string} */ name, /** @type {string | undefined} */ file) => file && textIn(name, path.resolve(cwd, file))
-  return withoutUndefined({
+  return {
     ...(kind === 'mail' ? { to: to === undefined ? undefined : namesIn(to) } : { url: to ?? read('--url-file', options.urlFile) }),
     name: title,
     events: events === undefined ? undefined : namesIn(events),
@@ -95,12 +95,7 @@ function fieldsOf ({ options, cwd }, kind, to) {
     from,
     user,
     password: read('--password-file', options.passwordFile)
-  })
-}
-
-/** @param {Record<string, unknown>} fields */
-function withoutUndefined (fields) {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  }
 }
 
 /** @param {string} option @param {string} file @throws {DeckError} usage */

@@ -81,7 +81,6 @@ const HINTS = [
   [410, 'The webhook was deleted there.'],
   [429, 'The receiver gets too many messages.'],
   ['ENOTFOUND', 'There is no host of this name.'],
-  ['EDNS', 'There is no host of this name.'],
   ['ECONNREFUSED', 'Nothing listens there.']
 ]
 

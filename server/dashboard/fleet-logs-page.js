@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import { fleetLines, fleetLogFilters } from '../api/fleet-logs.js'
 import { parseFields, textParam } from '../api/input.js'
-import { toDeckError } from '../problem.js'
 import { VIEWER } from './fleet-member-cache.js'
-import { givenFilters } from './history-filters.js'
-import { levelsOf, lineMaker, queryOf, withOneLevelField } from './logs-page.js'
+import { levelsOf, lineMaker, queryOf, withoutLines, withOneLevelField } from './logs-page.js'
 
 /**
  * The logs of all members of the fleet: the newest lines, all or those that are searched for; older ones; or what all wrote
@@ -50,23 +48,7 @@ export async function fleetLogsModel ({ deck, params: given, now }) {
       links: linksOf(texts, view, { next, last: items.findLast(({ arrivedAt }) => arrivedAt !== null)?.arrivedAt ?? null })
     }
   } catch (error) {
-    const { status, title, message } = toDeckError(error)
-    return {
-      now: now(),
-      choices,
-      levels: levelsOf(undefined, []),
-      query: givenFilters(params),
-      view: 'older',
-      problem: { status, title, message },
-      lines: [],
-      leftOut: { silent: [], refused: [], cut: [] },
-      places: '',
-      around: null,
-      isCutShort: false,
-      markLinks: [],
-      canonicalUrl: PATH,
-      links: null
-    }
+    return { now: now(), choices, leftOut: { silent: [], refused: [], cut: [] }, canonicalUrl: PATH, ...withoutLines(error, params) }
   }
 }
 

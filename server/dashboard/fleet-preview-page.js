@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fleetOf } from '../api/fleet.js'
 import { previewFleetRollout } from '../api/fleet-preview.js'
+import { actorOf } from '../api/roles.js'
 import { DeckError } from '../errors.js'
 import { count } from '../health.js'
 import { wantedOf } from './fleet-orders.js'
@@ -37,7 +38,7 @@ export async function fleetPreviewModel ({ deck, params, can }) {
 /** What is typed may be wrong yet. @param {import('../api/fleet.js').FleetDeck} deck @param {{ kind: 'deploy' | 'restart' | 'rollback', fields: Record<string, unknown>, can: import('./powers.js').Powers }} asked */
 async function previewOf (deck, { kind, fields, can: { name, role } }) {
   try {
-    return await previewFleetRollout(fleetOf(deck), wantedOf(kind, fields), { name, actor: name ?? 'dashboard', role, client: 'dashboard' })
+    return await previewFleetRollout(fleetOf(deck), wantedOf(kind, fields), { name, actor: actorOf({ name }), role, client: 'dashboard' })
   } catch (error) {
     if (!(error instanceof DeckError) || error.code !== 'invalid-body') throw error
     return { batches: [], leftOut: [], refusals: [error.message] }

@@ -66,21 +66,24 @@ export async function logsModel ({ deck, params: given, now }) {
       links: linksOf(texts, view, shown)
     }
   } catch (error) {
-    const { status, title, message } = toDeckError(error)
-    return {
-      slots,
-      levels: levelsOf(undefined, []),
-      query: givenFilters(params),
-      selected: Number(params.get('slot')) || null,
-      view: 'older',
-      problem: { status, title, message },
-      lines: [],
-      places: '',
-      around: null,
-      isCutShort: false,
-      markLinks: [],
-      links: null
-    }
+    return { slots, selected: Number(params.get('slot')) || null, ...withoutLines(error, params) }
+  }
+}
+
+/** What a page of lines has where there are none to show. @param {unknown} error @param {URLSearchParams} params */
+export function withoutLines (error, params) {
+  const { status, title, message } = toDeckError(error)
+  return {
+    levels: levelsOf(undefined, []),
+    query: givenFilters(params),
+    view: /** @type {const} */ ('older'),
+    problem: { status, title, message },
+    lines: [],
+    places: '',
+    around: null,
+    isCutShort: false,
+    markLinks: [],
+    links: null
   }
 }
 

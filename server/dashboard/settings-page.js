@@ -1,6 +1,7 @@
 import { saidValue } from '../../public/setting-value.js'
 import { textOfValue } from '../config/value-text.js'
 import { errorText } from '../errors.js'
+import { urlOf } from './history-filters.js'
 
 /**
  * The settings of a master: what it runs with, where that comes from, and when a change of it takes effect.
@@ -70,19 +71,18 @@ export function settingsModel ({ deck, history, params }) {
     show: view,
     count: found.length,
     tag: deck.settings.digest(),
-    tabs: Object.entries(VIEWS).map(([name, { label, isShown }]) => ({ label, count: all.filter(isShown).length, url: urlOf({ show: name, q }), isCurrent: name === view })),
+    tabs: Object.entries(VIEWS).map(([name, { label, isShown }]) => ({ label, count: all.filter(isShown).length, url: linkTo({ show: name, q }), isCurrent: name === view })),
     groups: groups.filter(({ settings }) => settings.length > 0),
-    everywhere: urlOf({ show: 'all', q }),
-    clear: urlOf({ show: view, q: '' }),
+    everywhere: linkTo({ show: 'all', q }),
+    clear: linkTo({ show: view, q: '' }),
     problem: null,
-    canonicalUrl: urlOf({ show: view, q })
+    canonicalUrl: linkTo({ show: view, q })
   }
 }
 
 /** @param {{ show: string, q: string }} filters @returns {string} */
-function urlOf ({ show, q }) {
-  const params = new URLSearchParams({ ...(show !== 'all' && { show }), ...(q && { q }) })
-  return params.size > 0 ? `/settings?${params}` : '/settings'
+function linkTo ({ show, q }) {
+  return urlOf('/settings', { show: show === 'all' ? undefined : show, q })
 }
 
 /** @param {string} q @returns {(setting: Setting) => boolean} whether each word of it is somewhere in the name, the description, the value or where that comes from */

@@ -1,3 +1,4 @@
+import { toIso } from '../api/fields.js'
 import { findLines } from '../api/log-lines.js'
 import { logsModel } from './logs-page.js'
 import { logsUrlOf } from './shown-event.js'
@@ -49,9 +50,4 @@ function othersOf ({ id }, { since, endedAt, lives, next }) {
   const before = lives.filter(({ worker, startedAt, end }) => worker !== id && end !== null && Date.parse(end.at) > since && Date.parse(startedAt ?? end.at) < endedAt)
   const after = next && Date.parse(next.at) < endedAt ? [next] : []
   return [...new Set([...before, ...after].map(({ worker }) => worker))]
-}
-
-/** @param {number} ms */
-function toIso (ms) {
-  return new Date(ms).toISOString()
 }

@@ -43,14 +43,14 @@ export function createFleetLogs ({ obtain, members }) {
       const asked = only === undefined ? all : all.filter(({ member }) => member === only)
       if (asked.length === 0 && only !== undefined) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(only.slice(0, 100))}`)
       const query = queryOf({ lines, ...wanted })
-      const folded = createFold({ lines, around: wanted.around })
+      const joined = createJoin({ lines, around: wanted.around })
       const { values, ...outcome } = await askAll(asked, async (member) => {
         const page = PAGE.safeParse(await obtain(member, { method: 'GET', path: `/logs?${query}` }, person, WITHIN)).data
         if (!page) throw new DeckError('not-possible', `${member} sent log lines that this version cannot read`)
-        folded.add(member, page.items)
+        joined.add(member, page.items)
         return { isCut: page.next !== null && page.items.length < lines && wanted.around === undefined }
       })
-      return { ...outcome, cut: values.filter(({ value }) => value.isCut).map(({ member }) => member), ...folded.result() }
+      return { ...outcome, cut: values.filter(({ value }) => value.isCut).map(({ member }) => member), ...joined.result() }
     }
   }
 }
@@ -71,7 +71,7 @@ function queryOf ({ lines, stream, q, level, since, until, around }) {
  * Takes the answers one by one, and keeps no more lines than are wanted.
  * @param {{ lines: number, around?: number }} wanted
  */
-export function createFold ({ lines, around }) {
+function createJoin ({ lines, around }) {
   /** @typedef {{ line: FleetLine, key: string }} Keyed `key`: its time, or that of the line before it */
   /** @type {Keyed[]} */
   let before = []
