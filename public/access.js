@@ -32,7 +32,7 @@ onSubmit('revoke', async (fields, form) => {
   showToast(`The ${kind} of ${name} is revoked; its sessions are closed.${others}`, 'info')
 })
 
-// More than a look needs a token, as a session that gave its own rights on would never end.
+// Links for operators and admins need a token: sessions that could make such links would renew themselves for ever.
 document.querySelector('#new-link [name=role]')?.addEventListener('change', ({ target }) => {
   const needsToken = /** @type {HTMLSelectElement} */ (target).value !== 'viewer'
   for (const part of document.querySelectorAll('#new-link [data-needs-token]')) /** @type {HTMLElement} */ (part).hidden = !needsToken

@@ -11,7 +11,7 @@ export function warnOfChange (form, { detail, now }, field = 'seen') {
   const notice = form.querySelector('[data-changed]') ?? form.insertBefore(createNotice(), submit?.closest('.button-row') ?? null)
   notice.textContent = `${detail}. Nothing was changed.`
   if (submit) holdBack(submit)
-  // What is shown of it is of before, too.
+  // The preview in the dialog is from before the change, too.
   form.querySelector('[data-load-here]')?.dispatchEvent(new Event('clusterdeck:open'))
 }
 
@@ -34,7 +34,7 @@ function createNotice () {
   return notice
 }
 
-/** What was said of an earlier change. @param {HTMLElement} dialog */
+/** Removes what the dialog has said of an earlier change. @param {HTMLElement} dialog */
 export function forgetChange (dialog) {
   dialog.querySelector('[data-changed]')?.remove()
   for (const submit of dialog.querySelectorAll('[data-label]')) {

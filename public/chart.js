@@ -53,7 +53,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     /** @param {import('./vitals-series.js').Vitals} vitals @param {{ fromS: number, toS: number }} range */
     show (vitals, { fromS, toS }) {
       const isAllZero = (/** @type {string} */ column) => vitals.high[column].every((value) => !value)
-      // A line of failures is there only with failures: along the bottom it would look like some.
+      // Without failures there is no line of them: along the bottom it would look like a few.
       const valuesOf = (/** @type {'mean' | 'low' | 'high'} */ kind) => lines.map(({ column, isRare }) => isRare && isAllZero(column) ? vitals.time.map(() => null) : vitals[kind][column])
       data = [vitals.time, ...valuesOf('high'), ...valuesOf('low'), ...valuesOf('mean')]
       scale = { min: fromS, max: toS }

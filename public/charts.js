@@ -132,7 +132,7 @@ function showValues (newest, range, state) {
   feedState = state
   showState()
   for (const { plot } of charts) plot.show(newest, range)
-  // They belong to figures of now.
+  // The small lines belong to the key figures, which are of now.
   if (isLive(chosen)) drawSparks(newest, range)
   for (const { plot } of charts) plot.rest()
   if (moment !== null) reference.plot.point(moment)

@@ -36,11 +36,11 @@ const NAMES = Object.freeze({
 const HEAD_CHARS = 400
 // eslint-disable-next-line no-control-regex
 const COLOURS = /\u001b\[[\d;]{0,20}m/g
-/** Those that are no other words of a log. */
+/** The names that seldom stand in a line for something else. */
 const WORDS = 'fatal|panic|emerg|alert|critical|crit|error|err|warning|warn|notice|info|verbose|debug|trace'
 /** `"level":50`, `level=warn`. */
 const FIELD = /"(?:level|severity|lvl)"\s?:\s?"?(\w{1,12})|\b(?:level|severity|lvl)="?([a-z]{1,12})/i
-/** `ERROR`; in lower case a word like any other is none, but `[error]` and `error:` are. */
+/** `ERROR` counts as a word; in lower case only `[error]` and `error:` do. */
 const UPPER = new RegExp(String.raw`(?:^|[\s|[(<])(${WORDS.toUpperCase()})(?=[\s\])>:|]|$)`)
 const LOWER = new RegExp(String.raw`(?:^|\s)(?:[[(<](${WORDS})[\])>]|(${WORDS}):)`, 'i')
 const THROWN = /^(?:Uncaught )?\w{0,40}(?:Error|Exception)\b/

@@ -8,7 +8,7 @@ export function openFolds () {
   for (const id of readOpen()) document.getElementById(id)?.setAttribute('open', '')
 }
 
-// It does not bubble.
+// The event does not bubble, so it is captured.
 document.addEventListener('toggle', ({ target }) => {
   if (!(target instanceof HTMLDetailsElement && target.closest('.fold'))) return
   const others = readOpen().filter((id) => id !== target.id)

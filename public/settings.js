@@ -8,7 +8,7 @@ const field = findElement('input[name=value]', HTMLInputElement, dialog)
 const unit = findElement('output[name=unit]', HTMLOutputElement, dialog)
 
 dialog.addEventListener('input', sayValue)
-// It is filled before it has the focus.
+// The dialog is filled before its field gets the focus.
 dialog.addEventListener('focusin', sayValue)
 
 function sayValue () {

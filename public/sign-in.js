@@ -7,8 +7,7 @@ import { keepNotice, showToast } from './toasts.js'
  * @typedef {{ name: string | null, role: string, apps: string[] | null }} Viewer
  */
 
-/** What the title says. */
-const SAID = 'Your session has ended.'
+const TITLE = 'Your session has ended'
 
 /** @param {string | null} why @returns {Promise<void>} when the dialog is gone @throws {Error} the master does not answer */
 export async function askToSignIn (why) {
@@ -40,14 +39,14 @@ function createDialog (page, why) {
   dialog.setAttribute('aria-labelledby', 'sign-in-title')
   const form = document.importNode(findElement('form', HTMLFormElement, page), true)
   const submit = findElement('[type=submit]', HTMLButtonElement, form)
-  const title = elementOf('h2', SAID.replace('.', ''))
+  const title = elementOf('h2', TITLE)
   title.id = 'sign-in-title'
   const row = elementOf('div', '', 'button-row end')
   submit.classList.remove('wide')
   submit.replaceWith(row)
   row.append(closer(dialog), submit)
   const reason = why ?? noticeOf(page) ?? ''
-  form.prepend(title, elementOf('p', `${reason === SAID ? '' : reason} Nothing was changed. Sign in again to go on here: what you have typed is kept.`.trim()))
+  form.prepend(title, elementOf('p', `${reason === `${TITLE}.` ? '' : reason} Nothing was changed. Sign in again to go on here: what you have typed is kept.`.trim()))
   form.append(elementOf('p', 'If you get a sign-in link, open it in another tab, and come back to this one.', 'fine'))
   form.addEventListener('submit', (event) => {
     event.preventDefault()

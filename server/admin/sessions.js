@@ -74,7 +74,7 @@ export function createSessions ({
       try {
         return store.countByToken(now())
       } catch {
-        // Nobody is kept out by this: a list says less while the database is away.
+        // While the database is away, the list of tokens says of nobody that they are signed in.
         return new Map()
       }
     },
@@ -190,7 +190,7 @@ export function createSessions ({
   /** @param {Session} session @param {string} why */
   function noteEnd (session, why) {
     ended.set(session.hash, { session, why })
-    // Those that are still on the disk have to stay, so only what would have expired goes.
+    // A session that could not be removed from the disk stays in here until it would have expired.
     if (ended.size > MAX_REMEMBERED) for (const [hash, end] of ended) if (end.session.expiresAt <= now()) ended.delete(hash)
   }
 

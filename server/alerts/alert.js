@@ -111,7 +111,7 @@ function shownTarget ({ kind, name, url, secret, to, from, host, port = 587, eve
   return {
     kind,
     name: name ?? null,
-    // Of a chat all behind the host is the key to a channel.
+    // In the address of a chat, all that follows the host is the key to its channel.
     url: url === undefined ? null : kind === 'webhook' ? shownUrl(url) : `${new URL(url).origin}/…`,
     isSigned: secret !== undefined,
     mail: kind === 'mail' ? { host: String(host), port, from: String(from), to: to ?? [] } : null,

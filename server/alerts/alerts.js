@@ -37,7 +37,7 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
   const unsubscribe = events.subscribe((event) => {
     // To report a failure to the receiver that fails would go on for ever. What an operator sends goes to one receiver alone.
     if (event.type.startsWith('alert.')) return
-    // Another host of the fleet tells it.
+    // Another host of the fleet sends this one.
     if (event.detail?.isReporter === false) return
     for (const alert of all()) alert.offer(event)
   })

@@ -19,7 +19,7 @@ export function createHttpPost ({ url, secret }, { fetch = globalThis.fetch } = 
         body,
         signal: AbortSignal.any([AbortSignal.timeout(patienceMs), signal])
       })
-      // Nobody reads it: an address within this network would otherwise tell its secrets here.
+      // The answer is not read: the address may lead to a server of this network, whose answers nobody here is to see.
       await response.body?.cancel()
       const { status, ok } = response
       return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }

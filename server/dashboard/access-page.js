@@ -25,7 +25,7 @@ export function accessModel (parts) {
   return { ...list, own: can?.token ?? null, apps: apps?.filter((name) => can?.apps?.includes(name) ?? true) ?? null }
 }
 
-/** What a viewer who may not see it follows is nothing. @param {Omit<Parts, 'now'> & { now: () => number, render: import('./views.js').Views['render'] }} asked */
+/** Whoever may not see the list gets no updates of it. @param {Omit<Parts, 'now'> & { now: () => number, render: import('./views.js').Views['render'] }} asked */
 export function followAccess ({ now, render, ...parts }) {
   return () => parts.can?.administer
     ? [{ id: ACCESS_FRAGMENT, html: render(`partials/${ACCESS_FRAGMENT}`, { can: parts.can, ...listOf({ ...parts, now: now() }) }) }]

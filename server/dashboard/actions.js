@@ -192,7 +192,7 @@ function sendMessage (deck, { type, data, worker }, actor) {
 }
 
 /**
- * If others are changed meanwhile, that is no reason to ask.
+ * Refuses if this setting was changed meanwhile; others do not matter.
  * @param {Deck} deck @param {Record<string, unknown>} body `tag`: of all settings that its sender has seen; `seen`: the value of this one
  * @param {string} actor @param {Asker} asker
  */
@@ -205,7 +205,7 @@ function changeSetting (deck, { name, value, tag, seen = '' }, actor, { history 
 }
 
 /**
- * One that runs cannot be overruled: whoever confirms would be refused again.
+ * While another rollout runs, nobody is asked to confirm, as that would be refused again.
  * @param {Deck} deck @param {History} history @param {unknown} seen  the newest rollout that the form knew of
  */
 function checkRollouts (deck, history, seen) {

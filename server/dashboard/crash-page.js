@@ -135,7 +135,7 @@ function eventOf (history, { id, worker }) {
 function eventsAround (history, { at }) {
   const atMs = Date.parse(at)
   const eventsIn = (/** @type {number} */ since, /** @type {number} */ until) => readOr(() => history.page({ since, until, limit: MAX_READ }).items, [])
-    // Who looks is no cause of a crash.
+    // Sign-ins cause no crash.
     .filter(({ type }) => !type.startsWith('access.'))
   const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
   const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)

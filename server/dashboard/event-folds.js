@@ -16,7 +16,7 @@ import { count } from '../health.js'
 const MIN_EVENTS = 4
 /** So many are listed in a fold; a link leads to all of them. */
 const MAX_LISTED = 100
-/** A page goes on for so many events at most, so that it has an end. */
+/** To finish a fold, a page reads so many more events at most. */
 const MAX_READ_ON = 2000
 const READ_ON = 200
 
@@ -30,7 +30,7 @@ const DEEDS = Object.freeze({
   'worker.listening': 'began to listen'
 })
 
-/** What an event has to be to get into a fold. */
+/** The types of events that a fold can hold. */
 export const FOLDED_TYPES = Object.freeze([...Object.keys(DEEDS), 'rollout.step'])
 
 /**
@@ -57,7 +57,7 @@ function readRoutine (history, query) {
   const page = history.page(query)
   const end = page.items.findIndex((event) => !isRoutineEvent(event))
   if (end < 0) return page
-  // The same events again, for the cursor behind the last of them.
+  // Reads again, and only up to there, for the cursor behind the last of these.
   return end === 0 ? { items: [], next: query.cursor ?? null } : history.page({ ...query, limit: end })
 }
 

@@ -20,7 +20,7 @@ import { firstLine, readable } from './readable-text.js'
 const PATH = '/fleet/crashes'
 const MAX_SHOWN = 100
 const MAX_MESSAGE_CHARS = 300
-/** Each time all members are asked. */
+/** Not more often, as all members are asked each time. */
 const REFRESH_EVERY_MS = 10_000
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
 

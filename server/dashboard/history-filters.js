@@ -71,7 +71,7 @@ export const HOST_TYPES = EVENT_TYPES.filter((type) => OF_HOST.test(type))
 
 const RANGE = z.enum(Object.keys(RANGES)).optional().describe(`one of ${Object.keys(RANGES).join(', ')}`)
 const ZONE = z.string().regex(/^[A-Za-z0-9_+/-]{1,64}$/).refine(isZone).optional().describe('a time zone such as Europe/Berlin')
-/** What a history of several decks has no beginning for. */
+/** Ranges that begin with a deploy or a start of one deck, and so make no sense for several. */
 export const RANGES_OF_DECK = Object.freeze(['deploy', 'master'])
 /** Marks for callers without a cluster. @type {Marks} */
 const NO_MARKS = Object.freeze({ deployed: () => 0, started: () => 0 })

@@ -120,7 +120,7 @@ export function historyModel ({ history, params, now, marks, isOfHost = false, k
       query,
       problem: null,
       isFirstPage: cursor === undefined,
-      // No event that is still to come belongs to it.
+      // It gets no new events.
       isPast: query.until !== undefined && new Date(query.until).getTime() <= now,
       isFiltered: Object.keys(filters).length > 0,
       rows: isFolded ? foldEvents(events).map(withLink) : toSingleRows(events),

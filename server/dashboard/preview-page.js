@@ -16,7 +16,7 @@ export async function previewModel ({ deck, params, can, now }) {
   return {
     now: now(),
     refs,
-    // The form asks for that, which is no refusal then.
+    // The form asks for a confirmation in place of this refusal.
     guess: preview.build?.isGuess && (isUnconfirmed || wanted.isGuessAccepted) ? { text: preview.build.text, isAccepted: !isUnconfirmed } : null,
     preview: { ...preview, refusals: [...refusals, ...preview.refusals.filter(({ code }) => code !== 'build-unconfirmed')] },
     facts: previewFacts(preview, formatExactDuration)

@@ -31,7 +31,7 @@ import { workerUrlOf } from './worker-url.js'
 export const WORKER_FRAGMENTS = Object.freeze(['worker-head', 'worker-facts', 'worker-looks', 'worker-lives', 'worker-events', 'chart-news'])
 
 const MAX_DIAGNOSTICS = 10
-/** What workers write that have no slot yet. */
+/** The log of standby workers, which have no slot yet. */
 const STANDBY_LOG = 0
 const NO_STORY = Object.freeze({ forked: null, exited: null, next: null, events: [], lives: [] })
 
@@ -166,7 +166,7 @@ function endedWorker (id, { forked, exited }) {
   const known = exited ?? forked
   if (!known) throw new DeckError('not-found', `Worker ${id} does not exist, or is no longer kept`)
   const { slot, release } = known
-  // One that stood by kept its log as it got a slot.
+  // A standby worker keeps its log when it gets a slot.
   const logSlot = (forked ?? known).slot ?? STANDBY_LOG
   return { id, slot, logSlot, pid: forked?.pid ?? known.pid, release, startedAt: forked?.at ?? null, url: workerUrlOf(id, known.at) }
 }

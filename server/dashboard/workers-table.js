@@ -22,7 +22,7 @@ const GLANCE = 12
 const KEEP_ORDER_MS = 5000
 /** So many exits are searched for the last one of a slot. */
 const MAX_EXITS = 100
-/** A rollout does not count, as rows that moved with it could not be followed. @type {Partial<Record<string, number>>} */
+/** How sick a row is. What a rollout does (starting, draining) does not count: rows that moved with it could not be followed. @type {Partial<Record<string, number>>} */
 const SEVERITY = Object.freeze({ bad: 2, warn: 1 })
 
 /** @type {Readonly<Record<string, { label: string, choice: string, isAscending?: boolean, isFigure?: boolean, keyOf: (row: Row) => number | null | undefined }>>} `choice`: in a list of orders; `isAscending`: where nobody has said otherwise */

@@ -200,7 +200,7 @@ export function createOutbox ({ nats, history, events, teller, timers = globalTh
   }
 }
 
-/** What several hosts see is in the fleet once. @param {DeckEvent} event */
+/** What several hosts see, one of them writes into the history of the fleet. @param {DeckEvent} event */
 function isToldByAnother ({ detail }) {
   return detail?.isReporter === false
 }

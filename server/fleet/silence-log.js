@@ -12,7 +12,7 @@ const TYPES = Object.freeze(['fleet.host-silent', 'fleet.host-back', 'fleet.host
 const MAX_EVENTS = 200
 /** A master that has just begun counts as there when a host was last heard so shortly before. */
 const SHORTLY_MS = 2 * 60_000
-/** Two reports: one that may be about to fall silent does not tell of others. */
+/** The time of two reports. A host that has not reported for longer may fall silent too, so another one tells. */
 const FRESH_MS = 10_000
 
 /**
