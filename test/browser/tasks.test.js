@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before } from 'node:test'
-import { openShop } from '../screenshots/shop.js'
+import { appendFileSync, utimesSync } from 'node:fs'
+import path from 'node:path'
+import { after, before, test } from 'node:test'
+import { openShop, openShopInHost } from '../screenshots/shop.js'
 import { openBrowser } from '../support/browser.js'
 import { aCrash } from '../support/crash-record.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -10,6 +12,7 @@ import { createReleases } from '../support/releases.js'
 
 /** @typedef {import('../support/browser.js').WatchedPage} Page */
 /** @typedef {(wanted: import('playwright-core').Locator) => Promise<void>} Press */
+/** @typedef {import('../screenshots/shop.js').Shop} Shop */
 
 /** @type {Awaited<ReturnType<typeof openBrowser>>} */
 let browser
@@ -21,9 +24,12 @@ const HANDS = {
   clicks: () => (wanted) => wanted.click(),
 
   keys: (page) => async (wanted) => {
-    await wanted.focus()
+    // Tab comes to a log as a whole; Enter leads to its newest line.
+    const log = wanted.locator('xpath=ancestor::*[@role="log"]')
+    const isInLog = await log.count() > 0
+    await (isInLog ? log : wanted).focus()
     // From its neighbour: it is one of those that Tab comes to.
-    for (const key of ['Shift+Tab', 'Tab']) await page.keyboard.press(key)
+    for (const key of ['Shift+Tab', 'Tab', ...(isInLog ? ['Enter'] : [])]) await page.keyboard.press(key)
     assert.equal(await wanted.evaluate((element) => element === document.activeElement), true, `reached by Tab: ${wanted}`)
     await page.keyboard.press('Enter')
   }
@@ -86,61 +92,159 @@ rareTest('in two presses a deploy is through and its result is seen, and in two 
   })
 })
 
-rareTest('in two it is clear why slot 3 died last night, with the place where it threw', async (t) => {
-  await doInBothWays(t, await openShop(t), async (page, within) => {
-    const { press, assertFew } = within(2)
-    await press(page.locator('#workers').getByRole('row', { name: /^3 / }).getByRole('link', { name: /^Worker \d+$/ }))
-    const death = page.locator('#worker-lives').getByRole('listitem').filter({ hasText: 'TypeError: Cannot read properties of undefined' })
-    await press(death.getByRole('link', { name: 'see crash' }))
-    await page.getByRole('heading', { level: 1, name: 'TypeError: Cannot read properties of undefined (reading \'total\')' }).waitFor()
-    assert.match(await page.locator('.frame.is-own').first().innerText(), /sum\s+src\/shop\.js:12/)
-    assertFew()
-  })
-})
+/**
+ * What somebody wants to know or do, from the overview, and in how many presses at most. What only reads comes first.
+ * @typedef {{ page: Page, press: Press, shop: Shop }} Hand
+ * @type {[string, number, (hand: Hand) => Promise<unknown>][]}
+ */
+const TASKS = [
+  ['is it well', 0, ({ page }) => page.getByRole('heading', { level: 1, name: /^All 4 workers are ready; 1 new crash in r3/ }).waitFor()],
 
-rareTest('in one the release is named that brought the crash of this minute, and in two the output around a death is read', async (t) => {
-  const shop = await openShop(t)
-  tellCrash(shop)
-  await doInBothWays(t, shop, async (page, within) => {
-    const cause = within(1)
-    await cause.press(page.locator('#recent').getByRole('listitem').filter({ hasText: 'RangeError: no such price' }).getByRole('link', { name: 'see crash' }).first())
+  ['what killed worker 3, and its last lines', 2, async ({ page, press }) => {
+    await press(page.locator('#workers tr', { has: page.locator('.slot', { hasText: /^3$/ }) }).getByRole('link', { name: /^Worker \d+$/ }))
+    await press(page.locator('#worker-lives').getByRole('link', { name: 'Worker 3', exact: true }))
+    await page.getByRole('link', { name: 'Thrown in sum at src/shop.js:12' }).waitFor()
+    await page.locator('#worker-output').getByText('POST /cart 500 3 ms').waitFor()
+  }],
+
+  ['which release brought the crash', 1, async ({ page, press }) => {
+    await press(page.locator('#health').getByRole('link', { name: 'RangeError: no such price' }))
     await page.getByText('Introduced in r3').waitFor()
-    cause.assertFew()
+  }],
 
-    await page.goto(shop.url)
-    const output = within(2)
-    await output.press(page.locator('#recent').getByRole('link', { name: /^Worker 10 \(slot 2\) exited/ }))
-    await output.press(page.getByRole('link', { name: 'Logs around this' }))
+  ['request req-7f3a, and what was around it', 2, async ({ page, press }) => {
+    await press(page.getByRole('link', { name: 'Logs', exact: true }))
+    await page.locator('#log-search').fill('req-7f3a')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**q=req-7f3a*')
+    await press(page.locator('#log .line', { hasText: 'req-7f3a' }).locator('.line-time'))
     await page.locator('#log-mark').waitFor()
-    await page.getByText('POST /checkout 201 31 ms').waitFor()
-    output.assertFew()
-  })
-})
+    await page.getByText('GET /cart 200 5 ms').first().waitFor()
+  }],
 
-rareTest('in three the flame graph of the hottest worker shows what it does', async (t) => {
-  const shop = await openShop(t)
-  const { items } = shop.deck.diagnostics
-  const { file } = items[0]
-  await doInBothWays(t, shop, async (page, within) => {
+  ['who restarted all', 0, ({ page }) => page.locator('#recent li', { hasText: 'Restart of all workers started' }).getByText('by grace').waitFor()],
+
+  ['which function eats CPU', 3, async ({ page, press, shop: { deck: { diagnostics: { items } } } }) => {
+    const { file } = items.findLast((item) => item.file)
     const shares = (await page.locator('#workers td.cpu').allInnerTexts()).map(parseFloat)
     const hottest = shares.indexOf(Math.max(...shares))
-    const { press, assertFew } = within(3)
     await press(page.locator('#workers tbody tr').nth(hottest).getByRole('link', { name: /^Worker \d+$/ }))
     await page.waitForURL('**/workers/*')
     await page.locator('html[data-live=on]').waitFor()
     await press(page.getByRole('button', { name: 'Record CPU profile' }))
-    const look = page.locator('.look-list li').filter({ has: page.getByRole('progressbar') })
-    await look.waitFor()
+    await page.locator('.look-list li').filter({ has: page.getByRole('progressbar') }).waitFor()
     items[0] = { ...items[0], state: 'done', bytes: 1000, finishedAt: new Date().toISOString(), file }
     await press(page.locator(`#look-${items[0].id}`).getByRole('link', { name: 'Flame graph' }))
     await page.locator('.flame-frame').filter({ hasText: 'priceOf' }).waitFor()
-    assertFew()
-  })
-})
+  }],
 
-/** A worker dies of what no release before had. @param {Awaited<ReturnType<typeof openShop>>} shop */
-function tellCrash ({ deck, history }) {
-  const crash = aCrash({ at: new Date().toISOString(), slot: 2, worker: 10, release: 'r3', errorName: 'RangeError', errorMessage: 'no such price' })
+  ['a colleague may look', 3, async ({ page, press }) => {
+    await press(page.getByRole('link', { name: 'Access' }))
+    await page.locator('#new-link').getByLabel('Name').fill('grace')
+    await press(page.getByRole('button', { name: 'Create link' }))
+    await page.getByText('signs them in as viewer').waitFor()
+    await press(page.getByRole('button', { name: 'Copy link' }))
+  }],
+
+  ['an alert by webhook', 3, async ({ page, press }) => {
+    await press(page.getByRole('link', { name: 'Alerts' }))
+    await press(page.getByRole('link', { name: /^Webhook/ }))
+    await page.getByLabel('Address').fill('https://ops.example.com/hook')
+    await press(page.getByRole('button', { name: 'Add and send a test' }))
+    await page.locator('.alert', { hasText: 'ops.example.com' }).getByText('The receiver took the last message: status 204').waitFor()
+  }],
+
+  ['restart one', 2, async ({ page, press, shop }) => {
+    await press(page.getByRole('button', { name: 'Restart worker 10 in slot 2' }))
+    await press(page.getByRole('dialog').getByRole('button', { name: 'Restart worker' }))
+    await page.locator('#rollout').getByText(/Restart/).first().waitFor()
+    assert.equal(settle(shop).worker, 10)
+  }],
+
+  ['scale', 2, async ({ page, press, shop }) => {
+    await press(page.getByRole('button', { name: 'Scale' }))
+    await page.getByRole('dialog').getByLabel('Workers').fill('6')
+    await press(page.getByRole('dialog').getByRole('button', { name: 'Scale', exact: true }))
+    await page.locator('#recent').getByText('to 6').waitFor()
+    assert.equal(shop.deck.dispatched.at(-1).workers, 6)
+  }],
+
+  ['deploy to one worker first', 2, async ({ page, press, shop }) => {
+    await press(page.getByRole('button', { name: 'Rolling deploy' }))
+    await page.getByLabel('Canary workers').fill('1')
+    await press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
+    await page.locator('#rollout').getByText('Deploying r2').waitFor()
+    assert.equal(settle(shop).strategy.canary.workers, 1)
+  }],
+
+  ['take it back', 2, async ({ page, press, shop }) => {
+    await press(page.getByRole('button', { name: 'Roll back to r2' }))
+    await press(page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }))
+    await page.locator('#rollout').getByText(/Rolling back/).first().waitFor()
+    assert.equal(settle(shop).kind, 'rollback')
+  }],
+
+  ['deploy to all hosts', 3, async ({ page, press }) => {
+    await press(page.getByRole('link', { name: 'Fleet' }))
+    await press(page.getByRole('button', { name: 'Deploy to the fleet' }))
+    await press(page.getByRole('dialog').getByRole('button', { name: 'Deploy', exact: true }))
+    await page.locator('#fleet-rollout').getByText('Deploy').first().waitFor()
+  }]
+]
+
+/** Each from the overview; `t` tells its seconds. @param {import('node:test').TestContext} t @param {Shop} shop @param {{ hand?: keyof typeof HANDS, options?: import('../support/browser.js').PageOptions }} [how] */
+async function doTasks (t, shop, { hand = 'clicks', options } = {}) {
+  tellIncident(shop)
+  const page = await browser.page({ reducedMotion: 'reduce', ...options })
+  t.after(() => page.context().close())
+  await page.goto(await shop.signInLink())
+  for (const [name, most, task] of TASKS) {
+    const from = performance.now()
+    await page.goto(`${shop.url}/`)
+    await page.locator('html[data-live=on]').waitFor()
+    const { press, assertFew } = countPresses(most, HANDS[hand](page))
+    await task({ page, press, shop })
+    assertFew()
+    t.diagnostic(`${name}: ${((performance.now() - from) / 1000).toFixed(2)} s`)
+  }
+  assert.deepEqual(page.problems, [])
+}
+
+test('thirteen things that operators want at night take at most three clicks from the overview', async (t) => doTasks(t, await openShop(t)))
+
+rareTest('they take no more by keys alone', async (t) => doTasks(t, await openShop(t), { hand: 'keys' }))
+
+rareTest('they take no more on a phone', async (t) => doTasks(t, await openShop(t), { options: { width: 390, height: 844, hasTouch: true } }))
+
+rareTest('they take no more in an app of a host', async (t) => doTasks(t, await openShopInHost(t)))
+
+/** A worker dies of what no release before had; somebody restarts all; no rollout of the fleet is on. @param {Shop} shop */
+function tellIncident ({ deck, history }) {
+  /** @type {any} */ (deck.fleet).set({ rollout: null })
+  const at = new Date().toISOString()
+  const crash = aCrash({ at, slot: 2, worker: 10, release: 'r3', errorName: 'RangeError', errorMessage: 'no such price' })
   history.crashes.record('v1:price', crash, { culprit: 'priceOf (src/shop.js)' })
   deck.events.publish({ type: 'worker.exited', worker: 10, slot: 2, release: 'r3', cause: 'crash', code: 1, uptimeMs: 5000, message: 'worker 10 (slot 2) exited with code 1: RangeError: no such price', detail: { crash: 2, crashGroup: 2 } })
+  deck.dispatch({ type: 'rollout', kind: 'restart', actor: 'grace' })
+  settle({ deck })
+  deck.logs.open({ worker: 3, slot: 3 }).close()
+  write(deck, { slot: 3, hours: 30.1, text: 'POST /cart 500 3 ms' })
+  write(deck, { slot: 1, hours: 0.01, text: 'GET /products req-7f3a 200 9 ms' })
+}
+
+/** A worker has written a line. @param {Shop['deck']} deck @param {{ slot: number, hours: number, text: string }} line `hours`: ago */
+function write (deck, { slot, hours, text }) {
+  const file = path.join(deck.logs.folder, `slot-${slot}.stdout.log`)
+  const at = new Date(Date.now() - hours * 3_600_000)
+  appendFileSync(file, `${text}\n`)
+  utimesSync(file, at, at)
+}
+
+/** Ends the rollout that runs. @param {Pick<Shop, 'deck'>} shop @returns {any} the order that began it */
+function settle ({ deck }) {
+  /** @type {any} */
+  const rollout = deck.snapshot().rollout
+  deck.set({ rollout: null })
+  deck.events.publish({ type: 'rollout.succeeded', rollout: rollout.id, actor: rollout.actor, detail: { ...rollout, state: 'succeeded', done: true, finishedAt: new Date().toISOString() } })
+  return deck.dispatched.at(-1)
 }

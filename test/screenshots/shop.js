@@ -1,6 +1,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { startAdmin, TOKEN } from '../support/admin.js'
+import { startAdmin, startHostAdmin, TOKEN } from '../support/admin.js'
 import { aCrash } from '../support/crash-record.js'
 import { profileOf } from '../support/cpu-profile.js'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, inTurnOf } from '../support/fake-fleet.js'
@@ -9,7 +9,8 @@ import { report } from '../support/vitals.js'
 
 /**
  * A shop that has been served for days, and is well: what nobody can wait for is told to a deck without processes.
- * @typedef {Awaited<ReturnType<typeof startAdmin>>} Admin
+ * @typedef {Pick<Awaited<ReturnType<typeof startAdmin>>, 'deck' | 'history'>} Admin
+ * @typedef {import('./camera.js').Scene & { close: () => Promise<unknown> } & Admin} Shop
  */
 
 const SLOTS = [1, 2, 3, 4]
@@ -17,14 +18,40 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const CHART_S = 15 * 60
 const MEGABYTE = 1024 ** 2
+const REAL_TIMERS = /** @type {any} */ ({ setTimeout, clearTimeout, setInterval, clearInterval })
 
-/** @param {import('../support/deck.js').TestOwner} owner @returns {Promise<import('./camera.js').Scene & { close: () => Promise<unknown>, deck: Admin['deck'], history: Admin['history'] }>} */
+/** @param {import('../support/deck.js').TestOwner} owner @returns {Promise<Shop>} */
 export async function openShop (owner) {
-  const timers = /** @type {any} */ ({ setTimeout, clearTimeout, setInterval, clearInterval })
-  const admin = await startAdmin(owner, { now: Date.now, timers })
-  const { deck } = admin
+  const site = await startAdmin(owner, { now: Date.now, timers: REAL_TIMERS })
+  furnish(owner, site)
+  return sceneOf(site, site)
+}
+
+/** The same as one of two apps of a host. @param {import('../support/deck.js').TestOwner} owner @returns {Promise<Shop>} */
+export async function openShopInHost (owner) {
+  const site = await startHostAdmin(owner, { now: Date.now, timers: REAL_TIMERS })
+  const { history } = /** @type {any} */ (site.apps.opened('shop'))
+  const shop = { deck: site.apps.deck('shop'), history }
+  furnish(owner, shop)
+  return sceneOf({ ...site, url: `${site.url}/apps/shop` }, shop)
+}
+
+/** @param {Pick<Awaited<ReturnType<typeof startAdmin>>, 'url' | 'admin'>} site @param {Admin} shop @returns {Shop} */
+function sceneOf ({ url, admin }, { deck, history }) {
+  return {
+    url,
+    signInLink: admin.signInLink,
+    ask: async (where) => (await fetch(`${url}/api/v1${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json(),
+    close: () => admin.close(),
+    deck,
+    history
+  }
+}
+
+/** @param {import('../support/deck.js').TestOwner} owner @param {Admin} shop */
+function furnish (owner, { deck, history }) {
   deck.set({
-    app: { entry: '/srv/shop/app.js', cwd: '/srv/shop', addresses: ['http://localhost:3000'] },
+    app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop', addresses: ['http://localhost:3000'] },
     desiredWorkers: SLOTS.length,
     readyWorkers: SLOTS.length,
     finishedWorkers: 0,
@@ -34,21 +61,13 @@ export async function openShop (owner) {
     workers: SLOTS.map(workerOf)
   })
   tellReleases(deck)
-  tellPast(admin)
-  deck.fleet = fleetOf(admin.history)
+  tellPast({ deck, history })
+  deck.fleet = fleetOf(history)
   for (let second = nowS() - CHART_S; second < nowS(); second++) live(deck, second)
   const timer = setInterval(() => live(deck, nowS()), 1000)
   owner.after(() => clearInterval(timer))
   for (const [minutes, line] of /** @type {[number, string][]} */ ([[9, 'cache warmed: 4,210 products'], [5, 'GET /products 200 8 ms'], [4, 'POST /checkout 201 31 ms'], [2, 'GET /cart 200 5 ms'], [1, 'GET /products?page=2 200 9 ms']])) {
     for (const slot of [1, 2]) appendFileSync(path.join(deck.logs.folder, `slot-${slot}.stdout.log`), `${ago(minutes * MINUTE_MS + slot * 700)} ${line}\n`)
-  }
-  return {
-    url: admin.url,
-    signInLink: admin.admin.signInLink,
-    ask: async (where) => (await fetch(`${admin.url}/api/v1${where}`, { headers: { authorization: `Bearer ${TOKEN}` } })).json(),
-    close: () => admin.admin.close(),
-    deck,
-    history: admin.history
   }
 }
 
