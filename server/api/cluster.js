@@ -284,5 +284,7 @@ export function clusterResources ({ deck, history }) {
 /** @param {import('./preconditions.js').Past} history @param {number} now */
 export function changeOfScale (history, now) {
   const event = lastOf(history, ['scale.changed'])
-  return `${doerOf(event?.detail?.to === now ? event : null)} has set it to ${now === 1 ? '1 worker' : `${now} workers`} since you opened this`
+  const workers = now === 1 ? '1 worker' : `${now} workers`
+  // The history may not have who it was, or nobody was it: a script can send any number.
+  return event?.detail?.to === now ? `${doerOf(event)} has set it to ${workers} since you opened this` : `It is set to ${workers} now`
 }

@@ -17,7 +17,7 @@ import { until } from '../support/until.js'
 const PLACES = /** @type {const} */ (['own', 'foreign host', 'cross-site', 'same site, other port'])
 const FOREIGN = 403
 /** The pages that a viewer may not see. @type {Record<string, Role>} */
-const ROLES_OF_PAGES = { '/access': 'admin', '/decks': 'admin', '/deploys/preview': 'operator' }
+const ROLES_OF_PAGES = { '/access': 'admin', '/decks': 'admin', '/deploys/preview': 'operator', '/fleet/preview': 'operator' }
 
 test('every operation, page and form, for everybody and from everywhere, answers who may and refuses who may not', async (t) => {
   const { admin, callers } = await setUp(t)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { OWNER } from '../../server/config/actor-names.js'
 import { rawRequest, startAdmin, TOKEN } from '../support/admin.js'
 import { runCliHere } from '../support/cli-here.js'
 import { writeFileSync } from 'node:fs'
@@ -36,7 +37,7 @@ test('a test and a retry answer with their delivery, and name who has asked in t
   const { body: problem } = await api('post', '/api/v1/alerts/file-2/deliveries/1/retry').expect(409)
   assert.equal(problem.code, 'delivery-not-failed')
   const { body: { items } } = await api('get', '/api/v1/events?type=alert.*')
-  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['alert.retried', 'api'], ['alert.failed', 'system'], ['alert.tested', 'api']])
+  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['alert.retried', OWNER], ['alert.failed', 'system'], ['alert.tested', OWNER]])
 })
 
 for (const [path, status] of /** @type {[string, number][]} */ ([
@@ -121,7 +122,7 @@ const SLACK = Object.freeze({ kind: 'slack', name: 'ops', url: 'https://hooks.ex
 test('an alert is added, changed, paused and deleted by the API; the history says who, and nothing tells its secrets', async (t) => {
   const { api, deck } = await startAdmin(t)
   const { body: added, headers, text } = await api('post', '/api/v1/alerts').send(SLACK).expect(201)
-  assert.deepEqual([added.id, added.kind, added.name, added.url, added.isPaused, added.isInFile, added.createdBy, headers.location], ['1', 'slack', 'ops', 'https://hooks.example.com/…', false, false, 'api', '/api/v1/alerts/1'])
+  assert.deepEqual([added.id, added.kind, added.name, added.url, added.isPaused, added.isInFile, added.createdBy, headers.location], ['1', 'slack', 'ops', 'https://hooks.example.com/…', false, false, OWNER, '/api/v1/alerts/1'])
   const { body: changed } = await api('patch', '/api/v1/alerts/1').send({ name: 'night', events: null, isPaused: true }).expect(200)
   assert.deepEqual([changed.name, changed.isDefault, changed.isPaused, changed.url], ['night', true, true, added.url])
   const { text: list } = await api('get', '/api/v1/alerts')
@@ -129,9 +130,9 @@ test('an alert is added, changed, paused and deleted by the API; the history say
   await api('get', '/api/v1/alerts/1').expect(404)
   const { body: { items }, text: events } = await api('get', '/api/v1/events?type=alert.*')
   assert.deepEqual(items.map((/** @type {any} */ { type, actor, message }) => [type, actor, message]), [
-    ['alert.removed', 'api', 'alert 1 "night" (slack, https://hooks.example.com) deleted'],
-    ['alert.changed', 'api', 'alert 1 "night" (slack, https://hooks.example.com) changed'],
-    ['alert.added', 'api', 'alert 1 "ops" (slack, https://hooks.example.com) added']
+    ['alert.removed', OWNER, 'alert 1 "night" (slack, https://hooks.example.com) deleted'],
+    ['alert.changed', OWNER, 'alert 1 "night" (slack, https://hooks.example.com) changed'],
+    ['alert.added', OWNER, 'alert 1 "ops" (slack, https://hooks.example.com) added']
   ])
   assert.doesNotMatch(text + list + deleted + events, /hidden-key/)
   assert.equal((await api('post', '/api/v1/alerts').send(SLACK)).body.id, '2', 'no number is given out twice')

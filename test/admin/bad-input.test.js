@@ -108,7 +108,7 @@ const CASES = [
   ...['{}', '[]', 'null', '3', '"text"'].map((body) => ({ method: 'PATCH', path: '/config', body, headers: { ...JSON_TYPE, 'If-Match': '*' }, status: 422, code: 'invalid-body', detail: /^body: expected a JSON object of options by their names, such as/ })),
   { method: 'PATCH', path: '/config', body: '{"drain.deadlineMs":1}', headers: JSON_TYPE, status: 428, code: 'precondition-required', detail: /^If-Match: expected the ETag of a GET, received nothing$/ },
   { method: 'PATCH', path: '/config', body: '{"drain.deadlineMs":1}', headers: { ...JSON_TYPE, 'If-Match': '"old"' }, status: 412, code: 'precondition-failed', detail: /^If-Match: expected "[^"]+", received "\\"old\\""/ },
-  { method: 'PUT', path: '/scale', body: '{"workers":3}', headers: { ...JSON_TYPE, 'If-Match': '"7"' }, status: 412, code: 'precondition-failed', detail: /^If-Match: expected "2", received/ },
+  { method: 'PUT', path: '/scale', body: '{"workers":3}', headers: { ...JSON_TYPE, 'If-Match': '"7"' }, status: 412, code: 'precondition-failed', detail: /^It is set to 2 workers now\. If-Match: expected "2", received/ },
   ...Object.entries({
     '{"surprise":1}': ['unknown-option', /^unknown option "surprise"/],
     '{"constructor":1}': ['unknown-option', /constructor/],

@@ -35,7 +35,7 @@ async function load () {
       const { page, traffic } = await visit(deck, path)
       await sleep(1500)
       const isOverview = path === '/'
-      report(`first load of ${path}`, `${kilobytes(traffic.bytes)}, ${traffic.requests} requests`, isOverview ? '110 kB, 15 requests' : '70 kB')
+      report(`first load of ${path}`, `${kilobytes(traffic.bytes)}, ${traffic.requests} requests`, isOverview ? '95 kB, 12 requests' : '70 kB')
       await page.context().close()
     }
   })
@@ -65,7 +65,7 @@ async function viewers () {
       for (const socket of sockets) socket.onAny(() => messages++)
       const busyMs = await cpuMsWhile(deck.masterPid, () => sleep(VIEWERS_S * 1000))
       const share = (/** @type {number} */ ms) => `${(ms / VIEWERS_S / 10).toFixed(1)} %`
-      report(`the master with ${VIEWERS} viewers, ${workers} workers`, `${share(busyMs)} of a core, ${share(idleMs)} without them; ${(messages / VIEWERS / VIEWERS_S).toFixed(1)} messages a second to each`, '10 %')
+      report(`the master with ${VIEWERS} viewers, ${workers} workers`, `${share(busyMs)} of a core, ${share(idleMs)} without them; ${(messages / VIEWERS / VIEWERS_S).toFixed(1)} messages a second to each`, '8 %')
       for (const socket of sockets) socket.close()
     })
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { OWNER } from '../../server/config/actor-names.js'
 import { TOKEN } from '../support/admin.js'
 import { openBrowser, RULES_OF_COLOUR } from '../support/browser.js'
 import { markPage, startHostDashboard } from '../support/dashboard.js'
@@ -78,7 +79,7 @@ test('those that are selected are restarted, deployed, stopped and started toget
   await page.locator('#dialog-apps-restart [type=submit]').click()
   await page.locator('#apps-stop').waitFor({ state: 'hidden' })
   assert.equal(await page.locator('dialog[open]').count(), 0)
-  assert.deepEqual(['mail', 'search', 'shop'].map((name) => host.apps.deck(name).dispatched.map(({ kind, actor }) => [kind, actor])), [[['restart', 'dashboard']], [], [['restart', 'dashboard']]])
+  assert.deepEqual(['mail', 'search', 'shop'].map((name) => host.apps.deck(name).dispatched.map(({ kind, actor }) => [kind, actor])), [[['restart', OWNER]], [], [['restart', OWNER]]])
 
   await page.getByLabel('Select all').check()
   await order('deploy')
@@ -92,7 +93,7 @@ test('those that are selected are restarted, deployed, stopped and started toget
   await page.getByLabel('Select mail').check()
   await order('start')
   await page.locator('#app-mail').getByText('All 2 workers are ready').waitFor()
-  assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [['stop', 'mail', 'dashboard'], ['stop', 'shop', 'dashboard'], ['start', 'mail', 'dashboard']])
+  assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [['stop', 'mail', OWNER], ['stop', 'shop', OWNER], ['start', 'mail', OWNER]])
 })
 
 rareTest('a viewer selects nothing, and the page of a stopped app offers its start to an operator', async (t) => {

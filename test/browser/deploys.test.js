@@ -152,7 +152,7 @@ test('a branch is chosen, its guessed build confirmed and deployed by the dialog
   await page.getByText('built two').waitFor()
   await page.getByRole('link', { name: 'Rollout 1' }).click()
   await page.getByRole('heading', { name: 'Deploy of r2 succeeded' }).waitFor()
-  assert.match(await page.locator('#main').innerText(), /by dashboard[^]*by the page/)
+  assert.match(await page.locator('#main').innerText(), /by the owner's token[^]*by the page/)
   assert.equal(await ask(), 'two')
   assert.deepEqual(page.problems.filter((problem) => !problem.includes('409') && !problem.includes('422')), [])
 })

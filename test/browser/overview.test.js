@@ -266,7 +266,7 @@ rareTest('a notice goes once an operator acknowledges it, with who did in the hi
   await notice.getByRole('button', { name: 'Acknowledge' }).click()
   await notice.waitFor({ state: 'detached' })
   await page.locator('#health.tone-ok').waitFor()
-  assert.equal(dashboard.history.page({ type: 'notice.acknowledged' }).items[0].actor, 'dashboard')
+  assert.equal(dashboard.history.page({ type: 'notice.acknowledged' }).items[0].actor, "the owner's token")
   assert.deepEqual(page.problems, [])
 })
 

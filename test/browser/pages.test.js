@@ -3,6 +3,7 @@ import { appendFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
+import { OWNER } from '../../server/config/actor-names.js'
 import { openBrowser } from '../support/browser.js'
 import { profileOf } from '../support/cpu-profile.js'
 import { markPage, startDashboard } from '../support/dashboard.js'
@@ -150,7 +151,7 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   await alert.getByText('answered 404').first().waitFor()
   await page.locator('html[data-live=on]').waitFor()
   assert.equal(new URL(page.url()).search, '')
-  assert.match(await alert.innerText(), /All problems[^]*Added \S+ by dashboard[^]*Nobody has this address/)
+  assert.match(await alert.innerText(), /All problems[^]*Added \S+ by the owner's token[^]*Nobody has this address/)
 
   const isSamePage = await markPage(page)
   dashboard.deck.alerts.status = 204
@@ -160,7 +161,7 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   assert.equal(await isSamePage(), true)
   assert.doesNotMatch(await page.content(), /hidden-key/)
   const { items } = dashboard.history.page({ type: ['alert.*'] })
-  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['alert.retried', 'dashboard'], ['alert.failed', 'system'], ['alert.tested', 'dashboard'], ['alert.added', 'dashboard']])
+  assert.deepEqual(items.map((/** @type {any} */ { type, actor }) => [type, actor]), [['alert.retried', OWNER], ['alert.failed', 'system'], ['alert.tested', OWNER], ['alert.added', OWNER]])
 
   await alert.getByRole('button', { name: 'Pause' }).click()
   await alert.getByText('Paused').waitFor()

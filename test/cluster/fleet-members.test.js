@@ -105,7 +105,7 @@ test('the commands reach another member by --member, with its progress and its e
   two.put('v3', { isBad: true })
   const failed = await cli(one, 'deploy', ...member, '--wait')
   assert.deepEqual([failed.code, await two.version()], [1, 'v2'], failed.stderr)
-  assert.match((await cli(one, 'history', ...member, '--type', 'scale.changed')).stdout, /cli@web-1/)
+  assert.match((await cli(one, 'history', ...member, '--type', 'scale.changed')).stdout, /by the owner's token on web-1/)
 
   assert.deepEqual(await cli(one, 'status', '--member', 'web-9').then(({ code, stderr }) => [code, stderr]), [1, 'clusterdeck: The fleet has no member "web-9"\n'])
   for (const words of [['logs', '--follow', ...member], ['stop', ...member], ['upgrade', ...member], ['open', ...member], ['tokens', ...member], ['fleet', ...member], ['diagnose', '1', '--kind', 'report', ...member], ['status', '--member', '../x']]) {
@@ -128,8 +128,8 @@ test('nobody is more elsewhere than at home, and no more than the other deck acc
   const refused = await order(one, 'web-1', 'PUT', '/scale', { workers: 2 }, viewer)
   assert.deepEqual([refused.status, refused.body.detail], [403, 'This needs the role operator, and ada is viewer'])
   const read = await order(one, 'reads', 'PUT', '/scale', { workers: 2 })
-  assert.deepEqual([read.status, read.body.detail], [403, 'This needs the role operator, and api@web-1 is viewer: fleet.accept of reads is "read"'])
-  assert.match((await reads.untilEvent(({ type }) => type === 'access.refused', 'the refusal')).message, /^api@web-1 \(viewer, fleet\) from web-1: PUT \/api\/v1\/scale, 403$/)
+  assert.deepEqual([read.status, read.body.detail], [403, 'This needs the role operator, and the owner\'s token on web-1 is viewer: fleet.accept of reads is "read"'])
+  assert.match((await reads.untilEvent(({ type }) => type === 'access.refused', 'the refusal')).message, /^the owner's token on web-1 \(viewer, fleet\) from web-1: PUT \/api\/v1\/scale, 403$/)
   const nothing = await get(one, 'shut', '/status')
   assert.deepEqual([nothing.status, nothing.body.detail], [403, 'shut: expected fleet.accept "read" or "operate", received "nothing"'])
   const stop = await order(reads, 'web-1', 'POST', '/stop')
