@@ -2,7 +2,7 @@
  * Follows the output on all hosts of the fleet, which do not stream to each other: it asks again and again for what came since.
  * The clocks of the hosts differ, so it asks for a little more, and leaves out what it has had.
  * @typedef {import('./log-tail.js').Entry & { member: string }} FleetEntry
- * @typedef {{ items: FleetEntry[], silent: string[] }} Answer
+ * @typedef {{ items: FleetEntry[], silent: string[], at: number }} Answer `at`: when this host has answered, by its clock, in ms since the epoch
  */
 
 const EVERY_MS = 3000
@@ -51,12 +51,14 @@ export function createFleetTail ({ url, since, seen, onEntries, onState, ask = a
   }
 
   /** @param {Answer} answer */
-  function takeAnswer ({ items, silent: now }) {
+  function takeAnswer ({ items, silent: now, at }) {
     const fresh = items.filter((item) => !known.has(nameOf(item)))
     const missing = silent === null ? [] : now.filter((member) => !silent?.includes(member))
     silent = now
     if (items.length > 0) known = new Set(items.map(nameOf))
-    for (const { arrivedAt } of items) if (arrivedAt && arrivedAt > since) since = arrivedAt
+    // A host whose clock is ahead must not hide what the others write until then.
+    const latest = new Date(at).toISOString()
+    for (const { arrivedAt } of items) if (arrivedAt && arrivedAt > since) since = arrivedAt < latest ? arrivedAt : latest
     onEntries([...fresh, ...missing.map((member) => ({ note: `${member} does not answer, its lines are left out` }))])
   }
 }
@@ -70,5 +72,5 @@ function nameOf ({ member, place }) {
 async function askJson (url) {
   const response = await fetch(url, { headers: { Accept: 'application/json' } })
   if (!response.ok) throw new Error(`the fleet answered with ${response.status}`)
-  return /** @type {Answer} */ (await response.json())
+  return { ...await response.json(), at: Date.parse(String(response.headers.get('date'))) || Date.now() }
 }

@@ -45,7 +45,8 @@ export async function fleetLogsModel ({ deck, params: given, now }) {
       isCutShort: false,
       markLinks: marked ? linksOfMark(marked, texts, members) : [],
       canonicalUrl: `${PATH}${queryOf(texts)}`,
-      links: linksOf(texts, view, { next, last: items.findLast(({ arrivedAt }) => arrivedAt !== null)?.arrivedAt ?? null })
+      // Not what a host whose clock is ahead has written: it would hide what the others write until then.
+      links: linksOf(texts, view, { next, since: items.findLast(({ arrivedAt }) => arrivedAt !== null && Date.parse(arrivedAt) <= now())?.arrivedAt ?? null })
     }
   } catch (error) {
     return { now: now(), choices, leftOut: { silent: [], refused: [], cut: [] }, canonicalUrl: PATH, ...withoutLines(error, params) }
@@ -81,8 +82,8 @@ function linksOfMark ({ member, place }, { q, level, around, line }, members) {
   ]
 }
 
-/** @param {Texts} texts @param {'live' | 'older' | 'around'} view @param {{ next: string | null, last: string | null }} ends */
-function linksOf (texts, view, { next, last }) {
+/** @param {Texts} texts @param {'live' | 'older' | 'around'} view @param {{ next: string | null, since: string | null }} ends */
+function linksOf (texts, view, { next, since }) {
   const { member, stream, q, level } = texts
   const selection = queryOf({ member, stream })
   const query = queryOf({ ...texts, since: undefined })
@@ -91,7 +92,7 @@ function linksOf (texts, view, { next, last }) {
     ndjson: null,
     stream: null,
     poll: view === 'live' ? `/api/v1/fleet/logs${query}${query ? '&' : '?'}` : null,
-    since: last,
+    since,
     all: `${PATH}${selection}`,
     back: `${PATH}${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined })}`,
     older: next === null ? null : `${PATH}${queryOf({ ...texts, until: next })}`,

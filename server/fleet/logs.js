@@ -25,7 +25,7 @@ const LINE = z.object({
   stream: z.enum(['stdout', 'stderr']),
   // A substring would keep the whole text in memory.
   text: z.string().transform((text) => text.length > MAX_CHARS ? Buffer.from(text.slice(0, MAX_CHARS)).toString() : text),
-  arrivedAt: z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/).nullable(),
+  arrivedAt: z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/).refine((text) => !Number.isNaN(Date.parse(text))).nullable(),
   place: z.string().regex(/^\d{1,4}[oe]\d{1,15}$/)
 })
 const PAGE = z.object({ items: z.array(LINE).max(MAX_LINES), next: z.string().nullable() })

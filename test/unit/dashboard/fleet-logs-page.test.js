@@ -35,10 +35,10 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
   assert.equal((await fleetLogsModel({ deck: /** @type {any} */ ({ fleet: null }), params: new URLSearchParams(), now: () => NOW })).problem?.status, 409)
 })
 
-test('the tail of a fleet shows each line once, asks for a little more than it has, and says who fell silent', async () => {
+test('the tail of a fleet shows each line once, asks for a little more than it has whatever the clock of a host says, and says who fell silent', async () => {
   const [urls, shown, states] = /** @type {string[][]} */ ([[], [], []])
   /** @type {any[]} */
-  const answers = [{ items: [lineOf(1, 'seen'), lineOf(2, 'a', '1o5')], silent: [] }, { items: [lineOf(2, 'a', '1o5'), lineOf(1, 'late', '1o9'), lineOf(9, 'b', '1o12')], silent: ['web-3'] }, new Error('away'), { items: [], silent: ['web-3'] }]
+  const answers = [{ items: [lineOf(1, 'seen'), lineOf(2, 'a', '1o5')], silent: [] }, { items: [lineOf(2, 'a', '1o5'), lineOf(1, 'late', '1o9'), lineOf(3600, 'b', '1o12')], silent: ['web-3'] }, new Error('away'), { items: [], silent: ['web-3'] }]
   /** @type {() => void} */
   let again = () => {}
   const tail = createFleetTail({
@@ -51,7 +51,7 @@ test('the tail of a fleet shows each line once, asks for a little more than it h
       urls.push(url.slice('/logs?since='.length))
       const answer = answers.shift()
       if (answer instanceof Error) throw answer
-      return { ...answer, items: answer.items.map((/** @type {any} */ line) => ({ member: 'web-2', ...line })) }
+      return { ...answer, at: Date.parse(lineOf(9, '').arrivedAt), items: answer.items.map((/** @type {any} */ line) => ({ member: 'web-2', ...line })) }
     },
     timers: /** @type {any} */ ({ setTimeout: (/** @type {() => void} */ task) => { again = task; return 1 }, clearTimeout () { again = () => {} } })
   })

@@ -37,12 +37,13 @@ test('names who is silent, who refuses and who searched only in part; cuts what 
     'web-1': () => ({ items: [{ ...lineOf('', 1, 'x'.repeat(9000)), more: 1 }], next: '1o7' }),
     'web-2': () => { throw new DeckError('timed-out', 'web-2 did not answer within 6 s') },
     'web-3': () => { throw new DeckError('forbidden', 'no') },
-    'web-4': () => ({ items: [{ ...lineOf('', 1, 'x'), place: '<script>' }], next: null })
+    'web-4': () => ({ items: [{ ...lineOf('', 1, 'x'), place: '<script>' }], next: null }),
+    'web-5': () => ({ items: Array(100).fill({ ...lineOf('', 1, 'x'), arrivedAt: '2026-99-99T99:99:99.999Z' }), next: null })
   }
   const logs = createFleetLogs({ members: async () => Object.keys(answers).map((member) => ({ member })), obtain: async (member) => answers[member]() })
   const { items, ...rest } = await logs.list({}, ADA)
   assert.deepEqual(items.map(({ member, text }) => [member, text.length]), [['web-1', 4000]])
-  assert.deepEqual(rest, { asked: 4, answered: 1, silent: ['web-2'], refused: [{ member: 'web-3', problem: 'no' }, { member: 'web-4', problem: 'web-4 sent log lines that this version cannot read' }], cut: ['web-1'], next: null })
+  assert.deepEqual(rest, { asked: 5, answered: 1, silent: ['web-2'], refused: [{ member: 'web-3', problem: 'no' }, ...['web-4', 'web-5'].map((member) => ({ member, problem: `${member} sent log lines that this version cannot read` }))], cut: ['web-1'], next: null })
   await assert.rejects(logs.list({ member: 'web-9' }, ADA), { code: 'not-found', message: 'The fleet has no member "web-9"' })
 })
 
