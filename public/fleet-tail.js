@@ -72,5 +72,6 @@ function nameOf ({ member, place }) {
 async function askJson (url) {
   const response = await fetch(url, { headers: { Accept: 'application/json' } })
   if (!response.ok) throw new Error(`the fleet answered with ${response.status}`)
-  return { ...await response.json(), at: Date.parse(String(response.headers.get('date'))) || Date.now() }
+  const { items, silent } = /** @type {Answer} */ (await response.json())
+  return { items, silent, at: Date.parse(String(response.headers.get('date'))) || Date.now() }
 }

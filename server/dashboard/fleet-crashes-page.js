@@ -41,7 +41,7 @@ export async function fleetCrashesModel ({ deck, params, now }) {
     const found = await fleet.crashes({ q, ...(state !== 'all' && { state }) }, VIEWER)
     const groups = found.items.filter((group) => member === undefined || group.members.some((each) => each.member === member))
     return {
-      ...around({ members, filters, now }),
+      ...filterModel({ members, filters, now }),
       problem: null,
       missing: missingText(found),
       cut: found.cut.length > 0 ? `${listText(found.cut)} ${found.cut.length === 1 ? 'has' : 'have'} more crashes than are shown` : null,
@@ -50,7 +50,7 @@ export async function fleetCrashesModel ({ deck, params, now }) {
       more: Math.max(0, groups.length - MAX_SHOWN)
     }
   } catch (error) {
-    return { ...around({ members: [], filters: givenFilters(params), now }), problem: toShownProblem(error), missing: null, cut: null, answered: '', groups: [], more: 0 }
+    return { ...filterModel({ members: [], filters: givenFilters(params), now }), problem: toShownProblem(error), missing: null, cut: null, answered: '', groups: [], more: 0 }
   }
 }
 
@@ -88,7 +88,7 @@ function parseCrashFilters (params, now) {
 }
 
 /** @param {{ members: readonly KnownMember[], filters: Filters, now: () => number }} parts */
-function around ({ members, filters, now }) {
+function filterModel ({ members, filters, now }) {
   const current = filters.state ?? 'open'
   const tabs = [...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label })), { state: 'all', label: 'All' }]
   return {
