@@ -239,7 +239,7 @@ function widestText ({ ctx }, texts) {
 
 /** @param {string} text with its unit @returns {string} round numbers without their zeros: `50.0 MB` is `50 MB`, `0.0%` is `0` */
 function shortText (text) {
-  return text.replace(/\.0+(?=\D|$)/, '').replace(/^0\D.*$/, '0')
+  return text.replace(/\.0+(?=\D|$)/, '').replace(/^0[^\d.].*$/, '0')
 }
 
 /** @param {string} colour @param {number} percent */

@@ -4,7 +4,9 @@
  */
 
 const ROW_PX = 24
-const BASELINE_PX = 16
+/** Of a profile with few rows, which then fill their place. */
+const MAX_ROW_PX = 40
+const BELOW_MIDDLE_PX = 4
 const MIN_PX = 1
 const PADDING_PX = 5
 const SVG = 'http://www.w3.org/2000/svg'
@@ -25,6 +27,7 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
   /** @type {Box[]} as drawn */
   let drawn = []
   let focus = root
+  let rowPx = ROW_PX
   /** What the keys are on. @type {Frame | null} */
   let chosen = null
   /** @type {(frame: Frame) => boolean} */
@@ -89,7 +92,7 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
     chosen = frame
     drawFrames()
     const box = drawn.find((each) => each.frame === frame)
-    if (box) showRow(place, box.row)
+    if (box) showRow(place, box.row, rowPx)
     onPoint(frame)
   }
 
@@ -105,7 +108,9 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
   function drawFrames () {
     width = place.clientWidth
     drawn = layOut(focus, width)
-    const height = drawn.reduce((most, { row }) => Math.max(most, row + 1), 0) * ROW_PX
+    const rows = drawn.reduce((most, { row }) => Math.max(most, row + 1), 1)
+    rowPx = Math.min(MAX_ROW_PX, Math.max(ROW_PX, Math.floor(place.clientHeight / rows)))
+    const height = rows * rowPx
     svg.setAttribute('width', String(width))
     svg.setAttribute('height', String(height))
     svg.replaceChildren(...drawn.map((box, index) => toElement(box, index)))
@@ -125,9 +130,9 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
     const rectangle = document.createElementNS(SVG, 'rect')
     for (const [name, value] of Object.entries({
       x,
-      y: row * ROW_PX,
+      y: row * rowPx,
       width: Math.max(MIN_PX, width - 1),
-      height: ROW_PX - 1,
+      height: rowPx - 1,
       rx: 2
     })) rectangle.setAttribute(name, String(value))
     group.append(rectangle)
@@ -135,7 +140,7 @@ export function createFlameGraph ({ place, root, onPoint, onFocus }) {
     if (chars >= 3) {
       const text = document.createElementNS(SVG, 'text')
       text.setAttribute('x', String(x + PADDING_PX))
-      text.setAttribute('y', String(row * ROW_PX + BASELINE_PX))
+      text.setAttribute('y', String((row + 0.5) * rowPx + BELOW_MIDDLE_PX))
       text.textContent = frame.name.length > chars ? `${frame.name.slice(0, chars - 1)}…` : frame.name
       const file = frame.place.slice(frame.place.lastIndexOf('/') + 1)
       if (file !== '' && frame.name.length + file.length + 2 <= chars) text.append(placeOf(file))
@@ -153,11 +158,11 @@ function placeOf (file) {
   return made
 }
 
-/** @param {HTMLElement} place @param {number} row is scrolled into it */
-function showRow (place, row) {
-  const top = row * ROW_PX
+/** @param {HTMLElement} place @param {number} row is scrolled into it @param {number} rowPx */
+function showRow (place, row, rowPx) {
+  const top = row * rowPx
   if (top < place.scrollTop) place.scrollTop = top
-  else if (top + ROW_PX > place.scrollTop + place.clientHeight) place.scrollTop = top + ROW_PX - place.clientHeight
+  else if (top + rowPx > place.scrollTop + place.clientHeight) place.scrollTop = top + rowPx - place.clientHeight
 }
 
 /** @typedef {{ frame: Frame, x: number, width: number, row: number, isCaller: boolean }} Box */

@@ -1,13 +1,14 @@
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
-import { formatBytes, formatDuration, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
+import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
 import { HOUR_MS } from './bars.js'
 import { frequencyOf } from './crash-frequency.js'
 import { GROUP_STATES, crashKindOf, crashLabels, headlineOf, nameOf } from './crash-kinds.js'
 import { count } from '../health.js'
 import { firstLine, readable } from './readable-text.js'
+import { AFTER_MS, eventsAround } from './events-around.js'
 import { readOr } from './read-or.js'
-import { logsUrlOf, toShownEvent } from './shown-event.js'
+import { logsUrlOf } from './shown-event.js'
 import { SPARK_BOX, sparklineOf } from './sparkline.js'
 import { foldFrames } from './stack-view.js'
 import { workerUrlOf } from './worker-url.js'
@@ -25,10 +26,6 @@ const SHOWN_RELEASES = 6
 const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
 /** What happened this near to a crash may belong to it. */
-const BEFORE_MS = 2 * 60_000
-const AFTER_MS = 20_000
-const MAX_AROUND = 4
-const MAX_READ = 100
 
 /** Fragments that are live while a page shows the newest crash, or a chosen one. */
 const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-when', 'crash-kept'])
@@ -60,7 +57,7 @@ export function crashModel ({ crashes, history, id, params, now }) {
     group: toGroup(group),
     notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }), frequencyOf(crashes, group.id, { now, span: 'month' })],
-    crash: record && toCrash(record, { event: eventOf(history, record), events: eventsAround(history, record), lines: crashes.sourceLines(record) }),
+    crash: record && toCrash(record, { event: eventOf(history, record), history, lines: crashes.sourceLines(record) }),
     kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length
   }
@@ -127,21 +124,6 @@ function eventOf (history, { id, worker }) {
   return items.find(({ detail }) => detail?.crash === id)?.id ?? null
 }
 
-/**
- * What happened shortly before and after a crash.
- * @param {History} history @param {Crash} record
- * @returns {import('./shown-event.js').ShownEvent[]} oldest first; nothing without the database, as the page is useful without it
- */
-function eventsAround (history, { at }) {
-  const atMs = Date.parse(at)
-  const eventsIn = (/** @type {number} */ since, /** @type {number} */ until) => readOr(() => history.page({ since, until, limit: MAX_READ }).items, [])
-    // Sign-ins cause no crash.
-    .filter(({ type }) => !type.startsWith('access.'))
-  const before = eventsIn(atMs - BEFORE_MS, atMs).slice(0, MAX_AROUND)
-  const after = eventsIn(atMs, atMs + AFTER_MS).slice(-MAX_AROUND)
-  return [...after, ...before].reverse().map(toShownEvent)
-}
-
 /** @param {ReturnType<Crashes['find']>} group */
 function toGroup (group) {
   const { releases } = group
@@ -174,10 +156,10 @@ function toKept ({ id, occurrences, count }, shown) {
 
 /**
  * @param {Crash} record
- * @param {{ event: number | null, events: import('./shown-event.js').ShownEvent[], lines: ReturnType<Crashes['sourceLines']> }} around
+ * @param {{ event: number | null, history: History, lines: ReturnType<Crashes['sourceLines']> }} around
  *   `event`: its own; `lines`: of its frames
  */
-function toCrash (record, { event, events, lines }) {
+function toCrash (record, { event, history, lines }) {
   const frames = foldFrames(record.frames ?? [], lines)
   const message = readable(record.errorMessage)
   return {
@@ -202,13 +184,8 @@ function toCrash (record, { event, events, lines }) {
     isCut: record.isCut === true,
     logsUrl: logsUrlOf(record),
     facts: factsOf(record, event),
-    events: events.filter(({ id }) => id !== event).map((each) => ({ ...each, offset: offsetOf(Date.parse(each.at) - Date.parse(record.at)) }))
+    events: eventsAround(history, { at: record.at, id: event })
   }
-}
-
-/** @param {number} ms from the crash to something else @returns {string} `12 s before` */
-function offsetOf (ms) {
-  return Math.abs(ms) < 1000 ? 'at once' : `${formatDuration(Math.abs(ms))} ${ms < 0 ? 'before' : 'after'}`
 }
 
 /** @param {Crash['causes'][number]} cause */

@@ -1,6 +1,7 @@
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { formatBytes, formatExactDuration } from '../../public/format.js'
+import { eventsAround } from './events-around.js'
 import { firstLine, readable } from './readable-text.js'
 import { toShownEvent } from './shown-event.js'
 
@@ -17,7 +18,7 @@ const MAX_FACT_CHARS = 200
 const LINKED = Object.freeze([['cause', 'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
 
 /**
- * @param {{ history: Pick<import('../../db/history.js').History, 'event'>, id: string, now: number }} parts
+ * @param {{ history: Pick<import('../../db/history.js').History, 'event' | 'page'>, id: string, now: number }} parts
  * @throws {DeckError} `not-found`, or the database's
  */
 export function eventModel ({ history, id, now }) {
@@ -35,6 +36,7 @@ export function eventModel ({ history, id, now }) {
     stack: stack === undefined ? null : String(stack),
     output: output === undefined ? null : readable(output),
     detail: detail.length === 0 ? null : JSON.stringify(Object.fromEntries(detail), null, 2),
+    events: eventsAround(history, event),
     links: { newer: neighbourUrl(1), older: neighbourUrl(-1) }
   }
 }
@@ -54,9 +56,7 @@ function factsOf (event, errorName) {
     factOf('Signal', event.signal),
     factOf('Lived for', event.uptimeMs === null ? null : formatExactDuration(event.uptimeMs)),
     factOf('By', event.actor),
-    factOf('Error', errorName),
-    factOf('Type', event.type, `/history?type=${encodeURIComponent(event.type)}`),
-    factOf('Id', event.id)
+    factOf('Error', errorName)
   ].flat()
 }
 
