@@ -122,7 +122,7 @@ function withCrashes (verdict, crashes, { release }) {
 function hintOfCrashes (crashes) {
   if (crashes === null) return 'The history cannot be read.'
   if (crashes.open === 0) return 'No open crashes.'
-  return crashes.inRelease === crashes.open ? 'Resolved and muted crashes no longer count.' : `${crashText(crashes.open, 'open')}${crashes.inRelease === 0 ? ', none of them in this release' : ' in all'}.`
+  return crashes.inRelease === crashes.open ? 'Resolved and muted crashes no longer count.' : `${crashText(crashes.open, 'open')}${crashes.inRelease > 0 ? ' in all' : crashes.open === 1 ? ', not in this release' : ', none of them in this release'}.`
 }
 
 /** @param {number} n @param {string} kind */
@@ -213,7 +213,7 @@ function ofRollout ({ rollout }) {
   if (!rollout) return null
   const { replaced, total } = rollout.progress
   const hint = `${replaced} of ${count(total, 'worker')} replaced.`
-  if (rollout.state === 'held') return { tone: 'bad', text: rolloutTitle(rollout), hint: `${rollout.reason}. ${hint} Retry or abort it.` }
+  if (rollout.state === 'held') return { tone: 'bad', text: rolloutTitle(rollout), hint: `${capitalised(String(rollout.reason))}. ${hint} ${rollout.from === rollout.to ? 'Retry or abort it.' : `Retry it, or abort it to go back to ${rollout.from}.`}` }
   return { tone: rollout.state === 'paused' ? 'warn' : 'info', text: rolloutTitle(rollout), hint }
 }
 
@@ -309,4 +309,9 @@ export function count (n, noun) {
 export function listText (items) {
   if (items.length === 1) return String(items[0])
   return items.length > 4 ? `${items.slice(0, 3).join(', ')} and ${items.length - 3} more` : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
+}
+
+/** @param {string} text */
+function capitalised (text) {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -95,7 +95,7 @@ export function watchDataDir ({ dataDir, history, events }, { terminal, closers 
 function tellLost (events, { hang, fault, ...exit }) {
   const how = hang
     ? `did not answer for ${hang.silentMs} ms, and was ended by the keeper${hang.stack ? '' : `; no JavaScript stack: ${hang.reason}`}`
-    : 'ended without stopping its workers'
+    : 'ended unexpectedly and was replaced'
   const stack = fault?.stack ?? hang?.stack
   const message = fault ? `the host's part for this app failed, and is made anew; the workers serve on: ${fault.message}` : `the master (pid ${exit.pid}) ${how}`
   events.publish({ type: 'master.stopped', cause: 'master-lost', ...exit, message, ...(stack && { detail: { stack } }) })

@@ -113,7 +113,9 @@ function withFreshVitals (snapshot, now) {
 
 /** @param {import('../health.js').Health} health */
 function toHealth ({ reasons, ...health }) {
-  return { ...health, reasons: reasons.map((reason) => ({ ...reason, url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })) }
+  // A number of open crashes asks to be looked at.
+  const hintUrl = /^\d+ open crash/.test(health.hint) ? '/crashes' : null
+  return { ...health, hintUrl, reasons: reasons.map((reason) => ({ ...reason, url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })) }
 }
 
 /** The live page works without the history. */
