@@ -343,6 +343,13 @@ test('an event has one line as its headline and the rest as facts, without what 
   for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
 })
 
+test('an event has what happened just before and after, without itself and without who looked', () => {
+  const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z' }), anEvent({ id: 2, type: 'access.signed-in' }), anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z' })]
+  const history = aHistory(events)
+  history.page = (/** @type {any} */ { since, until }) => ({ items: events.filter(({ at }) => Date.parse(at) >= since && Date.parse(at) < until), next: null })
+  assert.deepEqual(eventModel({ history, id: '1', now: NOW }).events.map(({ id, offset }) => [id, offset]), [[3, '12 s after']])
+})
+
 test('an event that is not there is told so', () => {
   for (const id of ['2', 'abc', '-1', '1e3', '9'.repeat(30)]) {
     assert.throws(() => eventModel({ history: aHistory([anEvent()]), id, now: NOW }), { code: 'not-found' })
