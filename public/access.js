@@ -2,7 +2,7 @@
 import { BASE } from './base.js'
 import { findElement } from './elements.js'
 import { warnOfChange } from './changed.js'
-import { updateTicks } from './ticks.js'
+import { localiseTimes } from './ticks.js'
 import { showToast } from './toasts.js'
 
 /** @typedef {{ detail: string, now?: string }} Problem */
@@ -72,7 +72,7 @@ function showMade (id, { name, role = '', secret, until }) {
   for (const part of place.querySelectorAll('[data-made]')) part.textContent = part.getAttribute('data-made') === 'name' ? String(name) : role
   findElement('code', HTMLElement, place).textContent = secret
   place.querySelector('time')?.setAttribute('datetime', until ?? '')
-  updateTicks(place)
+  localiseTimes(place)
   place.hidden = false
   findElement('[data-copy]', HTMLElement, place).focus()
 }

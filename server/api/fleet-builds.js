@@ -40,7 +40,7 @@ function targetOf (members, rollout) {
     ? known.filter(({ member }) => ARRIVED[GOES_BACK.includes(rollout.state) ? 'back' : 'forward'].includes(rollout.turns[member]?.state))
     : []
   const codesOf = (/** @type {Member[]} */ of) => of.flatMap(({ code }) => code ?? [])
-  if (arrived.length > 0) return { code: mostCommonCode(codesOf(arrived)).code, text: `what rollout ${rollout?.id} of the fleet has left` }
+  if (arrived.length > 0) return { code: mostCommonCode(codesOf(arrived)).code, text: `what rollout ${rollout?.id} of the fleet brought` }
   const newest = newestOf(codesOf(known))
   if (newest) return { code: newest, text: 'the highest version of this app' }
   if (known.length === 0) return null

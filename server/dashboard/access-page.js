@@ -56,7 +56,7 @@ function unusedText ({ kind, createdAt }, now) {
 
 /** What it means to revoke it. @param {Omit<Token, 'apps'>} token @param {Omit<Token, 'apps'>[]} made  with it */
 function consequenceOf ({ name, kind, sessions, isExpired }, made) {
-  const own = sessions > 0 ? `${name} is signed out of ${count(sessions, 'browser')} at once.` : `${name} is signed in nowhere.`
+  const own = sessions > 0 ? `${name} is signed out of ${count(sessions, 'browser')} at once.` : kind === 'link' ? `The link does not work any more. ${name} is not signed in.` : `${name} is not signed in.`
   const secret = kind === 'link' || isExpired ? '' : ' Scripts that send this token are refused from now on.'
   return own + secret + (made.length > 0 ? ` What it has created ends, too: ${made.map(textOfMade).join(', ')}.` : '')
 }

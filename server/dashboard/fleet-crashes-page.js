@@ -111,7 +111,7 @@ function linkTo (filters, changes) {
 function missingText ({ silent, refused }) {
   const names = [...silent, ...refused.map(({ member }) => member)]
   if (names.length === 0) return null
-  return `Without ${listText(names)}: ${silent.length === 0 ? 'not readable from here' : names.length === 1 ? 'it did not answer' : 'they did not answer'}`
+  return `Left out: ${listText(names)} ${silent.length === 0 ? 'cannot be read from here' : 'did not answer'}.`
 }
 
 /** @param {Group} group @param {readonly KnownMember[]} known */

@@ -17,7 +17,7 @@ const FRAGMENTS = Object.freeze(['fleet-member', 'fleet-inside'])
 /** The page waits no longer for the member; a later answer is shown live. */
 const FIRST_ANSWER_MS = 1000
 
-const ACCEPTS = Object.freeze({ nothing: 'nothing', read: 'read requests', operate: 'commands' })
+const ACCEPTS = Object.freeze({ nothing: 'see its reports', read: 'read its pages', operate: 'restart and scale it' })
 
 /** @param {Asked} asked @throws {DeckError} not-found, no-fleet */
 export async function fleetMemberModel ({ deck, id, now }) {
@@ -57,6 +57,7 @@ function shownOf ({ name, members, nats, rollout }, { fleet, id, now }) {
   return {
     now,
     name,
+    server: nats.server,
     row,
     isOpen,
     takesOrders: isOpen && found.accept === 'operate',

@@ -31,7 +31,7 @@ export function hostFleetModel ({ apps, now, can }) {
   const shown = hostFleetFor(fleet.status(), fleet, can ?? {})
   const isAway = !shown.nats.isConnected
   const open = new Set(apps.states().filter(({ state }) => ['starting', 'running', 'stopping'].includes(state)).map(({ name }) => name))
-  const names = [...new Set(shown.members.flatMap((host) => host.apps.map(({ app }) => app)))].sort()
+  const names = [...new Set(shown.members.flatMap((host) => host.apps.map(({ app }) => app)))].sort(sickFirst(shown.members))
   const hosts = shown.members.map((host) => toHostRow(host, { names, open, isAway })).sort((one, other) => one.urgency - other.urgency || (one.member < other.member ? -1 : 1))
   return {
     now: now(),
@@ -43,6 +43,12 @@ export function hostFleetModel ({ apps, now, can }) {
     totals: totalsOf(shown.members),
     canonicalUrl
   }
+}
+
+/** Of many apps only the first are in sight. @param {FleetHostMember[]} members @returns {(one: string, other: string) => number} */
+function sickFirst (members) {
+  const sick = new Set(members.filter((host) => !isSilentHost(host)).flatMap((host) => host.apps.filter(({ health }) => isSickTone(health)).map(({ app }) => app)))
+  return (one, other) => Number(sick.has(other)) - Number(sick.has(one)) || (one < other ? -1 : 1)
 }
 
 /** @param {FleetHostMember} host @param {{ names: string[], open: Set<string>, isAway: boolean }} how */
@@ -78,6 +84,8 @@ function toCell (host, app, { name, isSilent, isOpen }) {
     isSick,
     release,
     code: codeText(code),
+    // The mark tells of those that have the same version of other commits.
+    shortCode: code?.version ?? code?.commit ?? null,
     workers,
     isShort: !isSilent && workers.ready < workers.desired,
     isStopped: app.state === 'stopped',

@@ -36,7 +36,7 @@ test('one fault on three hosts is one row, which says where it is new and leads 
 
 test('who did not answer is named, and filters are in the address and in what is asked', async () => {
   const { model, asked } = await modelOf({ answered: 1, silent: ['web-2'], refused: [{ member: 'web-3', problem: 'no' }] }, 'state=all&q=undefined&member=web-9')
-  assert.deepEqual([model.missing, model.answered], ['Without web-2 and web-3: they did not answer', '1 of 3 members answered'])
+  assert.deepEqual([model.missing, model.answered], ['Left out: web-2 and web-3 did not answer.', '1 of 3 members answered'])
   assert.deepEqual([asked, model.groups.length, model.canonicalUrl], [[{ q: 'undefined' }], 0, '/fleet/crashes?state=all&q=undefined&member=web-9'])
   assert.deepEqual((await modelOf({})).asked, [{ q: undefined, state: 'open' }])
   assert.equal((await modelOf({}, 'state=nonsense')).model.problem?.status, 400)
