@@ -14,6 +14,8 @@ import { wantedOf } from './fleet-orders.js'
 const KIND = z.enum(['deploy', 'restart', 'rollback']).catch('deploy')
 /** The others of a large fleet are counted. */
 const MOST_ROWS = 20
+/** What a member becomes that has not been asked, or has not answered. */
+const UNASKED = Object.freeze({ deploy: 'what is on its disk', restart: 'the same release', rollback: 'its previous release' })
 
 /**
  * @param {{ deck: import('../api/fleet.js').FleetDeck, params: URLSearchParams, can?: import('./powers.js').Powers }} parts
@@ -27,9 +29,10 @@ export async function fleetPreviewModel ({ deck, params, can }) {
   const total = rows.length
   return {
     kind,
+    unasked: UNASKED[kind],
     refusals,
     leftOut,
-    summary: total === 0 ? null : `${count(total, 'host')}, ${batches.length === total ? 'one after the other' : batches.length === 1 ? 'all at the same time' : `in ${batches.length} batches`}`,
+    summary: total === 0 ? null : `${count(total, 'member')}, ${batches.length === total ? 'one after the other' : batches.length === 1 ? 'all at the same time' : `in ${batches.length} batches`}`,
     rows: rows.slice(0, MOST_ROWS).map((row) => ({ ...row, now: [row.release, row.code && `(${row.code})`].filter(Boolean).join(' ') || 'nothing' })),
     more: Math.max(0, total - MOST_ROWS)
   }

@@ -83,10 +83,12 @@ test('whoever deploys to all hosts reads first which host gets what when, and wh
   const pageOf = async (/** @type {string} */ path) => (await rawRequest(admin, { path, headers: { cookie, accept: 'text/html' } })).text
   const text = await pageOf('/fleet/preview?kind=deploy&batch=1&canary=web-2&note=')
   assert.match(text, /Left out: <bdi>web-3 \(silent for 1 min 05 s\)/)
-  assert.match(text, /2 hosts, one after the other/)
+  assert.match(text, /2 members, one after the other/)
   assert.match(text, /&lt;b&gt;app\.js&lt;\/b&gt; is missing/)
   assert.match(await pageOf('/fleet/preview?kind=deploy&batch=x'), /batch: expected/)
   assert.ok(!fleet.asked.some(({ order }) => order === 'begin'))
+  admin.deck.fleet = createFakeFleet()
+  assert.match(await pageOf('/fleet/preview?kind=rollback&batch=1'), /becomes<\/span> <bdi>its previous release/)
   const { token } = (await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(201)).body
   assert.equal((await rawRequest(admin, { path: '/fleet/preview?kind=deploy', headers: { authorization: `Bearer ${token}`, accept: 'text/html' } })).status, 403)
 })
