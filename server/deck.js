@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError, errorText } from './errors.js'
+import { WRITTEN } from './events/recorder.js'
 import { createHealth } from './health.js'
 import { createPreview, isBusy } from './preview.js'
 import { checkedProgram } from './system/program.js'
@@ -53,13 +54,13 @@ const TRY_AGAIN_MS = 100
  * @param {boolean} [parts.joinsFleet]
  * @param {() => string | null} [parts.nextRestartAt]  by restart.cron
  * @param {() => boolean} parts.isKept  by a keeper, which alone can change masters
- * @param {() => string | null} [parts.historyProblem]  why the history cannot be written at the moment
+ * @param {() => import('./events/recorder.js').HistoryState} [parts.historyState]
  * @param {() => string | null} [parts.secretsProblem]  why no worker can be started
  * @param {(order: Extract<import('./lifecycle/state.js').OperatorInput, { type: 'upgrade' }>) => void} [parts.upgrade]  where other apps change masters with this one
  * @param {Move} [parts.move]  into a host
  * @param {() => Promise<import('./doctor/doctor.js').Report>} parts.examine  the app and the machine
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyProblem = () => null, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
   const config = settings.current
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
@@ -114,7 +115,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         dispatch: config.dispatch,
         // In turn, by the master.
         ...(config.dispatch === 'round-robin' && { isEven: true }),
-        history: { problem: historyProblem() },
+        history: historyState(),
         secrets: { problem: secretsProblem() },
         lastEventId: events.lastId
       }

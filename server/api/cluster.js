@@ -99,7 +99,12 @@ export const STATUS = z.strictObject({
   isEven: z.boolean()
     .nullable()
     .describe('whether idle workers get equally many connections; null: no worker listens yet, or dispatch is sticky'),
-  history: z.strictObject({ problem: z.string().nullable().describe('why the history cannot be written now; null: it can') }),
+  history: z.strictObject({
+    problem: z.string().nullable().describe('why the history cannot be written now; null: it can'),
+    since: TIME.nullable().describe('the first event that it lacks'),
+    waiting: COUNT.describe('events that are kept in memory and written once it can be'),
+    lost: COUNT.describe('events that were too many to be kept')
+  }),
   secrets: z.strictObject({ problem: z.string().nullable().describe('why no worker can be started: the secrets of the app could not be read; null: it can') }),
   lastEventId: COUNT,
   health: HEALTH,
@@ -167,7 +172,7 @@ export function clusterResources ({ deck, history }) {
     '/workers/:id/restart': {
       POST: operation({
         name: 'restartWorker',
-        summary: 'Restarts one worker: the new one is ready before the old one stops',
+        summary: 'Restarts one worker, new before old unless rollout.order is stop-first',
         role: 'operator',
         status: 202,
         location: true,

@@ -4,7 +4,7 @@ import { createHooks } from '../cluster/hooks.js'
 import { nextRun, timeZoneOf } from '../config/cron.js'
 import { createSettings } from '../config/settings.js'
 import { createCrashRecorder } from '../crashes/recorder.js'
-import { createRecorder } from '../events/recorder.js'
+import { createRecorder, WRITTEN } from '../events/recorder.js'
 import { createEventStream } from '../events/stream.js'
 import { createCheckpointStore, restoreCheckpoint } from '../handover/checkpoint.js'
 import { createNextMaster, isOnRecord } from '../handover/next-master.js'
@@ -121,6 +121,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     fingerprint: (group) => history.crashes.find(group)?.fingerprint ?? null
   })
   const crashes = createCrashRecorder({ store: history.crashes, events, logs, vitals, hide: mask.hide })
+  events.subscribe(({ type }) => { if (type === 'history.recovered') crashes.catchUp() })
   events.subscribe(terminal.show)
   events.subscribe(vitals.count)
   keepOutcomes({ releases, events })
@@ -172,7 +173,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     supervisor,
     jobs,
     startedAt,
-    whyNotWritten: () => dataDir.away ?? recorder?.degraded ?? null
+    historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away }
   }, host)
   return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
 

@@ -26,11 +26,11 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
  * @param {import('../jobs/jobs.js').Jobs} parts.jobs
  * @param {string} parts.startedAt
- * @param {() => string | null} parts.whyNotWritten  why the history cannot be written at the moment
+ * @param {() => import('../events/recorder.js').HistoryState} parts.historyState
  * @param {import('./app.js').HostServices} host
  */
 export async function createAppDeck ({
-  config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, jobs, startedAt, whyNotWritten
+  config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, jobs, startedAt, historyState
 }, { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet, publicUrl = ownPublicUrl(config) }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
@@ -64,7 +64,7 @@ export async function createAppDeck ({
     joinsFleet,
     isKept: () => keeper.isKept,
     nextRestartAt: () => cron.nextAt(),
-    historyProblem: whyNotWritten,
+    historyState,
     secretsProblem: releases.secretsProblem,
     upgrade: upgrade?.begin,
     move,

@@ -23,7 +23,7 @@ const OF_NODE = /^(\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnosti
 /** There is one in a process: the kernel counts the workers of all apps together, and a death that is counted is of one app alone. @type {ReturnType<typeof createOutOfMemory> | undefined} */
 let lackedMemoryHere
 
-/** If the database fails, so many records wait. Later crashes have no record. */
+/** If the database fails, so many records wait. Later crashes have no record, which is told once the database is back. */
 const MAX_WAITING = 100
 
 /**
@@ -52,8 +52,13 @@ export function createCrashRecorder ({
   const { original } = createSourceMaps()
   /** @type {CrashRecord[]} */
   let waiting = []
+  /** Of the crashes that have no record. @type {{ count: number, from: string, to: string } | null} */
+  let lost = null
 
   return {
+    /** Writes the records that wait, once the database works again. */
+    catchUp () { attemptOr(writeWaiting, undefined) },
+
     /**
      * Finds out whether the process lacked memory, and what it wrote last.
      * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null }} exit
@@ -95,6 +100,7 @@ export function createCrashRecorder ({
 
   function queueCrash (/** @type {CrashRecord} */ record) {
     if (waiting.length < MAX_WAITING) waiting.push(record)
+    else lost = { count: (lost?.count ?? 0) + 1, from: lost?.from ?? record.at, to: record.at }
     return null
   }
 
@@ -103,6 +109,14 @@ export function createCrashRecorder ({
       writeCrash(waiting[0])
       waiting = waiting.slice(1)
     }
+    if (lost) tellLost(lost)
+    lost = null
+  }
+
+  /** @param {{ count: number, from: string, to: string }} lost */
+  function tellLost ({ count, from, to }) {
+    const message = `${count === 1 ? '1 crash has' : `${count} crashes have`} no record: the history could not be written`
+    soon(() => events.publish({ type: 'crash.records-lost', actor: 'system', message, detail: { lost: count, from, to } }))
   }
 
   /** @param {CrashRecord} record */

@@ -4,6 +4,7 @@ import { parseFields } from '../api/input.js'
 import { frequencyOf } from './crash-frequency.js'
 import { GROUP_STATES, crashLabels, headlineOf } from './crash-kinds.js'
 import { givenFilters, toShownProblem, urlOf } from './history-filters.js'
+import { NO_GAPS } from './history-gaps.js'
 import { firstLine, readable } from './readable-text.js'
 
 /**
@@ -19,13 +20,13 @@ const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').descr
 /** Columns that the list can be sorted by. */
 const SORTS = Object.freeze(['count', 'last', 'first'])
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const CRASHES_FRAGMENTS = Object.freeze(['crash-tabs', 'crash-groups'])
+export const CRASHES_FRAGMENTS = Object.freeze(['history-gaps', 'crash-tabs', 'crash-groups'])
 
 /**
- * @param {{ crashes: Crashes, params: URLSearchParams, now: number }} parts
+ * @param {{ crashes: Crashes, params: URLSearchParams, now: number, gaps?: import('./history-gaps.js').Gaps }} parts
  * @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything
  */
-export function crashesModel ({ crashes, params, now }) {
+export function crashesModel ({ crashes, params, now, gaps = NO_GAPS }) {
   try {
     const { filters, query } = parseCrashFilters(params, now)
     const { cursor } = query
@@ -33,6 +34,7 @@ export function crashesModel ({ crashes, params, now }) {
     const counts = crashes.counts()
     return {
       now,
+      gaps,
       filters,
       problem: null,
       tabs: tabsOf(filters, counts),
@@ -117,6 +119,7 @@ function releasesOf ({ firstRelease, lastRelease }) {
 function blankModel (params, now) {
   return {
     now,
+    gaps: NO_GAPS,
     filters: givenFilters(params),
     tabs: tabsOf({}, null),
     total: 0,

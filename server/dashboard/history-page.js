@@ -1,6 +1,7 @@
 import { DeckError } from '../errors.js'
 import { CAUSES } from '../causes.js'
 import { formatDuration } from '../../public/format.js'
+import { historyGaps, NO_GAPS } from './history-gaps.js'
 import { FOLDED_TYPES, foldEvents, readWholeFolds, toSingleRows } from './event-folds.js'
 import { HOST_TYPE_GROUPS, HOST_TYPES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
@@ -11,7 +12,8 @@ import { countTimeline } from './timeline.js'
  * The history page.
  * @typedef {import('./history-filters.js').Filters} Filters
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
- * @typedef {Pick<import('./pages.js').Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & { deck: import('./history-filters.js').Started & { settings?: Pick<import('../deck.js').Deck['settings'], 'list'> }, isOfHost?: boolean }} HistoryAsked
+ * @typedef {import('./history-gaps.js').Gaps} Gaps
+ * @typedef {Pick<import('./pages.js').Asked, 'history' | 'params' | 'now' | 'render' | 'can'> & { deck: import('./history-filters.js').Started & Parameters<typeof historyGaps>[0]['deck'] & { settings?: Pick<import('../deck.js').Deck['settings'], 'list'> }, isOfHost?: boolean }} HistoryAsked
  *   `isOfHost`: it is the host's own, where there are no slots and workers
  */
 
@@ -67,6 +69,7 @@ export function followHistory (asked) {
       })
     }
     return [
+      { id: 'history-gaps', html: render('partials/history-gaps', { can, ...model }) },
       { id: 'events', html: render('partials/events', { can, ...model }) },
       ...(timeline ? [{ id: 'timeline-graph', html: render('partials/timeline-graph', { can, timeline }) }] : [])
     ]
@@ -75,7 +78,7 @@ export function followHistory (asked) {
 
 /** @param {HistoryAsked} asked */
 function toParts ({ history, deck, params, now, isOfHost }) {
-  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost, keptMs: () => keptMs(deck) }
+  return { history, params, now: now(), marks: marksOf({ history, deck }), isOfHost, keptMs: () => keptMs(deck), gapsIn: (/** @type {{ since?: string | number, until?: string | number }} */ shown) => historyGaps({ history, deck }, shown) }
 }
 
 /** @param {HistoryAsked['deck']} deck @returns {number} how long events are kept */
@@ -99,10 +102,10 @@ async function readTimeline ({ history }, { query, now }) {
 }
 
 /**
- * @param {{ history: History, params: URLSearchParams, now: number, marks?: import('./history-filters.js').Marks, isOfHost?: boolean, keptMs?: () => number }} parts
+ * @param {{ history: History, params: URLSearchParams, now: number, marks?: import('./history-filters.js').Marks, isOfHost?: boolean, keptMs?: () => number, gapsIn?: (shown: { since?: string | number, until?: string | number }) => Gaps }} parts
  * @returns the model of the page; `problem` holds what is wrong with the filters or the database, if anything
  */
-export function historyModel ({ history, params, now, marks, isOfHost = false, keptMs = () => Infinity }) {
+export function historyModel ({ history, params, now, marks, isOfHost = false, keptMs = () => Infinity, gapsIn = () => NO_GAPS }) {
   const choices = isOfHost ? { groups: HOST_TYPE_GROUPS, types: HOST_TYPES, causes: CAUSES } : { groups: TYPE_GROUPS, types: SINGLE_TYPES, causes: CAUSES }
   try {
     const { filters, query } = parseFilters(params, now, marks)
@@ -119,6 +122,7 @@ export function historyModel ({ history, params, now, marks, isOfHost = false, k
       filters,
       query,
       problem: null,
+      gaps: gapsIn(query),
       isFirstPage: cursor === undefined,
       // It gets no new events.
       isPast: query.until !== undefined && new Date(query.until).getTime() <= now,
@@ -195,6 +199,7 @@ function blankModel (params, now) {
     now,
     query: null,
     filters: givenFilters(params),
+    gaps: NO_GAPS,
     isFirstPage: false,
     isPast: false,
     isFiltered: true,

@@ -18,6 +18,7 @@ import { fleetPreviewModel } from './fleet-preview-page.js'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.js'
 import { followPage } from './follow-page.js'
 import { FRAME_FRAGMENTS, frameModel } from './frame.js'
+import { historyGaps } from './history-gaps.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.js'
 import { logsModel } from './logs-page.js'
@@ -110,7 +111,7 @@ export const PAGES = Object.freeze([
   {
     path: '/crashes',
     view: 'crashes',
-    model: ({ deck, params, now }) => crashesModel({ crashes: deck.crashes, params, now: now() }),
+    model: ({ deck, history, params, now }) => crashesModel({ crashes: deck.crashes, params, now: now(), gaps: historyGaps({ history, deck }, { isOfCrashes: true }) }),
     hasFilters: true,
     fragments: CRASHES_FRAGMENTS
   },

@@ -2,6 +2,7 @@ import { ID } from '../config/id.js'
 import { FAULTS, isOneOf } from '../causes.js'
 import { DeckError } from '../errors.js'
 import { newestMark } from './chart-news.js'
+import { historyGaps } from './history-gaps.js'
 import { logsModel } from './logs-page.js'
 import { blockedReason } from './overview.js'
 import { readOr } from './read-or.js'
@@ -28,7 +29,7 @@ import { workerUrlOf } from './worker-url.js'
  */
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const WORKER_FRAGMENTS = Object.freeze(['worker-head', 'worker-facts', 'worker-looks', 'worker-lives', 'worker-events', 'chart-news'])
+export const WORKER_FRAGMENTS = Object.freeze(['history-gaps', 'worker-head', 'worker-facts', 'worker-looks', 'worker-lives', 'worker-events', 'chart-news'])
 
 const MAX_DIAGNOSTICS = 10
 /** The log of standby workers, which have no slot yet. */
@@ -98,6 +99,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
     const lives = toLives(told.lives, worker)
     return {
       now: now(),
+      gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined, until: isLive ? undefined : told.exited?.at }),
       faults: FAULTS,
       newestMark: newestMark(history),
       snapshot,

@@ -68,6 +68,7 @@ const KINDS = Object.freeze({
   'crash.group-muted': { icon: 'circle-check', tone: 'idle', label: 'Crash muted' },
   'crash.group-reopened': { icon: 'circle-alert', tone: 'warn', label: 'Crash reopened' },
   'crash.group-assigned': { icon: 'info', tone: 'info', label: 'Crash assigned' },
+  'crash.records-lost': { icon: 'database', tone: 'warn', label: 'Crash records lost', weight: 'problem', inTerminal: true },
   'crash.note-added': { icon: 'message', tone: 'info', label: 'Crash note added', weight: 'routine' },
   'crash.note-removed': { icon: 'circle-x', tone: 'idle', label: 'Crash note removed', weight: 'routine' },
   'fleet.connected': { icon: 'radio', tone: 'idle', label: 'Fleet connected', weight: 'routine', inTerminal: true },

@@ -2,6 +2,14 @@ import { errorCode, errorText } from '../errors.js'
 
 /** @typedef {import('./stream.js').DeckEvent} DeckEvent */
 /** @typedef {ReturnType<typeof createRecorder>} Recorder */
+/**
+ * Whether the history is written, and what it lacks until it is.
+ * @typedef {object} HistoryState
+ * @property {string | null} problem  why it cannot be written at the moment; null: it can
+ * @property {string | null} since  when the first event was published that it lacks
+ * @property {number} waiting  events that are kept in memory and written once it can be
+ * @property {number} lost  events that were too many to be kept
+ */
 /** @typedef {{ events: readonly DeckEvent[], keep: (event: DeckEvent) => void, clear: () => void }} Spare `events`: of an earlier process, oldest first */
 
 const RETRY_MIN_MS = 250
@@ -13,6 +21,10 @@ const WRITES_PER_TURN = 100
 
 const SWEEP_EVERY_MS = 60 * 60 * 1000
 const SWEEP_PAUSE_MS = 50
+
+const NOTHING_DROPPED = Object.freeze({ count: 0, from: null, to: null })
+/** @type {HistoryState} */
+export const WRITTEN = Object.freeze({ problem: null, since: null, waiting: 0, lost: 0 })
 
 /** @type {Spare} */
 const NO_SPARE = Object.freeze({ events: [], keep () {}, clear () {} })
@@ -36,7 +48,10 @@ export function createRecorder (
 ) {
   /** @type {DeckEvent[]} oldest first; only filled while the history is degraded */
   let buffer = [...spare.events]
-  let dropped = 0
+  /** When the first event was held back. @type {string | null} */
+  let since = buffer[0]?.at ?? null
+  /** What was too much to be kept. @type {{ count: number, from: string | null, to: string | null }} */
+  let dropped = NOTHING_DROPPED
   let isDegraded = buffer.length > 0 || history.away !== null
   let reason = takeSpare()
   let retryDelayMs = RETRY_MIN_MS
@@ -48,8 +63,8 @@ export function createRecorder (
   if (isDegraded) retryTimer = setTimer(retry, history.away === null ? 0 : retryDelayMs)
 
   return {
-    /** Why the history cannot be written at the moment; null: it can. @type {string | null} */
-    get degraded () { return isDegraded ? reason : null },
+    /** @type {HistoryState} */
+    get state () { return isDegraded ? { problem: reason, since, waiting: buffer.length, lost: dropped.count } : WRITTEN },
 
     /** Tries once more to write what waits, and stops listening. The history stays open. */
     async close () {
@@ -113,12 +128,15 @@ export function createRecorder (
 
   /** @param {DeckEvent} event */
   function hold (event) {
+    since ??= event.at
     buffer.push(event)
     spare.keep(event)
-    if (buffer.length > maxBuffered) {
-      buffer.shift()
-      dropped++
-    }
+    if (buffer.length > maxBuffered) dropOldest()
+  }
+
+  function dropOldest () {
+    const at = buffer.shift()?.at ?? null
+    dropped = { count: dropped.count + 1, from: dropped.from ?? at, to: at }
   }
 
   function retryLater () {
@@ -192,16 +210,18 @@ export function createRecorder (
   }
 
   function recover () {
-    const lost = dropped
+    const { count: lost, from, to } = dropped
+    const detail = { since, lost, ...(lost > 0 && { from, to }) }
     isDegraded = false
-    dropped = 0
+    since = null
+    dropped = NOTHING_DROPPED
     retryDelayMs = RETRY_MIN_MS
     spare.clear()
     events.publish({
       type: 'history.recovered',
       actor: 'system',
       message: `the history database works again, ${lost === 0 ? 'nothing was' : `${lost} events were`} lost`,
-      detail: { lost }
+      detail
     })
   }
 

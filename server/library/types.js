@@ -79,7 +79,8 @@
  * @property {Rollout | null} rollout  the present one
  * @property {WorkerStatus[]} workers
  * @property {StandbyStatus} standby  the workers beside those of the slots
- * @property {{ problem: string | null }} history  `problem`: why it cannot be written at the moment
+ * @property {{ problem: string | null, since: string | null, waiting: number, lost: number }} history  `problem`: why it cannot be written
+ *   at the moment; `since`: the first event that it lacks; `waiting`: events that are written once it can be; `lost`: events that were too many to be kept
  * @property {{ problem: string | null }} secrets  `problem`: why no worker can be started
  * @property {number} lastEventId
  * @property {Health} health

@@ -24,7 +24,9 @@ describe('a disk that takes nothing', { skip: lacksSmallDisk, concurrency: 2 }, 
     await fresh.whenIdle(() => { process.kill(first.pid, 'SIGKILL') })
     await deck.untilEvent(({ type }) => type === 'history.degraded', 'the news of the full disk')
     await deck.until({ ready: 2 })
-    assert.match((await deck.status()).history.problem, /SQLITE_FULL|SQLITE_IOERR/)
+    const { history } = await deck.status()
+    assert.match(history.problem, /SQLITE_FULL|SQLITE_IOERR/)
+    assert.ok(history.waiting > 0 && Date.parse(history.since) <= Date.now() && history.lost === 0, JSON.stringify(history))
     assert.equal((await deck.rollout('restart')).state, 'succeeded')
     const lost = [deck.masterPid]
     await deck.loseMaster()

@@ -63,6 +63,24 @@ test('a database that fails keeps nobody from going on; what waited is written l
   history.close()
 })
 
+test('once the database is back, what waited is written without another crash, and it is told how many crashes have no record', () => {
+  const { crash, history, service, recorder, published } = setUp()
+  history.close()
+  for (let n = 0; n < 103; n++) crash('a')
+  recorder.catchUp()
+  assert.equal(published.length, 0, 'the database still fails')
+  history.reopen()
+  recorder.catchUp()
+  recorder.catchUp()
+  assert.equal(service.page({}).items[0].count, 100)
+  const told = published.filter(({ type }) => type === 'crash.records-lost')
+  assert.deepEqual(told.map(({ message, detail }) => [message, detail]), [[
+    '3 crashes have no record: the history could not be written',
+    { lost: 3, from: '2026-01-01T00:00:00.100Z', to: '2026-01-01T00:00:00.102Z' }
+  ]])
+  history.close()
+})
+
 test('groups that have not crashed for long are forgotten with all that belongs to them', () => {
   let now = Date.parse('2026-01-01T00:00:00Z')
   const { crash, history, service } = setUp({ retention: { maxAgeMs: 10_000 }, now: () => now })

@@ -78,7 +78,7 @@ test('a database that fails never reaches the publisher, and is told once', asyn
   await turn()
   events.publish({ type: 'worker.forked' })
   await turn()
-  assert.match(String(recorder.degraded), /database is locked/)
+  assert.match(String(recorder.state.problem), /database is locked/)
   assert.deepEqual(published.map(({ id, type }) => [id, type]), [[1, 'worker.ready'], [2, 'worker.exited'], [3, 'history.degraded'], [4, 'worker.forked']])
   assert.match(published[2].message, /database is locked \(SQLITE_BUSY\)/)
 })
@@ -99,10 +99,10 @@ test('what happened meanwhile is stored in order once the database is back, and 
   assert.equal(stored.length, 101)
   fire()
   fire()
-  assert.equal(recorder.degraded, null)
+  assert.equal(recorder.state.problem, null)
   assert.deepEqual(stored.map(({ id }) => id), Array.from({ length: 254 }, (_, index) => index + 1))
   assert.deepEqual([...new Set(types())], ['master.started', 'worker.ready', 'history.degraded', 'worker.exited', 'history.recovered'])
-  assert.deepEqual(published.at(-1).detail, { lost: 0 })
+  assert.deepEqual(published.at(-1).detail, { since: published[1].at, lost: 0 })
 })
 
 test('retries come less and less often, and soon again after a recovery', async () => {
@@ -128,6 +128,8 @@ test('the buffer is bounded: the oldest events are lost and counted', async () =
   fire()
   assert.deepEqual(stored.map(({ id }) => id), [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17])
   assert.match(published.at(-1).message, /6 events were lost/)
+  const { since, lost, from, to } = published.at(-1).detail
+  assert.deepEqual([lost, since, from, to], [6, published[0].at, published[0].at, published[5].at])
 })
 
 test('a database that is locked or full is waited for; one that is broken is opened anew', async () => {
@@ -203,7 +205,7 @@ test('a real database that breaks while the master runs is replaced, and the eve
 
 test('a history that is away at the start is degraded from the first event on, shows what happens, and has all of it later', async () => {
   const { history, stored, events, published, recorder, fire } = setUp({ away: 'the disk is full' })
-  assert.equal(recorder.degraded, 'the disk is full')
+  assert.equal(recorder.state.problem, 'the disk is full')
   events.publish({ type: 'worker.ready' })
   await turn()
   assert.deepEqual(published.map(({ type }) => type), ['worker.ready', 'history.degraded'])
@@ -214,7 +216,7 @@ test('a history that is away at the start is degraded from the first event on, s
   fire()
   await turn()
   assert.deepEqual(stored.map(({ type }) => type), ['worker.ready', 'history.degraded', 'history.recovered'])
-  assert.equal(recorder.degraded, null)
+  assert.equal(recorder.state.problem, null)
 })
 
 test('what the process before could not write is written first, or shown until it can be', async () => {
@@ -228,7 +230,7 @@ test('what the process before could not write is written first, or shown until i
 
   const full = Object.assign(new Error('full'), { code: 'SQLITE_FULL' })
   const ill = setUp({ spare, failure: full })
-  assert.match(String(ill.recorder.degraded), /full \(SQLITE_FULL\)/)
+  assert.match(String(ill.recorder.state.problem), /full \(SQLITE_FULL\)/)
   ill.events.publish({ type: 'worker.forked' })
   assert.deepEqual(kept, [1], 'for the next one')
 })
