@@ -94,12 +94,12 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
      * @param {{ id: string, actor: string }} order
      * @throws {DeckError} not-found, not-possible, history-unavailable
      */
-    remove ({ id, actor }) {
+    delete ({ id, actor }) {
       const alert = findAdded(id)
       store.remove(Number(id))
       added.delete(Number(id))
       closeAlert(alert)
-      publishEvent('alert.removed', { alert, actor }, `${labelOf(alert)} deleted`)
+      publishEvent('alert.deleted', { alert, actor }, `${labelOf(alert)} deleted`)
     },
 
     /**
@@ -193,7 +193,7 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
     return alert
   }
 
-  /** @param {'alert.added' | 'alert.changed' | 'alert.removed' | 'alert.tested' | 'alert.retried'} type @param {{ alert: Alert, actor: string, delivery?: number, isPaused?: boolean }} order @param {string} message */
+  /** @param {'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried'} type @param {{ alert: Alert, actor: string, delivery?: number, isPaused?: boolean }} order @param {string} message */
   function publishEvent (type, { alert, actor, ...detail }, message) {
     return events.publish({ type, actor, message, detail: { alert: alert.id, kind: alert.target.kind, ...detail } })
   }

@@ -111,7 +111,7 @@ export function alertResources ({ deck: { alerts } }) {
         handle ({ req, auth }) {
           const id = idOf(req)
           const body = shown(id)
-          alerts.remove({ id, actor: auth.actor })
+          alerts.delete({ id, actor: auth.actor })
           return { body }
         }
       })

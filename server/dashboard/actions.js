@@ -89,7 +89,7 @@ export const ACTIONS = {
   },
   'pause-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: true }, actor }),
   'resume-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: false }, actor }),
-  'delete-alert': (deck, { alert }, actor) => deck.alerts.remove({ id: alertId(alert), actor }),
+  'delete-alert': (deck, { alert }, actor) => deck.alerts.delete({ id: alertId(alert), actor }),
   'test-alert': (deck, { alert }, actor) => { deck.alerts.test({ id: alertId(alert), actor }) },
   'retry-delivery': (deck, { alert, delivery }, actor) => { deck.alerts.retry({ id: alertId(alert), delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor }) },
   'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),

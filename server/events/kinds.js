@@ -132,7 +132,7 @@ const KINDS = Object.freeze({
   'token.revoked': { icon: 'circle-x', tone: 'warn', label: 'Token revoked' },
   'alert.added': { icon: 'bell', tone: 'info', label: 'Alert added' },
   'alert.changed': { icon: 'bell', tone: 'info', label: 'Alert changed' },
-  'alert.removed': { icon: 'bell-off', tone: 'warn', label: 'Alert deleted' },
+  'alert.deleted': { icon: 'bell-off', tone: 'warn', label: 'Alert deleted' },
   'alert.tested': { icon: 'bell', tone: 'info', label: 'Alert tested' },
   'alert.retried': { icon: 'repeat', tone: 'info', label: 'Alert sent again' },
   'scale.changed': { icon: 'scaling', tone: 'info', label: 'Scale changed', inTerminal: true },

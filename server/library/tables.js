@@ -17,7 +17,7 @@
  *   'job.failed' | 'job.command-failed' | 'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' |
  *   'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' |
  *   'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' |
- *   'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.removed' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' |
+ *   'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' |
  *   'socket.unused' | 'secrets.failed' | 'secrets.read' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
  */
 

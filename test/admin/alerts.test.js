@@ -130,7 +130,7 @@ test('an alert is added, changed, paused and deleted by the API; the history say
   await api('get', '/api/v1/alerts/1').expect(404)
   const { body: { items }, text: events } = await api('get', '/api/v1/events?type=alert.*')
   assert.deepEqual(items.map((/** @type {any} */ { type, actor, message }) => [type, actor, message]), [
-    ['alert.removed', OWNER, 'alert 1 "night" (slack, https://hooks.example.com) deleted'],
+    ['alert.deleted', OWNER, 'alert 1 "night" (slack, https://hooks.example.com) deleted'],
     ['alert.changed', OWNER, 'alert 1 "night" (slack, https://hooks.example.com) changed'],
     ['alert.added', OWNER, 'alert 1 "ops" (slack, https://hooks.example.com) added']
   ])
