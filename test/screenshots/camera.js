@@ -84,6 +84,8 @@ async function takeAll (page, { state, place, folder }, { pictures, findings }) 
 /** @param {import('../support/browser.js').WatchedPage} page @param {string} folder */
 async function takeForReadme (page, folder) {
   await page.setViewportSize({ width: README_WIDTH, height: 900 })
+  // It shows a deck whose hosts all answer.
+  await page.evaluate(() => document.querySelectorAll('#silent-hosts, #silent-count').forEach((element) => element.remove()))
   for (const theme of THEMES) {
     await page.lookAs(theme)
     await page.screenshot({ path: path.join(folder, `readme-${theme}.png`), fullPage: true, animations: 'disabled' })
