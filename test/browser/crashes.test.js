@@ -176,7 +176,7 @@ rareTest('a group is assigned and noted, and everybody who looks sees it', async
   assert.equal(await page.getByLabel('New note').inputValue(), '')
   assert.deepEqual(await page.audit(), [])
   page.on('dialog', (dialog) => dialog.accept())
-  await page.getByRole('button', { name: 'Remove the note of dashboard' }).click()
+  await page.getByRole('button', { name: "Remove the note of the owner's token" }).click()
   await other.getByText('It is <b>the</b> cart').waitFor({ state: 'detached' })
   assert.deepEqual([...page.problems, ...other.problems], [])
 })

@@ -301,8 +301,9 @@ rareTest("yesterday's exits are exported in three clicks, and a death of last ni
   for await (const chunk of await download.createReadStream()) chunks.push(chunk)
   assert.deepEqual(Buffer.concat(chunks).toString().trim().split('\r\n').map((line) => line.split(',')[0]), ['id', '3', '2'])
 
+  dashboard.setWorker(1, { restarts: 1 })
   await page.goto(dashboard.url)
-  await page.getByRole('link', { name: '0 restarts, exits of slot 1' }).click()
+  await page.getByRole('link', { name: '1 restart, exits of slot 1' }).click()
   await page.getByRole('link', { name: 'Last night' }).click()
   await page.getByText('death 4').waitFor()
   assert.deepEqual(await shownIds(page), ['4'])
