@@ -6,6 +6,7 @@ import { MEMBER_NAME } from '../config/member-name.js'
 import { count, listText } from '../health.js'
 import { crashLabels, GROUP_STATES, headlineOf } from './crash-kinds.js'
 import { VIEWER } from './fleet-member-cache.js'
+import { urlOn } from './fleet-members.js'
 import { givenFilters, toShownProblem, urlOf } from './history-filters.js'
 import { firstLine, readable } from './readable-text.js'
 
@@ -142,7 +143,6 @@ function toRow (group, known) {
 
 /** The page of this crash on that host, or else the page of the host. @param {{ member: string, id: number }} crash @param {KnownMember} [known] */
 function placeOf ({ member, id }, known) {
-  if (known?.isOwn) return { url: `/crashes/${id}`, isElsewhere: false }
-  if (known?.url) return { url: `${known.url.replace(/\/$/, '')}/crashes/${id}`, isElsewhere: true }
-  return { url: `/fleet/members/${member}`, isElsewhere: false }
+  const url = urlOn(known, `/crashes/${id}`)
+  return { url: url ?? `/fleet/members/${member}`, isElsewhere: url !== null && !known?.isOwn }
 }

@@ -1,6 +1,7 @@
 import { CAUSES } from '../causes.js'
 import { fleetEventFilters, fleetEvents } from '../api/fleet-events.js'
 import { foldEvents, toSingleRows } from './event-folds.js'
+import { urlOn } from './fleet-members.js'
 import { givenFilters, parseWithRange, rangeLinks, RANGES_OF_DECK, SINGLE_TYPES, TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
@@ -91,8 +92,6 @@ export function followFleetHistory (asked) {
 
 /** @param {Item} item @param {Pick<import('../fleet/presence.js').Member, 'isOwn' | 'url'>} [member] its current state */
 function toFleetEvent ({ seq, at, member: name, app, host, event }, member) {
-  const place = `/history/${event.id}`
-  const elsewhere = member?.url ? member.url.replace(/\/$/, '') + place : null
   return {
     ...toShown(event),
     // Hosts number their events by themselves.
@@ -101,7 +100,7 @@ function toFleetEvent ({ seq, at, member: name, app, host, event }, member) {
     app,
     host,
     arrivedAt: Date.parse(at) - Date.parse(event.at) > LATE_MS ? at : null,
-    url: member?.isOwn ? place : elsewhere
+    url: urlOn(member, `/history/${event.id}`)
   }
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { fleetLines, fleetLogFilters } from '../api/fleet-logs.js'
 import { parseFields, textParam } from '../api/input.js'
 import { VIEWER } from './fleet-member-cache.js'
+import { urlOn } from './fleet-members.js'
 import { levelsOf, lineMaker, queryOf, withoutLines, withOneLevelField } from './logs-page.js'
 
 /**
@@ -73,9 +74,7 @@ function lineOf ({ q, level }, mark) {
  * @returns {{ label: string, url: string }[]}
  */
 function linksOfMark ({ member, place }, { q, level, around, line }, members) {
-  const found = members.find((each) => each.member === member)
-  const logs = `/logs${queryOf({ q, level, around: place })}#log-mark`
-  const there = found?.isOwn ? logs : found?.url && `${found.url.replace(/\/$/, '')}${logs}`
+  const there = urlOn(members.find((each) => each.member === member), `/logs${queryOf({ q, level, around: place })}#log-mark`)
   return [
     { label: `Only ${member}`, url: `${PATH}${queryOf({ q, level, member, around, line })}#log-mark` },
     ...(there ? [{ label: `Logs of ${member}`, url: there }] : [])

@@ -32,6 +32,15 @@ export function isIll (member) {
   return !isSilent(member) && ILL.includes(member.health.tone)
 }
 
+/**
+ * @param {Pick<Member, 'isOwn' | 'url'> | undefined} member its current state @param {string} path
+ * @returns {string | null} this page in the dashboard of that member; null: it is not known where that is
+ */
+export function urlOn (member, path) {
+  if (member?.isOwn) return path
+  return member?.url ? member.url.replace(/\/$/, '') + path : null
+}
+
 /** @param {Filters} filters @param {Record<string, string | undefined>} [changes] */
 export function linkTo (filters, changes) {
   return urlOf('/fleet', { health: undefined, label: undefined, q: undefined, page: undefined, ...filters }, changes)
