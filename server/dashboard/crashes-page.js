@@ -37,7 +37,7 @@ export function crashesModel ({ crashes, params, now, gaps = NO_GAPS }) {
       gaps,
       filters,
       problem: null,
-      tabs: tabsOf(filters, counts),
+      tabs: tabsOf(filters, { counts, linkTo }),
       total: counts.open + counts.resolved + counts.muted,
       isFirstPage: cursor === undefined,
       isNarrowed: filters.q !== undefined || filters.release !== undefined,
@@ -81,8 +81,11 @@ function linkTo (filters, changes) {
   return urlOf('/crashes', { state: undefined, q: undefined, release: undefined, sort: undefined, ...filters }, changes)
 }
 
-/** @param {Filters} filters @param {Record<string, number> | null} counts */
-function tabsOf (filters, counts) {
+/**
+ * @template {{ state?: string }} F
+ * @param {F} filters @param {{ counts: Record<string, number> | null, linkTo: (filters: F, changes: { state: string | undefined }) => string }} parts
+ */
+export function tabsOf (filters, { counts, linkTo }) {
   const current = filters.state ?? 'open'
   return [
     ...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label, count: counts?.[state] ?? null })),
@@ -97,15 +100,22 @@ function sortsOf (filters) {
 
 /** @param {ReturnType<Crashes['page']>['items'][number]} group @param {Filters} filters */
 function toRow (group, { state = 'open' }) {
-  const { name, message } = headlineOf(group)
   return {
     ...group,
+    ...textsOf(group),
+    releases: releasesOf(group),
+    badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null
+  }
+}
+
+/** @param {Parameters<typeof headlineOf>[0] & { cause: string, culprit: string | null }} group @returns what a row says of a crash */
+export function textsOf (group) {
+  const { name, message } = headlineOf(group)
+  return {
     name: name === null ? null : firstLine(name, 80),
     message: firstLine(message, MAX_MESSAGE_CHARS),
     culprit: group.culprit === null ? null : readable(group.culprit),
-    labels: crashLabels(group),
-    releases: releasesOf(group),
-    badge: state === 'all' && group.state !== 'open' ? GROUP_STATES[group.state] : null
+    labels: crashLabels(group)
   }
 }
 
@@ -121,7 +131,7 @@ function blankModel (params, now) {
     now,
     gaps: NO_GAPS,
     filters: givenFilters(params),
-    tabs: tabsOf({}, null),
+    tabs: tabsOf({}, { counts: null, linkTo }),
     total: 0,
     isFirstPage: false,
     isNarrowed: true,

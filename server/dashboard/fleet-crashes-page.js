@@ -4,11 +4,11 @@ import { fleetOf } from '../api/fleet.js'
 import { parseFields, textParam } from '../api/input.js'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { count, listText } from '../health.js'
-import { crashLabels, GROUP_STATES, headlineOf } from './crash-kinds.js'
+import { GROUP_STATES } from './crash-kinds.js'
+import { tabsOf, textsOf } from './crashes-page.js'
 import { VIEWER } from './fleet-member-cache.js'
 import { urlOn } from './fleet-members.js'
 import { givenFilters, toShownProblem, urlOf } from './history-filters.js'
-import { firstLine, readable } from './readable-text.js'
 
 /**
  * The crashes of an app on all members of the fleet: a row for each fault, with the hosts that have it.
@@ -20,7 +20,6 @@ import { firstLine, readable } from './readable-text.js'
 
 const PATH = '/fleet/crashes'
 const MAX_SHOWN = 100
-const MAX_MESSAGE_CHARS = 300
 /** Not more often, as all members are asked each time. */
 const REFRESH_EVERY_MS = 10_000
 const STATE = z.enum(['open', 'resolved', 'muted', 'all']).default('open').describe('open, resolved, muted or all')
@@ -90,13 +89,11 @@ function parseCrashFilters (params, now) {
 
 /** @param {{ members: readonly KnownMember[], filters: Filters, now: () => number }} parts */
 function filterModel ({ members, filters, now }) {
-  const current = filters.state ?? 'open'
-  const tabs = [...Object.entries(GROUP_STATES).map(([state, { label }]) => ({ state, label })), { state: 'all', label: 'All' }]
   return {
     now: now(),
     filters,
     choices: { members: members.map(({ member }) => member) },
-    tabs: tabs.map((tab) => ({ ...tab, count: null, isCurrent: tab.state === current, url: linkTo(filters, { state: tab.state === 'open' ? undefined : tab.state }) })),
+    tabs: tabsOf(filters, { counts: null, linkTo }),
     isNarrowed: filters.q !== undefined || filters.member !== undefined,
     links: { clear: linkTo(filters, { q: undefined, member: undefined }), everywhere: linkTo(filters, { state: 'all' }) },
     canonicalUrl: linkTo(filters)
@@ -117,7 +114,6 @@ function missingText ({ silent, refused }) {
 
 /** @param {Group} group @param {readonly KnownMember[]} known */
 function toRow (group, known) {
-  const { name, message } = headlineOf(group)
   const states = Object.keys(GROUP_STATES).map((state) => ({ state, number: group.members.filter((each) => each.state === state).length })).filter(({ number }) => number > 0)
   const hosts = group.members.map((each) => ({ ...each, ...placeOf(each, known.find(({ member }) => member === each.member)) }))
   const nearest = hosts.find(({ member }) => known.some((each) => each.isOwn && each.member === member))
@@ -125,10 +121,7 @@ function toRow (group, known) {
   return {
     ...group,
     key: group.fingerprint.replace(':', '-'),
-    name: name === null ? null : firstLine(name, 80),
-    message: firstLine(message, MAX_MESSAGE_CHARS),
-    culprit: group.culprit === null ? null : readable(group.culprit),
-    labels: crashLabels(group),
+    ...textsOf(group),
     newIn: !group.isNewInRelease ? null : releases.length === 1 && releases[0] !== null ? `New in ${releases[0]}` : 'New in its release',
     mixed: states.length > 1 ? states.map(({ state, number }) => `${GROUP_STATES[state].label.toLowerCase()} on ${number}`).join(', ') : null,
     actions: [
