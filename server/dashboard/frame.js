@@ -1,4 +1,5 @@
 import os from 'node:os'
+import { countOpen } from '../health.js'
 
 /**
  * The frame around every page: the name of the app, and the current problems.
@@ -11,6 +12,14 @@ export const FRAME_FRAGMENTS = Object.freeze(['trouble', 'open-crashes', 'silent
 
 /** The frame of a page that is shown without a cluster. @type {Frame} */
 export const NO_FRAME = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }
+
+/**
+ * What the parts around every page are made of.
+ * @param {Deck & Pick<import('../deck.js').Deck, 'crashes' | 'fleet'>} deck
+ */
+export function frameParts (deck) {
+  return { openCrashes: countOpen(deck.crashes), silentHosts: deck.fleet?.silences().length, frame: frameModel({ deck }) }
+}
 
 /** @param {{ deck: Deck, host?: string }} parts */
 export function frameModel ({ deck, host = os.hostname() }) {

@@ -1,5 +1,4 @@
 import { ALARMS } from '../events/alarms.js'
-import { countOpen } from '../health.js'
 import { accessModel, followAccess } from './access-page.js'
 import { chartValues } from './chart-values.js'
 import { checksModel } from './checks-page.js'
@@ -17,7 +16,7 @@ import { fleetModel, followFleet } from './fleet-page.js'
 import { fleetPreviewModel } from './fleet-preview-page.js'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.js'
 import { followPage } from './follow-page.js'
-import { FRAME_FRAGMENTS, frameModel } from './frame.js'
+import { FRAME_FRAGMENTS, frameParts } from './frame.js'
 import { historyGaps } from './history-gaps.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.js'
@@ -159,15 +158,10 @@ export function livePages (sources) {
 
     follow (can, url) {
       endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
-      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: deck.fleet ? FRAME_FRAGMENTS : OWN_FRAGMENTS, model: frameParts } }, url)
+      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: deck.fleet ? FRAME_FRAGMENTS : OWN_FRAGMENTS, model: () => frameParts(deck) } }, url)
     },
 
     chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs })
-  }
-
-  function frameParts () {
-    const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, silentHosts: deck.fleet?.silences().length, frame: frameModel({ deck }) }
   }
 }
 

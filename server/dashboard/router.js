@@ -1,8 +1,7 @@
 import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.js'
-import { countOpen } from '../health.js'
 import { actionsRouter } from './actions.js'
-import { frameModel } from './frame.js'
+import { frameParts } from './frame.js'
 import { exportQuery } from './history-page.js'
 import { logsFile } from './logs-page.js'
 import { createErrorPage, pagesRouter, queryOf } from './page-router.js'
@@ -33,7 +32,7 @@ const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson
 export function dashboardRouter ({ deck, history, views, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }) {
   const router = Router()
   const errors = createErrorPage({ views, log })
-  router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, sessions, neighbours }), frame: frameParts, views, now }))
+  router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, sessions, neighbours }), frame: layoutParts, views, now }))
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.
   router.get('/history.csv', (req, res) => {
@@ -53,8 +52,7 @@ export function dashboardRouter ({ deck, history, views, tokens, sessions, descr
   return router
 
   /** @param {{ can: import('./powers.js').Powers }} asked */
-  function frameParts ({ can: { switchDecks } }) {
-    const openCrashes = countOpen(deck.crashes)
-    return { openCrashes, frame: frameModel({ deck }), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null, silentHosts: deck.fleet?.silences().length, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
+  function layoutParts ({ can: { switchDecks } }) {
+    return { ...frameParts(deck), isStopFirst: deck.isStopFirst(), hasFleet: deck.fleet !== null, hasJobs: !deck.jobs.isEmpty(), otherDecks: switchDecks ? deck.others.list().length : 0 }
   }
 }
