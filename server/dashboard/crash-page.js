@@ -25,7 +25,6 @@ const TITLE_CHARS = 160
 const SHOWN_RELEASES = 6
 const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
-/** What happened this near to a crash may belong to it. */
 
 /** Fragments that are live while a page shows the newest crash, or a chosen one. */
 const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-when', 'crash-kept'])

@@ -7,6 +7,7 @@ import { toShownEvent } from './shown-event.js'
  * @typedef {Pick<import('../../db/history.js').History, 'page'>} History
  */
 
+/** What happened this near to something may belong to it. */
 const BEFORE_MS = 2 * 60_000
 export const AFTER_MS = 20_000
 const MAX_AROUND = 4
