@@ -7,8 +7,10 @@ import { countOpen } from '../health.js'
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'health'>} Deck
  */
 
-/** The elements around the pages that change, by id; each is the partial of the same name. */
-export const FRAME_FRAGMENTS = Object.freeze(['trouble', 'open-crashes', 'silent-count'])
+/** The elements around every page that change, by id; each is the partial of the same name. */
+const FRAGMENTS = Object.freeze(['trouble', 'open-crashes'])
+/** Only in a fleet is there a place for the number of its silent hosts. */
+const FLEET_FRAGMENTS = Object.freeze([...FRAGMENTS, 'silent-count'])
 
 /** The frame of a page that is shown without a cluster. @type {Frame} */
 export const NO_FRAME = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', count: 0 } }
@@ -19,6 +21,11 @@ export const NO_FRAME = { app: 'clusterdeck', host: '', trouble: { tone: 'ok', c
  */
 export function frameParts (deck) {
   return { openCrashes: countOpen(deck.crashes), silentHosts: deck.fleet?.silences().length, frame: frameModel({ deck }) }
+}
+
+/** @param {{ fleet: object | null }} deck */
+export function frameFragments ({ fleet }) {
+  return fleet ? FLEET_FRAGMENTS : FRAGMENTS
 }
 
 /** @param {{ deck: Deck, host?: string }} parts */

@@ -19,8 +19,9 @@ import { silentForHost } from './silent-hosts.js'
  * @typedef {import('./follow-page.js').LivePage & import('./page-router.js').Page} HostPage
  */
 
-/** The elements around the pages that change, by id. */
-const FRAME_FRAGMENTS = Object.freeze(['trouble', 'silent-count'])
+/** The elements around every page that change, by id, as in frame.js. */
+const FRAME_FRAGMENTS = Object.freeze(['trouble'])
+const FLEET_FRAME_FRAGMENTS = Object.freeze([...FRAME_FRAGMENTS, 'silent-count'])
 
 /** @type {readonly HostPage[]} */
 export const HOST_PAGES = Object.freeze([
@@ -64,7 +65,7 @@ export function liveHostPages ({ events, ...sources }) {
     },
     follow: (can, url) => followPage(HOST_PAGES, {
       sources: { ...sources, apps, can },
-      frame: { fragments: FRAME_FRAGMENTS, model: () => hostFrame({ apps, can }) }
+      frame: { fragments: apps.joinsFleet ? FLEET_FRAME_FRAGMENTS : FRAME_FRAGMENTS, model: () => hostFrame({ apps, can }) }
     }, url)
   }
 }

@@ -16,7 +16,7 @@ import { fleetModel, followFleet } from './fleet-page.js'
 import { fleetPreviewModel } from './fleet-preview-page.js'
 import { fleetRolloutModel, followFleetRollout } from './fleet-rollout-page.js'
 import { followPage } from './follow-page.js'
-import { FRAME_FRAGMENTS, frameParts } from './frame.js'
+import { frameFragments, frameParts } from './frame.js'
 import { historyGaps } from './history-gaps.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.js'
@@ -67,9 +67,6 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @property {(asked: Asked) => () => Fragment[]} [follow]  in place of `fragments`, if rendering all each time costs too much
  * @property {(asked: Asked) => number | null} [chartOf]  the slot whose vitals it shows as charts, 0 for the cluster; null where there are no charts
  */
-
-/** Without a fleet there is no place for its silent hosts. */
-const OWN_FRAGMENTS = FRAME_FRAGMENTS.filter((id) => id !== 'silent-count')
 
 /** @type {readonly Page[]} */
 export const PAGES = Object.freeze([
@@ -158,7 +155,7 @@ export function livePages (sources) {
 
     follow (can, url) {
       endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
-      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: deck.fleet ? FRAME_FRAGMENTS : OWN_FRAGMENTS, model: () => frameParts(deck) } }, url)
+      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: frameFragments(deck), model: () => frameParts(deck) } }, url)
     },
 
     chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs })
