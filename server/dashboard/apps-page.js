@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { mayUse } from '../api/roles.js'
 import { parseFields } from '../api/input.js'
+import { WITHOUT_WORKERS } from '../config/app-states.js'
 import { count, listText } from '../health.js'
 import { urlOf } from './history-filters.js'
 import { OUTCOMES } from './releases.js'
@@ -19,15 +20,6 @@ export const APPS_FRAGMENTS = Object.freeze(['health', 'silent-hosts', 'apps-fac
 
 /** From the one that needs help most. @type {readonly Tone[]} */
 export const SICK_FIRST = ['bad', 'warn', 'info', 'drain', 'ok', 'idle']
-
-/** @type {Readonly<Record<Exclude<AppView['state'], 'running'>, { tone: Tone, text: string }>>} */
-const WITHOUT_WORKERS = Object.freeze({
-  waiting: { tone: 'info', text: 'Waiting' },
-  starting: { tone: 'info', text: 'Starting' },
-  stopping: { tone: 'drain', text: 'Stopping' },
-  stopped: { tone: 'idle', text: 'Stopped' },
-  failed: { tone: 'bad', text: 'Cannot run' }
-})
 
 /** @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
 const DEPLOYS = Object.freeze({ succeeded: { label: 'succeeded', tone: 'ok' }, ...OUTCOMES })

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import path from 'node:path'
+import { WITHOUT_WORKERS } from '../config/app-states.js'
 import { readJson, writeJson } from '../system/json-file.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { createAppFleet, LOOK_WITHIN_MS } from './app-fleet.js'
@@ -55,15 +56,6 @@ const NO_FIGURES = Object.freeze({
   rollout: null,
   turnOf: null,
   seen: { rollout: 0, revision: 0 }
-})
-/** @type {Readonly<Record<AppStatus['state'], AppStatus['health']>>} */
-const HEALTHS = Object.freeze({
-  waiting: { tone: 'info', text: 'Waiting' },
-  starting: { tone: 'info', text: 'Starting' },
-  running: { tone: 'info', text: 'Running' },
-  stopping: { tone: 'drain', text: 'Stopping' },
-  stopped: { tone: 'idle', text: 'Stopped' },
-  failed: { tone: 'bad', text: 'Cannot run' }
 })
 
 /**
@@ -164,7 +156,7 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
     } catch (error) {
       log.warn({ err: error, app }, 'an app cannot say how it is')
     }
-    return { app, state, ...NO_FIGURES, health: HEALTHS[state], url }
+    return { app, state, ...NO_FIGURES, health: WITHOUT_WORKERS[state], url }
   }
 
   /** @param {import('./nats-connection.js').Presence} state */
