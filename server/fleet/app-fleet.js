@@ -155,9 +155,9 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     onDocument
   })
   const outbox = createOutbox({ nats, history: deck.history, events: deck.events, teller: () => ({ member, host, app }) })
-  const those = { obtain, members: async () => (await allMembers()).members }
-  const crashes = createFleetCrashes(those)
-  const logs = createFleetLogs(those)
+  const parts = { obtain, members: async () => (await allMembers()).members }
+  const crashes = createFleetCrashes(parts)
+  const logs = createFleetLogs(parts)
   const tellSilence = createSilenceLog({ app, member, history: deck.history, publish: deck.events.publish })
   const unsubscribe = deck.events.subscribe(onEvent)
   packages.sweep()
@@ -184,10 +184,9 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
 
     async plan (wanted) {
       const { members, isComplete } = await allMembers()
-      const matching = members.filter(({ labels }) => matchesLabels(labels, wanted.only))
-      const there = matching.filter(canTakePart)
+      const { there, absent } = chooseMembers(members, wanted.only)
       const document = runtime.document
-      const refusals = [nameProblem(), isComplete ? null : `The fleet is out of reach: ${nats.state.problem ?? 'not all members are known yet'}`]
+      const refusals = [nameProblem(), isComplete ? null : membersUnknown().message]
       if (document && !STATES[document.state].done) refusals.push(`Rollout ${document.id} of the fleet is ${document.state}. Only one can run at a time`)
       /** @type {string[][]} */
       let batches = []
@@ -198,7 +197,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
         if (!(error instanceof DeckError)) throw error
         refusals.push(error.message)
       }
-      return { batches, leftOut: matching.filter((each) => !canTakePart(each)).map(leftOutOf), refusals: refusals.filter((each) => each !== null) }
+      return { batches, leftOut: absent.map(leftOutOf), refusals: refusals.filter((each) => each !== null) }
     },
 
     async begin (wanted, actor) {
@@ -206,13 +205,11 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
       if (problem !== null) throw new DeckError('not-possible', problem)
       if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
       const present = await allMembers()
-      if (!present.isComplete) throw outOfReach(nats.state.problem ?? 'not all members are known yet')
-      const matching = present.members.filter(({ labels }) => matchesLabels(labels, wanted.only))
-      const there = matching.filter(canTakePart)
+      if (!present.isComplete) throw membersUnknown()
+      const { there, absent } = chooseMembers(present.members, wanted.only)
       checkAccepting(there, wanted.only)
-      const absent = matching.filter((each) => !canTakePart(each)).map((each) => each.member)
       const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } = wanted
-      const plan = { app, kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent, actor, note }
+      const plan = { app, kind, source: { path, digest, release }, batches: batchesOf(wanted, there), pauseMs, deadlineMs, onFailure, absent: absent.map((each) => each.member), actor, note }
       const seen = Math.max(runtime.seen.rollout, ...present.members.map((each) => each.seen.rollout))
       return changeRollout((document) => {
         const id = nextId(Math.max(seen, document?.id ?? 0))
@@ -280,6 +277,10 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   async function allMembers () {
     const { members, isComplete } = await presence.all()
     return { members: membersOf(members, app), isComplete }
+  }
+
+  function membersUnknown () {
+    return outOfReach(nats.state.problem ?? 'not all members are known yet')
   }
 
   /** @param {(document: FleetRollout | null) => FleetRollout} to */
@@ -382,6 +383,12 @@ function isoNow () {
 /** A stopped app has nobody who could take its turn. @param {Member} member */
 function canTakePart ({ isSilent, state }) {
   return !isSilent && (state === 'running' || state === 'starting')
+}
+
+/** @param {Member[]} members @param {Record<string, string>} [only]  labels that they have, see matchesLabels() */
+function chooseMembers (members, only) {
+  const matching = members.filter(({ labels }) => matchesLabels(labels, only))
+  return { there: matching.filter(canTakePart), absent: matching.filter((each) => !canTakePart(each)) }
 }
 
 /** @param {Member} member */
