@@ -194,18 +194,18 @@ function openLines (list, signal) {
   if (!marked || !link) return
   marked.hidden = link.hidden = false
   marked.onclick = () => copyLines([byId('log-mark')])
-  link.onclick = async () => tellCopied(await copyText(location.href), 'The link')
+  link.onclick = async () => tellCopied(await copyText(location.href), 'the link')
 }
 
 /** @param {(Element | null)[]} lines */
 async function copyLines (lines) {
   const texts = lines.flatMap((line) => line ? [rawOf(line)] : [])
-  tellCopied(await copyText(texts.join('\n')), texts.length === 1 ? 'The line' : `${formatCount(texts.length)} lines`)
+  tellCopied(await copyText(texts.join('\n')), texts.length === 1 ? 'the line' : `${formatCount(texts.length)} lines`)
 }
 
 /** @param {boolean} isCopied @param {string} what */
 function tellCopied (isCopied, what) {
-  if (isCopied) showToast(`Copied: ${what.toLowerCase()}.`, 'info')
+  if (isCopied) showToast(`Copied: ${what}.`, 'info')
   else showToast('The browser does not let this page copy. Select the text, or download it.')
 }
 
