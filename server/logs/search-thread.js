@@ -32,8 +32,8 @@ const MAX_FOUND_CHARS = 4 * 1024 * 1024
 const wanted = workerData
 const { folder, lines, budgetMs } = wanted
 const findIn = createLineFilter(wanted)
-/** Rules out many lines at once, which a regular expression might do across the ends of lines. */
-const text = wanted.q === undefined || isPattern(wanted.q) ? null : toPattern(wanted.q)
+/** Rules out many lines at once. A regular expression has to see each line alone, as it may name its ends. */
+const plainText = wanted.q === undefined || isPattern(wanted.q) ? null : toPattern(wanted.q)
 const deadline = performance.now() + budgetMs
 let foundChars = 0
 
@@ -125,7 +125,7 @@ function readBack (place, count) {
   const before = place.to
   place.to = bytes.length === 0 ? from : start
   const whole = bytes.subarray(skipped)
-  if (whole.length === 0 || (text && whole.toString().search(text) < 0)) return
+  if (whole.length === 0 || (plainText && whole.toString().search(plainText) < 0)) return
   const all = toLines(withoutLastEnd(whole))
   const ends = lineEnds(whole, start)
   for (let index = all.length - 1; index >= 0; index--) {
