@@ -7,7 +7,7 @@
  * @typedef {{ time: number[], stepMs: number, values: Columns }} Steps
  */
 
-/** A point stands for so long at least, whatever there is room for: times that people count in. */
+/** How many seconds a point may stand for: times that people count in. */
 const POINTS_S = Object.freeze([1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400])
 /** How old the newest value may be to count as current, in seconds and in steps. */
 const FRESH_S = 5
@@ -66,10 +66,8 @@ export function createSeries (columns) {
 
   /** @param {readonly Group[]} groups */
   function summaryOf (groups) {
-    const columnsOf = (/** @type {(values: number[]) => number} */ join) => Object.fromEntries(columns.map((name, index) => [name, groups.map(({ rows }) => {
-      const known = rows.map((row) => row[index]).filter((value) => value !== null)
-      return known.length === 0 ? null : join(known)
-    })]))
+    const known = columns.map((_name, index) => groups.map(({ rows }) => rows.map((row) => row[index]).filter((value) => value !== null)))
+    const columnsOf = (/** @type {(values: number[]) => number} */ join) => Object.fromEntries(columns.map((name, index) => [name, known[index].map((values) => values.length === 0 ? null : join(values))]))
     return {
       mean: columnsOf((values) => values.reduce((sum, value) => sum + value, 0) / values.length),
       low: columnsOf((values) => Math.min(...values)),
