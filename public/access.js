@@ -1,4 +1,4 @@
-// Gives access and takes it away. The secret of a new token, and the address of a link, are in that answer alone.
+// Gives access and takes it away. The secret of a new token and the address of a new link are shown once, as no later answer has them.
 import { BASE } from './base.js'
 import { findElement } from './elements.js'
 import { warnOfChange } from './changed.js'

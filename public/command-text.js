@@ -2,7 +2,7 @@
  * Says what a form is about to do, as text for a shell. `{note}` in a call stands for a field of the form, `{workers:json}` for
  * what it says as JSON, `{value:option}` for a text where that is no JSON. What is empty is left out, with the flag before it.
  * @typedef {import('../server/api/endpoint.js').Method} Method
- * @typedef {{ method: Method, path: string, headers?: Record<string, string>, body?: Template, cli?: string[], needs?: string[] }} Call  `needs`: fields without which it is another call
+ * @typedef {{ method: Method, path: string, headers?: Record<string, string>, body?: Template, cli?: string[], needs?: string[] }} Call  `needs`: fields without which the call is not meant
  * @typedef {{ [name: string]: string | Template }} Template  a group of which all is empty is left out as a whole
  * @typedef {Record<string, string | undefined>} Values  of the fields, by name
  * @typedef {{ method: Method, path: string, headers: Record<string, string>, body: Record<string, unknown> | null }} Request
@@ -14,7 +14,7 @@ const PLAIN = /^[\w@%+=:,./-]+$/
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/
 
 /**
- * @param {Call[]} calls  the first counts that has all that it needs and that its path names
+ * @param {Call[]} calls  the first one is taken whose fields are filled in: those that its path names, and those that it needs
  * @param {Values} values
  * @returns {{ curl: string, cli: string | null }} of a field that is no JSON: a comment that says so
  */

@@ -4,8 +4,9 @@
  */
 
 const ROW_PX = 24
-/** Of a profile with few rows, which then fill their place. */
+/** Rows of a profile that has few of them grow up to this, to fill their place. */
 const MAX_ROW_PX = 40
+/** A text of this size stands so far below the middle of its row. */
 const BELOW_MIDDLE_PX = 4
 const MIN_PX = 1
 const PADDING_PX = 5

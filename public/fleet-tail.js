@@ -37,7 +37,7 @@ export function createFleetTail ({ url, since, seen, onEntries, onState, ask = a
     }
   }
 
-  /** @param {number} own  a later turn makes it stop */
+  /** @param {number} own  the turn that asks: it ends as soon as there is a later one */
   async function askAgain (own) {
     timer = timers.setTimeout(() => askAgain(own), EVERY_MS)
     try {

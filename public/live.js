@@ -4,11 +4,11 @@ import { startDialogs } from './dialogs.js'
 import { byId, findElement } from './elements.js'
 import { completeRows, keepFocus, showFigures } from './fragments.js'
 import { choicesOf } from './preferences.js'
+import { signInAgain } from './session.js'
 import { startShortcuts } from './shortcuts.js'
 import { keepNotice, showKeptNotice, showToast } from './toasts.js'
 import { localiseTimes, serverTime, setServerTime, startTicking, updateTicks } from './ticks.js'
 import { startTimes } from './times.js'
-import { signInAgain } from './session.js'
 import { showTrouble } from './trouble.js'
 
 /**
@@ -17,9 +17,9 @@ import { showTrouble } from './trouble.js'
  */
 
 const { htmx, io } = window
-/** Longer than connections take: what is shown may be old by then. */
+/** No connection takes longer if all is well: by then the page says that it is not live. */
 const CONNECTS_WITHIN_MS = 3000
-/** Errors in a row while the master answers otherwise: it is no master that has just been replaced. */
+/** After fewer errors in a row, although the master answers other requests, it may just have been replaced. */
 const BLOCKED_AFTER = 3
 document.documentElement.dataset.scripts = 'on'
 const offline = byId('offline')

@@ -1,6 +1,6 @@
 'use strict'
 
-// Until the scripts of a page have come, what needs them does nothing. The page says so after a while, and at once to who tries.
+// Until the scripts of a page have come, what needs them does nothing. The page says so after a while, and at once to anyone who tries.
 // A classic script in the head, as it must not be late itself.
 ;(() => {
   const PATIENCE_MS = 2000
