@@ -243,10 +243,10 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--secret-file <path>', 'with a webhook: sign messages with the secret in this file')
     .option('--server <host:port>', 'with mail: the SMTP server')
     .option('--from <address>', 'with mail: the sender')
-    .option('--user <name>', 'with mail: who sends')
-    .option('--password-file <path>', 'with mail: the password of that user, in a file')
+    .option('--user <name>', 'with mail: the user to sign in as at that server')
+    .option('--password-file <path>', 'with mail: a file with the password of that user')
     .example('all alerts, with their last deliveries', 'clusterdeck alerts')
-    .example('send the problems to a channel of Slack', 'clusterdeck alerts add slack --url-file slack-url.txt')
+    .example('send the problems to a channel of Slack; discord, teams, mail and webhook are the other kinds', 'clusterdeck alerts add slack --url-file slack-url.txt')
     .example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck alerts test')
   addCommand('config [set] [change...]', 'print the options and where each value comes from, or change some until the next start', configCommand)
     .example('every option, its value and where that comes from', 'clusterdeck config')
@@ -325,7 +325,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
   }
 }
 
-const FLEET_ABOUT = 'print the hosts of the fleet; restart, deploy or rollback an app on all of them, host by host; pause, resume or abort that; ' +
+const FLEET_ABOUT = 'print the hosts of the fleet; restart, deploy or roll back an app on all of them, host by host; pause, resume or abort that; ' +
   'print the history, the logs or the crashes of all, and resolve, mute or reopen a crash group'
 
 /**
