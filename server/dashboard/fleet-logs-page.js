@@ -3,7 +3,7 @@ import { fleetLines, fleetLogFilters } from '../api/fleet-logs.js'
 import { parseFields, textParam } from '../api/input.js'
 import { VIEWER } from './fleet-member-cache.js'
 import { urlOn } from './fleet-members.js'
-import { levelsOf, lineMaker, queryOf, withoutLines, withOneLevelField } from './logs-page.js'
+import { levelsOf, lineMaker, queryOf, viewOf, withoutLines, withOneLevelField } from './logs-page.js'
 
 /**
  * The logs of all members of the fleet: the newest lines, all or those that are searched for; older ones; or what all wrote
@@ -28,11 +28,12 @@ export async function fleetLogsModel ({ deck, params: given, now }) {
     // What was searched for is marked around a line, and is the way back.
     const wanted = around === undefined ? values : { around, member, stream }
     const { items, next, silent, refused, cut } = await fleetLines(deck, { ...wanted, lines: SHOWN_LINES }, VIEWER)
-    const view = around !== undefined ? 'around' : values.until === undefined ? 'live' : 'older'
+    const view = viewOf({ around, until: values.until })
     const mark = line ?? null
     const lines = items.map(lineOf(texts, mark))
     const marked = items.find((item) => nameOf(item) === mark)
     return {
+      path: PATH,
       now: now(),
       choices,
       levels: levelsOf(values.level, lines),
@@ -50,7 +51,7 @@ export async function fleetLogsModel ({ deck, params: given, now }) {
       links: linksOf(texts, view, { next, since: items.findLast(({ arrivedAt }) => arrivedAt !== null && Date.parse(arrivedAt) <= now())?.arrivedAt ?? null })
     }
   } catch (error) {
-    return { now: now(), choices, leftOut: { silent: [], refused: [], cut: [] }, canonicalUrl: PATH, ...withoutLines(error, params) }
+    return { path: PATH, now: now(), choices, leftOut: { silent: [], refused: [], cut: [] }, canonicalUrl: PATH, ...withoutLines(error, params) }
   }
 }
 
@@ -81,7 +82,7 @@ function linksOfMark ({ member, place }, { q, level, around, line }, members) {
   ]
 }
 
-/** @param {Texts} texts @param {'live' | 'older' | 'around'} view @param {{ next: string | null, since: string | null }} ends */
+/** @param {Texts} texts @param {import('./logs-page.js').View} view @param {{ next: string | null, since: string | null }} ends */
 function linksOf (texts, view, { next, since }) {
   const { member, stream, q, level } = texts
   const selection = queryOf({ member, stream })

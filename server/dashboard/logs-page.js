@@ -30,6 +30,7 @@ import { givenFilters } from './history-filters.js'
  *   `isMark`: the line that was asked for, or the first one after the time
  */
 
+const PATH = '/logs'
 const SHOWN_LINES = 200
 const DOWNLOAD_LINES = 1000
 /** Filters by level, as they are called on the page. @type {Readonly<Record<import('../../public/log-levels.js').Level, { label: string, tone: string }>>} */
@@ -54,6 +55,7 @@ export async function logsModel ({ deck, params: given, now }) {
     const view = viewOf(values)
     const shown = view === 'live' ? await newestLines(deck, values, texts) : await foundLines(deck, values, texts)
     return {
+      path: PATH,
       slots,
       levels: levelsOf(values.level, shown.lines),
       query: texts,
@@ -61,12 +63,12 @@ export async function logsModel ({ deck, params: given, now }) {
       view,
       problem: null,
       ...shown,
-      markLinks: shown.lines.filter(({ isMark }) => isMark).map(({ slot }) => ({ label: `Only slot ${slot}`, url: `/logs${queryOf({ ...texts, slot: String(slot) })}#log-mark` })),
-      canonicalUrl: `/logs${queryOf(texts)}`,
+      markLinks: shown.lines.filter(({ isMark }) => isMark).map(({ slot }) => ({ label: `Only slot ${slot}`, url: `${PATH}${queryOf({ ...texts, slot: String(slot) })}#log-mark` })),
+      canonicalUrl: `${PATH}${queryOf(texts)}`,
       links: linksOf(texts, view, shown)
     }
   } catch (error) {
-    return { slots, selected: Number(params.get('slot')) || null, ...withoutLines(error, params) }
+    return { path: PATH, slots, selected: Number(params.get('slot')) || null, ...withoutLines(error, params) }
   }
 }
 
@@ -125,8 +127,8 @@ export function levelsOf (chosen, lines) {
   }))
 }
 
-/** @param {Query} query @returns {View} */
-function viewOf ({ around, until, cursor }) {
+/** @param {Pick<Query, 'around' | 'until' | 'cursor'>} query @returns {View} */
+export function viewOf ({ around, until, cursor }) {
   if (around !== undefined) return 'around'
   return until === undefined && cursor === undefined ? 'live' : 'older'
 }
@@ -187,7 +189,7 @@ export function lineMaker ({ q, level }) {
   // A regular expression is marked by the browser: how long it takes depends on who wrote the line, and here others wait.
   const findHits = createHits(q === undefined || isPattern(q) ? undefined : q)
   return (/** @type {Entry} */ entry, /** @type {{ isOpen?: boolean, isMark?: boolean }} */ how) =>
-    ({ ...toLine(entry, { ...how, findHits }), url: `/logs${queryOf({ q, level, around: entry.place })}#log-mark` })
+    ({ ...toLine(entry, { ...how, findHits }), url: `${PATH}${queryOf({ q, level, around: entry.place })}#log-mark` })
 }
 
 /**
@@ -226,10 +228,10 @@ function linksOf (texts, view, { lines, next }) {
     ndjson: `/logs.ndjson${query}`,
     poll: null,
     stream: view === 'live' ? `/api/v1/logs/stream${selection}${selection ? '&' : '?'}` : null,
-    all: `/logs${selection}`,
-    back: `/logs${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined, cursor: undefined })}`,
-    older: next === null ? null : `/logs${queryOf(view === 'around' ? { slot, stream, cursor: next } : { ...texts, cursor: next })}`,
-    later: view === 'around' && last ? `/logs${queryOf({ slot, stream, around: last })}` : null
+    all: `${PATH}${selection}`,
+    back: `${PATH}${queryOf(view === 'around' ? { q, level } : { ...texts, until: undefined, cursor: undefined })}`,
+    older: next === null ? null : `${PATH}${queryOf(view === 'around' ? { slot, stream, cursor: next } : { ...texts, cursor: next })}`,
+    later: view === 'around' && last ? `${PATH}${queryOf({ slot, stream, around: last })}` : null
   }
 }
 
