@@ -183,8 +183,7 @@ rareTest('with one app, twelve and sixty it is within the screen, can be read, a
 
 rareTest('sixty apps come in one small page, and of what changes figures alone and rows alone', async (t) => {
   const host = await startHostDashboard(t, browser, { names: Array.from({ length: 60 }, (_, n) => `app-${n}`) })
-  const page = await host.openPage()
-  await page.context().request.get(host.admin.signInLink(), { maxRedirects: 0 })
+  const page = await host.openSignedIn()
   const traffic = await followTraffic(page)
   await page.goto(host.url, { waitUntil: 'networkidle' })
   await page.locator('html[data-live=on]').waitFor()
@@ -206,8 +205,7 @@ rareTest('the history of the host follows what happens to it, finds it, and lead
   const host = await startHostDashboard(t, browser, { names: ['mail', 'shop'] })
   host.events.publish({ type: 'app.added', actor: 'ada', detail: { app: 'shop' } })
   for (const width of [390, 1440]) {
-    const page = await host.openPage({ width, colorScheme: width === 390 ? 'dark' : 'light' })
-    await page.context().request.get(host.admin.signInLink(), { maxRedirects: 0 })
+    const page = await host.openSignedIn({ width, colorScheme: width === 390 ? 'dark' : 'light' })
     await page.goto(host.url)
     await page.locator('.nav').getByRole('link', { name: 'History' }).click()
     await page.getByRole('heading', { name: 'History of the host' }).waitFor()

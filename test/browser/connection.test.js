@@ -45,7 +45,7 @@ test('a lost connection shows a banner, and the page catches up by itself', asyn
 
 test('until its scripts have come, a page says that it is not live, and a click on what needs them says so at once', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.openPage()
+  const page = await dashboard.openSignedIn()
   /** @type {(value?: unknown) => void} */
   let letCome = () => {}
   const come = new Promise((resolve) => { letCome = resolve })
@@ -53,7 +53,6 @@ test('until its scripts have come, a page says that it is not live, and a click 
     await come
     await route.continue()
   })
-  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
   await page.goto(`${dashboard.url}/history`, { waitUntil: 'commit' })
   await page.getByText('Not live', { exact: true }).waitFor()
   await page.goto(dashboard.url, { waitUntil: 'commit' })
@@ -70,8 +69,7 @@ test('until its scripts have come, a page says that it is not live, and a click 
 
 rareTest('without JavaScript a page says since when it is as it is, and what needs it is grey', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.openPage({ javaScriptEnabled: false })
-  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  const page = await dashboard.openSignedIn({ javaScriptEnabled: false })
   await page.goto(dashboard.url)
   assert.match(await page.locator('#waiting').innerText(), /This page is not live\. It shows what was so at .*\d\d:\d\d:\d\d.*JavaScript is off/)
   assert.match(await page.locator('#charts').innerText(), /The charts need JavaScript/)
@@ -82,8 +80,7 @@ rareTest('without JavaScript a page says since when it is as it is, and what nee
 
 rareTest('if the master answers but the live connection does not get through, the page says that', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  const page = await dashboard.openPage()
-  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  const page = await dashboard.openSignedIn()
   await page.addInitScript(() => {
     const { WebSocket } = window
     // It fails at once, as one that a proxy refuses.

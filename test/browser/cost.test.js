@@ -13,8 +13,7 @@ after(() => browser.close())
 
 /** Signed in, with an empty cache. @param {import('../support/dashboard.js').Dashboard} dashboard @param {string} path */
 async function visitAnew (dashboard, path) {
-  const page = await dashboard.openPage()
-  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  const page = await dashboard.openSignedIn()
   const traffic = await followTraffic(page)
   await page.goto(dashboard.url + path, { waitUntil: 'networkidle' })
   await page.locator('html[data-live=on]').waitFor()

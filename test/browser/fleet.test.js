@@ -84,8 +84,7 @@ test('a deploy goes out as the dialog says, and the second operator reads who wa
 
 rareTest('members that say something new send figures alone, move no row, and a row that differs goes by itself', async (t) => {
   const { dashboard, fleet } = await startFleetPage(t)
-  const page = await dashboard.openPage()
-  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  const page = await dashboard.openSignedIn()
   const traffic = await followTraffic(page)
   await page.goto(`${dashboard.url}/fleet`, { waitUntil: 'networkidle' })
   await page.locator('html[data-live=on]').waitFor()
@@ -169,8 +168,7 @@ rareTest('five hundred members are painted within a second, in a page that is sm
   const members = Array.from({ length: 500 }, (_, index) => aMember({ member: `host-${String(index).padStart(3, '0')}-shop`, isOwn: index === 0, labels: { zone: 'abc'[index % 3], rack: String(index % 20) } }))
   const names = members.map(({ member }) => member)
   const { dashboard } = await startFleetPage(t, { members, rollout: inTurnOf(afterTurnsOf(aRollout(names), ...names.slice(0, 200)), names[200]) })
-  const page = await dashboard.openPage()
-  await page.context().request.get(dashboard.admin.signInLink(), { maxRedirects: 0 })
+  const page = await dashboard.openSignedIn()
   const traffic = await followTraffic(page)
   await page.goto(`${dashboard.url}/fleet`, { waitUntil: 'networkidle' })
   await page.locator('html[data-live=on]').waitFor()

@@ -54,23 +54,32 @@ function openPeople (t, browser) {
   // Before the admin port closes, which would wait for their connections.
   t.after(() => Promise.all(Array.from(contexts, (context) => context.close())))
 
-  return (/** @type {{ url: string, admin: { signInLink: () => string } }} */ { url, admin }) => ({
-    /** Nobody has signed in there yet. @param {import('./browser.js').PageOptions} [options] */
-    openPage,
+  return (/** @type {{ url: string, admin: { signInLink: () => string } }} */ { url, admin }) => {
+    return {
+      /** Nobody has signed in there yet. @param {import('./browser.js').PageOptions} [options] */
+      openPage,
 
-    /**
-     * Signs in by a link, goes to the page and waits until it is live: what is shown later came by itself.
-     * @param {string} [path] @param {import('./browser.js').PageOptions} [options]
-     */
-    async visit (path = '/', options) {
+      openSignedIn,
+
+      /**
+       * Signs in, goes to the page and waits until it is live: what is shown later came by itself.
+       * @param {string} [path] @param {import('./browser.js').PageOptions} [options]
+       */
+      async visit (path = '/', options) {
+        const page = await openSignedIn(options)
+        await page.goto(url + path)
+        await page.locator('html[data-live=on]').waitFor()
+        return page
+      }
+    }
+
+    /** Signs in by a link, without drawing the overview that it leads to. @param {import('./browser.js').PageOptions} [options] */
+    async function openSignedIn (options) {
       const page = await openPage(options)
-      // The overview that it leads to need not be drawn.
       await page.context().request.get(admin.signInLink(), { maxRedirects: 0 })
-      await page.goto(url + path)
-      await page.locator('html[data-live=on]').waitFor()
       return page
     }
-  })
+  }
 
   async function openPage (/** @type {import('./browser.js').PageOptions} */ options = {}) {
     const page = await browser.page(options)
