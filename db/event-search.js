@@ -174,10 +174,10 @@ export function createEventSearch (db) {
     const patterns = new Set(Array.isArray(given) ? given : [given])
     if (patterns.size > MAX_TYPES) throw new DeckError('invalid-query', `type: expected at most ${MAX_TYPES} types, received ${patterns.size}`)
     const families = [...patterns].filter((pattern) => pattern.endsWith('*'))
-    const exact = [...patterns].filter((pattern) => !pattern.endsWith('*'))
-    const members = families.length === 0
-      ? []
-      : knownTypes.all().map(({ type }) => type).filter((type) => families.some((family) => type.startsWith(family.slice(0, -1))))
+    const known = patterns.size > 1 || families.length > 0 ? knownTypes.all().map(({ type }) => type) : [...patterns].map(typeOf)
+    // Each type costs a SELECT of its own, and of a hundred that pages ask for, a history knows few.
+    const exact = [...patterns].filter((pattern) => !pattern.endsWith('*') && known.includes(typeOf(pattern)))
+    const members = known.filter((type) => families.some((family) => type.startsWith(family.slice(0, -1))))
     const plain = new Set([...exact.filter((pattern) => !pattern.includes(':')), ...members])
     const causes = causesByType(exact.filter((pattern) => pattern.includes(':')), plain)
     return { values: [...plain, ...causes.keys()], causes }
@@ -187,6 +187,11 @@ export function createEventSearch (db) {
 /** @param {string} column @param {Pick<Filter, 'values' | 'causes'>} wanted @returns {Filter} */
 function filterOf (column, wanted) {
   return { column: `"${column}"`, index: `events_by_${column}`, ...wanted }
+}
+
+/** @param {string} pattern a type, or `type:cause` */
+function typeOf (pattern) {
+  return pattern.split(':', 1)[0]
 }
 
 /** @param {string[]} patterns `type:cause` @param {Set<string>} plain types of which every cause is wanted */
