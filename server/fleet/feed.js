@@ -59,6 +59,7 @@ async function readPage (open, { app, member, types, q, cause, since, until, bef
   /** @type {Item[]} */
   const items = []
   const first = since === undefined ? state.first_seq : Math.max(state.first_seq, await firstSince(open, since))
+  // A page that follows another begins before `until` anyhow.
   let newest = Math.min(state.last_seq, (before ?? Infinity) - 1, until === undefined || before !== null ? Infinity : await firstSince(open, until) - 1)
   let length = isSparse ? Math.max(FIRST_WINDOW, limit) : limit
   // Without a filter that NATS understands, all of a window comes here.
