@@ -87,13 +87,13 @@ export function createSilenceWatch ({ nats, presence, onLook, now = () => perfor
       if (host.isOwn) continue
       if (host.isSilent && silence) silence.steadyFrom = null
       else if (host.isSilent) silences.set(host.member, { host, heardAt: at - host.ageMs, steadyFrom: null })
-      else if (silence) waitUntilSteady(silence, { at, heardAt: at - host.ageMs, returned })
+      else if (silence) endOnceSteady(silence, { at, heardAt: at - host.ageMs, returned })
     }
     onLook({ hosts, silences, returned })
   }
 
   /** @param {Silence} silence @param {{ at: number, heardAt: number, returned: Map<string, number> }} so  `heardAt`: its last report */
-  function waitUntilSteady (silence, { at, heardAt, returned }) {
+  function endOnceSteady (silence, { at, heardAt, returned }) {
     const { member } = silence.host
     silence.steadyFrom ??= heardAt
     const recent = (returns.get(member) ?? []).filter((time) => at - time < HOUR_MS)
