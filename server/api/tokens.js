@@ -84,7 +84,7 @@ export function tokenResources ({ tokens, sessions, history, events, now, apps =
         answer: listOf(TOKEN),
         handle ({ auth }) {
           const items = tokensOf(auth, tokens.list())
-          return { headers: { ETag: tagOf(tokensTag(items)) }, body: { items: items.map(shown) } }
+          return { headers: { ETag: tagOf(tokensTag(items)) }, body: { items: shownTokens(items) } }
         }
       }),
       POST: operation({
@@ -139,7 +139,13 @@ export function tokenResources ({ tokens, sessions, history, events, now, apps =
 
   /** @param {StoredToken} token */
   function shown (token) {
-    return { ...shownToken(token, { now: now(), sessions: sessions.countByToken() }), ...(apps && { apps: token.apps ?? null }) }
+    return shownTokens([token])[0]
+  }
+
+  /** @param {StoredToken[]} all */
+  function shownTokens (all) {
+    const known = { now: now(), sessions: sessions.countByToken() }
+    return all.map((token) => ({ ...shownToken(token, known), ...(apps && { apps: token.apps ?? null }) }))
   }
 }
 
