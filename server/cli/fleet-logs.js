@@ -1,6 +1,7 @@
-import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { checkedCount } from './count.js'
 import { tellAsked } from './fleet-crashes.js'
+import { NO_TIME } from './logs.js'
 import { jsonText } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
@@ -8,12 +9,10 @@ import { jsonText } from './output.js'
 const MAX_LINES = 200
 /** The master checks the values of these options. @type {readonly import('./commands.js').TextOption[]} */
 const FILTERS = ['q', 'level', 'stream', 'since', 'until', 'around']
-/** Stands for an unknown time, and is as wide as one. */
-const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
 /** Prints the newest lines of all members, or of one. @param {Context} context @param {string} [member] */
 export async function fleetLogs ({ api, options, print, tell, isTerminal }, member) {
-  const query = new URLSearchParams({ lines: checkedLines(options.lines ?? '100') })
+  const query = new URLSearchParams({ lines: String(checkedCount('--lines', options.lines ?? '100', { max: MAX_LINES })) })
   if (member !== undefined) query.set('member', member)
   for (const name of FILTERS) if (options[name] !== undefined) query.set(name, options[name])
   /** @type {import('../api/fleet-logs.js').FleetLogLines} */
@@ -25,10 +24,4 @@ export async function fleetLogs ({ api, options, print, tell, isTerminal }, memb
   for (const { member: name, slot, stream, text, arrivedAt } of found.items) {
     print(`${oneLine(arrivedAt ?? NO_TIME)} ${oneLine(name)} ${Number(slot)} ${stream} | ${isTerminal ? oneLine(text) : text}`)
   }
-}
-
-/** @param {string} text */
-function checkedLines (text) {
-  if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_LINES) return text
-  throw new DeckError('usage', `--lines: expected an integer from 1 to ${MAX_LINES}, received ${JSON.stringify(text)}`)
 }

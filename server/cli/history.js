@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { checkedCount } from './count.js'
 import { eventsText } from './output.js'
 
 /** @typedef {import('./commands.js').Context} Context */
@@ -66,7 +67,5 @@ function filtersOf (options) {
 
 /** @param {string} limit @returns {number} @throws {DeckError} usage */
 export function checkedLimit (limit) {
-  const count = /^\d{1,4}$/.test(limit) ? Number(limit) : NaN
-  if (count >= 1 && count <= PAGE_LIMIT) return count
-  throw new DeckError('usage', `--limit: expected an integer from 1 to ${PAGE_LIMIT}, received ${JSON.stringify(limit)}`)
+  return checkedCount('--limit', limit, { max: PAGE_LIMIT })
 }

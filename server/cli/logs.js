@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { checkedCount } from './count.js'
 
 /** How long `--follow` looks for the next master. */
 const RECONNECT_WITHIN_MS = 10_000
@@ -13,7 +14,7 @@ const FILTERS = ['q', 'level', 'since', 'until', 'around']
 const PLACES = ['slot', 'stream']
 
 /** Stands for an unknown time, and is as wide as one. */
-const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
+export const NO_TIME = '-'.padEnd('2026-01-31T12:00:00.000Z'.length)
 
 /** @typedef {{ slot: number, stream: string, text: string, arrivedAt?: string | null, place?: string }} Entry */
 /** @typedef {(entry: Entry, seenAt: string | null) => void} Show `seenAt`: for a line without a time of its own; null for an older line */
@@ -26,7 +27,7 @@ export async function logsCommand (context) {
   }
   const filter = FILTERS.find((name) => options[name] !== undefined)
   if (options.follow && filter) throw new DeckError('usage', `--${filter}: expected without --follow, received both`)
-  const query = new URLSearchParams({ lines: String(checkedLines(options.lines ?? '', options.follow ? 0 : 1)) })
+  const query = new URLSearchParams({ lines: String(checkedCount('--lines', options.lines ?? '', { min: options.follow ? 0 : 1, max: MAX_LINES })) })
   for (const name of [...PLACES, ...FILTERS]) if (options[name] !== undefined) query.set(name, options[name])
   const lineOf = createLine(context)
   /** @type {Show} */
@@ -126,11 +127,4 @@ function createLine ({ options, isTerminal }) {
     const line = isOne ? shown : `${Number(slot)} ${stream === 'stderr' ? 'stderr' : 'stdout'} | ${shown}`
     return timestamps ? `${oneLine(arrivedAt ?? seenAt ?? NO_TIME)} ${line}` : line
   }
-}
-
-/** @param {string} lines @param {number} min */
-function checkedLines (lines, min) {
-  const count = /^\d{1,4}$/.test(lines) ? Number(lines) : NaN
-  if (count >= min && count <= MAX_LINES) return count
-  throw new DeckError('usage', `--lines: expected an integer from ${min} to ${MAX_LINES}, received ${JSON.stringify(lines)}`)
 }
