@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { DEFAULT_MAIL_PORT } from '../config/alert.js'
 import { DeckError } from '../errors.js'
 import { ALERTS } from '../events/kinds.js'
 import { createDeliveries } from './deliveries.js'
@@ -107,7 +108,7 @@ export function createAlert (first, { id, isPaused, deck, onDelivered, onFailed 
 }
 
 /** All of it but what is secret. @param {Target} target */
-function shownTarget ({ kind, name, url, secret, to, from, host, port = 587, events }) {
+function shownTarget ({ kind, name, url, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }) {
   return {
     kind,
     name: name ?? null,

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { DEFAULT_MAIL_PORT } from '../config/alert.js'
 import { errorCode } from '../errors.js'
 import { isLoopback } from '../system/loopback.js'
 
@@ -8,7 +9,7 @@ import { isLoopback } from '../system/loopback.js'
  * @param {{ load?: () => Promise<Pick<typeof import('nodemailer'), 'createTransport'>> }} [options]
  * @returns {import('./sender.js').Post}
  */
-export function createMailPost ({ host, port = 587, user, password, from, to }, { load = () => import('nodemailer') } = {}) {
+export function createMailPost ({ host, port = DEFAULT_MAIL_PORT, user, password, from, to }, { load = () => import('nodemailer') } = {}) {
   return async ({ id, content }, { patienceMs, signal }) => {
     const { createTransport } = await load()
     const transport = createTransport({

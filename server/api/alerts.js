@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ALERT, ALERT_CHANGES, ALERT_KINDS } from '../config/alert.js'
+import { ALERT, ALERT_CHANGES, ALERT_ID, ALERT_KINDS } from '../config/alert.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.js'
@@ -35,8 +35,6 @@ const SHOWN_ALERT = z.strictObject({
   waiting: COUNT.describe('how many messages are still to be delivered'),
   deliveries: z.array(DELIVERY).describe('the last 20, newest first')
 }).meta({ id: 'Alert' })
-
-export const ALERT_ID = z.string().regex(/^(?:file-)?[1-9]\d{0,8}$/).meta({ description: 'the id of an alert such as 3 or file-1', examples: ['3'] })
 
 /**
  * Alerts and their deliveries.

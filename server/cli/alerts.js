@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.js'
-import { ALERT_KINDS } from '../config/alert.js'
+import { ALERT_ID, ALERT_KINDS } from '../config/alert.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError, errorReason } from '../errors.js'
 import { timedOut } from './api-client.js'
@@ -26,7 +26,6 @@ const ACTIONS = Object.freeze({
   test: testAlerts,
   retry: retryDelivery
 })
-const ID = /^(file-)?[1-9]\d{0,8}$/
 
 /** @param {Context} context @param {string} [action] @param {string[]} [words] */
 export async function alertsCommand (context, action, words = []) {
@@ -114,8 +113,8 @@ function refuseSurplus (name, [first]) {
 
 /** @param {string} name @param {string | undefined} id @returns {string} @throws {DeckError} usage */
 function checkedAlert (name, id) {
-  if (id !== undefined && ID.test(id)) return id
-  throw new DeckError('usage', `${name}: expected the id of an alert such as 3 or file-1, received ${id === undefined ? 'nothing' : JSON.stringify(id)}`)
+  if (id !== undefined && ALERT_ID.safeParse(id).success) return id
+  throw new DeckError('usage', `${name}: expected ${ALERT_ID.description}, received ${id === undefined ? 'nothing' : JSON.stringify(id)}`)
 }
 
 /** Tests one alert, or without an id all of them, one after the other. @param {Context} context @param {string} [id] @param {string} [surplus] */

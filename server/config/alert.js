@@ -7,6 +7,8 @@ import { z } from 'zod'
  * @typedef {z.infer<typeof ALERT_CHANGES>} AlertChanges  what is left out stays
  */
 
+/** Of an SMTP server, where none is given. */
+export const DEFAULT_MAIL_PORT = 587
 export const ALERT_KINDS = Object.freeze(/** @type {const} */ (['slack', 'discord', 'teams', 'mail', 'webhook']))
 
 /** What each kind needs, and what it may have besides. */
@@ -34,10 +36,12 @@ export const ALERT = z.strictObject({
   to: z.array(MAIL_ADDRESS).min(1).max(20).optional().meta({ description: 'a list of 1 to 20 mail addresses', examples: [['ops@example.com']] }),
   from: MAIL_ADDRESS.optional().meta({ description: 'a mail address', examples: ['clusterdeck@example.com'] }),
   host: z.string().max(253).regex(/^[\w.:-]+$/).optional().meta({ description: 'the name or address of an SMTP server', examples: ['smtp.example.com'] }),
-  port: z.int().min(1).max(65_535).optional().describe('a port from 1 to 65535; default: 587; with 465 all is encrypted from the first byte on'),
+  port: z.int().min(1).max(65_535).optional().describe(`a port from 1 to 65535; default: ${DEFAULT_MAIL_PORT}; with 465 all is encrypted from the first byte on`),
   user: line(200).optional().meta({ description: 'a name of at most 200 characters', writeOnly: true }),
   password: line(500).optional().meta({ description: 'at most 500 characters', writeOnly: true })
 }).meta({ examples: [{ kind: 'slack', name: 'ops', url: 'https://hooks.example.com/services/T0/B0/x' }] })
+
+export const ALERT_ID = z.string().regex(/^(?:file-)?[1-9]\d{0,8}$/).meta({ description: 'the id of an alert such as 3 or file-1', examples: ['3'] })
 
 export const ALERT_CHANGES = ALERT.omit({ kind: true }).extend({
   isPaused: z.boolean().optional().describe('true or false'),
