@@ -156,8 +156,9 @@ async function outcomeOf (alert, delivery, context) {
   while (delivery.state === 'pending') {
     await wait(POLL_MS)
     if (context.api.signal.aborted) throw timedOut(context.timeoutMs)
-    const items = await readAlerts(context)
-    const found = items.find((each) => each.id === alert)?.deliveries.find((each) => each.id === id)
+    /** @type {Alert} */
+    const { deliveries } = await context.api.get(`/alerts/${alert}`)
+    const found = deliveries.find((each) => each.id === id)
     if (!found) throw new DeckError('not-found', `delivery ${id} of alert ${alert} is no longer kept`)
     delivery = found
   }
