@@ -57,7 +57,7 @@ export function createTokens (db) {
     /** @param {number} id @param {{ at: number, from: string }} use */
     noteUse (id, { at, from }) { setUsed.run(at, from, id) },
 
-    /** Removes links that have expired, and tokens that had by then. @param {{ now: number, longAgo: number }} times */
+    /** Removes links that had expired by `now`, and tokens that had expired by `longAgo`. @param {{ now: number, longAgo: number }} times */
     removePast (times) { removePast.run(times) },
 
     /** Removes all that have another root. @param {string} root */

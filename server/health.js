@@ -7,7 +7,7 @@ import { turnText } from './lifecycle/rollout/turn.js'
  * @typedef {import('./crash-reasons.js').Reason} Reason
  * @typedef {import('./crash-reasons.js').OpenCrashes} OpenCrashes
  * @typedef {{ tone: Tone, text: string, hint: string, reasons: Reason[], problems: number }} Health  `reasons`: what workers have died of, where it
- *   matters now; `problems`: how many things want somebody
+ *   matters now; `problems`: how many things somebody should look at
  * @typedef {{ tone: Tone, text: string, hint: string, slots?: number[] }} Verdict  `slots`: those of which somebody wants to know why
  * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshotOf> & { history?: { problem: string | null }, secrets?: { problem: string | null } }} Snapshot
  */

@@ -11,12 +11,12 @@ import { shownUrl } from './shown-url.js'
 /** @typedef {import('./deliveries.js').Delivery} Delivery */
 /** @typedef {import('./services.js').Target} Target */
 
-const MAX_ASKED = 10
+const MAX_OF_OPERATORS = 10
 
 /**
  * One alert with its deliveries. Tests and retries of an operator have a queue of their own and one try: they neither wait
  * behind events that fail nor take their place.
- * @param {Target} first
+ * @param {Target} firstTarget
  * @param {object} parts
  * @param {string} parts.id
  * @param {boolean} parts.isPaused
@@ -25,12 +25,12 @@ const MAX_ASKED = 10
  * @param {(reason: string) => void} parts.onFailed  a message was given up
  * @param {Partial<Parameters<typeof createSender>[1]> & Parameters<typeof createPost>[1]} options
  */
-export function createAlert (first, { id, isPaused, deck, onDelivered, onFailed }, options) {
-  let target = first
+export function createAlert (firstTarget, { id, isPaused, deck, onDelivered, onFailed }, options) {
+  let target = firstTarget
   let post = createPost(target, options)
   const deliveries = createDeliveries({ time: options.time ?? Date.now })
-  const told = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome })
-  const asked = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_ASKED })
+  const eventSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome })
+  const operatorSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_OF_OPERATORS })
   let isClosing = false
 
   return {
@@ -40,7 +40,7 @@ export function createAlert (first, { id, isPaused, deck, onDelivered, onFailed 
 
     get isPaused () { return isPaused },
 
-    view: () => ({ id, ...shownTarget(target), isPaused, waiting: told.waiting + asked.waiting, deliveries: deliveries.list() }),
+    view: () => ({ id, ...shownTarget(target), isPaused, waiting: eventSender.waiting + operatorSender.waiting, deliveries: deliveries.list() }),
 
     /** What waits goes to the new receiver. @param {Target} changed @param {boolean} pausedNow */
     change (changed, pausedNow) {
@@ -51,7 +51,7 @@ export function createAlert (first, { id, isPaused, deck, onDelivered, onFailed 
 
     /** @param {DeckEvent} event */
     offer (event) {
-      if (!isPaused && isWanted(event, target.events ?? ALERTS)) told.push(messageOf(event))
+      if (!isPaused && isWanted(event, target.events ?? ALERTS)) eventSender.push(messageOf(event))
     },
 
     /** Sends the event even if this alert is paused or does not want its type. @param {() => DeckEvent} publish @returns {Delivery} @throws {DeckError} stopping */
@@ -74,7 +74,7 @@ export function createAlert (first, { id, isPaused, deck, onDelivered, onFailed 
     /** @param {number} ms */
     async close (ms) {
       isClosing = true
-      await Promise.all([told.close(ms), asked.close(ms)])
+      await Promise.all([eventSender.close(ms), operatorSender.close(ms)])
     }
   }
 
@@ -95,7 +95,7 @@ export function createAlert (first, { id, isPaused, deck, onDelivered, onFailed 
   /** @param {import('./sender.js').Message} message */
   function openDelivery (message) {
     const delivery = deliveries.open(message)
-    asked.push(message)
+    operatorSender.push(message)
     return delivery
   }
 

@@ -11,7 +11,7 @@ const MAX_KEPT = 20
 const UNTRIED = Object.freeze({ attempt: 0, state: 'pending', status: null, durationMs: null, error: null, nextAttemptAt: null })
 
 /**
- * Keeps the outcomes of the last messages to one address, and all that are still pending.
+ * Keeps the outcomes of the last messages of one alert, and all that are still pending.
  * @param {{ time: () => number }} options `time`: wall, ms
  */
 export function createDeliveries ({ time }) {

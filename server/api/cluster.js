@@ -76,7 +76,7 @@ export const HEALTH = z.strictObject({
     crashGroup: NUMBER.nullable(),
     isNewInRelease: z.boolean().describe('whether no release before the one that runs has crashed so')
   })).describe('why workers died, as far as it matters now; with no `slots`: open crashes of the release that runs, whose slots serve again'),
-  problems: COUNT.describe('how many things want somebody: slots in trouble, open crashes of the release that runs, notices, failing jobs, a held rollout, a history that cannot be written')
+  problems: COUNT.describe('how many things somebody should look at: slots in trouble, open crashes of the release that runs, notices, failing jobs, a held rollout, a history that cannot be written')
 }).meta({ id: 'Health' })
 
 const SCALE = z.strictObject({ desiredWorkers: COUNT }).meta({ id: 'Scale' })

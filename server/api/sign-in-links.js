@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { parseDuration } from '../config/duration.js'
+import { DeckError } from '../errors.js'
 import { APPS_FIELD, appsWithin } from './apps.js'
 import { operation } from './endpoint.js'
 import { NUMBER, PERSON_NAME, ROLE, TIME, toIso } from './fields.js'
 import { readBy } from './input.js'
 import { tokenEvent } from './tokens.js'
-import { DeckError } from '../errors.js'
 
 /** How long a link can be opened. */
 export const LINK_TTL_MS = 15 * 60_000
@@ -94,6 +94,5 @@ function checkMaker ({ via }, { name, role }) {
 
 /** @param {(number | null)[]} times ms since the epoch; null: never @returns {number} */
 function earliestOf (...times) {
-  const ends = times.filter((each) => each !== null)
-  return Math.min(...ends)
+  return Math.min(...times.filter((each) => each !== null))
 }

@@ -95,7 +95,7 @@
  * @property {string} hint
  * @property {{ slots: number[], text: string, event: number | null, crashGroup: number | null, isNewInRelease: boolean }[]} reasons  why
  *   workers have died, if that still matters; `text` may hold what an app threw
- * @property {number} problems  how many things want somebody
+ * @property {number} problems  how many things somebody should look at
  */
 
 /**
