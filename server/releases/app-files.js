@@ -22,8 +22,8 @@ const MAX_DEPTH = 8
 const MAX_CODE_FILES = 400
 const MAX_FILE_BYTES = 256 * 1024
 const MAX_CODE_BYTES = 2 * 1024 ** 2
-/** Folders of other tools, and those that a build makes: the app has written nothing there. */
-const NOT_THE_APPS = new Set(['node_modules', '.git', '.hg', '.svn', '.yarn', '.pnpm-store', '.next', '.nuxt', '.output', '.svelte-kit', '.cache', '.turbo', '.vercel', 'coverage', 'test', 'tests', '__tests__', 'fixtures'])
+/** Folders of other tools, those that a build makes, and data folders of any deck: the app has written nothing there. */
+const NOT_THE_APPS = new Set(['.clusterdeck', 'node_modules', '.git', '.hg', '.svn', '.yarn', '.pnpm-store', '.next', '.nuxt', '.output', '.svelte-kit', '.cache', '.turbo', '.vercel', 'coverage', 'test', 'tests', '__tests__', 'fixtures'])
 const UPLOADS = /^(uploads?|attachments|user[-_]?(uploads|files|content))$/i
 const LOGS = /^logs?$/i
 const SESSIONS = /^sessions$/i

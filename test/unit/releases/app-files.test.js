@@ -35,9 +35,10 @@ test('what an app writes is found by its content, and by names that mean nothing
     'src/uploads/route.js': '',
     'node_modules/some/seed.db': 'db',
     'sessions/x.json': '{}',
-    '.clusterdeck/history.db': 'db'
+    '.clusterdeck/history.db': 'db',
+    'of-this-deck/history.db': 'db'
   })
-  const { code, ...found } = await look(folder, ['.clusterdeck'])
+  const { code, ...found } = await look(folder, ['of-this-deck'])
   assert.deepEqual(found, { data: ['data/', 'sessions/', 'shop.sqlite', 'uploads/'], environment: ['.env'], logs: ['logs/'], healthPaths: ['/healthz'], isWhole: true })
   assert.match(code, /healthz/)
 })
