@@ -100,7 +100,8 @@ export function hammer (t, url, { keepAlive = true, connections = 32, breathMs =
 }
 
 const BREATH_MS = 40
-const LATE_MS = 1000
+/** The app may have closed a connection that was idle for longer: shorter than every grace period for idle connections under load. */
+const IDLE_AT_MOST_MS = 500
 
 /** @param {string} url @param {{ keepAlive: boolean, breathMs: number, onAnswer: () => void }} options */
 function keepAsking (url, { keepAlive, breathMs, onAnswer }) {
@@ -121,22 +122,14 @@ function keepAsking (url, { keepAlive, breathMs, onAnswer }) {
 
   async function ask () {
     while (!stopping.signal.aborted) {
+      const startedAt = performance.now()
       const { failure } = await request(url, agent)
       total++
       if (failure !== null) failures.push(failure)
       onAnswer()
-      await breathe(breathMs)
+      await new Promise((resolve) => setTimeout(resolve, breathMs))
+      // The answer may have been there long before this process had a CPU to read it.
+      if (agent && performance.now() - startedAt > IDLE_AT_MOST_MS) agent.destroy()
     }
   }
-}
-
-/**
- * Pauses. If this process had no CPU for so long that the app may have closed idle connections, it pauses once more, so that
- * it reads which ones have ended before it sends the next request.
- * @param {number} ms
- */
-async function breathe (ms) {
-  const startedAt = performance.now()
-  await new Promise((resolve) => setTimeout(resolve, ms))
-  if (performance.now() - startedAt > LATE_MS) await breathe(ms)
 }
