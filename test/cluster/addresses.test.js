@@ -14,7 +14,7 @@ import { until } from '../support/until.js'
 /** @returns {Promise<string>} the pid that answers, or the code of the error */
 function ask (/** @type {http.RequestOptions} */ where) {
   return new Promise((resolve) => {
-    const request = http.get({ agent: false, host: '127.0.0.1', timeout: 5000, ...where }, (response) => response.setEncoding('utf8').on('data', resolve))
+    const request = http.get({ agent: false, host: '127.0.0.1', timeout: 40_000, ...where }, (response) => response.setEncoding('utf8').on('data', resolve))
       .on('timeout', () => request.destroy(new Error('no answer')))
       .on('error', (/** @type {any} */ error) => resolve(error.code ?? error.message))
   })

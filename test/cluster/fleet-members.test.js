@@ -148,7 +148,7 @@ test('no message changes anything that is not a question of a member, and none h
   const { members: [{ home }] } = await one.fleet()
   const good = { home, app: 'shop', method: 'PUT', path: '/scale', headers: {}, body: { workers: 2 }, actor: 'eve', role: 'operator', client: 'api', from: 'web-9' }
   const subject = 'clusterdeck.test.web-1.api'
-  const ask = async (/** @type {any} */ data) => (await connection.request(subject, typeof data === 'string' || data instanceof Uint8Array ? data : JSON.stringify(data), { timeout: 5000 })).json()
+  const ask = async (/** @type {any} */ data) => (await connection.request(subject, typeof data === 'string' || data instanceof Uint8Array ? data : JSON.stringify(data), { timeout: 40_000 })).json()
   const before = await one.status()
 
   const path = (/** @type {string} */ path) => ({ ...good, path })
@@ -193,7 +193,7 @@ test('no message changes anything that is not a question of a member, and none h
   connection.publish(subject, JSON.stringify(good))
   connection.publish(subject, JSON.stringify(good), { reply: '$KV.clusterdeck_test_state.rollout.shop' })
   await connection.flush()
-  const stopped = connection.requestMany(subject, JSON.stringify({ ...path('/status'), method: 'GET', body: undefined }), { strategy: 'count', maxMessages: 1, maxWait: 5000 })
+  const stopped = connection.requestMany(subject, JSON.stringify({ ...path('/status'), method: 'GET', body: undefined }), { strategy: 'count', maxMessages: 1, maxWait: 40_000 })
   for await (const message of await stopped) assert.equal(message.json().status, 200)
 
   const after = await one.status()

@@ -42,8 +42,9 @@ test('of long output the last part is kept, without anything that a terminal wou
 })
 
 test('one that ignores SIGTERM is killed when its grace is over, with its whole group', async () => {
-  const hook = run('trap "" TERM; (trap "" TERM; while :; do sleep 0.02; done) & echo $!; while :; do sleep 0.02; done')
-  setTimeout(() => hook.end('was ended, as the deploy was called off', { graceMs: 50 }), 100)
+  const hook = run('trap "" TERM; (trap "" TERM; while :; do sleep 0.02; done) & echo $!; while :; do sleep 0.02; done', {
+    onOutput: () => hook.end('was ended, as the deploy was called off', { graceMs: 50 })
+  })
   const { passed, signal, reason, output } = await hook.ended
   assert.deepEqual([passed, signal, reason], [false, 'SIGKILL', 'beforeDeploy was ended, as the deploy was called off'])
   await until(() => isGone(output), 'the end of its child')

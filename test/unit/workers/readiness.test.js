@@ -51,7 +51,7 @@ test('asks again until the status is one of those wanted', async (t) => {
 })
 
 test('says what became of a try without an answer: none in time, half of one, a closed connection', async (t) => {
-  const { readiness, seen, ready, listen } = setUp(t, { timeoutMs: 100 })
+  const { readiness, seen, ready, listen } = setUp(t, { timeoutMs: 500 })
   const misdeeds = [
     () => {},
     (/** @type {http.ServerResponse} */ response) => { response.write('half') },
@@ -62,7 +62,7 @@ test('says what became of a try without an answer: none in time, half of one, a 
   readiness.begin()
   await listen(serverOf((_request, response) => { misdeeds.shift()?.(response) }))
   assert.equal((await /** @type {any} */ (ready)).probe, 'GET /health answered 200 at try 5')
-  assert.match(seen.join('\n'), /^GET \/health: no answer within 100 ms\nGET \/health: answered 200, but not to its end within 100 ms\nGET \/health: socket hang up\nGET \/health: .*(aborted|closed before the end)/)
+  assert.match(seen.join('\n'), /^GET \/health: no answer within 500 ms\nGET \/health: answered 200, but not to its end within 500 ms\nGET \/health: socket hang up\nGET \/health: .*(aborted|closed before the end)/)
 })
 
 test('of an answer it takes the first 200 characters, on one line and without control characters', async (t) => {
@@ -104,7 +104,7 @@ test('without a path there is the warm-up alone', async (t) => {
 })
 
 test('a warm-up is made in order, as often as wanted, and its failures are told once each', async (t) => {
-  const { readiness, ready, listen } = setUp(t, { warmup: ['/a', '/hangs', '/fails', '/missing'], warmupRounds: 3, timeoutMs: 150 })
+  const { readiness, ready, listen } = setUp(t, { warmup: ['/a', '/hangs', '/fails', '/missing'], warmupRounds: 3, timeoutMs: 500 })
   /** @type {string[]} */
   const asked = []
   readiness.begin()
@@ -116,7 +116,7 @@ test('a warm-up is made in order, as often as wanted, and its failures are told 
   }))
   const { probe, warmupFailed } = /** @type {any} */ (await ready)
   assert.match(probe, /^GET \/health answered 200; 12 warm-up requests took \d+ ms$/)
-  assert.equal(warmupFailed, '6 of 12 warm-up requests failed: GET /hangs: no answer within 150 ms; GET /fails answered 500')
+  assert.equal(warmupFailed, '6 of 12 warm-up requests failed: GET /hangs: no answer within 500 ms; GET /fails answered 500')
   const round = ['/a', '/hangs', '/fails', '/missing']
   assert.deepEqual(asked, ['/health', ...round, ...round, ...round])
 })
