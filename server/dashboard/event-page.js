@@ -8,11 +8,12 @@ import { toShownEvent } from './shown-event.js'
 /**
  * The page of one event: a sentence, and everything else as facts.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
- * @typedef {{ name: string, value: string, url: string | null }} Fact
+ * @typedef {{ name: string, value: string, url: string | null, isTime?: boolean }} Fact
  */
 
 const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
+const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
 /** Fields that link to all events with the same value. @type {readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][]} */
 const LINKED = Object.freeze([['cause', 'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
@@ -26,12 +27,15 @@ export function eventModel ({ history, id, now }) {
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = toShownEvent(event)
   const { errorName, stack, output, ...rest } = event.detail ?? {}
-  const [facts, detail] = splitBy(Object.entries(rest), ([, value]) => isFact(value))
+  const { headline, message } = headlineOf(shown.sentence)
+  const told = Object.entries(rest).filter(([name, value]) => !isEmpty(value) && !isSaid(event, headline, name, value))
+  const [facts, detail] = splitBy(told, ([, value]) => isFact(value))
   const neighbourUrl = (/** @type {number} */ step) => history.event(event.id + step) ? `/history/${event.id + step}` : null
   return {
     now,
     event: shown,
-    ...headlineOf(shown.sentence),
+    headline,
+    message,
     facts: [...factsOf(event, errorName), ...facts.map(toFact)],
     stack: stack === undefined ? null : String(stack),
     output: output === undefined ? null : readable(output),
@@ -65,6 +69,21 @@ function factOf (name, value, url = null) {
   return value === null || value === undefined || value === '' ? [] : [{ name, value: String(value), url }]
 }
 
+/** @param {unknown} value */
+function isEmpty (value) {
+  return value === null || value === '' || (Array.isArray(value) && value.length === 0)
+}
+
+/**
+ * The detail of a rollout's event is the rollout, which repeats what the event says.
+ * @param {DeckEvent} event @param {string} headline @param {string} name @param {unknown} value
+ */
+function isSaid ({ rollout, release, cause, actor }, headline, name, value) {
+  if (rollout !== null && name === 'done') return true
+  const said = new Map(/** @type {[string, unknown][]} */ ([['actor', actor], ...(rollout === null ? [] : [['id', rollout], ['kind', cause], ['to', release]])]))
+  return value === said.get(name) || (name === 'reason' && headline.toLowerCase().includes(String(value).toLowerCase()))
+}
+
 /** Whether the value is short enough to stand in a list of facts. @param {unknown} value */
 function isFact (value) {
   return ['number', 'boolean'].includes(typeof value) || (typeof value === 'string' && value.length <= MAX_FACT_CHARS && !value.includes('\n'))
@@ -72,6 +91,7 @@ function isFact (value) {
 
 /** Names in the detail end with their unit: `delayMs`, `rssBytes`. @param {[string, unknown]} entry @returns {Fact} */
 function toFact ([name, value]) {
+  if (typeof value === 'string' && TIME.test(value)) return { name: toWords(name), value, url: null, isTime: true }
   const [, stem, unit] = /^(.+?)(Ms|Bytes)?$/s.exec(name) ?? [name, name]
   const format = typeof value === 'number' && unit !== undefined ? { Ms: formatExactDuration, Bytes: formatBytes }[unit] : undefined
   return { name: format ? toWords(stem) : toWords(name), value: format ? format(Number(value)) : toText(value), url: null }

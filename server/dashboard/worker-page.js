@@ -192,11 +192,20 @@ function successorOf ({ id, slot }, workers) {
 }
 
 /**
+ * The worker that was to be replaced: it goes on if the new one fails.
+ * @param {Story['exited']} exited @param {number | null} slot @param {WorkerRow[]} workers
+ */
+function predecessorOf (exited, slot, workers) {
+  const old = workers.find((worker) => worker.slot === slot && worker.pid !== null && worker.id !== exited?.worker)
+  return old ? { worker: Number(old.id), at: String(old.startedAt), url: workerUrlOf(Number(old.id)), afterMs: null } : null
+}
+
+/**
  * Who got the slot of a worker that has ended; where the history does not know, who serves it now.
  * @param {Story} story @param {number | null} slot @param {WorkerRow[]} workers
  */
 function replacementOf ({ next, exited }, slot, workers) {
-  if (!next?.worker) return successorOf({ id: exited?.worker ?? null, slot: Number(slot) }, workers)
+  if (!next?.worker) return successorOf({ id: exited?.worker ?? null, slot: Number(slot) }, workers) ?? predecessorOf(exited, slot, workers)
   const afterMs = exited && Date.parse(next.at) - Date.parse(exited.at)
   return { worker: next.worker, at: next.at, url: workerUrlOf(next.worker, next.at), afterMs }
 }

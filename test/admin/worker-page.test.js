@@ -79,10 +79,18 @@ test('a worker that has ended shows its last 200 lines and the place where it th
 
 test('who was never followed is told so, and whose end nobody has seen too', async (t) => {
   const admin = await startAdmin(t)
+  const { workers } = admin.deck.snapshot()
   live(admin, { worker: 11 }, { cause: 'scale-down', code: 0 })
   live(admin, { worker: 12, slot: 2 })
+  admin.deck.set({ workers: workers.filter(({ slot }) => slot !== 1) })
   assert.match((await visit(admin, '/workers/11')).html, /Slot 1 has no next worker yet/)
   assert.match((await visit(admin, '/workers/12')).html, /How it ended was not recorded/)
+})
+
+test('a new worker that failed in a rollout: the one that it was to replace has the slot', async (t) => {
+  const admin = await startAdmin(t)
+  live(admin, { worker: 11 }, { cause: 'boot-failure', code: 1 })
+  assert.match((await visit(admin, '/workers/11')).html, /href="\/workers\/1">Worker 1<\/a> has slot 1 now/)
 })
 
 test('an id that a later cluster has used again means who lives, or who lived at a time', async (t) => {

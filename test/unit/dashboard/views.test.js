@@ -343,6 +343,15 @@ test('an event has one line as its headline and the rest as facts, without what 
   for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
 })
 
+test('an event of a rollout says each thing once, and times as people read them', () => {
+  const rollout = { id: 4, kind: 'deploy', from: 'r1', to: 'r2', actor: 'ada', state: 'held', done: false, pausedIn: null, verdicts: [], startedAt: '2026-01-02T03:03:00.000Z', reason: 'worker 7 failed' }
+  const event = anEvent({ type: 'rollout.held', slot: null, worker: null, cause: 'deploy', release: 'r2', rollout: 4, actor: 'ada', message: 'worker 7 failed; retry', detail: rollout })
+  const { facts, detail } = eventModel({ history: aHistory([event]), id: '1', now: NOW })
+  assert.deepEqual(facts.map(({ name, value }) => [name, value]), [['Cause', 'deploy'], ['Release', 'r2'], ['Rollout', '4'], ['By', 'ada'], ['From', 'r1'], ['State', 'held'], ['Started at', '2026-01-02T03:03:00.000Z']])
+  assert.equal(detail, null)
+  assert.match(views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW })), /<dt><bdi>Started at<\/bdi><\/dt><dd><time [^>]*>02 Jan 03:03:00</)
+})
+
 test('an event has what happened just before and after, without itself and without who looked', () => {
   const events = [anEvent({ id: 3, at: '2026-01-02T03:04:12.000Z' }), anEvent({ id: 2, type: 'access.signed-in' }), anEvent({ id: 1, at: '2026-01-02T03:04:00.000Z' })]
   const history = aHistory(events)
