@@ -205,7 +205,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.deepEqual([exit.cause, exit.code, exit.actor, exit.rollout], ['crash', 1, null, id])
     const { body: { items: [group] } } = await deck.api('/crashes')
     assert.deepEqual([group.errorName, group.count], ['RangeError', 1])
-    const { body: rollout } = await deck.api(`/rollouts/${id}?wait=60s`)
+    const rollout = await deck.rolloutEnd({ id })
     assert.equal(rollout.state, 'succeeded')
     // Its request is answered by nobody, which it can say itself where it gets to it.
     assert.match(rollout.warnings.at(-1), /^worker 1 \(slot 1\) exited with code 1: RangeError: boom(, with 1 request and 1 connection still open)?, while it drained$/)

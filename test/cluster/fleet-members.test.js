@@ -75,6 +75,7 @@ test('whatever an operator asks of another member is done there, and its history
   assert.deepEqual([started.status, started.body.actor, started.headers.get('location')], [202, 'ada@web-1', `/api/v1/fleet/members/web-2/api/rollouts/${started.body.id}`])
   const again = await order(one, 'web-2', 'POST', '/rollouts', { kind: 'restart', note: 'from afar' }, { ...headers, 'idempotency-key': 'once' })
   assert.deepEqual([again.body.id, again.headers.get('idempotency-replayed')], [started.body.id, 'true'])
+  await two.rolloutEnd(started.body)
   const { body: ended } = await one.api(`/fleet/members/web-2/api/rollouts/${started.body.id}?wait=30s`)
   assert.equal(ended.state, 'succeeded')
 

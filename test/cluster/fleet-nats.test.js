@@ -56,11 +56,11 @@ for (const [name, prepare] of Object.entries(SPOILED)) {
     const { body: fleet } = await member.api('/fleet')
     assert.deepEqual(fleet.members.map((/** @type {any} */ each) => each.member), ['web-1'])
     assert.equal((await member.api('/fleet/rollout', { method: 'POST', body: '{"kind":"restart"}' })).status, 503)
-    assert.ok(performance.now() - startedAt < 20_000, 'who asks for the fleet is told, and not kept waiting')
+    assert.ok(performance.now() - startedAt < 30_000, 'who asks for the fleet is told, and not kept waiting')
 
     const stoppedAt = performance.now()
     assert.equal((await member.stop()).code, 0)
-    assert.ok(performance.now() - stoppedAt < 10_000, `stopping took ${Math.round(performance.now() - stoppedAt)} ms`)
+    assert.ok(performance.now() - stoppedAt < 30_000, `stopping took ${Math.round(performance.now() - stoppedAt)} ms`)
   })
 }
 
@@ -68,7 +68,7 @@ for (const [name, prepare] of Object.entries(SPOILED)) {
 async function finished (member, wanted) {
   const { status, body } = await member.api('/rollouts', { method: 'POST', body: JSON.stringify(wanted) })
   assert.equal(status, 202, JSON.stringify(body))
-  return (await member.api(`/rollouts/${body.id}?wait=60s`)).body
+  return await member.rolloutEnd(body)
 }
 
 test('a bucket that somebody removes is made again, on the same connection', { skip }, async (t) => {

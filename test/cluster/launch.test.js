@@ -49,7 +49,7 @@ async function deploy (deck, order = {}) {
 async function deployed (deck, order) {
   const { status, body } = await deploy(deck, order)
   assert.equal(status, 202, JSON.stringify(body))
-  const { body: done } = await deck.api(`/rollouts/${body.id}?wait=60s`)
+  const done = await deck.rolloutEnd(body)
   assert.equal(done.state, 'succeeded', done.reason)
 }
 

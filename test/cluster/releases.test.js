@@ -42,7 +42,7 @@ async function killWorker (deck) {
 async function deploy (deck, body = {}) {
   const { body: rollout, status } = await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...body }) })
   assert.equal(status, 202, JSON.stringify(rollout))
-  const { body: done } = await deck.api(`/rollouts/${rollout.id}?wait=60s`)
+  const done = await deck.rolloutEnd(rollout)
   assert.equal(done.state, 'succeeded', done.reason)
   await deck.until({ ready: 1 })
   return done

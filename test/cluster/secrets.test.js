@@ -38,7 +38,7 @@ function openStore (config = {}) {
     read: (/** @type {string} */ name) => readFileSync(at(name), 'utf8')
   }
   writeFileSync(at('clusterdeck.config.json'), JSON.stringify({
-    secrets: { from: 'command', command: ['sh', at('program.sh')], timeoutMs: 2000 }, drain: { idleGraceMs: 0 }, ...config
+    secrets: { from: 'command', command: ['sh', at('program.sh')], timeoutMs: 5000 }, drain: { idleGraceMs: 0 }, ...config
   }))
   store.hold({ CANARY })
   return store
@@ -145,7 +145,7 @@ describe('secrets', { concurrency: 2 }, () => {
     const before = await pidsOf(deck)
     for (const [script, message] of /** @type {[string, RegExp][]} */ ([
       [`echo ${CANARY}; echo ${CANARY} >&2; exit 3`, /^secrets: expected sh to end with exit code 0, received exit code 3 after/],
-      ['sleep 600', /^secrets: expected sh to end within 2 s \(option secrets\.timeoutMs\)/],
+      ['sleep 600', /^secrets: expected sh to end within 5 s \(option secrets\.timeoutMs\)/],
       [`echo "{ ${CANARY}"`, /received no JSON$/],
       ['yes', /^secrets: expected sh to write at most/],
       [`echo '{ "NODE_OPTIONS": "${CANARY}" }'`, /received NODE_OPTIONS$/]
@@ -179,7 +179,7 @@ describe('secrets', { concurrency: 2 }, () => {
     await deck.untilStatus(({ workers, readyWorkers }) => readyWorkers === 1 && workers[0].pid !== pid, 'its replacement')
     assert.equal((await ask(deck)).value, 'its next value')
     const { body: rollback } = await post(deck, '/rollouts', { kind: 'rollback' })
-    const { body: done } = await deck.api(`/rollouts/${rollback.id}?wait=60s`)
+    const done = await deck.rolloutEnd(rollback)
     assert.deepEqual([done.state, (await ask(deck)).value, (await ask(deck, 'FIRST')).value, store.asked()], ['succeeded', CANARY, '1', 2])
   })
 

@@ -87,8 +87,8 @@ describe('what the service manager is told', { skip: withoutNativeCalls, concurr
     const times = receiver.times('WATCHDOG=1').slice(from, from + 8)
     const meanMs = (times[7] - times[0]) / 7
     t.diagnostic(`${meanMs.toFixed(1)} ms apart`)
-    // The first of them may have come late; the step that measures time is stricter.
-    assert.ok(meanMs > 150 && meanMs < 1000, `${meanMs} ms`)
+    // The first of them may have come late. That none comes too late is of the tests that measure time.
+    assert.ok(meanMs > 150, `${meanMs} ms`)
 
     process.kill(deck.masterPid, 'SIGSTOP')
     try {

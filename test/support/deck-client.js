@@ -90,8 +90,11 @@ export function createDeckClient ({ folder, output, exited, before = [] }) {
     async rollout (kind) {
       const { status, body } = await client.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind }) })
       if (status !== 202) throw new Error(`expected 202, received ${status}: ${JSON.stringify(body)}`)
-      return (await client.api(`/rollouts/${body.id}?wait=60s`)).body
+      return await client.rolloutEnd(body)
     },
+
+    /** @param {{ id: number }} rollout @returns {Promise<any>} the rollout once it has ended; on a busy machine that takes minutes */
+    async rolloutEnd ({ id }) { return (await client.api(`/rollouts/${id}?wait=3m`)).body },
 
     /** Listens no more. */
     close: () => events.close()

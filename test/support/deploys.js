@@ -57,8 +57,8 @@ export async function start (deck, body) {
 }
 
 /** @param {DeckClient} deck @param {{ id: number }} rollout */
-export async function end (deck, { id }) {
-  return (await deck.api(`/rollouts/${id}?wait=60s`)).body
+export async function end (deck, rollout) {
+  return await deck.rolloutEnd(rollout)
 }
 
 /** @param {DeckClient} deck @param {{ id: number }} rollout @param {string} action */

@@ -30,7 +30,8 @@ const BAD = [
 async function startGood (t) {
   const releases = await createReleases('answers-with-pid.js')
   await releases.add('good', GOOD)
-  const deck = await startDeck(t, releases.entry, { workers: 2, flags: ['--drain-idle-grace-ms', '1000', '--rollout-guard-ms', '0'] })
+  // The clients have no CPU for a while, and a connection on which they are late was not closed meanwhile.
+  const deck = await startDeck(t, releases.entry, { workers: 2, flags: ['--drain-idle-grace-ms', '20000', '--rollout-guard-ms', '0'] })
   await deck.until({ ready: 2 })
   return { releases, deck, url: await deck.appUrl() }
 }
