@@ -29,7 +29,7 @@ test('a deploy goes over the decks of one app, one after the other, and no reque
   for (const [member, count] of /** @type {[any, number][]} */ ([[first, 3], [members[1], 1], [members[3], 1]])) {
     await member.untilFleet((/** @type {any} */ { nats: { isConnected }, members: seen }) => isConnected && seen.filter((/** @type {any} */ each) => !each.isSilent).length === count, `${count} members`)
   }
-  const traffics = await Promise.all(members.map(async (member) => openFreshConnections(t, await member.appUrl(), { perSecond: 50 })))
+  const traffics = await Promise.all(members.map(async (member) => openFreshConnections(t, await member.appUrl(), { perSecond: 10 })))
   for (const member of members) member.put('v2')
 
   const { id } = await begin(first, { order: 'host' })

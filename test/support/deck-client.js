@@ -22,7 +22,7 @@ export function createDeckClient ({ folder, output, exited, before = [] }) {
   const events = createEventLog()
   /** Known once the master has announced itself. */
   const access = { pid: 0, adminUrl: '', token: '', place: folder }
-  /** @template T @param {Promise<T>} promise @param {string} what */
+  /** @template T @param {Promise<T>} promise @param {string | (() => string)} what */
   const inTime = (promise, what) => deadline(promise, what, output)
 
   const client = {
@@ -73,14 +73,18 @@ export function createDeckClient ({ folder, output, exited, before = [] }) {
 
     /** Asks again after each event, until the status is as wanted. @param {(status: any) => boolean} isWanted @param {string} what */
     async untilStatus (isWanted, what) {
+      /** What it waits for at the moment. */
+      let step = ''
       return await inTime((async () => {
         for (;;) {
           const seen = events.count()
+          step = `the answer to /status after ${seen} events`
           const status = await client.status()
           if (isWanted(status)) return status
+          step = `more than ${seen} events; the status: ${status.state}, ${status.readyWorkers} ready, ${JSON.stringify(status.workers?.map(stateOf))}`
           await events.untilMoreThan(seen)
         }
-      })(), what)
+      })(), () => `${what}, at last for ${step}`)
     },
 
     /** @param {{ ready: number }} wanted that many ready workers, and no others */
@@ -130,12 +134,17 @@ async function untilMaster (folder, isMeant, exited) {
   }
 }
 
-/** @template T @param {Promise<T>} promise @param {string} what @param {Output} output @returns {Promise<T>} */
+/** @param {{ id: number, state: string }} worker */
+function stateOf ({ id, state }) {
+  return `${id} ${state}`
+}
+
+/** @template T @param {Promise<T>} promise @param {string | (() => string)} what @param {Output} output @returns {Promise<T>} */
 async function deadline (promise, what, output) {
   /** @type {NodeJS.Timeout | undefined} */
   let timer
   const late = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${what}; output: ${output.stdout}${output.stderr}`)), PATIENCE_MS)
+    timer = setTimeout(() => reject(new Error(`waited ${PATIENCE_MS} ms for ${typeof what === 'function' ? what() : what}; output: ${output.stdout}${output.stderr}`)), PATIENCE_MS)
   })
   try {
     return /** @type {T} */ (await Promise.race([promise, late]))

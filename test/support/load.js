@@ -3,8 +3,12 @@ import http from 'node:http'
 
 /** @typedef {import('./deck.js').TestOwner} TestOwner */
 
+/** Fresh connections that have no answer yet. */
+const MAX_WAITING = 30
+
 /**
- * Opens fresh connections at a steady rate, one request each, until it is told to stop, or its test is over.
+ * Opens fresh connections at a steady rate, one request each, until it is told to stop, or its test is over. On a machine that
+ * is too busy for the rate there are fewer: those that wait would only become more and more.
  * @param {TestOwner} t @param {string} url @param {{ perSecond: number }} options
  */
 export function openFreshConnections (t, url, { perSecond }) {
@@ -12,12 +16,21 @@ export function openFreshConnections (t, url, { perSecond }) {
   const requests = []
   const answers = countAnswers()
   const startedAt = performance.now()
-  // Catches up after a late timer, so that the rate holds on a busy machine.
+  let due = 0
+  let waiting = 0
   const timer = setInterval(() => {
-    const due = Math.floor((performance.now() - startedAt) / 1000 * perSecond)
-    while (requests.length < due) requests.push(request(url).finally(answers.count))
+    // Catches up after a late timer, so that the rate holds.
+    for (; due < Math.floor((performance.now() - startedAt) / 1000 * perSecond); due++) if (waiting < MAX_WAITING) ask()
   }, 5)
   t.after(() => clearInterval(timer))
+
+  function ask () {
+    waiting++
+    requests.push(request(url).finally(() => {
+      waiting--
+      answers.count()
+    }))
+  }
 
   return {
     untilAnswered: answers.untilAnswered,
