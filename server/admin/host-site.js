@@ -6,9 +6,8 @@ import { createIdempotency } from '../api/idempotency.js'
 import { describeApi, openapiResources } from '../api/openapi.js'
 import { signInLinkResources } from '../api/sign-in-links.js'
 import { tokenResources } from '../api/tokens.js'
-import { liveHostPages } from '../dashboard/host-pages.js'
+import { createHostErrorPage, liveHostPages } from '../dashboard/host-pages.js'
 import { hostRouter } from '../dashboard/host-router.js'
-import { createErrorPage } from '../dashboard/page-router.js'
 import { createViews } from '../dashboard/views.js'
 import { isPublic } from './anonymous-limiter.js'
 import { operationsOf } from './deck-site.js'
@@ -45,7 +44,7 @@ export function createHostSite (parts) {
   })
   return {
     site: createSite({ ...parts, events, basePath, software, app, pages: liveHostPages({ apps, history, tokens: access.tokens, sessions: access.sessions, events, now, render: views.render }) }),
-    showError: createErrorPage({ views, log }).show
+    showError: createHostErrorPage({ views, apps, now, log }).show
   }
 
   function readDocument () {

@@ -4,12 +4,12 @@ import { lastRollout } from '../api/rollouts.js'
 import { buildOf } from './build.js'
 import { toRollout } from './overview.js'
 import { readOr } from './read-or.js'
-import { pickerOf } from './release-page.js'
+import { baseOf, pickerOf } from './release-page.js'
 import { releaseRows } from './releases.js'
 
 /**
  * The page about deploys.
- * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'jobs'>} Deck
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes' | 'jobs'>} Deck
  * @typedef {Pick<import('../../db/history.js').History, 'rollouts' | 'page'>} History
  */
 
@@ -37,7 +37,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
     rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history }) : null,
     past,
     releases: releaseRows(releases, snapshot).slice(0, LISTED),
-    picker: pickerOf(releases, { from: releases.find(({ id }) => id !== snapshot.release.id)?.id, to: snapshot.release.id }),
+    picker: pickerOf(releases, { from: readOr(() => baseOf(deck, deck.releases.get(snapshot.release.id)), undefined), to: snapshot.release.id }),
     links: { next: next === null ? null : `/deploys?cursor=${next}`, newest: cursor === undefined ? null : '/deploys' }
   }
 }

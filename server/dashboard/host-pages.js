@@ -8,6 +8,7 @@ import { eventModel } from './event-page.js'
 import { followPage } from './follow-page.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { HOST_FLEET_FRAGMENTS, hostFleetModel } from './host-fleet-page.js'
+import { createErrorPage } from './page-router.js'
 import { manualItems, OF_THE_BROWSER, toPage } from './palette.js'
 import { silentForHost } from './silent-hosts.js'
 
@@ -149,6 +150,11 @@ function palettePage ({ apps, can }) {
 /** @param {{ apps: Apps, can: import('./powers.js').Powers }} asked */
 function dialogsPage ({ apps, can }) {
   return { places: placesFor({ apps, can }) }
+}
+
+/** @param {Pick<Parameters<typeof createErrorPage>[0], 'views' | 'now' | 'log'> & { apps: Apps }} parts */
+export function createHostErrorPage ({ apps, ...parts }) {
+  return createErrorPage({ ...parts, frame: ({ can }) => hostFrame({ apps, can }), places: ({ can }) => placesFor({ apps, can }) })
 }
 
 /** The pages that somebody may see. @param {{ apps: Apps, can: import('./powers.js').Powers }} asked */

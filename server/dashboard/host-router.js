@@ -2,8 +2,8 @@ import { Router } from 'express'
 import { CSV_TYPE, sendExport } from '../api/export.js'
 import { appActionsRouter } from './app-actions.js'
 import { exportQuery } from './history-page.js'
-import { hostFrame, HOST_PAGES, requireAllApps, startOf, withOneList } from './host-pages.js'
-import { createErrorPage, pagesRouter, queryOf } from './page-router.js'
+import { createHostErrorPage, hostFrame, HOST_PAGES, requireAllApps, startOf, withOneList } from './host-pages.js'
+import { pagesRouter, queryOf } from './page-router.js'
 import { powersOf } from './powers.js'
 
 /**
@@ -20,7 +20,7 @@ import { powersOf } from './powers.js'
  */
 export function hostRouter ({ apps, history, views, tokens, sessions, describe, now, log }) {
   const router = Router()
-  const errors = createErrorPage({ views, log })
+  const errors = createHostErrorPage({ views, apps, now, log })
   router.use(pagesRouter(HOST_PAGES, { sources: () => ({ apps: withOneList(apps), history, tokens, sessions, describe }), frame: hostFrame, views, now }))
   router.get('/history.csv', (req, res) => {
     requireAllApps(powersOf(req.auth))

@@ -6,7 +6,7 @@ import { buildOf } from './build.js'
 import { newestMark } from './chart-news.js'
 import { crashUrlOf } from './crash-kinds.js'
 import { readable } from './readable-text.js'
-import { toReleaseRow } from './releases.js'
+import { offeredRelease } from './releases.js'
 import { toShownEvent } from './shown-event.js'
 import { silentForApp, silentLines } from './silent-hosts.js'
 import { workersTable } from './workers-table.js'
@@ -134,19 +134,12 @@ function readPast (/** @type {History} */ history) {
 /**
  * The release that the page offers to roll back to: the one before the last deploy, and as long as the running one is at fault, the last good one.
  * @param {RolloutView | null} rollout  the newest one @param {{ deck: Pick<Deck, 'releases'>, snapshot: Status, isAtFault: boolean }} cluster
- * @returns {ReturnType<typeof toReleaseRow> | null} null: the page offers none
+ * @returns {ReturnType<typeof offeredRelease>} null: the page offers none
  */
 function wayBackOf (rollout, { deck, snapshot, isAtFault }) {
   const isOfLastDeploy = rollout?.kind === 'deploy' && rollout.state === 'succeeded' && rollout.to === snapshot.release.id
   if (snapshot.rollout || !(isOfLastDeploy || isAtFault)) return null
-  try {
-    const id = isAtFault ? deck.releases.before(snapshot.release.id) : rollout?.from
-    const release = toReleaseRow(deck.releases.get(String(id)), snapshot)
-    return release.isOffered ? release : null
-  } catch {
-    // The release is no longer kept, or the history cannot be read.
-    return null
-  }
+  return offeredRelease(deck, () => isAtFault ? deck.releases.before(snapshot.release.id) : String(rollout?.from), snapshot)
 }
 
 /** @returns {string | null} why no rollout can start now */

@@ -1,4 +1,5 @@
 import { Router } from 'express'
+import { nearestName } from '../config/nearest.js'
 import { DeckError } from '../errors.js'
 import { toDeckError } from '../problem.js'
 import { isAtLoopback } from './page-address.js'
@@ -10,6 +11,7 @@ import { powersOf } from './powers.js'
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {import('node:http').ServerResponse} ServerResponse
  * @typedef {Pick<import('./views.js').Views, 'render'>} Views
+ * @typedef {import('../../public/places.js').Place} Place
  * @typedef {Pick<import('./pages.js').Page, 'path' | 'view' | 'hasFilters'> & { model: (asked: any) => import('./pages.js').Model | Promise<import('./pages.js').Model> }} Page
  */
 
@@ -48,9 +50,14 @@ export function pagesRouter (pages, { sources, frame, views, now }) {
 
 /**
  * A browser gets an error as a page; other clients get problem details from elsewhere.
- * @param {{ views: Views, log: import('../system/log.js').Log }} parts
+ * @param {object} parts
+ * @param {Views} parts.views
+ * @param {() => number} parts.now
+ * @param {import('../system/log.js').Log} parts.log
+ * @param {(asked: { can: import('./powers.js').Powers }) => object} parts.frame  what stands around every page
+ * @param {(asked: { can: import('./powers.js').Powers }) => readonly Place[]} parts.places  where somebody may want to go instead
  */
-export function createErrorPage ({ views, log }) {
+export function createErrorPage ({ views, now, log, frame, places }) {
   return {
     /** @type {import('express').RequestHandler} */
     refuseUnknown (req, _res, next) {
@@ -71,12 +78,44 @@ export function createErrorPage ({ views, log }) {
   function show (req, res, error, more = {}) {
     const { status, title, message, code } = toDeckError(error)
     if (code === 'internal') log.error({ err: error }, 'a page of the dashboard failed')
-    const html = views.render('pages/error', { can: powersOf(req.auth), status, title, message, ...more })
+    const can = powersOf(req.auth)
+    const html = views.render('pages/error', { now: now(), status, title, message, can, ...around(req, can), ...more })
     res.statusCode = status
     res.setHeader('Content-Type', 'text/html; charset=utf-8')
     res.setHeader('Content-Length', Buffer.byteLength(html))
     res.end(html)
   }
+
+  /**
+   * Whoever is signed in can go on from there; to others a page tells nothing of the site.
+   * @param {IncomingMessage} req @param {import('./powers.js').Powers} can
+   */
+  function around (req, can) {
+    if (!req.auth) return {}
+    try {
+      return { ...frame({ can }), isInside: true, near: nearestPlace(String(req.url), places({ can })) }
+    } catch (error) {
+      log.warn({ err: error }, 'a page about an error is shown without what stands around it')
+      return {}
+    }
+  }
+}
+
+/** Shorter words are near to too many others. */
+const MIN_GUESSED_CHARS = 5
+/** The pages below which others are that no place names. @type {Readonly<Record<string, string>>} */
+const LISTS = Object.freeze({ releases: '/deploys', rollouts: '/deploys', compare: '/deploys', workers: '/' })
+
+/**
+ * The page that was most likely meant.
+ * @param {string} path @param {readonly Place[]} places @returns {Place | null}
+ */
+export function nearestPlace (path, places) {
+  const [, first = ''] = /^\/([\w-]{1,60})/.exec(path) ?? []
+  const names = new Map(places.flatMap((place) => [place.href.slice(1), place.label.toLowerCase()].map((name) => [name, place])))
+  if (first === '') return null
+  const known = Object.hasOwn(LISTS, first) ? LISTS[first].slice(1) : first
+  return names.get(known) ?? (known.length < MIN_GUESSED_CHARS ? null : names.get(String(nearestName(known, names.keys()))) ?? null)
 }
 
 /** @param {IncomingMessage} req */

@@ -24,7 +24,7 @@ import { logsModel } from './logs-page.js'
 import { blockedReason, followOverview, overviewModel } from './overview.js'
 import { paletteModel, placesOf } from './palette.js'
 import { previewModel } from './preview-page.js'
-import { compareModel, releaseModel, rollbackModel } from './release-page.js'
+import { compareModel, followRelease, releasePageModel, rollbackModel } from './release-page.js'
 import { followRollout, rolloutPageModel } from './rollout-page.js'
 import { followSettings, settingsPageModel } from './settings-page.js'
 import { ALERTS_FRAGMENTS, alertsModel } from './alerts-page.js'
@@ -92,7 +92,7 @@ export const PAGES = Object.freeze([
   { path: '/workers/:id', view: 'worker', model: workerPageModel, follow: followWorker, chartOf: slotOf },
   { path: '/rollouts/:id', view: 'rollout', model: rolloutPageModel, follow: followRollout },
   { path: '/compare', view: 'compare', model: ({ deck, params, now }) => compareModel({ deck, id: params.get('to') ?? '', params, now: now() }) },
-  { path: '/releases/:id', view: 'release', model: ({ deck, id, now }) => releaseModel({ deck, id, now: now(), blocked: blockedReason(deck.snapshot()) }) },
+  { path: '/releases/:name', view: 'release', model: releasePageModel, follow: followRelease },
   {
     path: '/releases/:id/rollback',
     view: 'rollback',

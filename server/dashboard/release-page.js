@@ -1,11 +1,18 @@
+import { lastRollout } from '../api/rollouts.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
+import { count } from '../health.js'
 import { changesOf, comparisonOf, crashesOn } from './comparison.js'
+import { blockedReason, toRollout } from './overview.js'
+import { readOr } from './read-or.js'
 import { firstLine } from './readable-text.js'
-import { toReleaseRow } from './releases.js'
+import { offeredRelease, toReleaseRow } from './releases.js'
 
 const COMPARABLE = 100
 const LABEL_CHARS = 60
+/** So many rollouts are searched for those of a release, and so many of them are shown. */
+const SEARCHED_ROLLOUTS = 50
+const SHOWN_ROLLOUTS = 5
 /** @type {Readonly<Record<string, string>>} */
 const MODES = Object.freeze({
   live: 'runs in its folder, nothing is copied',
@@ -14,28 +21,86 @@ const MODES = Object.freeze({
   folder: 'a copy of the folder'
 })
 
-/** @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck */
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const RELEASE_FRAGMENTS = Object.freeze(['release-head', 'release-crashes', 'release-rollouts'])
+
+/**
+ * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck
+ * @typedef {Pick<import('../../db/history.js').History, 'rollouts' | 'rollout'>} History
+ * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
+ * @typedef {{ deck: Deck, history: History, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked
+ */
 
 /**
  * One release, and its changes since the one before.
- * @param {{ deck: Deck, id: string, now: number, blocked: string | null }} parts
+ * @param {Asked} asked
  * @throws {DeckError} not-found
  */
-export function releaseModel ({ deck, id, now, blocked }) {
+export async function releasePageModel ({ deck, ...asked }) {
+  const model = releaseModel({ deck, ...asked })
+  return { ...model, comparison: model.base === null ? null : await comparisonOf({ deck, from: model.base, to: model.release.id }) }
+}
+
+/** @param {Asked & { render: (name: string, model: object) => string }} asked @returns {() => { id: string, html: string }[]} */
+export function followRelease ({ render, ...asked }) {
+  return () => {
+    const model = { can: asked.can, ...releaseModel(asked) }
+    return RELEASE_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, model) }))
+  }
+}
+
+/** @param {Asked} asked @throws {DeckError} not-found */
+export function releaseModel ({ deck, history, id, now }) {
   const snapshot = deck.snapshot()
-  const release = deck.releases.get(requireReleaseId(id))
+  const shown = deck.releases.get(requireReleaseId(id))
+  const release = { ...toReleaseRow(shown, snapshot), slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot) }
   return {
-    now,
+    now: now(),
     snapshot,
-    blocked,
-    release: {
-      ...toReleaseRow(release, snapshot),
-      slots: snapshot.workers.filter((worker) => worker.release === id).map(({ slot }) => slot),
-      means: MODES[release.mode ?? ''] ?? null,
-      changes: changesOf(release)
-    },
+    blocked: blockedReason(snapshot),
+    lastRollout: lastRollout(deck, history),
+    release: { ...release, means: MODES[release.mode ?? ''] ?? null, changes: changesOf(shown) },
+    standing: standingOf(release, { snapshot, history }),
+    // Of the release that runs: the one that replaces it if it is at fault.
+    wayBack: release.isCurrent ? offeredRelease(deck, () => deck.releases.before(id), snapshot) : release.canReturn ? release : null,
+    base: readOr(() => knownBase(deck, shown), null),
+    rollouts: readOr(() => rolloutsOf(history, id), []),
     crashes: crashesOn(deck, id)
   }
+}
+
+/**
+ * What the release is by now, and what somebody can do about it.
+ * @param {ReturnType<typeof toReleaseRow> & { slots: number[] }} release @param {{ snapshot: import('../deck.js').Status, history: History }} cluster
+ * @returns {{ tone: import('../events/kinds.js').Tone, text: string, reason?: string | null, next?: string, rollout?: number | null }}
+ */
+function standingOf (release, { snapshot, history }) {
+  const { rollout } = snapshot
+  if (release.isCurrent) return { tone: 'ok', text: runningText(release) }
+  if (rollout?.to === release.id) return { tone: 'info', text: runningText(release), rollout: rollout.id }
+  if (release.servedAt === null) return unservedStanding(release, { current: snapshot.release.id, history })
+  if (release.changedInPlace?.kind === 'code') return { tone: 'idle', text: 'It has served before.', next: 'To have it again, deploy that code.' }
+  return { tone: 'idle', text: 'It has served before.', next: 'A rollback brings it back, slot by slot.' }
+}
+
+/** @param {ReturnType<typeof toReleaseRow>} release */
+function runningText ({ workers: { running, all } }) {
+  return running === all ? `All ${count(all, 'worker')} run it.` : `${running} of ${count(all, 'worker')} ${running === 1 ? 'runs' : 'run'} it.`
+}
+
+/** @param {ReturnType<typeof toReleaseRow>} release @param {{ current: string, history: History }} parts @returns {ReturnType<typeof standingOf>} */
+function unservedStanding ({ outcome, rollout }, { current, history }) {
+  const reason = rollout === null ? null : readOr(() => history.rollout(rollout)?.reason, null)
+  const next = 'Correct the code and deploy again: that makes a new release.'
+  if (outcome === 'failed') return { tone: 'bad', text: `Its deploy failed; ${current} runs.`, reason, next, rollout }
+  if (outcome === 'rolled-back') return { tone: 'warn', text: `Its deploy was rolled back; ${current} runs.`, reason, next, rollout }
+  return { tone: 'idle', text: 'It was never deployed.' }
+}
+
+/** @param {History} history @param {string} id */
+function rolloutsOf (history, id) {
+  const isOf = (/** @type {RolloutView} */ { kind, from, to }) => kind === 'restart' ? from === id : to === id
+  return history.rollouts({ limit: SEARCHED_ROLLOUTS }).items.filter(isOf).slice(0, SHOWN_ROLLOUTS).map((rollout) => toRollout(rollout))
 }
 
 /**
@@ -50,19 +115,38 @@ export async function rollbackModel ({ deck, id, now, blocked }) {
 }
 
 /**
- * Compares a release with `from`, or with the one that runs.
+ * Compares a release with `from`, or with the one before it.
  * @param {{ deck: Deck, id: string, params: URLSearchParams, now: number }} parts
  * @throws {DeckError} not-found
  */
 export async function compareModel ({ deck, id, params, now }) {
-  const from = requireReleaseId(params.get('from') || deck.snapshot().release.id)
-  const comparison = await comparisonOf({ deck, from, to: requireReleaseId(id) })
+  const from = requireReleaseId(params.get('from') || baseOf(deck, deck.releases.get(requireReleaseId(id))))
+  const comparison = await comparisonOf({ deck, from, to: id })
   return {
     now,
     comparison,
     picker: pickerOf(deck.releases.list({ limit: COMPARABLE }).items, { from, to: id }),
     crashes: { from: crashesOn(deck, from), to: crashesOn(deck, id) }
   }
+}
+
+/** @param {Deck} deck @param {import('../deck.js').ReleaseView} release @returns {string} what it is compared with: the one before it, else the one that runs */
+export function baseOf (deck, release) {
+  return knownBase(deck, release) ?? deck.snapshot().release.id
+}
+
+/** @param {Deck} deck @param {import('../deck.js').ReleaseView} release @returns {string | null} null: it is the first one that is kept */
+function knownBase ({ releases }, { id, changed }) {
+  const known = releases.list({ limit: COMPARABLE }).items
+  const isKept = (/** @type {string | undefined} */ wanted) => known.some((each) => each.id === wanted)
+  if (changed && isKept(changed.from)) return changed.from
+  const older = known.filter((each) => numberOf(each) < numberOf({ id })).sort((one, other) => numberOf(other) - numberOf(one))
+  return older[0]?.id ?? null
+}
+
+/** @param {{ id: string }} release */
+function numberOf ({ id }) {
+  return Number(id.slice(1))
 }
 
 /**

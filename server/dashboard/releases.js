@@ -13,6 +13,21 @@ export const OUTCOMES = Object.freeze({ failed: { label: 'failed', tone: 'bad' }
 /** @type {Mark} */
 const CHANGED = { label: 'changed in place', tone: 'warn' }
 
+/**
+ * A release that a page may offer to roll back to.
+ * @param {Pick<import('../deck.js').Deck, 'releases'>} deck @param {() => string} idOf  may throw where there is none @param {Status} status
+ * @returns {ReturnType<typeof toReleaseRow> | null}
+ */
+export function offeredRelease (deck, idOf, status) {
+  try {
+    const release = toReleaseRow(deck.releases.get(idOf()), status)
+    return release.isOffered ? release : null
+  } catch {
+    // The release is no longer kept, or the history cannot be read.
+    return null
+  }
+}
+
 /** @param {ReleaseView[]} releases @param {Status} status @returns the last deployed come first */
 export function releaseRows (releases, status) {
   return releases.toSorted((a, b) => touchedAt(b) - touchedAt(a)).map((release) => toReleaseRow(release, status))

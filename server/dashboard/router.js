@@ -6,6 +6,7 @@ import { exportQuery } from './history-page.js'
 import { logsFile } from './logs-page.js'
 import { createErrorPage, pagesRouter, queryOf } from './page-router.js'
 import { PAGES } from './pages.js'
+import { placesOf } from './palette.js'
 
 /**
  * The pages of the dashboard of a deck, its downloads and its forms.
@@ -31,7 +32,7 @@ const LOG_FILES = [['/logs.txt', 'text', 'text/plain'], ['/logs.ndjson', 'ndjson
  */
 export function dashboardRouter ({ deck, history, views, tokens, sessions, describe, neighbours, basePath = '', now = Date.now, log = SILENT_LOG }) {
   const router = Router()
-  const errors = createErrorPage({ views, log })
+  const errors = createErrorPage({ views, now, log, frame: layoutParts, places: ({ can }) => placesOf({ deck, can }) })
   router.use(pagesRouter(PAGES, { sources: () => ({ deck, history, describe, tokens, sessions, neighbours }), frame: layoutParts, views, now }))
 
   // A link cannot ask for a format as callers of the API do, by its Accept header.

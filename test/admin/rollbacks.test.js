@@ -39,6 +39,32 @@ test('a rollback is refused where another release is running than the one that w
   assert.deepEqual(admin.deck.dispatched, [{ type: 'rollout', kind: 'rollback', release: 'r3', note: 'why', actor: "the owner's token", client: 'dashboard' }])
 })
 
+test('a release says what it is by now, leads to what came of it, and offers the way back while it runs', async (t) => {
+  const { admin, visit } = await setUp(t)
+  const [running] = admin.deck.releases.items
+  admin.deck.releases.items.push({ ...running, id: 'r4', inUse: false, outcome: 'failed', servedAt: null, rollout: 7, changed: { ...running.changed, from: 'r3' } })
+  const steps = [{ slot: 1, state: 'failed', oldWorker: 1, newWorker: 3, startedAt: running.createdAt, finishedAt: running.createdAt }]
+  const detail = { id: 7, kind: 'deploy', state: 'failed', from: 'r1', to: 'r4', actor: 'ada', note: null, startedAt: running.createdAt, finishedAt: running.createdAt, done: true, reason: 'worker 3 <b>died</b>', steps, progress: { total: 2, replaced: 0 } }
+  admin.deck.events.publish({ type: 'rollout.failed', rollout: 7, actor: 'ada', message: detail.reason, detail })
+  const [current, before, failed] = await Promise.all(['/releases/r1', '/releases/r3', '/releases/r4'].map(visit))
+  assert.match(current.text, /id="roll-back-to-r3"[^]*All 2 workers run it\./)
+  assert.match(before.text, /id="roll-back-to-r3"[^]*It has served before\. A rollback brings it back/)
+  assert.match(failed.text, /Its deploy failed; r1 runs\.[^]*worker 3 &lt;b&gt;died&lt;\/b&gt;[^]*href="\/rollouts\/7">See what happened/)
+  assert.match(failed.text, /href="\/releases\/r4\/compare\?from=r3">Compare with r3<[^]*Deploy of r4 failed/)
+  assert.ok(!failed.text.includes('roll-back-to'))
+})
+
+test('a release is compared with the one before it, unless another is named', async (t) => {
+  const { admin, visit } = await setUp(t)
+  const [running, older] = admin.deck.releases.items
+  admin.deck.set({ release: { ...admin.deck.snapshot().release, id: 'r4' } })
+  admin.deck.releases.items.splice(0, 2, { ...running, id: 'r5', changed: { ...running.changed, from: 'r4' } }, { ...running, id: 'r4', changed: { ...running.changed, from: 'r3' } }, older)
+  for (const [path, from] of [['/releases/r4/compare', 'r3'], ['/releases/r5/compare', 'r4'], ['/releases/r4/compare?from=r5', 'r5'], ['/compare?to=r4', 'r3']]) {
+    assert.ok((await visit(path)).text.includes(`<h1>From <a href="/releases/${from}">`), path)
+  }
+  assert.match((await visit('/deploys')).text, /<option value="r3" selected>[^]*<option value="r4" selected>/)
+})
+
 test('any two releases can be compared, and what is none is not found', async (t) => {
   const { visit } = await setUp(t)
   const [running, other, picked] = await Promise.all(['/releases/r1/compare', '/releases/r1/compare?from=r3', '/compare?from=r3&to=r1'].map(visit))

@@ -287,7 +287,7 @@ function fakeReleases (/** @type {any} */ release) {
     get,
     refs: async () => [{ name: 'main', kind: 'branch', commit: known.git.commit, at: release.createdAt, subject: known.git.subject }],
     before (/** @type {string} */ id) {
-      const found = items.find((each) => each.id !== id)
+      const found = items.find((each) => each.id !== id && each.servedAt !== null)
       if (!found) throw new DeckError('not-found', `No release other than ${id}`)
       return found.id
     },
