@@ -10,6 +10,8 @@ const HEIGHT = 32
 const PADDING = 2
 /** More points would be narrower than a pixel. */
 const POINTS = 60
+/** Fewer are a speck at the edge. */
+const LEAST_POINTS = 5
 
 /** @param {Vitals} vitals @param {Range} range */
 export function drawSparks (vitals, range) {
@@ -33,6 +35,7 @@ function pointsOf (vitals, column, { fromS, toS }) {
     const part = Math.floor((second - fromS) / partS)
     if (value !== null && value >= (peaks.get(part) ?? -Infinity)) peaks.set(part, value)
   }
+  if (peaks.size < LEAST_POINTS) return ''
   const most = Math.max(...peaks.values()) || 1
   return Array
     .from(peaks, ([part, value]) => `${(part + 1) * WIDTH / POINTS},${(HEIGHT - PADDING - (HEIGHT - 2 * PADDING) * value / most).toFixed(1)}`)

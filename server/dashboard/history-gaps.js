@@ -21,15 +21,21 @@ const OF_CRASHES = 'crash.records-lost'
  * @returns {Gaps}
  */
 export function historyGaps ({ history, deck }, { since, until, isOfCrashes = false } = {}) {
-  const state = deck.snapshot().history
+  const snapshot = deck.snapshot()
+  const state = snapshot.history
   const [from, to] = [toMs(since) ?? -Infinity, toMs(until) ?? Infinity]
   const isConcerned = state && state.problem !== null && !(to < Date.parse(state.since ?? ''))
   return {
     isOfCrashes,
-    unwritten: isConcerned ? { ...state, isCopyShown: typeof history.away === 'string' && !isOfCrashes } : null,
+    unwritten: isConcerned ? { ...state, isCopyShown: !isUnwritten(history, snapshot) && !isOfCrashes } : null,
     lost: readOr(() => lossesOf(history, isOfCrashes ? OF_CRASHES : OF_EVENTS), [])
       .filter((gap) => Date.parse(gap.to) >= from && Date.parse(gap.from) <= to)
   }
+}
+
+/** Whether events that have happened are not shown yet. @param {{ away?: string | null }} history @param {{ history?: State }} snapshot */
+export function isUnwritten (history, snapshot) {
+  return snapshot.history !== undefined && snapshot.history.problem !== null && typeof history.away !== 'string'
 }
 
 /** @param {string | number} [time] */

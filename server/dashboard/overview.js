@@ -5,6 +5,7 @@ import { rolloutTitle, waitingText } from '../health.js'
 import { buildOf } from './build.js'
 import { newestMark } from './chart-news.js'
 import { crashUrlOf } from './crash-kinds.js'
+import { isUnwritten } from './history-gaps.js'
 import { readable } from './readable-text.js'
 import { offeredRelease } from './releases.js'
 import { toShownEvent } from './shown-event.js'
@@ -18,7 +19,7 @@ import { workersTable } from './workers-table.js'
  * @typedef {import('../deck.js').Status} Status
  * @typedef {import('../deck.js').WorkerRow} WorkerRow
  * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
- * @typedef {Pick<import('../../db/history.js').History, 'page' | 'rollouts'>} History
+ * @typedef {Pick<import('../../db/history.js').History, 'page' | 'rollouts'> & { away?: string | null }} History
  */
 
 const RECENT_EVENTS = 8
@@ -70,6 +71,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
     now,
     faults: FAULTS,
     newestMark: newestMark(history),
+    isUnwritten: isUnwritten(history, snapshot),
     snapshot,
     health,
     notices: deck.notices.list(),

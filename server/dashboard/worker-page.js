@@ -2,7 +2,7 @@ import { ID } from '../config/id.js'
 import { FAULTS, isOneOf } from '../causes.js'
 import { DeckError } from '../errors.js'
 import { newestMark } from './chart-news.js'
-import { historyGaps } from './history-gaps.js'
+import { historyGaps, isUnwritten } from './history-gaps.js'
 import { logsModel } from './logs-page.js'
 import { blockedReason } from './overview.js'
 import { readOr } from './read-or.js'
@@ -102,6 +102,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       gaps: historyGaps({ history, deck }, { since: lives.at(-1)?.startedAt ?? worker.startedAt ?? undefined, until: isLive ? undefined : told.exited?.at }),
       faults: FAULTS,
       newestMark: newestMark(history),
+      isUnwritten: isUnwritten(history, snapshot),
       snapshot,
       blocked: blockedReason(snapshot),
       isAvailable,

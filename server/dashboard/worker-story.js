@@ -4,7 +4,7 @@ import { toShownEvent } from './shown-event.js'
  * The history of one worker, and of its slot around that time.
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {import('./shown-event.js').ShownEvent} ShownEvent
- * @typedef {Pick<import('../../db/history.js').History, 'page' | 'lastEventId'>} History
+ * @typedef {Pick<import('../../db/history.js').History, 'page' | 'lastEventId'> & { away?: string | null }} History
  *
  * @typedef {object} Story
  * @property {DeckEvent | null} forked

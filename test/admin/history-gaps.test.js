@@ -7,11 +7,12 @@ const LAST = '2026-01-01T12:05:00.000Z'
 const ENDED = '2026-01-01T12:10:00.000Z'
 const WRITTEN = { problem: null, since: null, waiting: 0, lost: 0 }
 
-test('the pages of history, crashes and a worker say where the history is incomplete, and only there', async (t) => {
+test('the overview and the pages of history, crashes and a worker say where the history is incomplete, and only there', async (t) => {
   const { deck, history, ...admin } = await startAdmin(t)
   const Cookie = await admin.signIn()
+  const read = async (/** @type {string} */ path) => (await rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } })).text
   const gapsOn = async (/** @type {string} */ path) => {
-    const { text } = await rawRequest(admin, { path, headers: { Cookie, Accept: 'text/html' } })
+    const text = await read(path)
     const [, gaps] = /<div class="history-gaps" id="history-gaps">(.*?)<\/div>/s.exec(text) ?? assert.fail(text)
     return gaps.replace(/<svg.*?<\/svg>/gs, '').replace(/<time[^>]*datetime="[^"]*T(\d\d:\d\d)[^"]*"[^>]*>[^<]*/g, '$1').replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ').replace(/ (?=[.:,])/g, '').trim()
   }
@@ -20,12 +21,16 @@ test('the pages of history, crashes and a worker say where the history is incomp
   history.record({ ...deck.events.publish({ type: 'history.recovered', detail: { since: FIRST, lost: 0 } }), id: 90, at: FIRST })
   assert.deepEqual(await all(['/history', '/crashes', '/workers/1']), ['', '', ''], 'what has only waited is there by now')
 
+  assert.doesNotMatch(await read('/'), /data-unwritten|newest events are missing/)
+
   deck.set({ history: { problem: 'disk is full (SQLITE_FULL)', since: FIRST, waiting: 14, lost: 0 } })
   const unwritten = 'The history has not been written since 12:03: disk is full (SQLITE_FULL).'
   const [shown, crashes, worker] = await all(['/history', '/crashes', '/workers/1'])
   assert.equal(shown, `${unwritten} Events since then are missing here until it can be written; they are kept in memory.`)
   assert.equal(crashes, `${unwritten} Crashes since then are missing here until it can be written; they are kept in memory.`)
   assert.equal(worker, shown)
+  // The charts must not say that nothing has happened.
+  assert.match(await read('/'), /The newest events are missing: the history cannot be written\.[^]*id="chart-news"[^>]* data-unwritten>|id="chart-news"[^>]* data-unwritten>[^]*The newest events are missing/)
   assert.equal(await gapsOn('/history?until=2026-01-01T12:00:00Z'), '', 'what was before is complete')
 
   deck.set({ history: WRITTEN })
