@@ -33,7 +33,7 @@ async function stateOf ({ deck, repository, dataDir, folders }) {
 const codesOf = ({ refusals }) => refusals.map((/** @type {any} */ { code }) => code)
 
 describe('the preview of a commit', { concurrency: 2 }, () => {
-  test('tells commit, files, build and changes by git alone, and the deploy makes just that', async (t) => {
+  test('tells commit, files, build and changes by git alone, and the deploy makes just that; it goes with a deploy alone, and with no path', async (t) => {
     const app = await startApp(t, { config: { releases: { shared: ['data/'] } } })
     const { deck, repository, cli } = app
     repository.commit({ ...versionOf('two'), 'views/old.html': 'old', ...withPackage(repository.app) }, 'Second')
@@ -66,6 +66,13 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     repository.git('checkout', '--quiet', '--', 'app.js')
     repository.commit({ 'package-lock.json': JSON.stringify({ lockfileVersion: 3 }) })
     assert.equal((await preview(app, { git: 'main' })).build.packages, 'installed')
+
+    for (const [order, field] of /** @type {[object, string][]} */ ([[{ git: 'main', path: 'v2' }, 'git'], [{ kind: 'rollback', git: 'main' }, 'git'], [{ kind: 'rollback', guess: true }, 'guess'], [{ git: '-x' }, 'git']])) {
+      const { status, body } = await deck.api('/rollouts/preview', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...order }) })
+      assert.deepEqual([status, body.code, body.detail.startsWith(`${field}:`)], [422, 'invalid-body', true], JSON.stringify(body))
+    }
+    const both = await cli('deploy', '--git', 'main', '--path', 'v2', '--dry-run')
+    assert.deepEqual([both.code, /expected either --git or --path/.test(both.stderr)], [2, true])
   })
 
   rareTest('names all refusals at once: what is not shared, submodules, a guess that nobody has accepted', async (t) => {
@@ -139,15 +146,5 @@ describe('the preview of a commit', { concurrency: 2 }, () => {
     writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ env: { LEVEL: 'warn' }, secrets: { from: 'command', command: ['cat', 'secrets.json'] } }) })
     const told = await preview(app, { git: 'main', guess: true })
     assert.deepEqual([told.refusals, told.changed.environment], [[], ['LEVEL']])
-  })
-
-  test('goes with a deploy alone, and with no path', async (t) => {
-    const app = await startApp(t)
-    for (const [order, field] of /** @type {[object, string][]} */ ([[{ git: 'main', path: 'v2' }, 'git'], [{ kind: 'rollback', git: 'main' }, 'git'], [{ kind: 'rollback', guess: true }, 'guess'], [{ git: '-x' }, 'git']])) {
-      const { status, body } = await app.deck.api('/rollouts/preview', { method: 'POST', body: JSON.stringify({ kind: 'deploy', ...order }) })
-      assert.deepEqual([status, body.code, body.detail.startsWith(`${field}:`)], [422, 'invalid-body', true], JSON.stringify(body))
-    }
-    const both = await app.cli('deploy', '--git', 'main', '--path', 'v2', '--dry-run')
-    assert.deepEqual([both.code, /expected either --git or --path/.test(both.stderr)], [2, true])
   })
 })
