@@ -19,7 +19,7 @@ const SAYS = fileURLToPath(new URL('../fixtures/writes-lines.js', import.meta.ur
 const NAMESPACE = ['unshare', '--user', '--map-root-user', '--fork', '--pid', '--mount-proc']
 /** @type {import('../support/deck.js').Launch} */
 const CONTAINED = { through: NAMESPACE, pidOf: ({ pid }) => childOf(pid) }
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 const KINDS = /** @type {[string, string[]][]} */ ([['the keeper', []], ['a master without a keeper', ['--no-keeper']]])
 
 describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency: 2 }, () => {

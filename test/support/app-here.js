@@ -4,7 +4,7 @@ import { connectKeeper } from '../../server/keeper/link.js'
 import { createClosers } from '../../server/system/closers.js'
 import { openDataDir } from '../../server/system/data-dir.js'
 
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 
 /**
  * Runs an app in this very process as one of several, without a page: real workers, history and releases. It ends with the test.

@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url)
 // An import would search its megabytes for the names that they export, before it runs them.
 const { chromium } = /** @type {typeof import('playwright-core')} */ (require('playwright-core'))
 /** Of a busy machine, too. */
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 /** The rules whose answer hangs on the theme. */
 export const RULES_OF_COLOUR = Object.freeze(['color-contrast', 'link-in-text-block'])
 

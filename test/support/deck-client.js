@@ -4,7 +4,7 @@ import { fallbackFolders } from '../../server/system/fallback-folder.js'
 import { createEventLog } from './event-log.js'
 import './no-hang.js'
 
-export const PATIENCE_MS = 40_000
+export const PATIENCE_MS = 90_000
 const LOOK_AGAIN_MS = 40
 
 /** @typedef {{ stdout: string, stderr: string }} Output */

@@ -6,7 +6,7 @@ import { connect } from '@nats-io/transport-node'
  * @typedef {{ seq: number, subject: string, source: string, member: string, id: number, type: string }} Stored
  */
 
-const PATIENCE_MS = 30_000
+const PATIENCE_MS = 90_000
 const LOOK_AGAIN_MS = 50
 const PAGE = 100
 

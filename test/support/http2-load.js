@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import http2 from 'node:http2'
 
 const CLIENTS = 16
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 /** A client learns of a GOAWAY between two requests; it has then sent nothing, and goes on with another session. */
 export const NOT_SENT = Object.freeze(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION'])
 

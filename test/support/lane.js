@@ -6,7 +6,7 @@ import { endLane } from './no-hang.js'
 
 // One of the processes of test/run.js: takes the next file that no other one has taken, until there is none.
 
-const FILE_TIMEOUT_MS = 240_000
+const FILE_TIMEOUT_MS = 480_000
 /** @type {{ files: string[], claims: string }} */
 const { files, claims } = JSON.parse(String(process.env.TEST_LANE))
 // It is long, and nobody whom the tests start needs it.

@@ -84,11 +84,11 @@ function request (url, agent = false) {
   const startedAt = performance.now()
   return new Promise((resolve) => {
     const finish = (/** @type {string | null} */ failure) => resolve({ ms: performance.now() - startedAt, failure })
-    const outgoing = http.get(url, { agent, timeout: 20_000 }, (response) => {
+    const outgoing = http.get(url, { agent, timeout: 60_000 }, (response) => {
       response.resume()
       response.on('error', (error) => finish(error.message))
       response.on('end', () => finish(response.statusCode === 200 ? null : `status ${response.statusCode}`))
-    }).on('timeout', () => outgoing.destroy(new Error('no answer within 20 s'))).on('error', (/** @type {any} */ error) => finish(error.code ?? error.message))
+    }).on('timeout', () => outgoing.destroy(new Error('no answer within 60 s'))).on('error', (/** @type {any} */ error) => finish(error.code ?? error.message))
   })
 }
 

@@ -19,7 +19,7 @@ export const WITHOUT_KOFFI = Object.freeze({ execArgv: ['--require', fileURLToPa
 const [AF_UNIX, AF_INET, SOCK_DGRAM, SOCK_CLOEXEC, SOCK_NONBLOCK] = [1, 2, 2, 0o2000000, 0o4000]
 const BACKLOG = 511
 const LOOK_MS = 2
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 
 const libc = koffi && (() => {
   const all = koffi.load(null)

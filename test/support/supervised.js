@@ -6,7 +6,7 @@ import { createState } from '../../server/lifecycle/state.js'
 import { tempFolder } from './folder.js'
 
 const FIXTURES = path.resolve(import.meta.dirname, '../fixtures')
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 
 /**
  * Runs a fixture app below this very process: real forks and sockets, without history and admin page, and so on every

@@ -1,7 +1,7 @@
 /** What comes soon is seen soon; what takes long costs few looks meanwhile. */
 const LOOK_AGAIN_MS = 20
 const LOOK_AGAIN_AT_MOST_MS = 150
-const PATIENCE_MS = 40_000
+const PATIENCE_MS = 90_000
 
 /**
  * Looks until it is so: a process that is no child of ours tells nobody of its end.
