@@ -1,3 +1,5 @@
+import { cronWords } from './cron-words.js'
+
 /** @typedef {import('../deck.js').Deck['jobs']} Jobs */
 /** @typedef {import('../events/kinds.js').Tone} Tone */
 /** @typedef {import('../../db/job-runs.js').Run} Run */
@@ -7,6 +9,7 @@ export const JOBS_FRAGMENTS = Object.freeze(['jobs', 'job-runs'])
 export const RUN_FRAGMENTS = Object.freeze(['job-run'])
 
 const SHOWN_RUNS = 30
+const SHOWN_OTHERS = 6
 
 /** @type {Readonly<Record<Run['state'], { label: string, tone: Tone }>>} */
 const STATES = Object.freeze({
@@ -18,7 +21,7 @@ const STATES = Object.freeze({
 
 /** @param {{ jobs: Pick<Jobs, 'list' | 'runs'>, now: number }} parts */
 export function jobsModel ({ jobs, now }) {
-  const all = jobs.list().map((job) => ({ ...job, last: job.last && withBadge(job.last) }))
+  const all = jobs.list().map((job) => ({ ...job, words: job.cron && cronWords(job.cron), last: job.last && withBadge(job.last) }))
   return {
     now,
     // What has failed first, then what runs next.
@@ -27,9 +30,13 @@ export function jobsModel ({ jobs, now }) {
   }
 }
 
-/** @param {{ jobs: Pick<Jobs, 'run'>, id: number, now: number }} parts @throws {import('../errors.js').DeckError} not-found */
+/** @param {{ jobs: Pick<Jobs, 'run' | 'runs' | 'list'>, id: number, now: number }} parts @throws {import('../errors.js').DeckError} not-found */
 export function jobRunModel ({ jobs, id, now }) {
-  return { now, run: withBadge(jobs.run(id)) }
+  const run = withBadge(jobs.run(id))
+  const job = run.job === null ? null : jobs.list().find(({ name }) => name === run.job) ?? null
+  // How the runs around it ended says whether this one is an exception.
+  const others = job === null ? [] : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== id).map(withBadge)
+  return { now, run, job: job && { ...job, words: job.cron && cronWords(job.cron) }, others }
 }
 
 /** @param {{ isFailing: boolean, last: Pick<Run, 'state'> | null }} job */

@@ -85,6 +85,10 @@ test('the page says what has failed first, and what a program has written is no 
   const run = await pageOf(admin, `/jobs/runs/${id}`)
   assert.ok(run.includes('&lt;b&gt;why') && !run.includes('<b>why'))
   assert.match(run, /Failed/)
+  assert.match(page, /every day at 03:00 UTC <span class="mono">0 3 \* \* \*<\/span>/)
+  await deck.jobs.runNow('reindex', { actor: 'ada' })
+  await deck.jobs.commands[1].finish()
+  assert.match(await pageOf(admin, `/jobs/runs/${id}`), /Other runs of reindex[^]*Succeeded[^]*Run \d+</)
 })
 
 test('a job that fails is in the health of its app, on its pages and in the metrics, until it is acknowledged', async (t) => {
