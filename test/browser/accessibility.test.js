@@ -139,8 +139,10 @@ rareTest('every dialog passes axe', async (t) => {
   // What is below a dialog is inert, and has been examined without it.
   const auditDialog = async (/** @type {string} */ opener) => {
     await page.locator(opener).click()
+    await page.locator('dialog[open]').waitFor()
     assert.deepEqual(await page.audit({ within: 'dialog[open]' }), [], opener)
     await page.keyboard.press('Escape')
+    await page.locator('dialog[open]').waitFor({ state: 'detached' })
   }
   for (const opener of ['#open-scale', '#open-restart', '#open-deploy', '#restart-1', '#open-message']) await auditDialog(opener)
   await page.goto(`${dashboard.url}/workers/1`)
