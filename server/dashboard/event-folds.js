@@ -9,8 +9,8 @@ import { count } from '../health.js'
  */
 /**
  * @template {ShownEvent} [E=ShownEvent]
- * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, count: number, events: E[] } | { id: null, event: E }} Row
- *   `events` of a fold: the newest of them
+ * @typedef {{ id: string, summary: string, newestAt: string, oldestAt: string, count: number, types: string[], events: E[] } | { id: null, event: E }} Row
+ *   `events` of a fold: the newest of them; `types`: of all of them
  */
 
 const MIN_EVENTS = 4
@@ -30,8 +30,9 @@ const DEEDS = Object.freeze({
   'worker.listening': 'began to listen'
 })
 
-/** The types of events that a fold can hold. */
-export const FOLDED_TYPES = Object.freeze([...Object.keys(DEEDS), 'rollout.step'])
+/** They crowd out what else happens; who it was stays in the row. */
+const SIGN_IN = 'access.signed-in'
+const MAX_NAMED = 3
 
 /**
  * Reads a page, and goes on to the end of the fold that it would cut: so a fold is whole, and is the same one while newer events
@@ -83,13 +84,13 @@ export function toSingleRows (events) {
 function isRoutineEvent ({ type, cause, signal, detail }) {
   // A worker that was killed or still had connections did not end as planned.
   if (type === 'worker.exited') return isOneOf(PLANNED_CAUSES, cause) && signal !== 'SIGKILL' && detail?.endedConnections === undefined
-  return type === 'rollout.step' || Object.hasOwn(DEEDS, type)
+  return type === 'rollout.step' || type === SIGN_IN || Object.hasOwn(DEEDS, type)
 }
 
 /** @template {ShownEvent} E @param {E[]} events @returns {Row<E>} its id stays the same while newer events join it */
 function toFold (events) {
   const oldest = events[events.length - 1]
-  return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at, count: events.length, events: events.slice(0, MAX_LISTED) }
+  return { id: `fold-${oldest.id}`, summary: summaryOf(events), newestAt: events[0].at, oldestAt: oldest.at, count: events.length, types: [...new Set(events.map(({ type }) => type))], events: events.slice(0, MAX_LISTED) }
 }
 
 /** @param {ShownEvent[]} events @returns {string} `12 workers became ready, 12 were forked` */
@@ -99,6 +100,15 @@ function summaryOf (events) {
   const steps = countOf('rollout.step')
   return [
     ...deeds.map(({ deed, number }, index) => `${index === 0 ? count(number, 'worker') : number} ${number === 1 ? deed.replace('were ', 'was ') : deed}`),
-    ...(steps > 0 ? [count(steps, 'rollout step')] : [])
+    ...(steps > 0 ? [count(steps, 'rollout step')] : []),
+    ...signInsOf(events.filter(({ type }) => type === SIGN_IN))
   ].join(', ')
+}
+
+/** @param {ShownEvent[]} events @returns {string[]} `5 sign-ins by ada and bob` */
+function signInsOf (events) {
+  if (events.length === 0) return []
+  const names = [...new Set(events.map(({ actor }) => actor ?? 'somebody'))]
+  const shown = names.length > MAX_NAMED ? [...names.slice(0, MAX_NAMED), `${names.length - MAX_NAMED} more`] : names
+  return [`${count(events.length, 'sign-in')} by ${shown.join(', ').replace(/, ([^,]*)$/, ' and $1')}`]
 }

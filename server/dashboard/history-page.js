@@ -2,7 +2,7 @@ import { DeckError } from '../errors.js'
 import { CAUSES } from '../causes.js'
 import { formatDuration } from '../../public/format.js'
 import { historyGaps, NO_GAPS } from './history-gaps.js'
-import { FOLDED_TYPES, foldEvents, readWholeFolds, toSingleRows } from './event-folds.js'
+import { foldEvents, readWholeFolds, toSingleRows } from './event-folds.js'
 import { HOST_TYPE_GROUPS, HOST_TYPES, SINGLE_TYPES, TYPE_GROUPS, givenFilters, marksOf, parseFilters, rangeLinks, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
 import { toShownEvent } from './shown-event.js'
@@ -156,7 +156,7 @@ function readPage (history, query) {
 function withLink (row) {
   if (row.id === null || row.count === row.events.length) return row
   const until = new Date(Date.parse(row.newestAt) + 1).toISOString()
-  return { ...row, url: urlOf('/history', {}, { type: FOLDED_TYPES.join(), since: row.oldestAt, until }) }
+  return { ...row, url: urlOf('/history', {}, { type: row.types.join(), since: row.oldestAt, until }) }
 }
 
 /** @param {{ until?: string | number }} query @param {number} now @param {number} keptMs @returns {string | null} null: what was there then would still be kept */

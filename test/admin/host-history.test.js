@@ -35,12 +35,14 @@ test('its page lists it, newest first, without what a host does not have, and an
     assert.equal(answer.status, status, path)
     return answer.text
   }
+  for (const actor of ['bob', 'bob', 'ada', 'ada']) host.events.publish({ type: 'access.signed-in', actor, message: `${actor} signed in` })
   const page = await get('/history')
+  assert.match(page, /<span>5 sign-ins by ada, bob and the owner.*<\/span> <span class="fine">5 events<\/span>/)
   assert.match(page, /<a href="\/history" aria-current="page">History<\/a>/)
   assert.ok(page.indexOf('App shop failed') < page.indexOf('App shop added'))
   assert.ok(page.includes('&lt;b&gt;boom') && !page.includes('<b>boom'))
   for (const none of ['filter-slot', 'filter-worker', '/alerts', '>Slot<', 'rollout.*', 'Since the last deploy']) assert.ok(!page.includes(none), none)
-  assert.match(await get('/history?type=app.added'), /App shop added[^]*href="\/apps\/shop\/">see shop<\/a>/)
+  assert.match(await get('/history?type=app.added'), />App<\/th>[^]*App shop added[^]*href="\/apps\/shop\/">shop<\/a>/)
   assert.match(await get(`/history/${host.failed.id}`), /App shop failed/)
   await get('/history?since=no-time', 400)
   await get('/history/9999', 404)
