@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PLACE } from '../config/line-place.js'
 import { DeckError } from '../errors.js'
 import { LEVELS } from '../../public/log-levels.js'
 import { toPattern } from '../../public/log-query.js'
@@ -29,7 +30,6 @@ const MAX_QUERY_CHARS = 200
 const MIN_PAGE_BYTES = 4 * 1024
 const MAX_PAGE_BYTES = 256 * 1024
 const MAX_ANSWER_BYTES = 1024 * 1024
-const PLACE = /^\d{1,3}[oe]\d{1,15}$/
 const LEVEL_LIST = new RegExp(`^(${LEVELS.join('|')})(,(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`)
 export const PLACES = /^\d{1,3}[oe]\d{1,15}(-\d{1,3}[oe]\d{1,15}){0,511}$/
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { fleetLines, fleetLogFilters } from '../api/fleet-logs.js'
 import { parseFields, textParam } from '../api/input.js'
+import { PLACE } from '../config/line-place.js'
 import { VIEWER } from './fleet-member-cache.js'
 import { urlOn } from './fleet-members.js'
 import { levelsOf, lineMaker, queryOf, viewOf, withoutLines, withOneLevelField } from './logs-page.js'
@@ -15,7 +16,7 @@ import { levelsOf, lineMaker, queryOf, viewOf, withoutLines, withOneLevelField }
 const PATH = '/fleet/logs'
 const SHOWN_LINES = 200
 /** A member and the place of a line there. */
-const LINE_NAME = /^[\w.-]{1,100}:\d{1,4}[oe]\d{1,15}$/
+const LINE_NAME = new RegExp(`^[\\w.-]{1,100}:${PLACE.source.slice(1)}`)
 
 /** @param {{ deck: import('../api/fleet.js').FleetDeck, params: URLSearchParams, now: () => number }} asked */
 export async function fleetLogsModel ({ deck, params: given, now }) {
@@ -24,9 +25,9 @@ export async function fleetLogsModel ({ deck, params: given, now }) {
   const choices = { members: members.map(({ member }) => member) }
   try {
     const { texts, values: { line, ...values } } = parseFields(z.object({ ...fleetLogFilters(now), line: textParam('a line of a member', LINE_NAME) }), params)
-    const { around, member, stream } = values
-    // What was searched for is marked around a line, and is the way back.
-    const wanted = around === undefined ? values : { around, member, stream }
+    const { around } = values
+    // What was searched for is marked around a line, and is the way back. A range is refused there, as on the page of one deck.
+    const wanted = around === undefined ? values : { ...values, q: undefined, level: undefined }
     const { items, next, silent, refused, cut } = await fleetLines(deck, { ...wanted, lines: SHOWN_LINES }, VIEWER)
     const view = viewOf({ around, until: values.until })
     const mark = line ?? null

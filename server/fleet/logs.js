@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { PLACE } from '../config/line-place.js'
 import { DeckError } from '../errors.js'
 import { askAll } from './ask-all.js'
 
@@ -21,12 +22,12 @@ const MAX_CHARS = 4000
 const END_OF_TIME = '9999-12-31T00:00:00.000Z'
 
 const LINE = z.object({
-  slot: z.int().min(0).max(1024),
+  slot: z.int().min(0).max(999),
   stream: z.enum(['stdout', 'stderr']),
   // A substring would keep the whole text in memory.
   text: z.string().transform((text) => text.length > MAX_CHARS ? Buffer.from(text.slice(0, MAX_CHARS)).toString() : text),
   arrivedAt: z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/).refine((text) => !Number.isNaN(Date.parse(text))).nullable(),
-  place: z.string().regex(/^\d{1,4}[oe]\d{1,15}$/)
+  place: z.string().regex(PLACE)
 })
 const PAGE = z.object({ items: z.array(LINE).max(MAX_LINES), next: z.string().nullable() })
 

@@ -31,6 +31,7 @@ test('the logs of the fleet name each host and who is left out; a line leads to 
   assert.deepEqual(around.markLinks[1], { label: 'Logs of web-2', url: 'https://web-2.example.com/apps/shop/logs?q=req-7&level=error%2Cwarn&around=1o0#log-mark' })
   assert.deepEqual([around.links?.poll, around.links?.back], [null, '/fleet/logs?q=req-7&level=error%2Cwarn'])
 
+  assert.deepEqual([(await modelOf('around=2026-01-01T00:00:00Z&since=1h')).problem?.message, asked], ['around: expected without since, received both', []])
   assert.deepEqual((await modelOf('member=web-2&q=/(/')).problem?.message, 'q: expected text, or a regular expression such as /time(d )?out/, received "/(/"')
   assert.equal((await fleetLogsModel({ deck: /** @type {any} */ ({ fleet: null }), params: new URLSearchParams(), now: () => NOW })).problem?.status, 409)
 })
