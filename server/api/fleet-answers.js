@@ -25,6 +25,9 @@ export const MEMBER = z.strictObject({
   health: z.strictObject({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: z.string() }),
   vitals: z.strictObject({ requestsPerSecond: z.number().nullable(), latencyP99Ms: z.number().nullable().describe('milliseconds') }),
   openCrashes: COUNT.nullable(),
+  unwritten: z.strictObject({ problem: z.string(), since: TIME.nullable().describe('the first event that it lacks') })
+    .nullable()
+    .describe('why its history cannot be written now; null: it can'),
   rollout: z.strictObject({ id: COUNT, kind: z.string(), state: z.string(), replaced: COUNT, total: COUNT })
     .nullable()
     .describe('its own running rollout; null: none'),

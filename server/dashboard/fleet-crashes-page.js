@@ -7,6 +7,7 @@ import { count, listText } from '../health.js'
 import { GROUP_STATES } from './crash-kinds.js'
 import { tabsOf, textsOf } from './crashes-page.js'
 import { VIEWER } from './fleet-member-cache.js'
+import { fleetGaps, NO_FLEET_GAPS } from './fleet-gaps.js'
 import { urlOn } from './fleet-members.js'
 import { givenFilters, toShownProblem, urlOf } from './history-filters.js'
 
@@ -43,6 +44,7 @@ export async function fleetCrashesModel ({ deck, params, now }) {
     return {
       ...filterModel({ members, filters, now }),
       problem: null,
+      gaps: await fleetGaps(fleet, { member, now: now(), isOfCrashes: true }),
       missing: missingText(found),
       cut: found.cut.length > 0 ? `${listText(found.cut)} ${found.cut.length === 1 ? 'has' : 'have'} more crashes than are shown` : null,
       answered: `${found.answered} of ${count(found.asked, 'member')} answered`,
@@ -50,7 +52,7 @@ export async function fleetCrashesModel ({ deck, params, now }) {
       more: Math.max(0, groups.length - MAX_SHOWN)
     }
   } catch (error) {
-    return { ...filterModel({ members: [], filters: givenFilters(params), now }), problem: toShownProblem(error), missing: null, cut: null, answered: '', groups: [], more: 0 }
+    return { ...filterModel({ members: [], filters: givenFilters(params), now }), problem: toShownProblem(error), gaps: NO_FLEET_GAPS, missing: null, cut: null, answered: '', groups: [], more: 0 }
   }
 }
 
@@ -76,7 +78,7 @@ export function followFleetCrashes (asked) {
         isAsking = false
       })
     }
-    return newest ? [{ id: 'fleet-crashes', html: render('partials/fleet-crashes', { can, ...newest }) }] : []
+    return newest ? ['fleet-gaps', 'fleet-crashes'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) })) : []
   }
 }
 

@@ -1,6 +1,8 @@
 import { CAUSES } from '../causes.js'
 import { fleetEventFilters, fleetEvents } from '../api/fleet-events.js'
+import { fleetOf } from '../api/fleet.js'
 import { foldEvents, toSingleRows } from './event-folds.js'
+import { fleetGaps, NO_FLEET_GAPS } from './fleet-gaps.js'
 import { urlOn } from './fleet-members.js'
 import { givenFilters, parseWithRange, rangeLinks, RANGES_OF_DECK, SINGLE_TYPES, TYPE_GROUPS, toShownProblem, urlOf } from './history-filters.js'
 import { pageLinks, parsePlace } from './page-trail.js'
@@ -43,6 +45,7 @@ export async function fleetHistoryModel ({ deck, params, now }) {
       ...around,
       filters,
       problem: null,
+      gaps: await fleetGaps(fleetOf(deck), { ...query, now: now() }),
       rows: (isFolded ? foldEvents(events) : toSingleRows(events)).map(withMembers),
       isFirstPage: place.cursor === undefined,
       isFiltered: Object.keys(filters).length > 0,
@@ -56,6 +59,7 @@ export async function fleetHistoryModel ({ deck, params, now }) {
       ...around,
       filters: givenFilters(params),
       problem: toShownProblem(error),
+      gaps: NO_FLEET_GAPS,
       rows: [],
       isFirstPage: false,
       isFiltered: true,
@@ -86,7 +90,7 @@ export function followFleetHistory (asked) {
         nextRefreshAt = now() + REFRESH_EVERY_MS
       })
     }
-    return newest ? [{ id: 'fleet-events', html: render('partials/fleet-events', { can, ...newest }) }] : []
+    return newest ? ['fleet-gaps', 'fleet-events'].map((id) => ({ id, html: render(`partials/${id}`, { can, ...newest }) })) : []
   }
 }
 

@@ -17,6 +17,7 @@ export const MAX_APPS = 200
 
 const count = z.int().min(0)
 const figure = z.number().nullable()
+const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/
 
 const APP_STATUS = z.object({
   app: textUpTo(200),
@@ -29,6 +30,8 @@ const APP_STATUS = z.object({
   health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: textUpTo(500) }),
   vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),
   openCrashes: count.nullable(),
+  unwritten: z.object({ problem: textUpTo(500), since: textUpTo(40).regex(ISO_TIME).nullable() })
+    .nullable().default(null).describe('why its history cannot be written now, and the first event that it lacks'),
   rollout: z.object({ id: count, kind: textUpTo(20), state: textUpTo(20), replaced: count, total: count }).nullable().describe('its own'),
   turnOf: textUpTo(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),
   seen: z.object({ rollout: count.max(MAX_ID), revision: count }).describe('the newest rollout of the fleet that it knows'),

@@ -12,11 +12,12 @@ function itemOf (member, event) {
   return { seq: 7, at: '2026-01-01T00:00:01.000Z', member, app: 'shop', host: 'host-1', event: { id: 3, at: '2026-01-01T00:00:00.000Z', type: 'worker.ready', ...NOTHING, worker: 4, slot: 1, ...event } }
 }
 
-/** @param {any[]} items @param {{ next?: number | null, params?: string, asked?: any[] }} [options] */
-function modelOf (items, { next = null, params = '', asked = [] } = {}) {
+/** @param {any[]} items @param {{ next?: number | null, params?: string, asked?: any[], losses?: any[], members?: any[] }} [options] `losses`: what the members said of theirs */
+function modelOf (items, { next = null, params = '', asked = [], losses = [], members = MEMBERS } = {}) {
   const fleet = /** @type {any} */ ({
-    status: () => ({ members: MEMBERS }),
+    status: () => ({ members }),
     async history (/** @type {any} */ wanted) {
+      if (wanted.types?.[0] === 'history.recovered') return { items: losses, next: null }
       asked.push(wanted)
       return { items, next }
     }
@@ -53,6 +54,21 @@ test('routine events of several members fold into one row that names them, and a
   assert.equal(rows.length, 5)
   assert.deepEqual(asked, [{ q: 'ready', since: -3_600_000, types: undefined, limit: 50, before: null }])
   assert.deepEqual([ranges.find(({ isCurrent }) => isCurrent)?.label, canonicalUrl], ['Last hour', '/fleet/history?q=ready&range=1h'])
+})
+
+test('a host that cannot write its history is named, and so is what it has lost, where the page is about it', async () => {
+  const [since, from, to] = ['2026-01-01T12:03:00.000Z', '2026-01-01T12:04:00.000Z', '2026-01-01T12:05:00.000Z']
+  const members = [MEMBERS[0], { ...MEMBERS[1], unwritten: { problem: 'disk is full (SQLITE_FULL)', since } }]
+  const lossOf = (/** @type {string} */ member, /** @type {object | null} */ detail) => itemOf(member, { type: 'history.recovered', detail })
+  const losses = [lossOf('three', { since, lost: 34, from, to }), lossOf('two', { lost: 0 }), lossOf('two', { lost: 1, from: '<b>', to }), lossOf('two', null)]
+  const gapsOf = async (/** @type {string} */ params) => (await modelOf([], { members, losses, params })).gaps
+  const { unwritten, lost } = await gapsOf('')
+  assert.deepEqual([unwritten, lost.map((gap) => [gap.member, gap.lost])], [[{ member: 'two', problem: 'disk is full (SQLITE_FULL)', since }], [['three', 34]]])
+  for (const elsewhere of ['member=one', 'until=2026-01-01T12:00:00Z']) assert.deepEqual(await gapsOf(elsewhere), { unwritten: [], lost: [], isOfCrashes: false }, elsewhere)
+  const views = createViews({ software: 'clusterdeck' })
+  const text = views.render('partials/fleet-gaps', { gaps: await gapsOf('') }).replace(/<svg.*?<\/svg>/gs, '').replace(/<[^>]*>/g, '').replace(/\s+/g, ' ')
+  assert.match(text, /The history of two has not been written since .*: disk is full \(SQLITE_FULL\)\. Its events since then are missing here/)
+  assert.match(text, /34 events of three are missing: from .* to .*, while its history could not be written\./)
 })
 
 test('what another deck says is text, whatever it says', async () => {

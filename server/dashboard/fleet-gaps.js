@@ -1,0 +1,64 @@
+/**
+ * Where the history or the crashes of a fleet are incomplete: which hosts cannot write theirs now, and what some have lost.
+ * @typedef {import('./history-gaps.js').Gap & { member: string }} MemberGap
+ * @typedef {{ unwritten: { member: string, problem: string, since: string | null }[], lost: MemberGap[], isOfCrashes: boolean }} FleetGaps
+ * @typedef {import('../fleet/app-fleet.js').AppFleet} Fleet
+ */
+
+/** Events of the fleet come over the network, and what is lost stays lost. */
+const KEPT_MS = 60_000
+const MAX_LOSSES = 20
+const OF_EVENTS = 'history.recovered'
+const OF_CRASHES = 'crash.records-lost'
+/** @type {FleetGaps} */
+export const NO_FLEET_GAPS = Object.freeze({ unwritten: [], lost: [], isOfCrashes: false })
+
+/** @type {WeakMap<Fleet, Map<string, { at: number, coming: Promise<MemberGap[]> }>>} by the type of the event */
+const KNOWN = new WeakMap()
+
+/**
+ * @param {Fleet} fleet
+ * @param {{ member?: string, since?: string | number, until?: string | number, now: number, isOfCrashes?: boolean }} shown  what the page shows
+ * @returns {Promise<FleetGaps>}
+ */
+export async function fleetGaps (fleet, { member: only, since, until, now, isOfCrashes = false }) {
+  const [from, to] = [toMs(since) ?? -Infinity, toMs(until) ?? Infinity]
+  const isMeant = (/** @type {{ member: string }} */ { member }) => only === undefined || member === only
+  const lost = await knownLosses(fleet, isOfCrashes ? OF_CRASHES : OF_EVENTS, now)
+  return {
+    isOfCrashes,
+    unwritten: fleet.status().members
+      .flatMap(({ member, unwritten }) => unwritten ? [{ member, ...unwritten }] : [])
+      .filter((each) => isMeant(each) && !(to < Date.parse(each.since ?? ''))),
+    lost: lost.filter((gap) => isMeant(gap) && Date.parse(gap.to) >= from && Date.parse(gap.from) <= to)
+  }
+}
+
+/** @param {string | number} [time] */
+function toMs (time) {
+  return time === undefined ? undefined : new Date(time).getTime()
+}
+
+/** @param {Fleet} fleet @param {string} type @param {number} now @returns {Promise<MemberGap[]>} newest first */
+function knownLosses (fleet, type, now) {
+  const ofFleet = KNOWN.get(fleet) ?? new Map()
+  KNOWN.set(fleet, ofFleet)
+  const known = ofFleet.get(type)
+  if (known && now - known.at < KEPT_MS) return known.coming
+  // Where the fleet is out of reach the page says so itself.
+  const coming = fleet.history({ types: [type], limit: MAX_LOSSES }).then(({ items }) => items.flatMap(toLoss), () => [])
+  ofFleet.set(type, { at: now, coming })
+  return coming
+}
+
+/** The detail comes from another member and may hold anything. @param {import('../fleet/feed.js').Item} item @returns {MemberGap[]} */
+function toLoss ({ member, event: { at, detail } }) {
+  const { since, lost, from, to } = Object(detail)
+  const isTold = Number.isSafeInteger(lost) && lost > 0 && [at, from, to].every(isTime)
+  return isTold ? [{ member, at, since: isTime(since) ? since : null, lost, from, to }] : []
+}
+
+/** @param {unknown} text */
+function isTime (text) {
+  return typeof text === 'string' && !Number.isNaN(Date.parse(text))
+}
