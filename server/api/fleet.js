@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { DeckError } from '../errors.js'
-import { operation, requireRole } from './endpoint.js'
+import { operation, refuseLimited, requireRole } from './endpoint.js'
 import { COUNT, listOf } from './fields.js'
 import { FLEET, FLEET_ROLLOUT, FLEET_ROLLOUT_SUMMARY } from './fleet-answers.js'
 import { marksOf } from './fleet-builds.js'
@@ -74,6 +74,9 @@ export function fleetResources ({ deck }) {
         answer: FLEET,
         handle: async () => ({ body: withMarks(await fleetOf(deck).look()) })
       })
+    },
+    '/fleet/members/:member': {
+      DELETE: forgetOperation({ name: 'forgetMember', summary: 'Forgets a host of the fleet that will not come back, with all of its apps', cli: 'clusterdeck fleet forget web-3' }, () => fleetOf(deck))
     },
     '/fleet/rollouts': {
       GET: operation({
@@ -163,6 +166,32 @@ export function fleetResources ({ deck }) {
       })
     }]))
   }
+}
+
+/**
+ * @param {{ name: string, summary: string, cli?: string }} about @param {() => Pick<import('../fleet/fleet.js').Fleet, 'forget'>} fleet
+ * @returns {import('./endpoint.js').Operation}
+ */
+export function forgetOperation (about, fleet) {
+  return operation({
+    ...about,
+    description: 'It is refused while the host reports. If the host comes back, it reports anew.',
+    role: 'operator',
+    path: { member: NAME },
+    problems: ['no-fleet', 'fleet-away', 'not-found', 'not-possible'],
+    answer: z.strictObject({ member: NAME }),
+    async handle ({ req, auth }) {
+      const member = String(req.params.member)
+      await forgetHost(fleet(), member, auth)
+      return { body: { member } }
+    }
+  })
+}
+
+/** @param {Pick<import('../fleet/fleet.js').Fleet, 'forget'>} fleet @param {string} member @param {import('./roles.js').Auth} auth @throws {DeckError} forbidden, not-found, not-possible, fleet-away */
+export async function forgetHost (fleet, member, auth) {
+  refuseLimited(auth, 'forgets a host')
+  await fleet.forget(member, auth.actor)
 }
 
 /** @param {import('../fleet/app-fleet.js').FleetStatus} status  with who is behind */

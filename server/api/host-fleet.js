@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operation } from './endpoint.js'
 import { FLEET, FLEET_ROLLOUT_SUMMARY, MEMBER } from './fleet-answers.js'
 import { groupsOf, marksOf } from './fleet-builds.js'
-import { fleetOf, summaryOf } from './fleet.js'
+import { fleetOf, forgetOperation, summaryOf } from './fleet.js'
 import { mayUse } from './roles.js'
 
 /**
@@ -17,7 +17,7 @@ import { mayUse } from './roles.js'
  */
 
 const APP = MEMBER
-  .pick({ app: true, state: true, release: true, code: true, workers: true, health: true, vitals: true, openCrashes: true, rollout: true, turnOf: true, seen: true, url: true, mark: true })
+  .pick({ app: true, state: true, release: true, code: true, workers: true, health: true, vitals: true, openCrashes: true, unwritten: true, rollout: true, turnOf: true, seen: true, url: true, mark: true })
   .meta({ id: 'FleetHostApp' })
 const HOST = MEMBER
   .pick({ member: true, home: true, boot: true, host: true, version: true, labels: true, url: true, accept: true, isSilent: true, ageMs: true, isOwn: true })
@@ -51,6 +51,9 @@ export function hostFleetResources ({ apps }) {
           return { body: hostFleetFor(await fleet.look(), fleet, auth) }
         }
       })
+    },
+    '/host/fleet/members/:member': {
+      DELETE: forgetOperation({ name: 'forgetHost', summary: 'Forgets a host of the fleet that will not come back' }, () => fleetOf({ fleet: apps.fleet(), joinsFleet: apps.joinsFleet }))
     }
   }
 }

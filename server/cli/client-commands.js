@@ -326,7 +326,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
 }
 
 const FLEET_ABOUT = 'print the hosts of the fleet; restart, deploy or roll back an app on all of them, host by host; pause, resume or abort that; ' +
-  'print the history, the logs or the crashes of all, and resolve, mute or reopen a crash group'
+  'print the history, the logs or the crashes of all, and resolve, mute or reopen a crash group; forget a host that will not come back'
 
 /**
  * Prints one line per app where the config file has several and nobody has named one.

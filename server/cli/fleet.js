@@ -32,6 +32,7 @@ const ACTIONS = Object.freeze({
   abort: (context) => steerRollout('abort', context),
   history: fleetHistory,
   logs: fleetLogs,
+  forget: forgetHost,
   crashes: fleetCrashes,
   resolve: settleFleetCrash('resolve'),
   mute: settleFleetCrash('mute'),
@@ -51,6 +52,7 @@ const OPTIONS = Object.freeze({
   abort: STEER_OPTIONS,
   history: ['cause', 'limit', 'q', 'since', 'type', 'until'],
   logs: ['lines', 'q', 'level', 'stream', 'since', 'until', 'around'],
+  forget: [],
   crashes: [],
   resolve: [],
   mute: [],
@@ -59,7 +61,7 @@ const OPTIONS = Object.freeze({
 const ALL_OPTIONS = new Set(Object.values(OPTIONS).flat())
 
 /** These take a release, a member or a crash group; the others are about the whole fleet. */
-const WITH_SUBJECT = new Set(['rollback', 'history', 'logs', 'resolve', 'mute', 'reopen'])
+const WITH_SUBJECT = new Set(['rollback', 'history', 'logs', 'forget', 'resolve', 'mute', 'reopen'])
 
 /** @param {Context} context @param {string} [action] @param {string} [subject] */
 export async function fleetCommand (context, action = 'status', subject) {
@@ -88,6 +90,13 @@ function actionsWith (option) {
 async function printFleet ({ api, options, print }) {
   const found = await api.get('/fleet')
   print(options.json ? jsonText(found) : statusText(found))
+}
+
+/** @param {Context} context @param {string} [member] */
+async function forgetHost ({ api, options, print }, member) {
+  if (member === undefined) throw new DeckError('usage', 'fleet forget: expected the name of a host, received nothing')
+  const body = await api.delete(`/fleet/members/${encodeURIComponent(member)}`)
+  print(options.json ? jsonText(body) : `${member} is forgotten; if it comes back, it is listed again`)
 }
 
 /** @param {'restart' | 'deploy' | 'rollback'} kind @param {Context} context @param {string} [release] */

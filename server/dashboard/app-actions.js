@@ -2,12 +2,15 @@ import { Router } from 'express'
 import { z } from 'zod'
 import { findName, notRunning } from '../api/apps.js'
 import { requireRole } from '../api/endpoint.js'
+import { fleetOf, forgetHost } from '../api/fleet.js'
+import { parseBody } from '../api/input.js'
 import { DeckError } from '../errors.js'
 import { parseField, readFields, requireSession } from './actions.js'
+import { FORGOTTEN } from './fleet-orders.js'
 
 /**
- * What the list of apps does with those that are selected.
- * @typedef {Pick<import('../api/apps.js').Apps, 'states' | 'view' | 'opened' | 'start' | 'stop'>} Apps
+ * What the list of apps does with those that are selected, and the page of the fleet with a host that will not come back.
+ * @typedef {Pick<import('../api/apps.js').Apps, 'states' | 'view' | 'opened' | 'start' | 'stop' | 'fleet' | 'joinsFleet'>} Apps
  */
 
 const MAX_APPS = 500
@@ -35,6 +38,13 @@ export function appActionsRouter ({ apps }) {
     await actOnAll(apps, known, { action, actor: auth.actor })
     if (req.get('HX-Request')) res.status(204).end()
     else res.redirect(303, `/apps/${known[0]}/`)
+  })
+  router.post('/actions/forget-host', requireSession, readFields, async (req, res) => {
+    const { auth, body } = req
+    requireRole(auth, 'operator')
+    await forgetHost(fleetOf({ fleet: apps.fleet(), joinsFleet: apps.joinsFleet }), parseBody(FORGOTTEN, body ?? {}).member, auth)
+    if (req.get('HX-Request')) res.status(204).end()
+    else res.redirect(303, '/fleet')
   })
   return router
 }

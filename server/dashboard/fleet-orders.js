@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { requestOf } from '../../public/command-text.js'
-import { fleetOf, NAME, WANTED } from '../api/fleet.js'
+import { fleetOf, forgetHost, NAME, WANTED } from '../api/fleet.js'
 import { parseBody } from '../api/input.js'
+import { tagOf } from '../api/preconditions.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { FINGERPRINT } from '../api/crashes.js'
@@ -22,12 +23,15 @@ const SETTLE = z.object({
   fingerprint: z.string().regex(FINGERPRINT).describe('the fingerprint of a group of crashes'),
   action: z.enum(['resolve', 'mute', 'reopen']).describe('resolve, mute or reopen')
 })
+/** What the form sends that forgets a host. */
+export const FORGOTTEN = z.object({ member: NAME })
 const WHOLE = /^\d{1,9}$/
 /** Only the form is checked here; the member checks the values itself. */
 const MEMBER_FIELDS = z.object({
   member: NAME,
   worker: z.string().regex(ID).describe('the id of a worker').optional(),
-  workers: z.string().regex(WHOLE).describe('a number of workers').optional()
+  workers: z.string().regex(WHOLE).describe('a number of workers').optional(),
+  seen: z.string().regex(WHOLE).describe('the number of workers that the form has shown').optional()
 })
 
 /** @type {Readonly<Record<string, Action>>} by the name of the action */
@@ -35,6 +39,7 @@ export const FLEET_ACTIONS = Object.freeze({
   ...actionsFor(['deploy', 'restart', 'rollback'], (kind) => [`fleet-${kind}`, (deck, body, actor) => fleetOf(deck).begin(wantedOf(kind, body), actor)]),
   ...actionsFor(['pause', 'resume', 'abort'], (order) => [`fleet-${order}`, (deck, body, actor) => steerRollout(deck, order, body, actor)]),
   'settle-fleet-crash': settleCrash,
+  'forget-host': forgetMember,
   ...actionsFor(MEMBER_ACTIONS, (action) => [`member-${action}`, (deck, body, _actor, { auth }) => askMember(deck, action, body, auth)])
 })
 
@@ -70,6 +75,13 @@ async function steerRollout (deck, order, body, actor) {
   return fleet.steer(order, actor)
 }
 
+/** @param {Deck} deck @param {Record<string, unknown>} body @param {string} _actor @param {{ auth: import('../api/roles.js').Auth }} asker @returns {Promise<string>} the page without it */
+async function forgetMember (deck, body, _actor, { auth }) {
+  const { member } = parseBody(FORGOTTEN, body)
+  await forgetHost(fleetOf(deck), member, auth)
+  return '/fleet'
+}
+
 /**
  * Resolves, mutes or reopens a group on all members that answer.
  * @param {Deck} deck @param {Record<string, unknown>} body @param {string} _actor @param {{ auth: import('../api/roles.js').Auth, now: number }} asker
@@ -93,8 +105,20 @@ async function settleCrash (deck, body, _actor, { auth, now }) {
  */
 async function askMember (deck, action, fields, person) {
   const fleet = fleetOf(deck)
-  const { member, ...values } = parseBody(MEMBER_FIELDS, fields)
+  const { member, seen, ...values } = parseBody(MEMBER_FIELDS, fields)
   const { method, path, body } = requestOf(CALLS[action], values)
-  await fleet.obtain(member, { method, path: path.replace('/api/v1', ''), body: body ?? undefined }, person)
+  const headers = action === 'scale' && seen !== undefined ? { 'if-match': tagOf(seen) } : {}
+  try {
+    await fleet.obtain(member, { method, path: path.replace('/api/v1', ''), headers, body: body ?? undefined }, person)
+  } catch (error) {
+    throw error instanceof DeckError && error.code === 'precondition-failed' ? await changedThere(fleet, member, person, error) : error
+  }
   refreshMember(fleet, member)
+}
+
+/** The same refusal with the size of now, which the form sends if its reader confirms. @param {import('../fleet/app-fleet.js').AppFleet} fleet @param {string} member @param {import('../api/roles.js').Auth} person @param {DeckError} refused */
+async function changedThere (fleet, member, person, refused) {
+  const { desiredWorkers } = Object(await fleet.obtain(member, { method: 'GET', path: '/scale' }, person))
+  const [why] = refused.message.split('. If-Match:')
+  return new DeckError('precondition-failed', why, { details: { now: String(desiredWorkers) }, cause: refused })
 }

@@ -76,6 +76,7 @@ const KINDS = Object.freeze({
   'fleet.host-silent': { icon: 'unplug', tone: 'bad', label: 'Host silent', weight: 'alert', inTerminal: true },
   'fleet.host-back': { icon: 'heart-pulse', tone: 'ok', label: 'Host is back', inTerminal: true },
   'fleet.host-left': { icon: 'log-out', tone: 'idle', label: 'Host left the fleet', inTerminal: true },
+  'fleet.host-forgotten': { icon: 'log-out', tone: 'idle', label: 'Host forgotten', inTerminal: true },
   'fleet.name-taken': { icon: 'circle-alert', tone: 'warn', label: 'Name taken in the fleet', weight: 'problem', inTerminal: true },
   'fleet.forgotten': { icon: 'triangle-alert', tone: 'bad', label: 'Fleet forgot', weight: 'alert' },
   'fleet.abort-refused': { icon: 'circle-alert', tone: 'idle', label: 'Fleet abort came late', weight: 'routine' },

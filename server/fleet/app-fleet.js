@@ -46,6 +46,7 @@ import { createStore, notPushed } from './store.js'
  * @property {() => FleetStatus} status  as it was last seen
  * @property {() => Promise<FleetStatus>} look  as it is now, or as it was last seen where NATS is out of reach
  * @property {() => SilentMember[]} silences  of other hosts that have the app and do not report, by name
+ * @property {(member: string, actor: string) => Promise<void>} forget  removes a host that will not come back, with all of its apps; throws not-found, not-possible, fleet-away
  * @property {() => Promise<FleetRollout[]>} past  rollouts before the present one, newest first
  * @property {(wanted: Wanted) => Promise<Plan>} plan  what `begin` would do now
  * @property {(wanted: Wanted, actor: string) => Promise<FleetRollout>} begin  throws rollout-running, not-found, forbidden, invalid-body, fleet-away
@@ -56,7 +57,7 @@ import { createStore, notPushed } from './store.js'
  *   takes a tar archive, by gzip; throws fleet-away, invalid-body, payload-too-large
  * @property {(member: string, order: Order, person: Person, how?: { withinMs?: number }) => Promise<import('./rpc-protocol.js').Answer>} ask
  *   calls the API of the app on one member for somebody who is signed in here
- * @property {(member: string, order: Omit<Order, 'headers'>, person: Person, how?: { withinMs?: number }) => Promise<any>} obtain  the same, where a refusal is an error
+ * @property {(member: string, order: Omit<Order, 'headers'> & { headers?: Order['headers'] }, person: Person, how?: { withinMs?: number }) => Promise<any>} obtain  the same, where a refusal is an error
  * @property {ReturnType<typeof createFleetCrashes>['list']} crashes  of all members
  * @property {ReturnType<typeof createFleetCrashes>['settle']} settleCrash  on all members
  * @property {ReturnType<typeof createFleetLogs>['list']} logs  lines of all members; throws not-found
@@ -107,6 +108,7 @@ import { createStore, notPushed } from './store.js'
  * @property {import('./nats-connection.js').Connection} nats
  * @property {import('./presence.js').Presence} presence
  * @property {() => import('./silence-watch.js').Silence[]} silences
+ * @property {AppFleet['forget']} forget
  * @property {ReturnType<typeof import('./feed.js').createFeed>} feed
  * @property {import('./bucket-version.js').BucketVersion} bucketVersion
  * @property {ReturnType<typeof import('./rpc-client.js').createRpcClient>} asking
@@ -120,6 +122,7 @@ export const LOOK_WITHIN_MS = 1000
 const TOLD = Object.freeze({ burst: 100, everyMs: 10_000 })
 const COMMIT_CHARS = 10
 const MAX_VERSION_CHARS = 100
+const MAX_PROBLEM_CHARS = 500
 const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back'])
 
 /**
@@ -127,7 +130,7 @@ const ENDS = new Set(['rollout.succeeded', 'rollout.failed', 'rollout.rolled-bac
  * @returns {AppFleet & { describe: () => import('./member-status.js').AppStatus, away: () => void, looked: (look: import('./silence-watch.js').Look) => void, named: (isOwn: boolean) => void, close: () => Promise<void> }}
  *   `describe`: what this host tells others of the app; `away`: NATS is out of reach; `looked`: it is known who is silent; `named`: whether the name of this host is its own
  */
-export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }, { options, member, host, nats, presence, silences, feed, bucketVersion, asking, nameProblem }) {
+export function createAppFleet ({ app, deck, state, folder, root, url, log, scope }, { options, member, host, nats, presence, silences, forget, feed, bucketVersion, asking, nameProblem }) {
   const file = path.join(folder, 'fleet.json')
   /** @type {Set<() => void>} */
   const listeners = new Set()
@@ -175,6 +178,8 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     },
 
     silences: () => silences().flatMap(({ host, heardAt }) => membersOf([host], app).map((each) => ({ ...each, heardAt }))),
+
+    forget,
 
     past: rolloutStore.past,
 
@@ -269,7 +274,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
     }
   }
 
-  /** @param {string} name @param {Omit<Order, 'headers'>} order @param {Person} person @param {{ withinMs?: number }} [how] */
+  /** @param {string} name @param {Parameters<AppFleet['obtain']>[1]} order @param {Person} person @param {{ withinMs?: number }} [how] */
   async function obtain (name, order, person, how) {
     return await asking.obtain(name, { ...order, app }, person, how)
   }
@@ -320,6 +325,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
       health: { tone: health.tone, text: notices === 0 ? health.text : `${health.text}, ${count(notices, 'notice')}` },
       vitals: { requestsPerSecond: figureOf(workers, 'requestsPerSecond', sumOf), latencyP99Ms: figureOf(workers, 'latencyP99Ms', highestOf) },
       openCrashes: countOpen(deck.crashes),
+      unwritten: unwrittenOf(snapshot),
       rollout: rollout && {
         id: rollout.id,
         kind: rollout.kind,
@@ -460,6 +466,11 @@ function codeOf (release) {
     version: itsPackage?.version?.slice(0, MAX_VERSION_CHARS) ?? null,
     commit: git ? `${git.commit.slice(0, COMMIT_CHARS)}${git.isDirty ? '+' : ''}` : null
   }
+}
+
+/** @param {import('./deck-adapter.js').OwnStatus} snapshot @returns {import('./member-status.js').AppStatus['unwritten']} */
+function unwrittenOf ({ history: { problem, since } }) {
+  return problem === null ? null : { problem: problem.slice(0, MAX_PROBLEM_CHARS), since }
 }
 
 /**

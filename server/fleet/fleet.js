@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import path from 'node:path'
+import { formatDuration } from '../../public/format.js'
 import { WITHOUT_WORKERS } from '../config/app-states.js'
 import { readJson, writeJson } from '../system/json-file.js'
 import { waitAtMost } from '../system/wait-at-most.js'
@@ -40,6 +41,7 @@ import { createSilenceWatch } from './silence-watch.js'
  * @property {() => Promise<HostsStatus>} look  as it is now, or as it was last seen where NATS is out of reach
  * @property {(app: string) => AppFleet | null} of  an app of this host that has joined
  * @property {(part: AppPart) => () => Promise<void>} join  returns how the app leaves
+ * @property {(member: string, actor: string) => Promise<void>} forget  removes a host that will not come back; throws not-found, not-possible, fleet-away
  * @property {() => void} tellSoon  an app of this host has changed
  * @property {() => Promise<void>} close
  */
@@ -53,6 +55,7 @@ const NO_FIGURES = Object.freeze({
   workers: { ready: 0, desired: 0 },
   vitals: { requestsPerSecond: null, latencyP99Ms: null },
   openCrashes: null,
+  unwritten: null,
   rollout: null,
   turnOf: null,
   seen: { rollout: 0, revision: 0 }
@@ -115,7 +118,7 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
     of: (app) => joined.get(app)?.fleet ?? null,
 
     join (part) {
-      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, silences: silenceWatch.list, feed, bucketVersion, asking, nameProblem: () => nameProblem }))
+      const fleet = part.scope.run(() => createAppFleet(part, { options, member, host, nats, presence, silences: silenceWatch.list, forget, feed, bucketVersion, asking, nameProblem: () => nameProblem }))
       if (nameProblem !== null) fleet.named(false)
       joined.set(part.app, { part, fleet })
       presence.tellSoon()
@@ -125,6 +128,8 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
         await fleet.close()
       }
     },
+
+    forget,
 
     tellSoon: presence.tellSoon,
 
@@ -136,6 +141,12 @@ export function createFleet ({ options, folder, only, apps, version, url, log, p
       joined.clear()
       await nats.close()
     }
+  }
+
+  /** @param {string} name @param {string} actor */
+  async function forget (name, actor) {
+    const silentMs = await presence.forget(name)
+    publish({ type: 'fleet.host-forgotten', actor, message: `${name} was forgotten, after ${formatDuration(silentMs)} of silence`, detail: { member: name, silentMs } })
   }
 
   /** @returns {HostsStatus} */

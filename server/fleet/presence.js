@@ -1,6 +1,8 @@
+import { formatDuration } from '../../public/format.js'
+import { DeckError } from '../errors.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { MAX_MEMBERS } from './document.js'
-import { SILENT_AFTER_MS } from './nats-connection.js'
+import { outOfReach, SILENT_AFTER_MS, valueOrThrow } from './nats-connection.js'
 import { readMemberStatus } from './member-status.js'
 
 /**
@@ -100,6 +102,24 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
         publishStatus()
       }, SOON_MS)
       soon?.unref?.()
+    },
+
+    /**
+     * Removes the report of a host that will not come back. If it does, it reports anew.
+     * @param {string} name @returns {Promise<number>} how long it has been silent, in ms
+     * @throws {DeckError} not-found, not-possible: it reports; fleet-away
+     */
+    async forget (name) {
+      const { members, isComplete } = await readAll()
+      if (!isComplete) throw outOfReach(nats.state.problem ?? 'not all members are known yet')
+      const found = members.find(({ member }) => member === name)
+      if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(name.slice(0, 100))}`)
+      const entry = valueOrThrow(await nats.call((open) => open.members.get(name)))
+      if (found.isOwn || !found.isSilent || !entry) throw stillThere(found)
+      // A report that comes meanwhile has another revision.
+      valueOrThrow(await nats.call((open) => open.members.delete(name, { previousSeq: entry.revision })))
+      known.delete(name)
+      return found.ageMs
     },
 
     /** Leaves the fleet. */
@@ -267,6 +287,12 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     nameProblem = next
     onName(next)
   }
+}
+
+/** @param {Host} host @returns {DeckError} */
+function stillThere ({ member, isOwn, ageMs }) {
+  const heard = isOwn ? 'this is the host that you ask' : `it has reported ${formatDuration(ageMs)} ago`
+  return new DeckError('not-possible', `${member}: expected a host that is silent, but ${heard}. One that is stopped leaves the fleet by itself`)
 }
 
 /** @param {string} member @param {string} where */

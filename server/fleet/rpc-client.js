@@ -6,6 +6,7 @@ import { refusalOf } from './refusal.js'
 /**
  * Calls the API of an app of a member. This host answers itself without NATS.
  * @typedef {import('./rpc-server.js').Order} Order
+ * @typedef {Omit<Order, 'headers'> & { headers?: Order['headers'] }} Asking
  * @typedef {import('./rpc-protocol.js').Answer} Answer
  * @typedef {import('./rpc-protocol.js').Role} Role
  * @typedef {{ name: string | null, actor: string, role: Role, client: import('./rpc-protocol.js').Question['client'] }} Person  who asks
@@ -27,12 +28,12 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
 
     /**
      * As `ask`, but a refusal is an error.
-     * @param {string} member @param {Omit<Order, 'headers'>} order @param {Person} person @param {{ withinMs?: number }} [how]
+     * @param {string} member @param {Asking} order @param {Person} person @param {{ withinMs?: number }} [how]
      * @returns {Promise<unknown>} the answer, parsed from JSON
      * @throws {DeckError} as ask(), what the member refuses with, and not-possible: its answer is no JSON
      */
-    async obtain (member, order, person, how) {
-      const { status, body } = await askMember(member, { ...order, headers: {} }, person, how)
+    async obtain (member, { headers = {}, ...order }, person, how) {
+      const { status, body } = await askMember(member, { ...order, headers }, person, how)
       if (status >= 400) throw refusalOf({ status, body })
       try {
         return JSON.parse(body)

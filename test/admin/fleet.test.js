@@ -92,3 +92,17 @@ test('whoever deploys to all hosts reads first which host gets what when, and wh
   const { token } = (await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(201)).body
   assert.equal((await rawRequest(admin, { path: '/fleet/preview?kind=deploy', headers: { authorization: `Bearer ${token}`, accept: 'text/html' } })).status, 403)
 })
+
+test('whoever forgets a host that will not come back is on record, by API and page; a viewer, or a role for some apps, may not', async (t) => {
+  const { admin, fleet } = await start(t, { members: [...MEMBERS, ...['c-3', 'd-4'].map((member) => aMember({ member, isSilent: true, ageMs: 90_000 }))] })
+  const cookie = await admin.signIn()
+  const page = await rawRequest(admin, { path: '/fleet/members/c-3', headers: { cookie, accept: 'text/html' } })
+  assert.match(page.text, /action="\/actions\/forget-host".*name="member" value="c-3"/)
+  assert.doesNotMatch((await rawRequest(admin, { path: '/fleet/members/b-2', headers: { cookie, accept: 'text/html' } })).text, /forget-host/)
+  const { token } = (await admin.api('post', '/api/v1/tokens').send({ name: 'ci', role: 'viewer' }).expect(201)).body
+  await admin.stranger().delete('/api/v1/fleet/members/c-3').set('authorization', `Bearer ${token}`).expect(403)
+  assert.deepEqual((await admin.api('delete', '/api/v1/fleet/members/c-3').expect(200)).body, { member: 'c-3' })
+  const sent = await rawRequest(admin, { method: 'POST', path: '/actions/forget-host', headers: { ...FORM, accept: 'text/html', cookie }, body: 'member=d-4' })
+  assert.deepEqual([sent.status, sent.headers.location], [303, '/fleet'])
+  assert.deepEqual(fleet.asked, ['c-3', 'd-4'].map((member) => ({ order: 'forget', member, actor: "the owner's token" })))
+})

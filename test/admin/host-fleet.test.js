@@ -71,6 +71,9 @@ test('a role for one app sees that app alone, on the hosts that have it', async 
   const { members } = (await ask('/api/v1/host/fleet', 'application/json')).json()
   assert.deepEqual(members.map((/** @type {any} */ { member, apps }) => [member, apps.map((/** @type {any} */ { app }) => app)]), [['web-1', ['shop']], ['web-2', ['shop']]])
   assert.equal((await ask('/api/v1/apps/shop/fleet', 'application/json')).json().app, 'shop')
+  const operator = (await host.api('post', '/api/v1/tokens').send({ name: 'cd', role: 'operator', apps: ['shop'] }).expect(201)).body.token
+  await host.stranger().delete('/api/v1/host/fleet/members/web-3').set('authorization', `Bearer ${operator}`).expect(403)
+  await host.api('delete', '/api/v1/host/fleet/members/web-3').expect(200)
   const { text } = await ask('/fleet', 'text/html')
   const apps = await ask('/', 'text/html')
   for (const hidden of ['mail', '<bdi>search', 'web-3']) assert.ok(!text.includes(hidden) && !apps.text.includes(hidden), hidden)

@@ -116,24 +116,34 @@ test('clocks of members that are hours apart, and messages that take a second, c
   await until(async () => (await members[1].fleet()).rollout?.state === 'succeeded', 'the slow one to hear of it')
 })
 
-test('a host that dies is told as silent once in each history and once in that of the fleet, and so is its return; one that stops is not', { skip: skip || rareOnly, timeout: 300_000 }, async (t) => {
+test('a host that dies is told as silent once in each history and once in that of the fleet, and so is its return; one that stops is not; one that is forgotten leaves the list until it reports again', { skip: skip || rareOnly, timeout: 300_000 }, async (t) => {
   const nats = await startNats(t)
-  const root = tempFolder()
-  const [[first, second, leaving], dying] = await Promise.all([startFleet(t, ['web-1', 'web-2', 'web-4'], { servers: nats.url }), startMember(t, { name: 'web-3', servers: nats.url, isApart: true, root })])
-  await first.untilFleet(({ members }) => members.length === 4, 'four members')
-  const { pid } = /** @type {any} */ (dying).child
-  const { workers } = await dying.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'it to serve')
-  for (const each of [pid, dying.masterPid, ...workers.map((/** @type {any} */ worker) => worker.pid)]) process.kill(each, 'SIGKILL')
+  const [root, rootOfGone] = [tempFolder(), tempFolder()]
+  const startApart = (/** @type {string} */ name, /** @type {string} */ folder) => startMember(t, { name, servers: nats.url, isApart: true, root: folder })
+  const [[first, second, leaving], ...dying] = await Promise.all([startFleet(t, ['web-1', 'web-2', 'web-4'], { servers: nats.url }), startApart('web-3', root), startApart('web-5', rootOfGone)])
+  await first.untilFleet(({ members }) => members.length === 5, 'five members')
+  const forget = async (/** @type {string} */ name) => (await first.api(`/fleet/members/${name}`, { method: 'DELETE' })).status
+  assert.deepEqual([await forget('web-5'), await forget('web-1'), await forget('nobody')], [409, 409, 404])
+  for (const member of dying) {
+    const { workers } = await member.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'it to serve')
+    for (const each of [(member).child.pid, member.masterPid, ...workers.map((/** @type {any} */ worker) => worker.pid)]) process.kill(each, 'SIGKILL')
+  }
   await leaving.stop()
   const tellers = [first, second]
   const told = (/** @type {Member} */ member) => member.history('type=fleet.host-silent,fleet.host-back,fleet.host-left')
   const untilTold = (/** @type {number} */ count) => until(async () => (await Promise.all(tellers.map(told))).every((events) => events.length === count), `${count} events each`, { patienceMs: 120_000, everyMs: 500 })
-  await untilTold(1)
-  const [[event]] = await Promise.all(tellers.map(told))
-  assert.match(event.message, /^web-3 is silent: no report for \d\d s\. When last heard, it ran shop r1 \(1 of 1 worker ready\)$/)
-  await startMember(t, { name: 'web-3', servers: nats.url, root })
   await untilTold(2)
+  const event = (await told(second)).find(({ message }) => message.startsWith('web-3'))
+  assert.match(event.message, /^web-3 is silent: no report for \d\d s\. When last heard, it ran shop r1 \(1 of 1 worker ready\)$/)
+  assert.equal(await forget('web-5'), 200)
+  await untilTold(3)
+  assert.equal((await told(second))[0].message, 'web-5 is no longer in the fleet')
+  assert.match((await first.history('type=fleet.host-forgotten'))[0].message, /^web-5 was forgotten, after .* of silence$/)
+  await startMember(t, { name: 'web-3', servers: nats.url, root })
+  await untilTold(4)
   assert.match((await told(first))[0].message, /^web-3 is back after .*; clusterdeck was restarted there$/)
   const { body } = await first.api('/fleet/events?type=fleet.host-silent,fleet.host-back')
-  assert.deepEqual(body.items.map((/** @type {any} */ { member, event: { type } }) => [member, type]), [['web-1', 'fleet.host-back'], ['web-1', 'fleet.host-silent']])
+  assert.deepEqual(body.items.map((/** @type {any} */ { member, event: { type } }) => [member, type]), [['web-1', 'fleet.host-back'], ['web-1', 'fleet.host-silent'], ['web-1', 'fleet.host-silent']])
+  await startMember(t, { name: 'web-5', servers: nats.url, root: rootOfGone })
+  await first.untilFleet(({ members }) => members.some((/** @type {any} */ { member, isSilent }) => member === 'web-5' && !isSilent), 'the forgotten one to be back')
 })

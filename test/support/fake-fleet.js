@@ -30,6 +30,7 @@ export function aMember ({ member, ...fields }) {
     health: { tone: 'ok', text: 'All 4 workers are ready' },
     vitals: { requestsPerSecond: 120, latencyP99Ms: 21.5 },
     openCrashes: 0,
+    unwritten: null,
     rollout: null,
     turnOf: null,
     url: null,
@@ -66,7 +67,7 @@ export function failedTurnOf (rollout, member, reason) {
 }
 
 /**
- * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], nats?: Partial<import('../../server/fleet/nats-connection.js').Presence>, problem?: string | null, answer?: (member: string, order: { method: string, path: string }) => { status: number, body: unknown } }} [given] `answer`: what a member is to answer
+ * @param {{ members?: Member[], rollout?: FleetRollout | null, past?: FleetRollout[], nats?: Partial<import('../../server/fleet/nats-connection.js').Presence>, problem?: string | null, answer?: (member: string, order: { method: string, path: string, headers?: Record<string, string | undefined> }) => { status: number, body: unknown } }} [given] `answer`: what a member is to answer
  * @returns {Fleet & { set: (changes: Partial<import('../../server/fleet/app-fleet.js').FleetStatus>) => void, asked: any[] }}
  */
 export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: true }), aMember({ member: 'web-2' })], rollout = null, past = [], nats = {}, problem = null, answer = () => ({ status: 200, body: {} }) } = {}) {
@@ -85,6 +86,10 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     status: () => state,
     look: async () => state,
     silences: () => state.members.filter(({ isSilent, isOwn }) => isSilent && !isOwn).map((each) => ({ ...each, heardAt: performance.now() - each.ageMs })),
+    async forget (member, actor) {
+      asked.push({ order: 'forget', member, actor })
+      set({ members: state.members.filter((each) => each.member !== member) })
+    },
     past: async () => past,
     history: async () => ({ items: [], next: null }),
     pushed: async () => [],
@@ -130,10 +135,10 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
     set
   }
 
-  /** @param {string} member @param {Omit<import('../../server/fleet/app-fleet.js').Order, 'headers'>} order @param {{ actor: string }} person */
-  async function ask (member, { method, path, body: given }, { actor }) {
+  /** @param {string} member @param {Parameters<Fleet['obtain']>[1]} order @param {{ actor: string }} person */
+  async function ask (member, { method, path, headers, body: given }, { actor }) {
     if (method !== 'GET' && path !== '/rollouts/preview') asked.push({ order: method, member, path, body: given, actor })
-    const { status, body } = answer(member, { method, path })
+    const { status, body } = answer(member, { method, path, headers })
     return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
   }
 
@@ -153,9 +158,9 @@ export function createFakeFleet ({ members = [aMember({ member: 'web-1', isOwn: 
 export function createFakeHostFleet (members, { fleets = [], nats = {}, problem = null } = {}) {
   /** @type {Map<string, import('../../server/fleet/presence.js').Host>} */
   const hosts = new Map()
-  for (const { app, state, release, code, workers, health, vitals, openCrashes, rollout, turnOf, seen, ...rest } of members) {
+  for (const { app, state, release, code, workers, health, vitals, openCrashes, unwritten, rollout, turnOf, seen, ...rest } of members) {
     const host = hosts.get(rest.member) ?? { ...rest, apps: [] }
-    if (app !== '') host.apps.push({ app, state, release, code, workers, health, vitals, openCrashes, rollout, turnOf, seen, url: rest.url })
+    if (app !== '') host.apps.push({ app, state, release, code, workers, health, vitals, openCrashes, unwritten, rollout, turnOf, seen, url: rest.url })
     hosts.set(rest.member, host)
   }
   const status = { name: 'prod', member: members[0].member, nats: { isConnected: true, since: AT, server: 'nats.example.com:4222', problem: null, ...nats }, problem, members: [...hosts.values()] }
@@ -166,6 +171,7 @@ export function createFakeHostFleet (members, { fleets = [], nats = {}, problem 
     silences: () => status.members.filter(({ isSilent, isOwn }) => isSilent && !isOwn).map((host) => ({ host, heardAt: performance.now() - host.ageMs, steadyFrom: null })),
     of: (app) => fleets.find((fleet) => fleet.app === app) ?? null,
     join: () => async () => {},
+    async forget (name) { status.members = status.members.filter(({ member }) => member !== name) },
     tellSoon () {},
     close: async () => {}
   }

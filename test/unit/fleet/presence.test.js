@@ -115,3 +115,23 @@ test('members that nobody could have are not kept', async () => {
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(presence.list().length, MAX_MEMBERS + 1)
 })
+
+test('a host that is silent can be forgotten, and one that reports, or this one, cannot', async () => {
+  let at = 0
+  /** @type {unknown[]} */
+  const deleted = []
+  const words = (async function * () {
+    yield { key: 'web-2', operation: 'PUT', length: 1, json: () => ({ ...WORD, member: 'web-2', boot: 'b' }), created: new Date(0), isUpdate: false, delta: 0 }
+    await new Promise(() => {})
+  })()
+  const members = { watch: async () => Object.assign(words, { stop () {} }), get: async () => ({ revision: 7 }), delete: async (/** @type {string} */ name, /** @type {object} */ how) => { deleted.push([name, how]) } }
+  const done = async (/** @type {any} */ work) => ({ is: 'done', value: await work({ members }) })
+  const nats = /** @type {any} */ ({ state: { isConnected: true, problem: null }, use () {}, attempt: done, call: done })
+  const presence = createPresence({ nats, describe: () => /** @type {any} */ ({ ...WORD, boot: 'a' }), now: () => at, timers: /** @type {any} */ ({ setInterval () {}, clearInterval () {}, setTimeout () {}, clearTimeout () {} }) })
+  await presence.all()
+  await assert.rejects(presence.forget('web-2'), { code: 'not-possible', message: /^web-2: expected a host that is silent, but it has reported 0 s ago/ })
+  at += 60_000
+  await assert.rejects(presence.forget('web-1'), { code: 'not-possible', message: /this is the host that you ask/ })
+  await assert.rejects(presence.forget('web-3'), { code: 'not-found' })
+  assert.deepEqual([await presence.forget('web-2'), deleted, presence.find('web-2')], [60_000, [['web-2', { previousSeq: 7 }]], null])
+})
