@@ -34,7 +34,7 @@ function createNotice () {
   return notice
 }
 
-/** Removes what the dialog has said of an earlier change. @param {HTMLElement} dialog */
+/** Removes what a dialog or a form has said of an earlier change. @param {HTMLElement} dialog */
 export function forgetChange (dialog) {
   dialog.querySelector('[data-changed]')?.remove()
   for (const submit of dialog.querySelectorAll('[data-label]')) {

@@ -46,7 +46,7 @@ const TRY_AGAIN_MS = 100
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview' | 'configurations'>} parts.releases
- * @param {Pick<import('./alerts/alerts.js').Alerts, 'list' | 'add' | 'change' | 'delete' | 'test' | 'retry' | 'preview'>} parts.alerts
+ * @param {Pick<import('./alerts/alerts.js').Alerts, 'list' | 'add' | 'change' | 'delete' | 'test' | 'digest' | 'retry' | 'preview'>} parts.alerts
  * @param {Pick<import('./jobs/jobs.js').Jobs, 'isEmpty' | 'failing' | 'metrics' | 'acknowledge' | 'list' | 'get' | 'runs' | 'run' | 'outputOf' | 'runNow' | 'runCommand' | 'runSteps' | 'runToEnd' | 'place' | 'tellEnd' | 'end' | 'pause' | 'resume'>} parts.jobs
  * @param {import('./events/notices.js').Notices} parts.notices
  * @param {import('./system/other-decks.js').OtherDecks} parts.others

@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DeckError } from '../errors.js'
 import { alertFlaw } from '../config/alert.js'
@@ -26,6 +27,8 @@ const MAX_ADDED = 20
  */
 export function createAlerts ({ configured, store, events, deck, log }, options = {}) {
   const { time = Date.now } = options
+  /** Of the digests, as an alert has secrets. */
+  const key = randomBytes(32)
   let lastOfFile = 0
   let ofFile = configured.map(toAlertOfFile)
   /** @type {Map<number, { alert: Alert, createdAt: number, createdBy: string }>} by id */
@@ -48,6 +51,12 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
       ...Array.from(added.values(), ({ alert, createdAt, createdBy }) => ({ ...alert.view(), isInFile: false, createdAt: new Date(createdAt).toISOString(), createdBy })),
       ...ofFile.map((alert) => ({ ...alert.view(), isInFile: true, createdAt: null, createdBy: null }))
     ],
+
+    /** Differs after each change of its settings. @param {string} id @throws {DeckError} not-found */
+    digest (id) {
+      const { target, isPaused } = findAlert(id)
+      return createHmac('sha256', key).update(JSON.stringify([target, isPaused])).digest('base64url')
+    },
 
     /** An alert of the configuration that stays keeps its number, its deliveries and its queue. @param {readonly Target[]} wanted */
     configure (wanted) {

@@ -4,6 +4,7 @@ import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.js'
 import { parseId } from './input.js'
+import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf } from './preconditions.js'
 
 /** @typedef {z.infer<typeof DELIVERY>} Delivery */
 const DELIVERY = z.strictObject({
@@ -38,10 +39,10 @@ const SHOWN_ALERT = z.strictObject({
 
 /**
  * Alerts and their deliveries.
- * @param {{ deck: Pick<import('../deck.js').Deck, 'alerts'> }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'alerts'>, history: import('./preconditions.js').Past }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function alertResources ({ deck: { alerts } }) {
+export function alertResources ({ deck: { alerts }, history }) {
   const path = { alert: ALERT_ID }
 
   return {
@@ -79,9 +80,10 @@ export function alertResources ({ deck: { alerts } }) {
         summary: 'Returns an alert with its last deliveries',
         role: 'viewer',
         path,
+        hasTag: true,
         problems: ['not-found'],
         answer: SHOWN_ALERT,
-        handle: ({ req }) => ({ body: shown(idOf(req)) })
+        handle: ({ req }) => tagged(idOf(req))
       }),
       PATCH: operation({
         name: 'changeAlert',
@@ -90,12 +92,15 @@ export function alertResources ({ deck: { alerts } }) {
         cli: 'clusterdeck alerts pause 3',
         path,
         body: ALERT_CHANGES,
-        problems: ['not-found', 'not-possible'],
+        headers: { 'If-Match': IF_MATCH.optional() },
+        hasTag: true,
+        problems: ['not-found', 'not-possible', 'precondition-failed'],
         answer: SHOWN_ALERT,
         handle ({ req, body, auth }) {
           const id = idOf(req)
+          checkUnchanged(req, id)
           alerts.change({ id, changes: body, actor: auth.actor })
-          return { body: shown(id) }
+          return tagged(id)
         }
       }),
       DELETE: operation({
@@ -104,10 +109,12 @@ export function alertResources ({ deck: { alerts } }) {
         role: 'admin',
         cli: 'clusterdeck alerts delete 3',
         path,
-        problems: ['not-found', 'not-possible'],
+        headers: { 'If-Match': IF_MATCH.optional() },
+        problems: ['not-found', 'not-possible', 'precondition-failed'],
         answer: SHOWN_ALERT,
         handle ({ req, auth }) {
           const id = idOf(req)
+          checkUnchanged(req, id)
           const body = shown(id)
           alerts.delete({ id, actor: auth.actor })
           return { body }
@@ -144,12 +151,28 @@ export function alertResources ({ deck: { alerts } }) {
     }
   }
 
+  /** @param {import('express').Request} req @param {string} id @throws {DeckError} not-found, precondition-failed */
+  function checkUnchanged (req, id) {
+    checkMatch(req, alerts.digest(id), { isRequired: false, change: () => changeOfAlert(history, id) })
+  }
+
+  /** @param {string} id @throws {DeckError} not-found */
+  function tagged (id) {
+    return { headers: { ETag: tagOf(alerts.digest(id)) }, body: shown(id) }
+  }
+
   /** @param {string} id @throws {DeckError} not-found */
   function shown (id) {
     const alert = alerts.list().find((each) => each.id === id)
     if (!alert) throw new DeckError('not-found', `Alert ${id} does not exist`)
     return alert
   }
+}
+
+/** @param {import('./preconditions.js').Past} history @param {string} id */
+export function changeOfAlert (history, id) {
+  const event = newestOf(history, ['alert.changed'], ({ detail }) => detail?.alert === id)
+  return `${doerOf(event)} has changed this alert since you opened this`
 }
 
 /** @param {import('express').Request} req @returns {string} @throws {DeckError} invalid-id */

@@ -4,6 +4,7 @@ import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { CRASH_SORT, crashFilters, pagingFields } from './filters.js'
 import { parseId, textParam } from './input.js'
+import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf } from './preconditions.js'
 import { SAMPLE } from './vitals.js'
 
 const KIND = z.enum(['exception', 'unhandled-rejection', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure'])
@@ -103,10 +104,11 @@ const ACTIONS = Object.freeze({
 /**
  * @param {object} parts
  * @param {Pick<import('../deck.js').Deck, 'crashes'>} parts.deck
+ * @param {import('./preconditions.js').Past} parts.history
  * @param {() => number} parts.now
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
-export function crashResources ({ deck, now }) {
+export function crashResources ({ deck, history, now }) {
   const listQuery = z.strictObject({
     ...crashFilters(now),
     fingerprint: textParam('the fingerprint of a group', FINGERPRINT),
@@ -149,14 +151,31 @@ export function crashResources ({ deck, now }) {
       })
     },
     '/crashes/:id/assignee': {
+      GET: operation({
+        name: 'getCrashAssignee',
+        summary: 'Returns who takes care of a crash group',
+        role: 'viewer',
+        hasTag: true,
+        problems: ['not-found'],
+        answer: z.strictObject({ assignee: KNOWN_CRASH_GROUP.shape.assignee }),
+        handle ({ id }) {
+          const { assignee } = deck.crashes.group(id)
+          return { headers: { ETag: tagOf(assigneeTag(assignee)) }, body: { assignee } }
+        }
+      }),
       PUT: operation({
         name: 'assignCrash',
         summary: 'Assigns a crash group to a person, or to nobody',
         role: 'operator',
-        problems: ['not-found', 'history-unavailable'],
+        headers: { 'If-Match': IF_MATCH.optional() },
+        problems: ['not-found', 'history-unavailable', 'precondition-failed'],
         body: z.strictObject({ assignee: ASSIGNEE.nullable().describe('a name of 1 to 100 characters, or null') }),
         answer: KNOWN_CRASH_GROUP,
-        handle: ({ id, body, auth }) => ({ body: deck.crashes.assign(id, body.assignee, auth.actor) })
+        handle ({ req, id, body, auth }) {
+          const { assignee } = deck.crashes.group(id)
+          checkMatch(req, assigneeTag(assignee), { isRequired: false, change: () => changeOfAssignee(history, id, assignee) })
+          return { body: deck.crashes.assign(id, body.assignee, auth.actor) }
+        }
       })
     },
     '/crashes/:id/notes': {
@@ -198,4 +217,15 @@ export function crashResources ({ deck, now }) {
       handle: ({ id, auth }) => ({ body: deck.crashes.act(id, name, auth.actor) })
     })
   }
+}
+
+/** A tag has few kinds of characters. @param {string | null} assignee */
+function assigneeTag (assignee) {
+  return encodeURIComponent(assignee ?? '')
+}
+
+/** @param {import('./preconditions.js').Past} history @param {number} id @param {string | null} now */
+export function changeOfAssignee (history, id, now) {
+  const event = newestOf(history, ['crash.group-assigned'], ({ detail }) => detail?.crashGroup === id)
+  return `${doerOf(event)} has ${now === null ? 'unassigned it' : `assigned it to ${now}`} since you opened this`
 }

@@ -48,8 +48,17 @@ export function checkSeen (seen, now, change) {
  * @returns {DeckEvent | null} the newest of them; null: the history has none, or is away
  */
 export function lastOf (history, types) {
+  return newestOf(history, types, () => true, 1)
+}
+
+/**
+ * The same, of one thing among several.
+ * @param {Past} history @param {readonly string[]} types @param {(event: DeckEvent) => boolean} isAbout @param {number} [limit]
+ * @returns {DeckEvent | null} null: it is not among the last of these types, or the history is away
+ */
+export function newestOf (history, types, isAbout, limit = 50) {
   try {
-    return history.page({ type: [...types], limit: 1 }).items[0] ?? null
+    return history.page({ type: [...types], limit }).items.find(isAbout) ?? null
   } catch {
     // The refusal is right without a name, too.
     return null

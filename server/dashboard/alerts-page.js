@@ -5,7 +5,7 @@ import { TOPICS, topicsOf } from '../events/topics.js'
 
 /**
  * @typedef {import('../deck.js').Deck['alerts']} Alerts
- * @typedef {ReturnType<Alerts['list']>[number]} Alert
+ * @typedef {ReturnType<Alerts['list']>[number] & { digest: string }} Alert  `digest`: of its settings, as the page has shown them
  * @typedef {Alert['kind']} Kind
  * @typedef {{ label: string, tone: import('../events/kinds.js').Tone }} Badge
  */
@@ -30,11 +30,11 @@ const STATES = Object.freeze({
 })
 
 /**
- * @param {{ alerts: Pick<Alerts, 'list' | 'preview'>, can?: import('./powers.js').Powers, params: URLSearchParams, now: number }} parts
+ * @param {{ alerts: Pick<Alerts, 'list' | 'preview' | 'digest'>, can?: import('./powers.js').Powers, params: URLSearchParams, now: number }} parts
  *   `params`: `new`: the kind of one that is to be added, `change`: the id of one that is to be changed
  */
 export function alertsModel ({ alerts, can, params, now }) {
-  const list = alerts.list()
+  const list = alerts.list().map((alert) => ({ ...alert, digest: alerts.digest(alert.id) }))
   return {
     now,
     alerts: list.map(toShown),

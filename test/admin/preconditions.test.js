@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rawRequest, startAdmin } from '../support/admin.js'
+import { aCrash } from '../support/crash-record.js'
+import { createFakeFleet } from '../support/fake-fleet.js'
 
 /** @param {import('node:test').TestContext} t */
 async function setUp (t) {
@@ -69,4 +71,50 @@ test('a call of the API is refused in the same words, by the ETag of what it has
   assert.equal(late.body.detail, `bob has set it to 6 workers since you opened this. If-Match: expected "6", received ${JSON.stringify(scale)}; read the current state first`)
   const second = await admin.api('post', '/api/v1/rollouts').set('if-match', rollouts).send({ kind: 'restart' }).expect(412)
   assert.match(second.body.detail, /^bob has started a restart \(rollout 1\) since you opened this\. If-Match: expected "1", received "\\"0\\""/)
+})
+
+test('an alert, and who takes care of a crash, are not changed over what somebody else has changed meanwhile', async (t) => {
+  const { admin, asBob, send } = await setUp(t)
+  const { body: alert, headers: { etag } } = await admin.api('get', `/api/v1/alerts/${(await asBob('post', '/alerts').send({ kind: 'slack', url: 'https://hooks.example.com/x' }).expect(201)).body.id}`).expect(200)
+  const seen = admin.deck.alerts.digest(alert.id)
+  assert.equal(etag, `"${seen}"`)
+  await asBob('patch', `/alerts/${alert.id}`).set('if-match', etag).send({ name: 'ops' }).expect(200)
+  const why = 'bob has changed this alert since you opened this'
+  for (const name of ['change-alert', 'delete-alert']) {
+    const refused = await send(name, { alert: alert.id, name: 'mine', seen })
+    assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, why, admin.deck.alerts.digest(alert.id)], name)
+  }
+  for (const method of /** @type {const} */ (['patch', 'delete'])) {
+    const late = await admin.api(method, `/api/v1/alerts/${alert.id}`).set('if-match', etag).send(method === 'patch' ? { name: 'mine' } : undefined).expect(412)
+    assert.ok(late.body.detail.startsWith(`${why}. If-Match: expected "`), late.body.detail)
+  }
+  assert.equal(admin.deck.alerts.list().find(({ id }) => id === alert.id)?.name, 'ops')
+  assert.equal((await send('delete-alert', { alert: alert.id, seen: admin.deck.alerts.digest(alert.id) })).status, 204)
+
+  admin.history.crashes.record('v1:1', aCrash(), { culprit: 'pay (app.js)' })
+  const before = String((await admin.api('get', '/api/v1/crashes/1/assignee').expect(200)).headers.etag)
+  await asBob('put', '/crashes/1/assignee').set('if-match', before).send({ assignee: 'bob "b"' }).expect(200)
+  const refused = await send('assign-crash', { crash: '1', assignee: 'ada', seen: '' })
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, 'bob has assigned it to bob "b" since you opened this', 'bob "b"'])
+  await admin.api('put', '/api/v1/crashes/1/assignee').set('if-match', before).send({ assignee: 'ada' }).expect(412)
+  assert.equal((await send('assign-crash', { crash: '1', assignee: 'ada', seen: 'bob "b"' })).status, 204)
+  assert.deepEqual((await admin.api('get', '/api/v1/crashes/1/assignee')).body, { assignee: 'ada' })
+})
+
+test('a member of the fleet is not scaled over what somebody has set there meanwhile', async (t) => {
+  const { admin, send } = await setUp(t)
+  const why = 'bob has set it to 6 workers since you opened this'
+  /** @type {unknown[]} */
+  const tags = []
+  admin.deck.fleet = createFakeFleet({
+    answer: (_member, { method, headers }) => {
+      if (method === 'GET') return { status: 200, body: { desiredWorkers: 6 } }
+      tags.push(headers?.['if-match'])
+      return headers?.['if-match'] === '"6"' ? { status: 200, body: {} } : { status: 412, body: { code: 'precondition-failed', detail: `${why}. If-Match: expected "6", received "4"` } }
+    }
+  })
+  const refused = await send('member-scale', { member: 'web-2', workers: '3', seen: '4' })
+  assert.deepEqual([refused.status, refused.json().detail, refused.json().now], [412, why, '6'])
+  assert.equal((await send('member-scale', { member: 'web-2', workers: '3', seen: '6' })).status, 204)
+  assert.deepEqual(tags, ['"4"', '"6"'])
 })

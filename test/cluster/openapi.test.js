@@ -34,6 +34,7 @@ test('every operation answers as the document says, when all goes well and when 
   const { latest } = await ask('GET', '/crashes/1')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
   await ask('PUT', '/crashes/1/assignee', { assignee: 'ada' })
+  await ask('GET', '/crashes/1/assignee')
   const { id: note } = await ask('POST', '/crashes/1/notes', { text: 'known' }, 201)
   await ask('GET', '/crashes/1')
   await ask('DELETE', `/crashes/1/notes/${note}`)

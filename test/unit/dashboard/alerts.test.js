@@ -24,7 +24,7 @@ function page ({ deliveries = [], can = ADMIN, ...changes } = {}) {
 /** @param {any[]} list @param {string} query @param {import('../../../server/dashboard/powers.js').Powers} [can] */
 function modelOf (list, query, can = ADMIN) {
   const preview = (/** @type {any} */ kind, /** @type {any} */ event) => ({ wording: wordingOf(event, DECK), content: contentOf(kind, event, DECK) })
-  return alertsModel({ alerts: { list: () => list, preview }, can, params: new URLSearchParams(query), now: NOW })
+  return alertsModel({ alerts: { list: () => list, preview, digest: (/** @type {string} */ id) => `digest of ${id}` }, can, params: new URLSearchParams(query), now: NOW })
 }
 
 test('a delivery shows why it waits and for how long; only one that has failed can be tried again', () => {
