@@ -24,7 +24,7 @@ const BLOCKED_AFTER = 3
 document.documentElement.dataset.scripts = 'on'
 const offline = byId('offline')
 /** Elements that send a request to the master, on the page or in an open dialog. */
-const ORDERS = 'main [data-dialog], main [hx-post], main form[method=post], #decks-open, #decks form, dialog [hx-post] [type=submit]'
+const ORDERS = 'main [data-dialog], main [hx-post], main form:is([method=post], [data-scripted]), #decks-open, #decks form, dialog [hx-post] [type=submit]'
 /** If more rows are new at once, none flashes. */
 const MAX_FLASHES = 12
 const hasCalmMotion = matchMedia('(prefers-reduced-motion: reduce)')

@@ -4,7 +4,7 @@
 // A classic script in the head, as it must not be late itself.
 ;(() => {
   const PATIENCE_MS = 2000
-  const NEEDS = '[data-dialog], [data-palette], [data-times-toggle], [data-copy], [hx-post]'
+  const NEEDS = '[data-dialog], [data-palette], [data-times-toggle], [data-copy], [data-scripted], #decks-open, [hx-post]:not([action]), [hx-confirm]'
   const page = document.documentElement
 
   setTimeout(sayWaiting, PATIENCE_MS)

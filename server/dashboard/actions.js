@@ -1,7 +1,8 @@
 import { Router, urlencoded } from 'express'
 import { z } from 'zod'
 import { cutEndlessBody } from '../api/body.js'
-import { ASSIGNEE, NOTE_TEXT } from '../api/crashes.js'
+import { changeOfAlert } from '../api/alerts.js'
+import { ASSIGNEE, changeOfAssignee, NOTE_TEXT } from '../api/crashes.js'
 import { changeOfScale } from '../api/cluster.js'
 import { requireRole } from '../api/endpoint.js'
 import { parseBody } from '../api/input.js'
@@ -18,6 +19,7 @@ import { alertOfForm, changesOfForm } from './alert-form.js'
 import { permitSwitch, switchDeck } from './decks.js'
 import { FLEET_ACTIONS } from './fleet-orders.js'
 import { isAtLoopback } from './page-address.js'
+import { isFormOfPage } from './page-router.js'
 import { powersOf } from './powers.js'
 import { commitOfForm, strategyOfForm } from './strategy-form.js'
 
@@ -82,13 +84,19 @@ export const ACTIONS = {
     deck.alerts.test({ id, actor })
     return '/alerts'
   },
-  'change-alert': (deck, { alert, ...fields }, actor) => {
-    deck.alerts.change({ id: alertId(alert), changes: parseBody(ALERT_CHANGES, changesOfForm(fields)), actor })
+  'change-alert': (deck, { alert, seen, ...fields }, actor, { history }) => {
+    const id = alertId(alert)
+    checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
+    deck.alerts.change({ id, changes: parseBody(ALERT_CHANGES, changesOfForm(fields)), actor })
     return '/alerts'
   },
   'pause-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: true }, actor }),
   'resume-alert': (deck, { alert }, actor) => deck.alerts.change({ id: alertId(alert), changes: { isPaused: false }, actor }),
-  'delete-alert': (deck, { alert }, actor) => deck.alerts.delete({ id: alertId(alert), actor }),
+  'delete-alert': (deck, { alert, seen }, actor, { history }) => {
+    const id = alertId(alert)
+    checkSeen(seen, deck.alerts.digest(id), () => changeOfAlert(history, id))
+    deck.alerts.delete({ id, actor })
+  },
   'test-alert': (deck, { alert }, actor) => { deck.alerts.test({ id: alertId(alert), actor }) },
   'retry-delivery': (deck, { alert, delivery }, actor) => { deck.alerts.retry({ id: alertId(alert), delivery: parseField(NUMBER, delivery, 'delivery: expected the id of a delivery'), actor }) },
   'run-job': (deck, { job }, actor) => deck.jobs.runNow(String(job), { actor }),
@@ -97,9 +105,12 @@ export const ACTIONS = {
   'pause-job': (deck, { job }, actor) => deck.jobs.pause(String(job), actor),
   'resume-job': (deck, { job }, actor) => deck.jobs.resume(String(job), actor),
   'settle-crashes': settleCrashes,
-  'assign-crash': (deck, { crash, assignee }, actor) => {
+  'assign-crash': (deck, { crash, assignee, seen }, actor, { history }) => {
     const name = assignee ? parseField(ASSIGNEE, assignee, `assignee: expected ${ASSIGNEE.description}`) : null
-    return deck.crashes.assign(parseField(NUMBER, crash, GROUP_EXPECTED), name, actor)
+    const id = parseField(NUMBER, crash, GROUP_EXPECTED)
+    const now = deck.crashes.group(id).assignee
+    checkSeen(seen, now ?? '', () => changeOfAssignee(history, id, now))
+    deck.crashes.assign(id, name, actor)
   },
   'note-crash': (deck, { crash, text }, actor) => deck.crashes.addNote(
     parseField(NUMBER, crash, GROUP_EXPECTED), parseField(NOTE_TEXT, text, `text: expected ${NOTE_TEXT.description}`), actor
@@ -135,10 +146,18 @@ export function actionsRouter ({ deck, history, basePath, now }) {
     // htmx redirects by a script, as the policy of our pages lets no form lead elsewhere.
     if (outcome instanceof URL) res.set('HX-Redirect', outcome.href)
     if (typeof outcome === 'string') res.set('HX-Redirect', basePath + outcome)
-    // There is nothing to swap: the live page shows the result.
-    res.status(204).end()
+    // There is nothing to swap: the live page shows the result. Without JavaScript the page is loaded anew.
+    if (isFormOfPage(req)) res.redirect(303, typeof outcome === 'string' ? basePath + outcome : pageBefore(req))
+    else res.status(204).end()
   })
   return router
+}
+
+/** The page that has sent the form, as a path: never one of another site. @param {import('express').Request} req @returns {string} */
+function pageBefore (req) {
+  const from = req.get('referer') ?? ''
+  const { pathname, search } = new URL(URL.canParse(from) ? from : 'http://localhost/')
+  return pathname.replace(/^\/+/, '/') + search
 }
 
 /** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>, actor: string) => unknown} */

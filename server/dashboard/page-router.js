@@ -67,7 +67,7 @@ export function createErrorPage ({ views, now, log, frame, places }) {
 
     /** @type {import('express').ErrorRequestHandler} */
     onError (error, req, res, next) {
-      if (!isVisit(req) || res.headersSent) return next(error)
+      if (!(isVisit(req) || isFormOfPage(req)) || res.headersSent) return next(error)
       show(req, res, error)
     },
 
@@ -121,6 +121,11 @@ export function nearestPlace (path, places) {
 /** @param {IncomingMessage} req */
 export function isVisit ({ method, url, headers }) {
   return method === 'GET' && !String(url).startsWith('/api/') && String(headers.accept).includes('text/html')
+}
+
+/** Whether a page has sent a form without its scripts. @param {IncomingMessage} req */
+export function isFormOfPage ({ method, headers }) {
+  return method === 'POST' && !headers['hx-request'] && String(headers.accept).includes('text/html')
 }
 
 /** @param {Request} req the raw query: express may have been told to parse it in its own way */
