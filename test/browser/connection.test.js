@@ -76,6 +76,18 @@ rareTest('without JavaScript a page says since when it is as it is, and what nee
   assert.equal(await page.getByText('Loading …').isVisible(), false)
   await page.goto(`${dashboard.url}/workers/1`)
   assert.equal(await page.getByText('Asking the worker').isVisible(), false)
+  await page.goto(`${dashboard.url}/access`)
+  const name = page.locator('#new-link [name=name]')
+  assert.equal(await name.evaluate((field) => getComputedStyle(field).pointerEvents), 'none')
+  await name.focus()
+  await page.keyboard.type('grace\n')
+  assert.equal(page.url(), `${dashboard.url}/access`, 'what is typed comes into no address')
+  await page.goto(`${dashboard.url}/alerts?new=slack`)
+  await page.getByLabel('Webhook URL').fill('https://hooks.example.com/secret')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`${dashboard.url}/alerts`)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('button', { name: 'Resume' }).waitFor()
 })
 
 rareTest('if the master answers but the live connection does not get through, the page says that', async (t) => {

@@ -125,8 +125,9 @@ test('a host that dies is told as silent once in each history and once in that o
   const forget = async (/** @type {string} */ name) => (await first.api(`/fleet/members/${name}`, { method: 'DELETE' })).status
   assert.deepEqual([await forget('web-5'), await forget('web-1'), await forget('nobody')], [409, 409, 404])
   for (const member of dying) {
+    const { pid } = /** @type {any} */ (member).child
     const { workers } = await member.untilStatus(({ readyWorkers }) => readyWorkers === 1, 'it to serve')
-    for (const each of [(member).child.pid, member.masterPid, ...workers.map((/** @type {any} */ worker) => worker.pid)]) process.kill(each, 'SIGKILL')
+    for (const each of [pid, member.masterPid, ...workers.map((/** @type {any} */ worker) => worker.pid)]) process.kill(each, 'SIGKILL')
   }
   await leaving.stop()
   const tellers = [first, second]
