@@ -22,7 +22,8 @@ const PUBLIC = fileURLToPath(new URL('../../public/', import.meta.url))
 const require = createRequire(import.meta.url)
 const UPLOT_DIST = join(dirname(require.resolve('uplot/package.json')), 'dist')
 const UPLOT_CSS = join(UPLOT_DIST, 'uPlot.min.css')
-const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.min.js')
+const HTMX = join(dirname(require.resolve('htmx.org')), 'htmx.min.js')
+const SOCKET_IO = join(dirname(require.resolve('socket.io/package.json')), 'client-dist/socket.io.esm.min.js')
 const UPLOT_JS = join(UPLOT_DIST, 'uPlot.iife.min.js')
 
 /** @type {Readonly<Record<string, string>>} */
@@ -49,8 +50,7 @@ const FILES = Object.freeze({
   'icons.svg': [join(PUBLIC, 'icons.svg')],
   'logs.css': [join(PUBLIC, 'logs.css')],
   'rollout.css': [join(PUBLIC, 'rollout.css')],
-  'worker.css': [join(PUBLIC, 'worker.css')],
-  'libraries.js': [join(dirname(require.resolve('htmx.org')), 'htmx.min.js'), SOCKET_IO]
+  'worker.css': [join(PUBLIC, 'worker.css')]
 })
 
 /** Each of these is bundled with the modules that it imports. */
@@ -75,6 +75,7 @@ const UPLOT = Object.freeze({ 'uplot.js': 'uPlot' })
 /** @type {Map<string, Asset>} read once, so that a page and its files belong together even when an upgrade replaces them on disk */
 const ASSETS = new Map()
 for (const [name, files] of Object.entries(FILES)) ASSETS.set(name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n'))))
+ASSETS.set('libraries.js', toAsset('libraries.js', `${readAsset(HTMX)}\n${toClassicScript(readAsset(SOCKET_IO), 'io')}`))
 for (const name of MODULES) ASSETS.set(name, toAsset(name, bundleModules(name, readModule, UPLOT)))
 
 /** Changes when any file does, so that a page that was loaded before an upgrade can tell that it is out of date. */
@@ -126,6 +127,16 @@ function encodedOf ({ content, encoded }, encoding) {
 /** A browser needs no comments of a style sheet. @param {string} name @param {string} text */
 function withoutComments (name, text) {
   return name.endsWith('.css') ? text.replace(/\/\*.*?\*\/\s*/gs, '').replace(/\n\s+/g, '\n') : text
+}
+
+/**
+ * The module of a package is smaller than its classic script, which is written for older browsers.
+ * @param {string} module without imports @param {string} name of an export, which becomes a global variable
+ */
+function toClassicScript (module, name) {
+  const exported = new RegExp(`\\bexport\\{.*?([\\w$]+) as ${name}\\b.*?\\};?`)
+  if (!exported.test(module)) throw new Error(`expected a module that exports ${name}`)
+  return `(() => {${module.replace(exported, (_all, local) => `globalThis.${name}=${local}`)}\n})()`
 }
 
 function readAsset (/** @type {string} */ file) {
