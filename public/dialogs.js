@@ -13,6 +13,11 @@ import { showToast } from './toasts.js'
  *     <button data-close>                                                        closes the dialog around it
  */
 export function startDialogs () {
+  // A dialog that has to be loaded is there by the click.
+  document.addEventListener('pointerover', ({ target }) => {
+    const id = target instanceof Element && target.closest('[data-dialog]')?.getAttribute('data-dialog')
+    if (id) dialogOf(id).catch(() => {})
+  })
   document.addEventListener('click', ({ target }) => {
     if (!(target instanceof Element)) return
     /** @type {HTMLElement | null} */
@@ -62,9 +67,8 @@ function openFor (/** @type {HTMLElement} */ opener) {
 
 /** @param {string} id @param {HTMLElement} [opener] its data attributes fill the dialog */
 export async function openDialog (id, opener) {
-  const dialog = await dialogOf(id).catch(() => null)
-  if (!dialog) return showToast('The master did not answer. Nothing was changed.')
-  if (dialog.open) return
+  const dialog = await dialogOf(id).catch(sayUnavailable)
+  if (!dialog || dialog.open) return
   dialog.querySelector('form')?.reset()
   forgetChange(dialog)
   if (opener) fillDialog(dialog, opener)
@@ -76,6 +80,12 @@ export async function openDialog (id, opener) {
   showCommands(dialog)
   dialog.showModal()
   place?.dispatchEvent(new Event('clusterdeck:open'))
+}
+
+/** @param {import('./more-dialogs.js').Refusal} refusal */
+function sayUnavailable ({ cause }) {
+  if (cause?.status === 401) signInAgain()
+  else showToast('The master did not answer. Nothing was changed.')
 }
 
 /** @param {HTMLDialogElement} dialog @param {HTMLElement} opener */

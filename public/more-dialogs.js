@@ -1,13 +1,13 @@
 import { BASE } from './base.js'
 import { findElement } from './elements.js'
 
-/** Dialogs that are not part of a page: all are loaded when the first of them is opened. */
+/** Dialogs that are not part of a page: all are loaded when the first of them is pointed at or opened. */
 
 const { htmx } = window
 /** @type {Promise<void> | null} */
 let loading = null
 
-/** @param {string} id @returns {Promise<HTMLDialogElement>} @throws {Error} the master does not answer */
+/** @param {string} id @returns {Promise<HTMLDialogElement>} @throws {Refusal} the master does not answer, or the session has ended */
 export async function dialogOf (id) {
   if (!document.getElementById(id)) await (loading ??= loadDialogs())
   return findElement(`#${id}`, HTMLDialogElement)
@@ -29,10 +29,12 @@ async function loadDialogs () {
   }
 }
 
-/** @param {string} path @returns {Promise<string>} @throws {Error} */
+/** @typedef {Error & { cause?: { status?: number } }} Refusal */
+
+/** @param {string} path @returns {Promise<string>} @throws {Refusal} */
 export async function fetchHtml (path) {
   // It asks as htmx does, so that an ended session gets an error and not the sign-in page.
   const response = await fetch(BASE + path, { headers: { 'hx-request': 'true', accept: 'text/html' } })
-  if (!response.ok) throw new Error(`status ${response.status}`)
+  if (!response.ok) throw new Error(`status ${response.status}`, { cause: { status: response.status } })
   return response.text()
 }
