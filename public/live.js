@@ -3,6 +3,7 @@ import { startCopying } from './copy.js'
 import { startDialogs } from './dialogs.js'
 import { byId, findElement } from './elements.js'
 import { completeRows, keepFocus, showFigures } from './fragments.js'
+import { startLateScripts } from './late-scripts.js'
 import { choicesOf } from './preferences.js'
 import { signInAgain } from './session.js'
 import { startShortcuts } from './shortcuts.js'
@@ -34,6 +35,7 @@ startTicking()
 startDialogs()
 startCopying()
 startShortcuts()
+startLateScripts()
 showTrouble(false)
 showKeptNotice()
 // htmx starts in a later turn, so this waits for it.

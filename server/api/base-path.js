@@ -7,7 +7,7 @@
  * Attributes of our own templates that hold a path of the site. Text of an app cannot match, as its quotes are escaped. A path in
  * single quotes stays as it is: it is one of the whole port, with the base path already.
  */
-const LINK = / (href|src|action|hx-(?:get|post|put|patch|delete))="\/(?!\/)(assets\/)?/g
+const LINK = / (href|src|action|data-script|hx-(?:get|post|put|patch|delete))="\/(?!\/)(assets\/)?/g
 const HEADERS = Object.freeze(['location', 'hx-redirect', 'hx-push-url', 'link'])
 
 /** @param {string} basePath empty: none @param {string} url as it was asked for @returns {string} */
