@@ -1,13 +1,13 @@
 import { BASE } from './base.js'
 import { isLive, liveRange, spanParams } from './chart-range.js'
 import { serverTime } from './ticks.js'
-import { createSeries } from './vitals-series.js'
+import { createSeries, pointLength } from './vitals-series.js'
 
 /**
  * The vitals of the cluster, or of one of its slots, over a range of time, kept up to date while the page is visible.
  * @typedef {import('./vitals-series.js').Vitals} Vitals
  * @typedef {import('./vitals-series.js').Range} Range
- * @typedef {{ since: string, until?: string, step?: string }} Query
+ * @typedef {{ since: string, until?: string, step?: string, pointMs?: string }} Query
  * @typedef {import('./live-events.d.ts').ChartValues} Pushed  as the live page gets it
  * @typedef {'known' | 'failed'} FeedState  `failed`: the last request was not answered
  */
@@ -15,6 +15,8 @@ import { createSeries } from './vitals-series.js'
 /** Values that the server pushes are requested if none came for this long. */
 const SILENCE_MS = 5000
 const MIN_POLL_MS = 2000
+/** @type {Readonly<Record<string, number>>} */
+const STEPS_S = Object.freeze({ '1s': 1, '10s': 10, '1m': 60 })
 /** Several polls a step, so that a step is shown soon after its end. */
 const POLLS_PER_STEP = 5
 
@@ -87,7 +89,7 @@ export function createFeed ({ columns, slot = null, room, onChange }) {
   function takeValues ({ time, columns: values }) {
     if (!isPushed() || asking > 0) return
     // Values are missing, for instance after the tab was hidden.
-    if (series.newest === null || time[0] > series.newest + 1) {
+    if (series.knownUntil === null || time[0] > series.knownUntil) {
       pollVitals()
       return
     }
@@ -98,13 +100,13 @@ export function createFeed ({ columns, slot = null, room, onChange }) {
 
   /** @param {number} mine */
   async function loadRange (mine) {
-    const isFirst = series.newest === null
+    const isFirst = series.knownUntil === null
     const { steps, ...query } = await readVitals(isLive(range)
-      ? { since: toIso(Math.max(startMs(), (series.newest ?? 0) * 1000 + stepMs)), step: range.step }
+      ? { since: toIso(Math.max(startMs(), (series.knownUntil ?? 0) * 1000)), step: range.step, pointMs: String(pointMs()) }
       : spanParams(range))
     const rest = isFirst ? await loadBefore(steps, query) : []
     if (mine !== generation) return
-    stepMs = steps[0].stepMs
+    stepMs = steps[steps.length - 1].stepMs
     for (const each of [...rest, ...steps]) series.append(each)
     isComplete = !isLive(range)
   }
@@ -114,8 +116,8 @@ export function createFeed ({ columns, slot = null, room, onChange }) {
    * @param {import('./vitals-series.js').Steps[]} steps @param {{ since: string, until?: string }} query
    */
   async function loadBefore (steps, { since, until = toIso(serverTime()) }) {
-    if (steps[0].stepMs > 1000) return []
-    const first = steps[0].time[0]
+    if (steps[steps.length - 1].stepMs > 1000) return []
+    const first = steps.find(({ time }) => time.length > 0)?.time[0]
     const end = first === undefined ? until : toIso(first * 1000)
     return Date.parse(end) - Date.parse(since) > 1000 ? (await readVitals({ since, until: end, step: '10s' })).steps : []
   }
@@ -129,12 +131,19 @@ export function createFeed ({ columns, slot = null, room, onChange }) {
     while (next !== null) {
       /** @type {import('../server/api/vitals.js').Series} */
       const body = await askForVitals({ ...query, since: next, ...(step && { step }) })
-      steps.push({ time: body.time, stepMs: body.stepMs, values: slot === null ? body.cluster : body.slots[0]?.columns ?? {} })
+      steps.push(...stepsOf(body))
       // All parts use the step of the first one.
       step = body.step
       next = body.next
     }
     return { steps, since, until: query.until }
+  }
+
+  /** @param {import('../server/api/vitals.js').Series} body @returns {import('./vitals-series.js').Steps[]} the last are the steps that were asked for */
+  function stepsOf ({ time, stepMs, cluster, slots, points }) {
+    const steps = { time, stepMs, values: slot === null ? cluster : slots[0]?.columns ?? {} }
+    const joined = slot === null ? points?.cluster : points?.slots[0]
+    return points && joined ? [{ time: points.time, stepMs: points.pointMs, values: joined.mean, low: joined.low, high: joined.high }, steps] : [steps]
   }
 
   /** @param {Query} query */
@@ -153,6 +162,11 @@ export function createFeed ({ columns, slot = null, room, onChange }) {
     const shown = { fromS, toS, stepS: stepMs / 1000 }
     if (isLive(range)) series.trim(fromS)
     onChange(series.within(shown, room()), shown, state)
+  }
+
+  /** As the chart joins them itself. */
+  function pointMs () {
+    return pointLength({ fromS: startMs() / 1000, toS: Math.floor(serverTime() / 1000), stepS: isLive(range) ? STEPS_S[range.step] : 1 }, room()) * 1000
   }
 
   function startMs () {

@@ -4,7 +4,9 @@
  * @typedef {Record<string, (number | null)[]>} Columns  null where nothing was measured
  * @typedef {{ time: number[], pointS: number, mean: Columns, low: Columns, high: Columns, newest: Record<string, number | null> }} Vitals
  *   `time`: seconds since the epoch, ascending; `pointS`: how long a point stands for; `newest`: null if no value is of now
- * @typedef {{ time: number[], stepMs: number, values: Columns }} Steps
+ * @typedef {{ time: number[], stepMs: number, values: Columns, low?: Columns, high?: Columns }} Steps  `low`, `high`: if a step is more than one value
+ * @typedef {(number | null)[]} Row  by column
+ * @typedef {{ second: number, stepS: number, mean: Row, low: Row, high: Row }} Point
  */
 
 /** How many seconds a point may stand for: times that people count in. */
@@ -16,19 +18,24 @@ const MISSED_STEPS = 3
 
 /** @param {readonly string[]} columns */
 export function createSeries (columns) {
-  /** @type {{ second: number, stepS: number, row: (number | null)[] }[]} */
+  /** @type {Point[]} */
   let points = []
 
   return {
-    /** The newest second that is known of; null without any. */
-    get newest () { return points.at(-1)?.second ?? null },
+    /** The second up to which all is known; null without any. */
+    get knownUntil () {
+      const last = points.at(-1)
+      return last ? last.second + last.stepS : null
+    },
 
     /** Adds only values that are newer than the newest. @param {Steps} steps */
-    append ({ time, stepMs, values }) {
+    append ({ time, stepMs, values, low = values, high = values }) {
+      const stepS = stepMs / 1000
+      const rowAt = (/** @type {Columns} */ of, /** @type {number} */ index) => columns.map((name) => of[name]?.[index] ?? null)
       for (const [index, second] of time.entries()) {
-        if (second > (points.at(-1)?.second ?? -Infinity)) {
-          points.push({ second, stepS: stepMs / 1000, row: columns.map((name) => values[name]?.[index] ?? null) })
-        }
+        if (second <= (points.at(-1)?.second ?? -Infinity)) continue
+        // A point whose first seconds nobody measured begins late, and ends where the next one begins.
+        points.push({ second, stepS: stepS - second % stepS, mean: rowAt(values, index), low: rowAt(low, index), high: rowAt(high, index) })
       }
     },
 
@@ -55,8 +62,8 @@ export function createSeries (columns) {
         const isAfterGap = point.second - knownUntil >= gapS(point.stepS, pointS)
         if (isAfterGap) groups.push(...emptyGroups(knownUntil, point.second - point.stepS / 2))
         const last = groups.at(-1)
-        if (!isAfterGap && last && Math.floor(last.second / pointS) === Math.floor(point.second / pointS)) last.rows.push(point.row)
-        else groups.push({ second: point.second, rows: [point.row] })
+        if (!isAfterGap && last && Math.floor(last.second / pointS) === Math.floor(point.second / pointS)) last.points.push(point)
+        else groups.push({ second: point.second, points: [point] })
         knownUntil = point.second + point.stepS
       }
       if (toS - knownUntil > freshS(stepS)) groups.push(...emptyGroups(knownUntil, toS))
@@ -66,34 +73,42 @@ export function createSeries (columns) {
 
   /** @param {readonly Group[]} groups */
   function summaryOf (groups) {
-    const known = columns.map((_name, index) => groups.map(({ rows }) => rows.map((row) => row[index]).filter((value) => value !== null)))
-    const columnsOf = (/** @type {(values: number[]) => number} */ join) => Object.fromEntries(columns.map((name, index) => [name, known[index].map((values) => values.length === 0 ? null : join(values))]))
+    const columnsOf = (/** @type {(points: Point[], index: number) => number} */ join) => Object.fromEntries(columns.map((name, index) => [name, groups.map((group) => {
+      const known = group.points.filter(({ mean }) => mean[index] !== null)
+      return known.length === 0 ? null : join(known, index)
+    })]))
     return {
-      mean: columnsOf((values) => values.reduce((sum, value) => sum + value, 0) / values.length),
-      low: columnsOf((values) => Math.min(...values)),
-      high: columnsOf((values) => Math.max(...values))
+      mean: columnsOf(meanOf),
+      low: columnsOf((known, index) => Math.min(...known.map(({ low }) => Number(low[index])))),
+      high: columnsOf((known, index) => Math.max(...known.map(({ high }) => Number(high[index]))))
     }
   }
 
   /** @param {Range} range @returns {Record<string, number | null>} */
   function newestValues ({ toS, stepS }) {
     return Object.fromEntries(columns.map((name, index) => {
-      const last = points.findLast(({ second, row }) => second < toS && row[index] !== null)
-      return [name, last && last.second >= toS - freshS(stepS) ? last.row[index] : null]
+      const last = points.findLast(({ second, mean }) => second < toS && mean[index] !== null)
+      return [name, last && last.second + last.stepS > toS - freshS(stepS) ? last.mean[index] : null]
     }))
   }
 }
 
-/** @typedef {{ second: number, rows: (number | null)[][] }} Group  `rows`: none where nothing was measured */
+/** @typedef {{ second: number, points: Point[] }} Group  `points`: none where nothing was measured */
 
-/** @param {Range} range @param {number} room @returns {number} seconds */
-function pointLength ({ fromS, toS, stepS }, room) {
+/** Longer ones weigh more. @param {readonly Point[]} points @param {number} index of a column */
+function meanOf (points, index) {
+  const sum = points.reduce((total, { mean, stepS }) => total + Number(mean[index]) * stepS, 0)
+  return sum / points.reduce((total, { stepS }) => total + stepS, 0)
+}
+
+/** @param {Range} range @param {number} room @returns {number} how many seconds a point stands for */
+export function pointLength ({ fromS, toS, stepS }, room) {
   return POINTS_S.find((pointS) => pointS % stepS === 0 && (toS - fromS) / pointS <= room) ?? POINTS_S[POINTS_S.length - 1]
 }
 
 /** @param {number} from @param {number} to @returns {Group[]} */
 function emptyGroups (from, to) {
-  return to > from ? [{ second: from, rows: [] }, { second: to, rows: [] }] : [{ second: from, rows: [] }]
+  return to > from ? [{ second: from, points: [] }, { second: to, points: [] }] : [{ second: from, points: [] }]
 }
 
 /** A second that was missed is no gap in a point of many. @param {number} stepS @param {number} pointS */

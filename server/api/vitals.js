@@ -3,7 +3,7 @@ import { DeckError } from '../errors.js'
 import { COLUMN_NAMES, COLUMNS } from '../vitals/columns.js'
 import { operation } from './endpoint.js'
 import { NUMBER, TIME, toIso } from './fields.js'
-import { timeParam } from './input.js'
+import { integerParam, timeParam } from './input.js'
 
 const SECOND_MS = 1000
 const MINUTE_MS = 60 * SECOND_MS
@@ -25,6 +25,14 @@ const VALUES = z.record(z.string(), z.array(z.number().nullable())).describe('va
 const SLOTS = z.string().regex(/^(?:all|none|[1-9]\d{0,2})$/).transform((text) => text === 'all' || text === 'none' ? text : Number(text)).optional()
   .meta({ description: 'all, none or the number of a slot', as: { type: 'string', pattern: '^(all|none|[1-9][0-9]{0,2})$' } })
 
+const SPREAD = { mean: VALUES, low: VALUES, high: VALUES }
+const POINTS = z.strictObject({
+  pointMs: NUMBER,
+  time: z.array(z.int()).describe('the first step of each that was measured'),
+  cluster: z.strictObject(SPREAD),
+  slots: z.array(z.strictObject({ slot: NUMBER, ...SPREAD }))
+}).describe('with `pointMs`: the steps before `time`, joined; values have four digits')
+
 /** @typedef {z.infer<typeof SERIES>} Series */
 const SERIES = z.strictObject({
   step: z.enum(['1s', '10s', '1m']),
@@ -34,6 +42,7 @@ const SERIES = z.strictObject({
   time: z.array(z.int()).describe('the start of each step, in seconds since the epoch'),
   cluster: VALUES,
   slots: z.array(z.strictObject({ slot: NUMBER, columns: VALUES })),
+  points: POINTS.optional(),
   next: TIME.nullable().describe('the `since` of the next request if the range was too long for one answer; null: it was not')
 }).meta({ id: 'Series' })
 
@@ -43,6 +52,7 @@ const COLUMN_LIST = {
   pattern: `^(${COLUMN_NAMES.join('|')})(,(${COLUMN_NAMES.join('|')}))*$`,
   examples: ['rssBytes,requests']
 }
+const DAY_MS = 24 * HOUR_MS
 const DEFAULT_RANGE_MS = 15 * MINUTE_MS
 // Time passes between a request for the last 15 minutes and this check.
 const TOLERANCE_MS = 2 * SECOND_MS
@@ -67,21 +77,22 @@ export function vitalsResources ({ deck, now }) {
           columns: z.string().max(1000).regex(/^[A-Za-z0-9]+(,[A-Za-z0-9]+)*$/).transform((text) => text.split(',')).optional()
             .meta({ description: 'names of columns such as rssBytes, separated by commas', as: COLUMN_LIST }),
           slots: SLOTS,
-          step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m')
+          step: z.enum(['1s', '10s', '1m']).optional().describe('1s, 10s or 1m'),
+          pointMs: integerParam(SECOND_MS, DAY_MS)
         }),
         handle: ({ query }) => ({ body: readVitals(query) })
       })
     }
   }
 
-  /** @param {{ since?: number, until?: number, step?: string, columns?: string[], slots?: 'all' | 'none' | number }} query */
-  function readVitals ({ since, until = now(), step, columns, slots }) {
+  /** @param {{ since?: number, until?: number, step?: string, columns?: string[], slots?: 'all' | 'none' | number, pointMs?: number }} query */
+  function readVitals ({ since, until = now(), step, columns, slots, pointMs }) {
     const sinceMs = since ?? until - DEFAULT_RANGE_MS
     if (sinceMs >= until) {
       throw new DeckError('invalid-query', `since: expected a time before until (${toIso(until)}), received ${toIso(sinceMs)}`)
     }
     const { name, stepMs } = STEPS.find((each) => step === undefined ? suitsRange(each, sinceMs, until) : each.name === step) ?? STEPS[2]
-    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, slots })
+    const { nextMs, ...series } = deck.vitals.series({ sinceMs, untilMs: until, stepMs, columns, slots, pointMs })
     return { step: name, since: toIso(sinceMs), until: toIso(until), ...series, next: nextMs === null ? null : toIso(nextMs) }
   }
 

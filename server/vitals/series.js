@@ -2,6 +2,7 @@ import { DeckError } from '../errors.js'
 import { didYouMean } from '../config/nearest.js'
 import { decodeStep } from './codec.js'
 import { COLUMN_NAMES, COLUMNS, indexOf, requestsOf, shownValue } from './columns.js'
+import { joinSteps } from './points.js'
 
 /**
  * Vitals over time as columns of one length, ready for uPlot: `time` is the begin of each step in seconds since the epoch, and
@@ -11,6 +12,7 @@ import { COLUMN_NAMES, COLUMNS, indexOf, requestsOf, shownValue } from './column
  * @property {number[]} time
  * @property {Record<string, (number | null)[]>} cluster
  * @property {({ slot: number, columns: Record<string, (number | null)[]> })[]} slots  ascending
+ * @property {import('./points.js').Points} [points]  if they were asked for: what is older than `time`
  * @property {number | null} nextMs  where to go on if this was too much for one answer, else null
  */
 
@@ -45,16 +47,18 @@ export function createSeries ({ now, memoryS, cluster, slots, read, maxValues = 
    * @param {number} query.stepMs  1000, 10,000 or 60,000
    * @param {readonly string[]} [query.columns]  by name; default: all
    * @param {'all' | 'none' | number} [query.slots]  default: all
+   * @param {number} [query.pointMs]  joins the steps of so much time, see points.js
    * @returns {Series}
    * @throws {RangeError} for any other step; DeckError `invalid-query` for an unknown column; and what the database says
    */
-  return function series ({ sinceMs, untilMs = now(), stepMs, columns = COLUMN_NAMES, slots: wanted = 'all' }) {
+  return function series ({ sinceMs, untilMs = now(), stepMs, columns = COLUMN_NAMES, slots: wanted = 'all', pointMs }) {
     if (![1000, 10_000, 60_000].includes(stepMs)) throw new RangeError(`stepMs: expected 1000, 10000 or 60000, received ${stepMs}`)
     const table = createTable(readersOf(columns), stepMs / 1000, maxValues)
     const range = { sinceS: Math.ceil(sinceMs / 1000), untilS: Math.ceil(untilMs / 1000) }
     const isWanted = (/** @type {number} */ slot) => wanted === 'all' || slot === wanted
     const nextS = stepMs === 1000 ? fromMemory(table, { isWanted, ...range }) : fromDatabase(table, { stepS: stepMs / 1000, isWanted, ...range })
-    return { stepMs, ...table.read(), nextMs: nextS === null ? null : nextS * 1000 }
+    const steps = table.read()
+    return { stepMs, ...(pointMs === undefined ? steps : joinSteps(steps, pointMs)), nextMs: nextS === null ? null : nextS * 1000 }
   }
 
   /** @param {Table} table @param {{ sinceS: number, untilS: number, isWanted: (slot: number) => boolean }} range @returns {number | null} where to go on */

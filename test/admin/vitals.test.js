@@ -49,6 +49,28 @@ test('leaves out the columns that nobody has asked for', async (t) => {
   assert.match((await admin.api('get', '/api/v1/vitals?columns=rssByte').expect(400)).body.detail, /did you mean "rssBytes"/)
 })
 
+test('joins the steps into points of a chart, with the lowest and the highest value of each, and leaves those of the newest point as they are', async (t) => {
+  const admin = await startAdmin(t)
+  const startS = START_MS / 1000
+  for (let n = 0; n < 25; n++) {
+    admin.deck.vitals.accept(1, 1, report({ latenciesMs: [5], rssBytes: (n + 1) * 1_024_000 }))
+    admin.deck.vitals.turn(startS + n)
+    admin.clock.advance(1000)
+  }
+  const { body } = await admin.api('get', '/api/v1/vitals?columns=rssBytes,requests&pointMs=10000').expect(200)
+  const { cluster, slots: [{ slot, ...ofSlot }], ...points } = body.points
+  assert.deepEqual(points, { pointMs: 10_000, time: [startS, startS + 10] })
+  assert.deepEqual(cluster, {
+    mean: { rssBytes: [5_632_000, 15_870_000], requests: [1, 1] },
+    low: { rssBytes: [1_024_000, 11_260_000], requests: [1, 1] },
+    high: { rssBytes: [10_240_000, 20_480_000], requests: [1, 1] }
+  })
+  assert.deepEqual([slot, ofSlot], [1, cluster])
+  assert.deepEqual([body.time, body.cluster.rssBytes], [[20, 21, 22, 23, 24].map((n) => startS + n), [21, 22, 23, 24, 25].map((n) => n * 1_024_000)])
+  assert.deepEqual((await admin.api('get', '/api/v1/vitals?columns=requests&slots=9&pointMs=10000&until=' + new Date(START_MS).toISOString()).expect(200)).body.points.time, [])
+  assert.match((await admin.api('get', '/api/v1/vitals?pointMs=10').expect(400)).body.detail, /pointMs.*an integer from 1000 to 86400000/)
+})
+
 test('chooses the step by the range and says which it is, and takes any that is asked for', async (t) => {
   const admin = await startAdmin(t)
   live(admin, 130)

@@ -245,6 +245,8 @@ rareTest('after a restart of the master the seconds before it come from the disk
   for (let at = second - 200; at < second; at++) live(dashboard, at, { latenciesMs: [5] })
   for (const place of ['/', '/workers/1']) {
     const page = await dashboard.visit(place)
+    // Below the first screen they come once somebody has scrolled there.
+    await page.locator('#charts').scrollIntoViewIfNeeded()
     await page.locator('#charts[data-state=shown]').waitFor()
     const box = /** @type {{ x: number, y: number, width: number }} */ (await page.locator('#chart-requests .u-over').boundingBox())
     const seen = []

@@ -5,6 +5,7 @@ import { fixedRange, liveRange, readRange, writeRange } from '../../../public/ch
 import { emptyText, liveText } from '../../../public/chart-state.js'
 import { clustersOf, clusterText } from '../../../public/mark-clusters.js'
 import { createSeries } from '../../../public/vitals-series.js'
+import { joinSteps } from '../../../server/vitals/points.js'
 
 const NOON_S = Date.parse('2026-11-22T12:00:00.000Z') / 1000
 const DAY_S = 24 * 60 * 60
@@ -49,12 +50,25 @@ test('takes no second twice, forgets what is over, and knows no value of now in 
   const series = createSeries(['rate'])
   series.append(steps(100, 5, 1))
   series.append(steps(103, 3, 1, () => 7))
-  assert.equal(series.newest, 105)
+  assert.equal(series.knownUntil, 106)
   series.trim(104)
   const range = { fromS: 104, toS: 107, stepS: 1 }
   assert.deepEqual(rows(series.within(range, 100)), [[104, 1], [105, 7]])
   assert.equal(series.within(range, 100).newest.rate, 7)
   assert.equal(series.within({ ...range, toS: 120 }, 100).newest.rate, null)
+})
+
+test('points that the server has joined look as if all of their seconds had come, and go on by seconds', () => {
+  const all = steps(102, 78, 1, (index) => index * 10)
+  const [whole, joined] = [createSeries(['rate']), createSeries(['rate'])]
+  whole.append(all)
+  const { points, time, cluster } = joinSteps({ time: all.time, cluster: all.values, slots: [] }, 15_000)
+  joined.append({ time: points.time, stepMs: points.pointMs, values: points.cluster.mean, low: points.cluster.low, high: points.cluster.high })
+  joined.append({ time, stepMs: 1000, values: cluster })
+  assert.deepEqual([points.time, time[0], joined.knownUntil], [[102, 105, 120, 135, 150], 165, whole.knownUntil])
+  for (const series of [whole, joined]) series.append(steps(180, 20, 1))
+  const range = { fromS: 100, toS: 200, stepS: 1 }
+  assert.deepEqual(joined.within(range, 7), whole.within(range, 7))
 })
 
 test('a range is in the address and comes back from it, beside whatever else is there', () => {
