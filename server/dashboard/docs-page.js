@@ -1,10 +1,10 @@
 import { DeckError } from '../errors.js'
 import { createSlugs, manualIndex, manualPage, manualPages } from '../manual.js'
-import { operationsModel } from './operations.js'
+import { operationsModel, usedShapes } from './operations.js'
 import { escapeHtml } from './html.js'
 
 const INDEX_TITLE = 'Manual'
-/** This page of the manual ends with all operations of the API. */
+/** This page of the manual ends with a list of all operations of the API; each group of them has a page below it. */
 const API_PAGE = 'api'
 const SAFE_URL = /^(https?:\/\/|\/docs|#)/
 /** Pages of the dashboard that belong to a page of the manual. @type {Readonly<Record<string, { url: string, about: string }>>} */
@@ -35,6 +35,32 @@ export async function docsModel ({ name, now, describe }) {
     api: name === API_PAGE && describe ? await operationsModel(describe(), toHtml) : null,
     previous: pages[place - 1] ?? null,
     next: pages[place + 1] ?? null
+  }
+}
+
+/**
+ * A group of the operations of the API, with the shapes of what they take and answer.
+ * @param {{ group: string, now: number, describe?: () => import('../api/openapi.js').Json }} parts
+ * @throws {DeckError} not-found
+ */
+export async function operationsPageModel ({ group: slug, now, describe }) {
+  if (!describe) throw new DeckError('not-found', 'The API is not described here')
+  const { groups, shapes } = await operationsModel(describe(), toHtml)
+  const place = groups.findIndex((group) => group.slug === slug)
+  if (place < 0) throw new DeckError('not-found', 'The API has no such group of operations')
+  const group = groups[place]
+  const linkTo = (/** @type {number} */ at) => groups[at] ? { name: `${API_PAGE}/${groups[at].slug}`, title: groups[at].name } : null
+  const pages = manualPages()
+  return {
+    now,
+    name: API_PAGE,
+    pages,
+    title: group.name,
+    above: pages.find(({ name }) => name === API_PAGE)?.title,
+    group,
+    shapes: usedShapes(group.operations, shapes),
+    previous: linkTo(place - 1),
+    next: linkTo(place + 1)
   }
 }
 

@@ -3,7 +3,7 @@ import { HOST_PLACES } from '../../public/places.js'
 import { refuseLimited } from '../api/endpoint.js'
 import { accessModel, followAccess } from './access-page.js'
 import { appRows, APPS_FRAGMENTS, appsModel, isSick } from './apps-page.js'
-import { docsModel } from './docs-page.js'
+import { docsModel, operationsPageModel } from './docs-page.js'
 import { eventModel } from './event-page.js'
 import { followPage } from './follow-page.js'
 import { followHistory, historyPageModel } from './history-page.js'
@@ -31,6 +31,7 @@ export const HOST_PAGES = Object.freeze([
   { path: '/history', view: 'history', model: historyPage, follow: followOwnHistory, hasFilters: true },
   { path: '/history/:id', view: 'event', model: eventPage },
   { path: '/access', view: 'access', model: accessPage, follow: followAccess },
+  { path: '/docs/api/:id', view: 'docs', model: apiPage },
   { path: '/docs{/:id}', view: 'docs', model: docsPage },
   { path: '/palette', view: 'palette', model: palettePage },
   { path: '/dialogs', view: 'host-dialogs', model: dialogsPage },
@@ -94,6 +95,11 @@ export function withOneList (apps, keptMs = Infinity) {
 /** @param {{ id: string, now: () => number, describe?: () => import('../api/openapi.js').Json }} asked */
 function docsPage ({ id, now, describe }) {
   return docsModel({ name: id || undefined, now: now(), describe })
+}
+
+/** @param {{ id: string, now: () => number, describe?: () => import('../api/openapi.js').Json }} asked */
+function apiPage ({ id, now, describe }) {
+  return operationsPageModel({ group: id, now: now(), describe })
 }
 
 /** @typedef {Sources & { can: import('./powers.js').Powers, params: URLSearchParams }} Asked */

@@ -3,6 +3,9 @@
  * @typedef {import('../api/openapi.js').Json} Json
  * @typedef {{ name: string, type: string, shape: string | null, isRequired: boolean, about: string }} Field
  *   `shape`: the name of a type that is described separately
+ * @typedef {{ name: string, about: string, fields: Field[] }} Shape
+ * @typedef {Awaited<ReturnType<typeof describeOperation>>} Operation
+ * @typedef {{ name: string, slug: string, about: string, operations: Operation[] }} Group
  */
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
@@ -28,13 +31,25 @@ export async function operationsModel (document, toHtml) {
     return methods.map((method) => describeOperation(item[method], { path, method, components, toHtml }))
   }))
   return {
-    groups: tags.map((/** @type {Json} */ { name, description }) => ({
+    groups: /** @type {Group[]} */ (tags.map((/** @type {Json} */ { name, description }) => ({
       name,
+      slug: name.toLowerCase().replaceAll(' ', '-'),
       about: description,
       operations: all.filter((operation) => operation.group === name)
-    })),
+    }))),
     shapes: Object.entries(components.schemas).map(([name, schema]) => ({ name, about: schema.description ?? '', fields: fieldsOf(schema) }))
   }
+}
+
+/**
+ * @param {readonly Operation[]} operations @param {readonly Shape[]} shapes of the whole API
+ * @returns {Shape[]} those that the operations name, and those that these name
+ */
+export function usedShapes (operations, shapes) {
+  const names = new Set(operations.flatMap(({ parameters, body, answers }) => [...parameters, ...body ?? [], ...answers, ...answers.flatMap(({ fields }) => fields)]).map(({ shape }) => shape))
+  // A set goes on to what is added to it meanwhile.
+  for (const name of names) for (const { shape } of shapes.find((each) => each.name === name)?.fields ?? []) names.add(shape)
+  return shapes.filter(({ name }) => names.has(name))
 }
 
 /** @param {Json} operation @param {{ path: string, method: string, components: Json, toHtml: (markdown: string) => Promise<string> }} parts */

@@ -6,7 +6,7 @@ import { followCrash, crashModel } from './crash-page.js'
 import { CRASHES_FRAGMENTS, crashesModel } from './crashes-page.js'
 import { decksModel } from './decks.js'
 import { DEPLOYS_FRAGMENTS, deploysModel } from './deploys-page.js'
-import { docsModel } from './docs-page.js'
+import { docsModel, operationsPageModel } from './docs-page.js'
 import { fleetCrashesModel, followFleetCrashes } from './fleet-crashes-page.js'
 import { fleetHistoryModel, followFleetHistory } from './fleet-history-page.js'
 import { fleetLogsModel } from './fleet-logs-page.js'
@@ -127,6 +127,7 @@ export const PAGES = Object.freeze([
   { path: '/palette', view: 'palette', model: ({ deck, history, can, neighbours }) => paletteModel({ deck, history, can, neighbours }) },
   { path: '/decks', view: 'decks', model: ({ deck, can, isAtLoopback = false }) => decksModel({ deck, can, isAtLoopback }) },
   { path: '/dialogs', view: 'dialogs', model: dialogsModel },
+  { path: '/docs/api/:id', view: 'docs', model: apiModel },
   { path: '/docs{/:id}', view: 'docs', model: ({ id, now, describe }) => docsModel({ name: id || undefined, now: now(), describe }) }
 ])
 
@@ -160,6 +161,11 @@ export function livePages (sources) {
 
     chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs })
   }
+}
+
+/** @param {Asked} asked */
+function apiModel ({ id, now, describe }) {
+  return operationsPageModel({ group: id, now: now(), describe })
 }
 
 /** @param {Asked} asked */

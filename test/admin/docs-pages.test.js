@@ -33,9 +33,22 @@ test('every page of the manual is served, with a list of all and the one it is m
   }
 })
 
+test('the page of the API lists all operations, and each leads to its own place on the page of its group', async (t) => {
+  const { visit } = await setUp(t)
+  const { text } = await visit('/docs/api')
+  const links = [...text.matchAll(/href="(\/docs\/api\/[\w-]+)#(\w+)"/g)]
+  assert.ok(links.length > 60, `${links.length} operations`)
+  for (const path of new Set(links.map(([, path]) => path))) {
+    const { status, text: page } = await visit(path)
+    assert.equal(status, 200, path)
+    for (const [, of, id] of links) if (of === path) assert.ok(page.includes(` id="${id}"`), `${path}#${id}`)
+    for (const [, id] of page.matchAll(/href="#([\w-]+)"/g)) assert.ok(page.includes(` id="${id}"`), `${path}#${id}`)
+  }
+})
+
 test('a page that is not there is a 404 like any other, whatever its name', async (t) => {
   const { visit } = await setUp(t)
-  for (const path of ['/docs/nothing', '/docs/README', '/docs/logs.md', '/docs/..%2f..%2fpackage', '/docs/__proto__', '/docs/logs/more', '/docs/%00']) {
+  for (const path of ['/docs/nothing', '/docs/README', '/docs/logs.md', '/docs/..%2f..%2fpackage', '/docs/__proto__', '/docs/logs/more', '/docs/api/nothing', '/docs/%00']) {
     const { status, text } = await visit(path)
     assert.equal(status, 404, path)
     assert.match(text, /<h1>Not found<\/h1>/)
