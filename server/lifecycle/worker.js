@@ -1,3 +1,4 @@
+import { CRASH_CAUSES, isOneOf } from '../causes.js'
 import { mayStart } from './boot-room.js'
 import { holdSlot, isBlocked, knownDrift, tellDrift, resumeSlot } from './drift.js'
 import { isAsked } from './readiness.js'
@@ -236,6 +237,8 @@ function exitMessage (worker, { code, signal, error }, cause) {
   const how = killed || (signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known')
   const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
   const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
+  // It did as it was told, and what it was told for says more than its code.
+  if (code === 0 && worker.intent?.message && !isOneOf(CRASH_CAUSES, cause)) return `${nameOf(worker)} ended, as ${worker.intent.message}`
   // The message of an exception is in the intent already.
   const intent = worker.intent?.message && !error ? ` (${worker.intent.message})` : ''
   return `${nameOf(worker)} ${how}${when}${why}${intent}`

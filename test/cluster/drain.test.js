@@ -253,7 +253,7 @@ require('node:http').createServer((request, response) => response.end(String(pro
     assert.deepEqual([rollout.state, rollout.warnings], ['succeeded', ['worker 1 (slot 1) ended with 1 request and 2 connections still open, as it had not drained within 500 ms (option drain.deadlineMs)']])
     assert.equal(name, 'he lper')
     assert.deepEqual(exit.detail, { endedRequests: 1, endedConnections: 2, leftProcesses: [{ name, pid }] })
-    assert.equal(exit.message, `worker 1 (slot 1) exited with code 0, with 1 request and 2 connections still open; processes that it started still run: he lper (pid ${pid})`)
+    assert.equal(exit.message, `worker 1 (slot 1) ended, as r2 replaces it, with 1 request and 2 connections still open; processes that it started still run: he lper (pid ${pid})`)
     assert.equal(await metric(deck, 'clusterdeck_ended_connections_total'), 2)
     assert.equal(await metric(deck, 'clusterdeck_ended_requests_total'), 1)
   })

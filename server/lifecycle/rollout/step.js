@@ -48,9 +48,15 @@ export function beginStep (transition, rollout, step, release, state) {
 
 /** @param {Transition} transition @param {Rollout} rollout @param {RolloutStep} step all workers of its slot drain */
 function clearSlot (transition, rollout, step) {
-  const cause = step.state === 'reverting' ? 'rollback' : rollout.kind
-  const intent = { cause, actor: rollout.actor, rollout: rollout.id }
+  const intent = replacingIntent(rollout, step)
   for (const worker of Object.values(transition.state.workers)) if (worker.slot === step.slot) drainWorker(transition, worker, intent)
+}
+
+/** @param {Rollout} rollout @param {RolloutStep} step @returns {import('../state.js').Intent} of its old worker: who reads how that ended asks what came instead */
+function replacingIntent ({ kind, from, to, actor, id }, step) {
+  const isReverting = step.state === 'reverting'
+  const next = isReverting ? step.from : mustFind(to)
+  return { cause: isReverting ? 'rollback' : kind, actor, rollout: id, message: `${from === to ? 'another worker' : next} replaces it` }
 }
 
 /**
@@ -106,6 +112,7 @@ export function promoteStep (transition, rollout, step) {
   const isReverting = step.state === 'reverting'
   const old = transition.worker(slot.serving)
   const target = isReverting ? step.from : mustFind(rollout.to)
+  const intent = replacingIntent(rollout, step)
   cancelRetry(transition, slot)
   if (slot.release !== target) resetBackoff(transition, slot)
   slot.serving = slot.candidate
@@ -118,7 +125,7 @@ export function promoteStep (transition, rollout, step) {
   if (step.state !== 'draining') step.finishedAt = transition.isoTime()
   countReplaced(rollout)
   noteProgress(transition)
-  drainWorker(transition, old, { cause: isReverting ? 'rollback' : rollout.kind, actor: rollout.actor, rollout: rollout.id })
+  drainWorker(transition, old, intent)
   tellRollout(transition, 'rollout.step', { step })
 }
 

@@ -9,7 +9,7 @@ describe('what the end of a worker has ended with it', () => {
     const pool = draining()
     pool.passNextDeadline()
     pool.exit(1, { code: 0, unfinished: OPEN })
-    assert.equal(pool.last('worker.exited').message, 'worker 1 (slot 1) exited with code 0, with 3 requests and 1 connection still open')
+    assert.equal(pool.last('worker.exited').message, 'worker 1 (slot 1) ended, as another worker replaces it, with 3 requests and 1 connection still open')
     assert.deepEqual(pool.last('worker.exited').detail, { endedRequests: 3, endedConnections: 1 })
     assert.deepEqual(pool.last('rollout.succeeded').detail.warnings, ['worker 1 (slot 1) ended with 3 requests and 1 connection still open, as it had not drained within 30 s (option drain.deadlineMs)'])
   })
