@@ -29,6 +29,9 @@ test('the overview and the pages of history, crashes and a worker say where the 
   assert.equal(shown, `${unwritten} Events since then are missing here until it can be written; they are kept in memory.`)
   assert.equal(crashes, `${unwritten} Crashes since then are missing here until it can be written; they are kept in memory.`)
   assert.equal(worker, shown)
+  const crashesText = await read('/crashes')
+  assert.match(crashesText, /No crashes until then/)
+  assert.doesNotMatch(crashesText, /No crashes</, 'which would be good news')
   // The charts must not say that nothing has happened.
   assert.match(await read('/'), /The newest events are missing: the history cannot be written\.[^]*id="chart-news"[^>]* data-unwritten>|id="chart-news"[^>]* data-unwritten>[^]*The newest events are missing/)
   assert.equal(await gapsOn('/history?until=2026-01-01T12:00:00Z'), '', 'what was before is complete')
