@@ -32,5 +32,5 @@ export function eventsAround (history, { at, id }) {
 
 /** @param {number} ms from the subject to something else @returns {string} `12 s before` */
 function offsetOf (ms) {
-  return Math.abs(ms) < 1000 ? 'at the same time' : `${formatDuration(Math.abs(ms))} ${ms < 0 ? 'before' : 'after'}`
+  return Math.abs(ms) < 1000 ? 'same time' : `${formatDuration(Math.abs(ms))} ${ms < 0 ? 'before' : 'after'}`
 }
