@@ -11,9 +11,9 @@ let browser
 before(async () => { browser = await openBrowser() })
 after(() => browser.close())
 
-/** Signed in, with an empty cache. @param {import('../support/dashboard.js').Dashboard} dashboard @param {string} path */
-async function visitAnew (dashboard, path) {
-  const page = await dashboard.openSignedIn()
+/** Signed in, with an empty cache. @param {import('../support/dashboard.js').Dashboard} dashboard @param {string} path @param {import('../support/browser.js').PageOptions} [options] */
+async function visitAnew (dashboard, path, options) {
+  const page = await dashboard.openSignedIn(options)
   const traffic = await followTraffic(page)
   await page.goto(dashboard.url + path, { waitUntil: 'networkidle' })
   await page.locator('html[data-live=on]').waitFor()
@@ -27,7 +27,7 @@ function updateOf (message) {
 
 test('a first load is small, asks for little, and nothing of the page comes twice', async (t) => {
   const dashboard = await startDashboard(t, browser)
-  for (const [path, bytes, requests] of /** @type {[string, number, number][]} */ ([['/', 96_000, 12], ['/deploys', 70_000, 10], ['/history', 70_000, 11], ['/crashes', 70_000, 10], ['/settings', 70_000, 10], ['/alerts', 70_000, 10]])) {
+  for (const [path, bytes, requests] of /** @type {[string, number, number][]} */ ([['/', 95_000, 12], ['/deploys', 70_000, 10], ['/history', 70_000, 11], ['/crashes', 70_000, 10], ['/logs', 70_000, 12], ['/settings', 70_000, 10], ['/access', 70_000, 10], ['/alerts', 70_000, 10], ['/docs/api', 70_000, 10]])) {
     const { page, traffic } = await visitAnew(dashboard, path)
     assert.ok(traffic.bytes > 20_000 && traffic.bytes < bytes, `${path}: ${traffic.bytes} bytes`)
     assert.ok(traffic.requests < requests, `${path}: ${traffic.urls.join(' ')}`)
@@ -36,6 +36,15 @@ test('a first load is small, asks for little, and nothing of the page comes twic
     assert.deepEqual(again, [], path)
     assert.deepEqual(page.problems, [])
   }
+})
+
+test('the charts of a worker are loaded once somebody scrolls to them', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const { page, traffic } = await visitAnew(dashboard, '/workers/1', { height: 400 })
+  assert.ok(traffic.bytes > 20_000 && traffic.bytes < 70_000, `${traffic.bytes} bytes`)
+  await page.locator('#charts').scrollIntoViewIfNeeded()
+  await page.locator('#charts canvas').first().waitFor()
+  assert.deepEqual(page.problems, [])
 })
 
 rareTest('vitals come as figures alone, and of the workers only the row that changed', async (t) => {
