@@ -2,13 +2,15 @@ import { BASE } from './base.js'
 import { createBacklog } from './log-backlog.js'
 import { formatTime } from './format.js'
 import { LEVELS, levelOf } from './log-levels.js'
+import { createMatching } from './log-matching.js'
 import { createHits, createLineFilter, isPattern } from './log-query.js'
 import { formatCount, markHits, shownLine } from './log-text.js'
 
 /**
  * The lines on the page. New lines are added once a frame, and no more than MAX_LINES are kept. While the viewer reads
  * further up nothing moves: the newest MAX_LINES wait.
- * @typedef {import('./log-tail.js').Entry | { note: string }} Item
+ * @typedef {import('./log-tail.js').Entry & { hits?: [number, number][] }} Entry  `hits`: where a regular expression has matched
+ * @typedef {Entry | { note: string }} Item
  * @typedef {import('./log-query.js').Wanted} Wanted
  * @typedef {{ isFollowing: boolean, waiting: number, shown: number }} ViewState  `waiting`: lines that came since somebody scrolled up
  */
@@ -16,25 +18,28 @@ import { formatCount, markHits, shownLine } from './log-text.js'
 export const MAX_LINES = 2000
 /** Half a line at the end is the end: zoomed pages scroll by fractions. */
 const END_PX = 8
+const TOO_SLOW = 'This regular expression takes too long: its matches are not marked, and new lines are left out. Try a simpler one.'
 
 /**
  * @param {HTMLElement} list with the lines that the server has put in
  * @param {(state: ViewState) => void} onChange
- * @param {{ mark?: HTMLElement | null, wanted?: Wanted }} [options] `mark`: what is to be seen first; the end, unless said otherwise;
- *   `wanted`: the lines that are searched for; no others are added
+ * @param {{ mark?: HTMLElement | null, wanted?: Wanted, matcherUrl?: string }} [options] `mark`: what is to be seen first; the end, unless said otherwise;
+ *   `wanted`: the lines that are searched for; no others are added; `matcherUrl`: of the script that looks for a regular expression
  */
-export function createView (list, onChange, { mark = null, wanted = {} } = {}) {
+export function createView (list, onChange, { mark = null, wanted = {}, matcherUrl } = {}) {
   /** @type {ReturnType<typeof createBacklog<Item>>} */
   const backlog = createBacklog(MAX_LINES)
   let isFollowing = mark === null
+  const matching = matcherUrl !== undefined && wanted.q !== undefined && isPattern(wanted.q) ? createMatching(matcherUrl, wanted) : null
   const findIn = createLineFilter(wanted)
+  let isTooSlow = false
   const toElement = elementMaker(wanted)
   let frame = 0
   /** The scroll position that a change of the lines has set, not the viewer. */
   let movedTo = -1
   // A line without an end is sent again with its end.
   for (const line of list.querySelectorAll('[data-open]')) line.remove()
-  if (wanted.q !== undefined && isPattern(wanted.q)) markShown(list, createHits(wanted.q))
+  if (matching) markShown()
   list.addEventListener('scroll', onScroll)
   const resizes = new ResizeObserver(settleScroll)
   resizes.observe(list)
@@ -44,9 +49,8 @@ export function createView (list, onChange, { mark = null, wanted = {} } = {}) {
   return {
     /** @param {Item[]} items */
     add (items) {
-      backlog.push(items.filter((item) => !('text' in item && item.text !== undefined) || findIn(item.text, item.stream) >= 0))
-      if (!isFollowing) reportCount()
-      else if (frame === 0) frame = requestAnimationFrame(showLines)
+      if (matching) addMatching(items)
+      else addItems(items.filter((item) => !isLine(item) || findIn(item.text, item.stream) >= 0))
     },
 
     /** @param {boolean} isOn */
@@ -71,7 +75,46 @@ export function createView (list, onChange, { mark = null, wanted = {} } = {}) {
       cancelAnimationFrame(frame)
       list.removeEventListener('scroll', onScroll)
       resizes.disconnect()
+      matching?.end()
     }
+  }
+
+  /** @param {Item[]} items */
+  function addItems (items) {
+    backlog.push(items)
+    if (!isFollowing) reportCount()
+    else if (frame === 0) frame = requestAnimationFrame(showLines)
+  }
+
+  /** @param {Item[]} items */
+  async function addMatching (items) {
+    const asked = items.filter(isLine).map(({ text, stream }) => ({ text, stream, shown: shownLine(text).text }))
+    const found = await matching?.find(asked)
+    if (!found) return giveUp()
+    let place = 0
+    addItems(items.flatMap((item) => {
+      const hits = isLine(item) ? found[place++] : undefined
+      return hits === null ? [] : [hits ? { ...item, hits } : item]
+    }))
+  }
+
+  /** Marks what the server has put in: it leaves a regular expression to us. */
+  async function markShown () {
+    const lines = Array.from(list.querySelectorAll('.line'), (line) => ({ line, parts: partsOf(line) }))
+    const texts = lines.map(({ parts }) => parts.map(({ text }) => text).join(''))
+    // The server has chosen these, and by their whole text.
+    const found = await matching?.find(texts.map((shown) => ({ text: shown, stream: null, shown })))
+    if (!found) return giveUp()
+    for (const [index, { line, parts }] of lines.entries()) {
+      const cut = line.querySelector('.line-cut')
+      const hits = found[index] ?? []
+      if (hits.length > 0) line.querySelector('.line-text')?.replaceChildren(...toNodes(markHits(parts, hits)), ...(cut ? [cut] : []))
+    }
+  }
+
+  function giveUp () {
+    if (!isTooSlow) addItems([{ note: TOO_SLOW }])
+    isTooSlow = true
   }
 
   function showLines () {
@@ -135,30 +178,25 @@ function partsOf (line) {
   })
 }
 
-/** @param {Element} list @param {import('./log-query.js').FindHits} findHits */
-function markShown (list, findHits) {
-  for (const line of list.querySelectorAll('.line')) {
-    const parts = partsOf(line)
-    const hits = findHits(parts.map(({ text }) => text).join(''))
-    const cut = line.querySelector('.line-cut')
-    if (hits.length > 0) line.querySelector('.line-text')?.replaceChildren(...toNodes(markHits(parts, hits)), ...(cut ? [cut] : []))
-  }
+/** @param {Item} item @returns {item is Entry & { text: string }} */
+function isLine (item) {
+  return 'text' in item && item.text !== undefined
 }
 
 /** @param {Wanted} wanted @returns {(item: Item) => HTMLElement} */
 function elementMaker ({ q, level }) {
-  const findHits = createHits(q)
+  const findHits = createHits(q !== undefined && isPattern(q) ? undefined : q)
   const others = new URLSearchParams({ ...(q !== undefined && { q }), ...(level && { level: level.join() }) }).toString()
   return (item) => {
     if ('note' in item) return noteElement(item.note)
-    const { slot, stream, text, bytes, arrivedAt, place, member } = item
+    const { slot, stream, text, bytes, arrivedAt, place, member, hits } = item
     if (text === undefined) return noteElement(`… ${formatCount(Number(bytes))} bytes of slot ${Number(slot)} left out: output is faster than this page`)
     const shown = shownLine(text)
     const line = elementOf('div', `line hue-${Number(slot) % 6} ${shown.tone}${stream === 'stderr' ? ' is-stderr' : ''}`)
     line.dataset.level = levelOf(text, stream)
     if (shown.raw !== shown.text) line.dataset.raw = shown.raw
     const body = elementOf('span', 'line-text')
-    body.append(...toNodes(markHits(shown.parts, findHits(shown.text))))
+    body.append(...toNodes(markHits(shown.parts, hits ?? findHits(shown.text))))
     const streamName = elementOf('span', 'line-stream', stream === 'stderr' ? 'err' : '')
     const around = new URLSearchParams(member === undefined ? { around: String(place) } : { around: String(arrivedAt), line: `${member}:${place}` })
     const url = `${BASE}/${member === undefined ? '' : 'fleet/'}logs?${others}${others && '&'}${around}#log-mark`

@@ -90,7 +90,7 @@ function openPanel (panel) {
   let connection = 'connecting'
   let isCleared = false
   const wanted = wantedOf(panel)
-  const view = createView(list, showState, { mark: document.getElementById('log-mark'), wanted })
+  const view = createView(list, showState, { mark: document.getElementById('log-mark'), wanted, matcherUrl: panel.dataset.matcher })
   const tail = isLive ? tailOf(panel, list, { onEntries: (entries) => view.add(entries), onState }) : null
 
   const listenTo = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => {

@@ -61,6 +61,7 @@ const MODULES = Object.freeze([
   'flame.js',
   'history.js',
   'logs.js',
+  'log-matcher.js',
   'picks.js',
   'access.js',
   'settings.js',

@@ -272,6 +272,19 @@ rareTest('lines that come when other lines have just replaced these disturb noth
   assert.deepEqual(page.problems, [])
 })
 
+test('a regular expression that would take for ever leaves the page alive, and says so', async (t) => {
+  const dashboard = await startDashboard(t, browser)
+  const say = writer(dashboard)
+  const page = await dashboard.visit(`/logs?q=${encodeURIComponent('/^(a+)+$/')}`)
+  await untilLive(page)
+  say(1, 'stdout', ['aaa', 'bbb'])
+  await page.locator('.line-hit').getByText('aaa').waitFor()
+  say(1, 'stdout', [`${'a'.repeat(60)}!`])
+  await page.getByText('This regular expression takes too long').waitFor()
+  assert.deepEqual((await texts(page)).slice(0, 1), ['aaa'])
+  assert.deepEqual(page.problems, [])
+})
+
 /** @param {import('../support/dashboard.js').Dashboard} dashboard */
 function writer ({ deck }) {
   return (/** @type {number} */ slot, /** @type {'stdout' | 'stderr'} */ stream, /** @type {string[]} */ lines) =>
