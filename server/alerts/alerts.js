@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DeckError } from '../errors.js'
-import { alertFlaw } from '../config/alert.js'
+import { alertFlaw, MAX_ADDED_ALERTS } from '../config/alert.js'
 import { createAlert } from './alert.js'
 import { contentOf } from './services.js'
 import { wordingOf } from './wording.js'
@@ -12,7 +12,6 @@ import { wordingOf } from './wording.js'
 /** @typedef {import('../config/alert.js').AlertChanges} Changes */
 
 const DRAIN_MS = 2000
-const MAX_ADDED = 20
 
 /**
  * Sends events to those who are to know of them, from queues, so that no publisher waits. Some alerts are of the configuration
@@ -71,7 +70,7 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
      */
     add ({ wanted, actor }) {
       checkWhole(wanted)
-      if (added.size >= MAX_ADDED) throw new DeckError('not-possible', `There are already ${MAX_ADDED} alerts: delete one first`)
+      if (added.size >= MAX_ADDED_ALERTS) throw new DeckError('not-possible', `There are already ${MAX_ADDED_ALERTS} alerts: delete one first`)
       const settings = withoutUndefined(wanted)
       const createdAt = time()
       const id = store.add({ settings, createdAt, createdBy: actor })

@@ -7,6 +7,8 @@ import { z } from 'zod'
  * @typedef {z.infer<typeof ALERT_CHANGES>} AlertChanges  what is left out stays
  */
 
+/** Of those that are added while clusterdeck runs, beside those of the configuration file. */
+export const MAX_ADDED_ALERTS = 20
 /** Of an SMTP server, where none is given. */
 export const DEFAULT_MAIL_PORT = 587
 export const ALERT_KINDS = Object.freeze(/** @type {const} */ (['slack', 'discord', 'teams', 'mail', 'webhook']))

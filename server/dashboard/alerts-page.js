@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { ALERT_KINDS } from '../config/alert.js'
+import { ALERT_KINDS, MAX_ADDED_ALERTS } from '../config/alert.js'
 import { kindOf } from '../events/kinds.js'
 import { TOPICS, topicsOf } from '../events/topics.js'
 
@@ -38,6 +38,7 @@ export function alertsModel ({ alerts, can, params, now }) {
   return {
     now,
     alerts: list.map(toShown),
+    limit: MAX_ADDED_ALERTS,
     services: ALERT_KINDS.map((kind) => ({ kind, ...SERVICES[kind] })),
     form: can?.administer ? formOf({ alerts, list, params, now }) : null
   }
