@@ -1,4 +1,5 @@
 import { BASE } from './base.js'
+import { causeText } from './cause-words.js'
 import { isLive, liveRange, spanParams } from './chart-range.js'
 import { DEPLOY_TYPES, exitTypes } from './mark-clusters.js'
 import { serverTime } from './ticks.js'
@@ -107,7 +108,7 @@ export function createMarks ({ news, faults, slot = null, onChange }) {
 /** @param {EventCount} count @returns {Mark} */
 function toMark ({ type, cause, count, firstAt, lastAt, lastId }) {
   const times = { count, lastId, firstS: Date.parse(firstAt) / 1000, lastS: Date.parse(lastAt) / 1000 }
-  if (type === 'worker.exited') return { lane: 'exits', tone: 'bad', label: String(cause), ...times }
+  if (type === 'worker.exited') return { lane: 'exits', tone: 'bad', label: causeText(String(cause)), ...times }
   const outcome = type.slice('rollout.'.length)
   return {
     lane: 'deploys',

@@ -29,6 +29,16 @@ export function formatAgo (ms) {
   return `${formatDuration(ms).split(' ', 2).join(' ')} ago`
 }
 
+/** @param {string} commit @returns {string} enough of it to know it again */
+export function formatCommit (commit) {
+  return commit.slice(0, 10)
+}
+
+/** @param {string} text @returns {string} as a sentence begins */
+export function capitalised (text) {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 /** @param {number | null | undefined} bytes @returns {string} `64.0 MB`, `1.25 GB` */
 export function formatBytes (bytes) {
   if (bytes === null || bytes === undefined || !Number.isFinite(bytes)) return '–'

@@ -2,7 +2,8 @@ import { preference, setPreference } from './preferences.js'
 
 /** Switches clocks between the viewer's own time and UTC, which logs and colleagues elsewhere use. */
 
-const LABELS = Object.freeze({ local: 'Local times', utc: 'UTC times' })
+const LABELS = Object.freeze({ local: 'Local time', utc: 'UTC' })
+const HINTS = Object.freeze({ local: 'Local time: switch to UTC', utc: 'UTC: switch to local time' })
 
 /** @returns {string | undefined} as Intl has it; undefined: the viewer's */
 export function timeZone () {
@@ -25,7 +26,7 @@ function chosenZone () {
 
 function labelButton () {
   for (const toggle of document.querySelectorAll('[data-times-toggle]')) {
-    toggle.textContent = chosenZone() === 'utc' ? 'UTC' : 'Local'
-    toggle.setAttribute('aria-label', LABELS[chosenZone()])
+    toggle.textContent = LABELS[chosenZone()]
+    toggle.setAttribute('aria-label', HINTS[chosenZone()])
   }
 }

@@ -1,3 +1,4 @@
+import { capitalised } from '../public/format.js'
 import { crashReasons, openCrashes } from './crash-reasons.js'
 import { turnText } from './lifecycle/rollout/turn.js'
 
@@ -107,7 +108,7 @@ function withJobs (verdict, failing) {
     ...verdict,
     tone: 'warn',
     text: `${verdict.text}; ${failing.length === 1 ? `job ${names}` : `jobs ${names}`} failed`,
-    hint: failing.length === 1 ? `${reason}${/[.!?…]$/.test(reason) ? '' : '.'}` : 'Each needs attention until it succeeds or is acknowledged.'
+    hint: failing.length === 1 ? `${capitalised(reason)}${/[.!?…]$/.test(reason) ? '' : '.'}` : 'Each needs attention until it succeeds or is acknowledged.'
   }
 }
 
@@ -157,7 +158,7 @@ const NONE_SERVES_HINT = 'New connections wait in the socket queue.'
 
 /** @param {Snapshot} snapshot @returns {Trouble | null} */
 function ofSecrets ({ secrets }) {
-  return secrets?.problem ? { tone: 'bad', text: 'no worker can be started', hint: `${secrets.problem}.`, slots: [] } : null
+  return secrets?.problem ? { tone: 'bad', text: 'no worker can be started', hint: `${capitalised(secrets.problem)}.`, slots: [] } : null
 }
 
 /** @param {Snapshot} snapshot @returns {Trouble | null} */
@@ -309,9 +310,4 @@ export function count (n, noun) {
 export function listText (items) {
   if (items.length === 1) return String(items[0])
   return items.length > 4 ? `${items.slice(0, 3).join(', ')} and ${items.length - 3} more` : `${items.slice(0, -1).join(', ')} and ${items.at(-1)}`
-}
-
-/** @param {string} text */
-function capitalised (text) {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,4 +1,4 @@
-import { formatBytes, formatNames } from '../public/format.js'
+import { formatBytes, formatCommit, formatNames } from '../public/format.js'
 import { changedParts } from './config/changed-parts.js'
 
 /**
@@ -47,7 +47,7 @@ export function previewFacts (preview, formatDuration) {
 /** @param {NonNullable<Preview['release']>['git']} git */
 function commitText (git) {
   if (!git) return null
-  return [git.commit.slice(0, 10), git.branch && `on ${git.branch}`, git.isDirty && 'with changed files', git.subject && `“${git.subject}”`, git.author && `by ${git.author}`].filter(Boolean).join(' ')
+  return [formatCommit(git.commit), git.branch && `on ${git.branch}`, git.isDirty && 'with changed files', git.subject && `“${git.subject}”`, git.author && `by ${git.author}`].filter(Boolean).join(' ')
 }
 
 /** @param {Preview} preview */

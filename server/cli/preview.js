@@ -1,4 +1,4 @@
-import { formatExactDuration } from '../../public/format.js'
+import { formatCommit, formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { previewFacts } from '../preview-facts.js'
 import { oneLine } from '../system/one-line.js'
@@ -33,5 +33,5 @@ function previewText (preview) {
 
 /** @param {'+' | '-'} sign @param {NonNullable<Preview['commits']>['added']['items'][number]} commit */
 function commitRow (sign, { commit, subject, author }) {
-  return ['', `${sign} ${commit.slice(0, 10)} ${subject} (${author})`]
+  return ['', `${sign} ${formatCommit(commit)} ${subject} (${author})`]
 }

@@ -1,3 +1,4 @@
+import { formatCommit } from '../../public/format.js'
 import { changedParts } from '../config/changed-parts.js'
 import { crashLabels, headlineOf } from './crash-kinds.js'
 import { firstLine } from './readable-text.js'
@@ -63,7 +64,7 @@ export function crashesOn ({ crashes }, release) {
 function factsOf (before, after) {
   /** @type {[string, (release: ReleaseView) => string | null | undefined][]} */
   const facts = [
-    ['Commit', ({ git }) => git && `${git.commit.slice(0, 10)}${git.isDirty ? ' + changed files' : ''}`],
+    ['Commit', ({ git }) => git && `${formatCommit(git.commit)}${git.isDirty ? ' + changed files' : ''}`],
     ['Branch', ({ git }) => git?.branch],
     ['Package', ({ package: about }) => about && [about.name, about.version].filter(Boolean).join(' ')],
     ['Lock file', ({ lockFile }) => lockFile?.slice(0, 17)],

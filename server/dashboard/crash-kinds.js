@@ -1,3 +1,5 @@
+import { capitalised } from '../../public/format.js'
+
 /**
  * Names of crashes, for people.
  * @typedef {import('../crashes/record.js').CrashRecord['kind']} Kind
@@ -52,7 +54,7 @@ export function headlineOf ({ kind, errorName, message }) {
   const manner = (message ?? '').replace(ONE_WORKER, '')
   const name = kind.endsWith('out-of-memory') ? 'Out of memory' : null
   if (manner === '') return { name: null, message: name ?? crashKindOf(kind).label }
-  return { name, message: name === null ? manner.charAt(0).toUpperCase() + manner.slice(1) : manner }
+  return { name, message: name === null ? capitalised(manner) : manner }
 }
 
 /** @param {string} errorName */

@@ -166,7 +166,6 @@ function toCrash (record, { event, history, lines }) {
     at: record.at,
     kind: crashKindOf(record.kind),
     frames,
-    first: frames.flatMap((run) => run.frames).find(({ isFirst }) => isFirst) ?? null,
     stack: record.stack === null ? null : readable(record.stack),
     // The headline already shows its first line.
     message: message.length > TITLE_CHARS || message.includes('\n') ? message : null,

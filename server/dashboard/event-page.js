@@ -1,6 +1,7 @@
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
-import { formatBytes, formatExactDuration } from '../../public/format.js'
+import { causeText } from '../../public/cause-words.js'
+import { capitalised, formatBytes, formatExactDuration } from '../../public/format.js'
 import { eventsAround } from './events-around.js'
 import { firstLine, readable } from './readable-text.js'
 import { toShownEvent } from './shown-event.js'
@@ -54,7 +55,7 @@ function headlineOf (sentence) {
 /** @param {DeckEvent} event @param {unknown} errorName @returns {Fact[]} */
 function factsOf (event, errorName) {
   return [
-    ...LINKED.map(([field, name]) => factOf(name, event[field], `/history?${field}=${encodeURIComponent(String(event[field]))}`)),
+    ...LINKED.map(([field, name]) => factOf(name, field === 'cause' && event.cause ? causeText(event.cause) : event[field], `/history?${field}=${encodeURIComponent(String(event[field]))}`)),
     factOf('PID', event.pid),
     factOf('Exit code', event.code),
     factOf('Signal', event.signal),
@@ -99,8 +100,7 @@ function toFact ([name, value]) {
 
 /** @param {string} name `crashGroup` @returns {string} `Crash group` */
 function toWords (name) {
-  const words = name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return capitalised(name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`))
 }
 
 /** @param {unknown} value */

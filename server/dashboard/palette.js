@@ -1,3 +1,4 @@
+import { formatCommit } from '../../public/format.js'
 import { PLACES } from '../../public/places.js'
 import { lastRollout } from '../api/rollouts.js'
 import { rolloutTitle } from '../health.js'
@@ -142,6 +143,6 @@ function toCrash (group) {
 
 /** @param {import('../deck.js').ReleaseView} release @returns {Item} */
 function toRelease ({ id, note, git, package: itsPackage }) {
-  const hint = [git?.commit?.slice(0, 10), itsPackage?.version, note].filter(Boolean).join(' ')
+  const hint = [git?.commit && formatCommit(git.commit), itsPackage?.version, note].filter(Boolean).join(' ')
   return { group: 'Release', icon: 'package', label: `Release ${id}`, hint: firstLine(hint, MAX_LABEL_CHARS), href: `/releases/${id}` }
 }

@@ -91,6 +91,7 @@ function storyOf (rollout, { deck, history, usual, now, isRunning }) {
     compareUrl: rollout.to !== null && rollout.from !== rollout.to ? `/releases/${rollout.to}/compare?from=${rollout.from}` : null,
     took: { ms: isRunning ? null : endMs(rollout), usual, ratio: ratioOf(endMs(rollout), usual) },
     verdict: verdictOf(rollout),
+    stillAs: Array.from(new Set(still.map(({ state }) => state))).sort().reverse().join(' or '),
     pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0),
     slowest: slowestOf(rollout),
     axis,

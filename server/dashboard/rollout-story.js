@@ -1,4 +1,4 @@
-import { formatExactDuration } from '../../public/format.js'
+import { capitalised, formatExactDuration } from '../../public/format.js'
 import { kindOf } from '../events/kinds.js'
 
 /**
@@ -6,7 +6,7 @@ import { kindOf } from '../events/kinds.js'
  * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
  * @typedef {RolloutView['steps'][number]} Step
  * @typedef {{ startMs: number, endMs: number, lengthMs: number }} Axis wall time, ms
- * @typedef {{ startMs: number, endMs: number }} Span wall time, ms
+ * @typedef {{ state: 'paused' | 'held', startMs: number, endMs: number }} Span wall time, ms
  * @typedef {{ kind: string, x: number, width: number, title: string }} Bar in units of the box
  */
 
@@ -18,7 +18,8 @@ const MIN_WIDTH = 4
 /** A shorter wait is not mentioned. */
 const NOTABLE_MS = 100
 
-const STOPS = Object.freeze(['rollout.paused', 'rollout.held'])
+/** @type {Readonly<Record<string, Span['state']>>} */
+const STOPS = Object.freeze({ 'rollout.paused': 'paused', 'rollout.held': 'held' })
 const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollout.rolled-back', 'rollout.failed', 'rollout.succeeded'])
 
 /**
@@ -29,24 +30,30 @@ const GOES_ON = Object.freeze(['rollout.resumed', 'rollout.rolling-back', 'rollo
 export function stillSpansOf ({ timeline }, axis) {
   /** @type {Span[]} */
   const spans = []
-  /** @type {number | null} */
-  let startMs = null
-  for (const { at, type } of timeline ?? []) {
-    if (STOPS.includes(type)) startMs ??= Date.parse(at)
-    else if (startMs !== null && GOES_ON.includes(type)) {
-      spans.push({ startMs, endMs: Math.max(startMs, Date.parse(at)) })
-      startMs = null
-    }
+  /** @type {Omit<Span, 'endMs'> | null} */
+  let open = null
+  const endAt = (/** @type {number} */ ms) => {
+    if (open) spans.push({ ...open, endMs: Math.max(open.startMs, ms) })
+    open = null
   }
-  return startMs === null ? spans : [...spans, { startMs, endMs: Math.max(startMs, axis.endMs) }]
+  for (const { at, type } of timeline ?? []) {
+    if (Object.hasOwn(STOPS, type)) open ??= { state: STOPS[type], startMs: Date.parse(at) }
+    else if (GOES_ON.includes(type)) endAt(Date.parse(at))
+  }
+  endAt(axis.endMs)
+  return spans
 }
 
 /** @param {RolloutView} rollout @param {Span[]} still @returns what happened to it as a whole, oldest first; its start and end, if nothing else was kept */
 export function momentsOf (rollout, still) {
   const startMs = Date.parse(rollout.startedAt)
+  /** Why it failed is said when it does, and again at its end. @type {string[]} */
+  const told = []
   return (rollout.timeline ?? endsOf(rollout)).map(({ at, type, actor, message, passed }, index) => {
+    const isKnown = type === 'rollout.step' || message === null || told.some((text) => text.startsWith(message)) || message === labelAndActor(type, actor)
+    if (message !== null) told.push(message)
     const { icon, tone, label } = kindOf({ type, cause: null })
-    const pause = STOPS.includes(type) ? still.find((span) => span.startMs === Date.parse(at)) : undefined
+    const pause = Object.hasOwn(STOPS, type) ? still.find((span) => span.startMs === Date.parse(at)) : undefined
     return {
       key: `${Date.parse(at)}-${type.replaceAll('.', '-')}-${index}`,
       at,
@@ -54,8 +61,8 @@ export function momentsOf (rollout, still) {
       icon,
       tone: type === 'rollout.judged' ? toneOfVerdict(passed) : tone,
       // A step of the whole rollout has no label of its own.
-      label: type === 'rollout.step' && message ? capitalize(message) : label,
-      message: type === 'rollout.step' || message === labelAndActor(type, actor) ? null : message,
+      label: type === 'rollout.step' && message ? capitalised(message) : label,
+      message: isKnown ? null : capitalised(message),
       actor,
       pausedMs: pause ? pause.endMs - pause.startMs : null
     }
@@ -80,7 +87,7 @@ function toneOfVerdict (passed) {
 
 /** @param {RolloutView} rollout @param {{ axis: Axis, still: Span[] }} parts */
 export function slotsOf (rollout, { axis, still }) {
-  const bands = still.map((span) => barOf('still', span, axis, 'paused'))
+  const bands = still.map((span) => barOf('still', span, axis, span.state))
   return rollout.steps.map((step) => ({
     slot: step.slot,
     bands,
@@ -89,14 +96,14 @@ export function slotsOf (rollout, { axis, still }) {
   }))
 }
 
-/** @param {string} kind @param {Span} span @param {Axis} axis @param {string} name @returns {Bar} */
+/** @param {string} kind @param {Omit<Span, 'state'>} span @param {Axis} axis @param {string} name @returns {Bar} */
 function barOf (kind, { startMs, endMs }, { startMs: originMs, lengthMs }, name) {
   const x = clamp(BAR_BOX.width * (startMs - originMs) / lengthMs, 0, BAR_BOX.width - MIN_WIDTH)
   const width = clamp(BAR_BOX.width * (endMs - startMs) / lengthMs, MIN_WIDTH, BAR_BOX.width - x)
   return { kind, x: Math.round(x), width: Math.round(width), title: `${name}: ${formatExactDuration(Math.max(0, endMs - startMs))}` }
 }
 
-/** @param {Step} step @param {Axis} axis @returns {{ kind: string, span: Span, title: string }[]} */
+/** @param {Step} step @param {Axis} axis @returns {{ kind: string, span: Omit<Span, 'state'>, title: string }[]} */
 function phasesOf (step, axis) {
   const { startedAt, readyAt, promotedAt, drainedAt, revertingAt, finishedAt } = step
   if (!startedAt) return []
@@ -149,9 +156,4 @@ function msBetween (from, to) {
 /** @param {number} value @param {number} least @param {number} most */
 function clamp (value, least, most) {
   return Math.min(Math.max(value, least), Math.max(least, most))
-}
-
-/** @param {string} text */
-function capitalize (text) {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,8 +1,10 @@
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import {
+  capitalised,
   formatAgo,
   formatBytes,
+  formatCommit,
   formatDispatch,
   formatDuration,
   formatExactDuration,
@@ -11,6 +13,7 @@ import {
   formatRate,
   formatTime
 } from '../../public/format.js'
+import { causeText } from '../../public/cause-words.js'
 import { htmlWithBase } from '../api/base-path.js'
 import { count } from '../health.js'
 import { ASSETS_VERSION, assetUrl } from './assets.js'
@@ -96,9 +99,12 @@ function createParts (place) {
 const helpers = Object.freeze({
   f: {
     ago: formatAgo,
+    capitalised,
+    cause: causeText,
     duration: formatDuration,
     exact: formatExactDuration,
     bytes: formatBytes,
+    commit: formatCommit,
     dispatch: formatDispatch,
     percent: formatPercent,
     rate: formatRate,

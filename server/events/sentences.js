@@ -1,4 +1,4 @@
-import { formatExactDuration } from '../../public/format.js'
+import { capitalised, formatExactDuration } from '../../public/format.js'
 import { kindOf } from './kinds.js'
 
 /** @typedef {import('./stream.js').DeckEvent} DeckEvent */
@@ -112,8 +112,4 @@ function after (/** @type {number | null} */ uptimeMs) {
 
 function because (/** @type {string | null} */ message) {
   return message ? `: ${message}` : ''
-}
-
-function capitalised (/** @type {string} */ text) {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { formatCommit } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { buildOf } from './build-commands.js'
 import { findCommit, findRepository, readCommit, readRefs } from './git.js'
@@ -19,7 +20,6 @@ import { ownFolder } from './resolve.js'
 const FETCHED = 'fetched.git'
 const PUSHED = 'push.git'
 const COMMIT = /^[0-9a-f]{40,64}$/
-const SHOWN_DIGITS = 9
 /** The others can be named all the same. */
 const SHOWN_REFS = 50
 
@@ -72,7 +72,7 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
         const tree = readCommit(gitDir, found.commit, { env: inherited })
         const isThere = own !== null && (await tree.names(own.prefix)).length > 0
         if (!isThere && gitDir === own?.gitDir) {
-          throw new DeckError('not-found', `git: expected a commit with the folder ${own.prefix || 'of the app'}, received ${shortCommit(found)}, which has none (${url ?? gitDir})`)
+          throw new DeckError('not-found', `git: expected a commit with the folder ${own.prefix || 'of the app'}, received ${formatCommit(found.commit)}, which has none (${url ?? gitDir})`)
         }
         // The folder of the app may be in another repository.
         return { gitDir, prefix: isThere ? own.prefix : '', found, tree }
@@ -123,11 +123,6 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
     if (all.length > 0) return all
     throw new DeckError('invalid-config', 'releases.git: expected a repository, as the folder of the app is in none that git trusts, received none')
   }
-}
-
-/** @param {{ commit: string }} found */
-export function shortCommit ({ commit }) {
-  return commit.slice(0, SHOWN_DIGITS)
 }
 
 /** @param {unknown[]} parts */

@@ -1,9 +1,9 @@
 import { readFile, realpath } from 'node:fs/promises'
 import path from 'node:path'
+import { formatCommit } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { durationText } from '../lifecycle/duration.js'
-import { shortCommit } from './commit-finder.js'
 import { exportCommit, withoutGitVariables } from './git-export.js'
 import { isBelow, mapPath, pinOptions, placeIn } from './resolve.js'
 import { workspaceFolder } from './workspace.js'
@@ -57,7 +57,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
         if (!known) await commits.fetch(where, tools)
         const seen = known ?? await planOf(wanted, where)
         const { branch, author, subject } = seen.found
-        tools.tell(`commit ${shortCommit(seen.found)}${branch === null ? '' : ` of ${branch}`}: ${subject} (${author})`)
+        tools.tell(`commit ${formatCommit(seen.found.commit)}${branch === null ? '' : ` of ${branch}`}: ${subject} (${author})`)
         const same = await commits.findSame(seen.stamp)
         if (!same) return await makeRelease(seen, wanted, where, tools)
         const { item, spec: last } = same

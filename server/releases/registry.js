@@ -1,11 +1,12 @@
 import { access, realpath } from 'node:fs/promises'
+import { formatCommit } from '../../public/format.js'
 import { releaseNumber } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { caveatText, changeText } from '../lifecycle/drift.js'
 import { shownRelease } from '../lifecycle/state.js'
 import { createCatalogue } from './catalogue.js'
 import { changesBetween } from './changes.js'
-import { createCommitFinder, shortCommit } from './commit-finder.js'
+import { createCommitFinder } from './commit-finder.js'
 import { createCommitPreview } from './commit-preview.js'
 import { commitsBetween } from './commits.js'
 import { createDrift } from './drift.js'
@@ -432,7 +433,7 @@ export async function openReleases ({
     const { release } = catalogue.mustFind(id)
     const change = inPlace.changeOf(id)
     if (change?.kind !== 'code') return
-    const restore = release.git ? `check out ${shortCommit(release.git)}` : 'put the files back'
+    const restore = release.git ? `check out ${formatCommit(release.git.commit)}` : 'put the files back'
     throw new DeckError('drifted', `${id} cannot come back: ${changeText(id, change)}. To run its code again, ${restore} and deploy. With releases.mode: folder every release keeps its files`, {
       details: { release: id, ...change }
     })

@@ -268,7 +268,7 @@ for (const strips of [true, false]) {
     const [cookie] = await page.context().cookies()
     assert.equal(cookie.path, '/ops/deck')
 
-    for (const name of ['Deploys', 'History', 'Crashes', 'Logs', 'Docs', 'Settings', 'Access', 'Overview']) {
+    for (const name of ['Deploys', 'History', 'Crashes', 'Logs', 'Manual', 'Settings', 'Access', 'Overview']) {
       await page.getByRole('link', { name, exact: true }).click()
       await page.waitForURL(new RegExp(`^http://127.0.0.1:${port}/ops/deck/`))
       await page.locator('html[data-live=on]').waitFor()

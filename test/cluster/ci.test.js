@@ -138,7 +138,7 @@ describe('the action', { skip, concurrency: 2 }, () => {
       const { code, outputs, log } = await runAction({ ...inputs, git }, variables)
       assert.deepEqual([code, outputs], [0, { state: 'succeeded', rollout: String(2 * at + 1), release: `r${2 * at + 2}`, reason: '' }], log)
       assert.equal(await ask(), way)
-      assert.match(log, new RegExp(`^  commit ${git.slice(0, 9)} of main: [^]*^  built ${way}\n  ::error::x\n  ::warning::y\n  last`, 'm'))
+      assert.match(log, new RegExp(`^  commit ${git.slice(0, 10)} of main: [^]*^  built ${way}\n  ::error::x\n  ::warning::y\n  last`, 'm'))
       assert.doesNotMatch(log, /^::/m)
       const { body: rollout } = await deck.api(`/rollouts/${outputs.rollout}`)
       assert.deepEqual([rollout.kind, rollout.note], ['deploy', 'acme/shop@5c07e7'])

@@ -64,7 +64,7 @@ describe('deploy --git', { concurrency: 2 }, () => {
 
     const { code, stdout, stderr } = await cli('deploy', '--git', 'main', '--wait', '--yes', '--note', 'by hand')
     assert.equal(code, 0, stderr)
-    assert.match(stdout, new RegExp(`commit ${commit.slice(0, 9)} of main: Faster totals \\(Ada\\)[^]*\\$ npm ci\\n[^]*\\$ npm run build\\n[^]*built two\\n[^]*succeeded`))
+    assert.match(stdout, new RegExp(`commit ${commit.slice(0, 10)} of main: Faster totals \\(Ada\\)[^]*\\$ npm ci\\n[^]*\\$ npm run build\\n[^]*built two\\n[^]*succeeded`))
     assert.equal(await ask(), 'two')
     const { body: { items: [release] } } = await deck.api('/releases')
     assert.deepEqual([release.mode, release.git, release.build, release.note, release.package.version], ['folder', { commit, branch: 'main', isDirty: false, author: 'Ada', subject: 'Faster totals' }, 'npm ci, then npm run build', 'by hand', '1.0.0'])

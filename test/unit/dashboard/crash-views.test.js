@@ -192,8 +192,8 @@ test('the source of the first own frame is open, and is text whatever it holds',
   const { desk, history } = setUp(t, [aCrash()])
   const crashes = { ...desk, sourceLines: (/** @type {any} */ { frames }) => frames.map((/** @type {any} */ { isInApp }) => isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null) }
   const html = views.render('pages/crash', crashModel({ crashes: /** @type {any} */ (crashes), history, id: '1', params: new URLSearchParams(), now: NOW }))
-  assert.match(textOf(html), /Stack innermost first sum src\/shop\.js:12:34/)
-  assert.ok(html.indexOf('class="crash-first"') < html.indexOf('class="frames"'), 'the lines of the first own frame come before the frames')
+  assert.match(html, /<li class="frame is-own is-first">.*sum<.*src\/shop\.js:12:34<\/bdi><\/span>\s*<div class="source-lines"/)
+  assert.equal(html.split('src/shop.js:12:34</bdi>').length, 2, 'it is on the page once')
   assert.match(html, /<details class="source" id="source-2-0">/)
   assert.match(html, /class="is-there" aria-current="true"><span class="source-number">12<\/span><code><bdi>return total\(\)/)
   assert.doesNotMatch(html, INJECTED)

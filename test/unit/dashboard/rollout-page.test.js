@@ -42,18 +42,18 @@ test('the story tells who did what, how long it was paused, and why it was rolle
   assert.deepEqual([model.who, model.pausedMs, model.compareUrl], ['by ada, on the command line', 9000, '/releases/r2/compare?from=r1'])
   assert.deepEqual(model.moments.filter((/** @type {any} */ { label }) => /compared|judged/i.test(label)).map((/** @type {any} */ { tone }) => tone), ['ok'])
   const text = textOf('partials/rollout-moments', model)
-  assert.match(text, /start Rollout started by ada faster &lt;b&gt;totals&lt;\/b&gt;/)
+  assert.match(text, /start Rollout started by ada Faster &lt;b&gt;totals&lt;\/b&gt;/)
   assert.match(text, /\+1\.3 s Canary of 1 of 4 slots for 30 s/)
   assert.match(text, /\+12 s Rollout paused by grace for 9\.0 s/)
   assert.doesNotMatch(text, /(paused|resumed) by grace (paused|resumed) by grace/)
-  assert.match(text, /\+47 s Rollout rolling back worker 7 \(slot 3\) exited with code 1: &lt;script&gt;alert\(1\)&lt;\/script&gt;&lt;U\+202E&gt;/)
+  assert.match(text, /\+47 s Rollout rolling back Worker 7 \(slot 3\) exited with code 1: &lt;script&gt;alert\(1\)&lt;\/script&gt;&lt;U\+202E&gt;/)
   assert.doesNotMatch(views.render('partials/rollout-head', { ...model, can: OPERATOR }), /<script|\u202E/)
 })
 
 test('a rollout that was retried says so, as its event is that of one that was resumed', () => {
   const { startedAt } = rolledBackDeploy()
   const timeline = [{ at: startedAt, type: 'rollout.resumed', actor: 'grace', message: 'retried by grace', passed: null }]
-  assert.match(textOf('partials/rollout-moments', look(rolledBackDeploy({ timeline }))), /Rollout resumed by grace retried by grace/)
+  assert.match(textOf('partials/rollout-moments', look(rolledBackDeploy({ timeline }))), /Rollout resumed by grace Retried by grace/)
 })
 
 test('what the judge saw is drawn over the time of the rollout, with gaps where there was nothing and where it counts anew', () => {
