@@ -1,6 +1,7 @@
 import { saidValue } from '../../public/setting-value.js'
 import { textOfValue } from '../config/value-text.js'
 import { errorText } from '../errors.js'
+import { cronWords } from './cron-words.js'
 import { urlOf } from './history-filters.js'
 
 /**
@@ -96,15 +97,15 @@ function isFoundBy (q) {
 
 /** @param {Setting} setting @param {{ id: number, at: string, actor: string | null } | null} changed  the event @param {number} running  workers */
 function toShown ({ value, configured, default: fallback, source, from, ...setting }, changed, running) {
-  const { name, isSecret, unit, takesEffect } = setting
+  const { name, isSecret, takesEffect } = setting
   return {
     ...setting,
     source,
-    ...textsOf(value, unit),
+    ...textsOf(value, setting),
     origin: originText({ source, from }),
     changed: source === 'operator' ? changed : null,
-    configured: configured && { ...textsOf(configured.value, unit), origin: originText(configured) },
-    default: source === 'default' || isSecret || fallback === null ? null : textsOf(fallback, unit),
+    configured: configured && { ...textsOf(configured.value, setting), origin: originText(configured) },
+    default: source === 'default' || isSecret || fallback === null ? null : textsOf(fallback, setting),
     // A default holds no secret.
     isHidden: isSecret && source !== 'default',
     effect: EFFECTS[name.startsWith('rollout.') ? 'rollout' : takesEffect],
@@ -113,9 +114,9 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
   }
 }
 
-/** @param {unknown} value @param {Setting['unit']} unit @returns {{ value: string | null, said: string | null }} `value`: as it is typed */
-function textsOf (value, unit) {
-  return value === null ? { value: null, said: null } : { value: textOfValue(value), said: saidValue(value, unit) ?? textOfValue(value) }
+/** @param {unknown} value @param {Pick<Setting, 'name' | 'unit'>} setting @returns {{ value: string | null, said: string | null }} `value`: as it is typed */
+function textsOf (value, { name, unit }) {
+  return value === null ? { value: null, said: null } : { value: textOfValue(value), said: (name === 'restart.cron' ? cronWords(String(value)) : saidValue(value, unit)) ?? textOfValue(value) }
 }
 
 /** @param {Origin} origin @returns {{ text: string, from: string | null }} */
@@ -146,7 +147,7 @@ async function anewIn (deck) {
       unreadable: null,
       anew: changes.map(({ name, from, to, takesEffect }) => {
         const { unit = null, isSecret = false } = settings.get(name) ?? {}
-        const [before, after] = [from, to].map((value) => textsOf(value, unit).said ?? 'not set')
+        const [before, after] = [from, to].map((value) => textsOf(value, { name, unit }).said ?? 'not set')
         return { name, from: before, to: after, isSecret, effect: takesEffect === 'now' ? 'with the next start or upgrade, or at once if you change it below' : EFFECTS[takesEffect] }
       })
     }

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { followPage } from '../../server/dashboard/follow-page.js'
+import { PAGES } from '../../server/dashboard/pages.js'
+import { createViews } from '../../server/dashboard/views.js'
 import { rawRequest, startAdmin } from '../support/admin.js'
 
 /** @param {import('node:test').TestContext} t somebody who looks at r1, with r3 to go to */
@@ -52,6 +55,17 @@ test('a release says what it is by now, leads to what came of it, and offers the
   assert.match(failed.text, /Its deploy failed; r1 runs\.[^]*worker 3 &lt;b&gt;died&lt;\/b&gt;[^]*href="\/rollouts\/7">See what happened/)
   assert.match(failed.text, /href="\/releases\/r4\/compare\?from=r3">Compare with r3<[^]*Deploy of r4 failed/)
   assert.ok(!failed.text.includes('roll-back-to'))
+})
+
+test('the page of a release follows the cluster: once another one runs, it no longer counts as current', async (t) => {
+  const { admin: { deck, history } } = await setUp(t)
+  const sources = /** @type {any} */ ({ deck, history, now: () => 0, can: { operate: true }, render: createViews().render })
+  const followed = followPage(PAGES, { sources, frame: { fragments: [], model: () => ({}) } }, new URL('http://localhost/releases/r1'))
+  const head = () => followed.render().find(({ id }) => id === 'release-head')?.html ?? ''
+  assert.match(head(), /current/)
+  deck.set({ release: { ...deck.snapshot().release, id: 'r3' }, workers: deck.snapshot().workers.map((/** @type {any} */ worker) => ({ ...worker, release: 'r3' })) })
+  assert.doesNotMatch(head(), /current/)
+  assert.match(head(), /id="roll-back-to-r1"[^]*It has served before/)
 })
 
 test('a release is compared with the one before it, unless another is named', async (t) => {

@@ -47,6 +47,11 @@ describe('the page of the settings', () => {
     assert.deepEqual(['rollout.surge', 'env', 'dispatch'].map((each) => effects.get(each)), ['with the next rollout', 'with the next deploy', 'with the next start or upgrade'])
   })
 
+  test('says the times of a cron expression in words', () => {
+    const cron = shownIn(settingsModel(asked({ wanted: { 'restart.cron': '0 4 * * *' } }))).find(({ name }) => name === 'restart.cron')
+    assert.deepEqual([cron?.value, cron?.said], ['0 4 * * *', 'every day at 04:00'])
+  })
+
   test('says how many workers run where that is not what is configured', () => {
     const runsOf = (/** @type {number} */ desiredWorkers) => shownIn(settingsModel(asked({ desiredWorkers }))).find(({ name }) => name === 'workers')?.runs
     assert.deepEqual([runsOf(2), runsOf(6)], [null, 6])
