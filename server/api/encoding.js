@@ -9,7 +9,7 @@ const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
 
 /** Compression levels: for files that are compressed once and kept, and for answers that are compressed each time. */
-export const KEPT = Object.freeze({ br: 10, gzip: 9 })
+export const KEPT = Object.freeze({ br: 11, gzip: 9 })
 export const PASSING = Object.freeze({ br: 8, gzip: 4 })
 
 /**
