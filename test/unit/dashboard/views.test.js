@@ -326,7 +326,7 @@ test('a fold is whole on one page, keeps its name while newer events push it dow
   assert.equal(isCutShort, false)
   const fold = /** @type {any} */ (rows.at(-1))
   assert.deepEqual([rows.length, fold.id, fold.summary, fold.count, fold.events.length], [41, 'fold-501', '400 workers became ready', 400, 100])
-  assert.match(views.render('pages/history', show('')), /href="\/history\?type=worker\.ready%2C[^"]*">All 400 events/)
+  assert.match(views.render('pages/history', show('')), /href="\/history\?type=worker\.ready&amp;since=[^"]*">All 400 events/)
   assert.deepEqual(show(String(links.older?.split('?')[1])).rows.map((row) => row.id ?? row.event.id), [400, 399])
   all.unshift(...Array.from({ length: 30 }, (_, index) => crash(2000 - index)))
   assert.equal(show('').rows.at(-1)?.id, 'fold-501')
