@@ -2,7 +2,6 @@ import { BASE } from './base.js'
 import { createBacklog } from './log-backlog.js'
 import { formatTime } from './format.js'
 import { LEVELS, levelOf } from './log-levels.js'
-import { createMatching } from './log-matching.js'
 import { createHits, createLineFilter, isPattern } from './log-query.js'
 import { formatCount, markHits, shownLine } from './log-text.js'
 
@@ -23,14 +22,13 @@ const TOO_SLOW = 'This regular expression takes too long: its matches are not ma
 /**
  * @param {HTMLElement} list with the lines that the server has put in
  * @param {(state: ViewState) => void} onChange
- * @param {{ mark?: HTMLElement | null, wanted?: Wanted, matcherUrl?: string }} [options] `mark`: what is to be seen first; the end, unless said otherwise;
- *   `wanted`: the lines that are searched for; no others are added; `matcherUrl`: of the script that looks for a regular expression
+ * @param {{ mark?: HTMLElement | null, wanted?: Wanted, matching?: ReturnType<typeof import('./log-matching.js').createMatching> | null }} [options] `mark`: what is to be seen first; the end, unless said otherwise;
+ *   `wanted`: the lines that are searched for; no others are added; `matching`: looks for a regular expression
  */
-export function createView (list, onChange, { mark = null, wanted = {}, matcherUrl } = {}) {
+export function createView (list, onChange, { mark = null, wanted = {}, matching = null } = {}) {
   /** @type {ReturnType<typeof createBacklog<Item>>} */
   const backlog = createBacklog(MAX_LINES)
   let isFollowing = mark === null
-  const matching = matcherUrl !== undefined && wanted.q !== undefined && isPattern(wanted.q) ? createMatching(matcherUrl, wanted) : null
   const findIn = createLineFilter(wanted)
   let isTooSlow = false
   const toElement = elementMaker(wanted)

@@ -2,6 +2,8 @@ import { BASE } from './base.js'
 import { copyText } from './copy.js'
 import { byId, findElement, setText } from './elements.js'
 import { createFleetTail } from './fleet-tail.js'
+import { createMatching } from './log-matching.js'
+import { isPattern } from './log-query.js'
 import { createTail } from './log-tail.js'
 import { MAX_LINES, countLevels, createView, rawOf } from './log-view.js'
 import { formatCount } from './log-text.js'
@@ -90,7 +92,8 @@ function openPanel (panel) {
   let connection = 'connecting'
   let isCleared = false
   const wanted = wantedOf(panel)
-  const view = createView(list, showState, { mark: document.getElementById('log-mark'), wanted, matcherUrl: panel.dataset.matcher })
+  const matching = wanted.q !== undefined && isPattern(wanted.q) ? createMatching(String(panel.dataset.matcher), wanted) : null
+  const view = createView(list, showState, { mark: document.getElementById('log-mark'), wanted, matching })
   const tail = isLive ? tailOf(panel, list, { onEntries: (entries) => view.add(entries), onState }) : null
 
   const listenTo = (/** @type {HTMLElement} */ target, /** @type {string} */ type, /** @type {() => void} */ handler) => {
