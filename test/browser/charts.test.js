@@ -120,7 +120,7 @@ rareTest('a storm of crashes is one mark with all of them, which leads to exactl
   const page = await dashboard.visit('/?range=3h')
   const marks = page.locator('#charts-marks a')
   await marks.nth(1).waitFor()
-  assert.deepEqual(await marks.evaluateAll((all) => all.map(({ lastChild }) => lastChild?.textContent?.trim())), ['400 × crash, 200 × killed', 'deploy started'])
+  assert.deepEqual(await marks.evaluateAll((all) => all.map(({ lastChild }) => lastChild?.textContent?.trim())), ['400 × crash, 200 × killed from outside', 'deploy started'])
   assert.equal(await marks.last().getAttribute('href'), '/history/1')
   const exported = await page.request.get(dashboard.url + String(await marks.first().getAttribute('href')).replace('/history?', '/history.csv?'))
   assert.equal((await exported.text()).trimEnd().split('\n').length, 1 + 600)
