@@ -34,8 +34,9 @@ export function formatCommit (commit) {
   return commit.slice(0, 10)
 }
 
-/** @param {string} text @returns {string} as a sentence begins */
+/** @param {string} text @returns {string} as a sentence begins; the name of a release stays as it is */
 export function capitalised (text) {
+  if (/^r\d/.test(text)) return text
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 

@@ -1,3 +1,4 @@
+import { capitalised } from '../../public/format.js'
 import { lastRollout } from '../api/rollouts.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
@@ -90,7 +91,8 @@ function runningText ({ workers: { running, all } }) {
 
 /** @param {ReturnType<typeof toReleaseRow>} release @param {{ current: string, history: History }} parts @returns {ReturnType<typeof standingOf>} */
 function unservedStanding ({ outcome, rollout }, { current, history }) {
-  const reason = rollout === null ? null : readOr(() => history.rollout(rollout)?.reason, null)
+  const told = rollout === null ? null : readOr(() => history.rollout(rollout)?.reason, null)
+  const reason = told ? `${capitalised(told)}.` : null
   const next = 'Correct the code and deploy again: that makes a new release.'
   if (outcome === 'failed') return { tone: 'bad', text: `Its deploy failed; ${current} runs.`, reason, next, rollout }
   if (outcome === 'rolled-back') return { tone: 'warn', text: `Its deploy was rolled back; ${current} runs.`, reason, next, rollout }

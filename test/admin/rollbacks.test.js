@@ -52,7 +52,7 @@ test('a release says what it is by now, leads to what came of it, and offers the
   const [current, before, failed] = await Promise.all(['/releases/r1', '/releases/r3', '/releases/r4'].map(visit))
   assert.match(current.text, /id="roll-back-to-r3"[^]*All 2 workers run it\./)
   assert.match(before.text, /id="roll-back-to-r3"[^]*It has served before\. A rollback brings it back/)
-  assert.match(failed.text, /Its deploy failed; r1 runs\.[^]*worker 3 &lt;b&gt;died&lt;\/b&gt;[^]*href="\/rollouts\/7">See what happened/)
+  assert.match(failed.text, /Its deploy failed; r1 runs\.[^]*Worker 3 &lt;b&gt;died&lt;\/b&gt;\.[^]*href="\/rollouts\/7">See what happened/)
   assert.match(failed.text, /href="\/releases\/r4\/compare\?from=r3">Compare with r3<[^]*Deploy of r4 failed/)
   assert.ok(!failed.text.includes('roll-back-to'))
 })
