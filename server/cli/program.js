@@ -82,11 +82,11 @@ export async function createProgram (argv, terminal, outcome) {
       const isOfApps = await startsApps(argv, terminal)
       if (!isOfApps && Object.keys(given).length === 0 && words.length <= 1) {
         const { keeper, ...own } = flags
-        outcome.exitCode = await startMaster({ ...own, entry: words[0], ...appArguments(argv) }, terminal)
+        outcome.exitCode = await startMaster({ ...own, ...appWords(argv, words[0], flags) }, terminal)
         return
       }
       const { startInHost } = await import('./start-in-host.js')
-      outcome.exitCode = await startInHost(words, { flags: { ...flags, ...appArguments(argv) }, given, isOfApps }, terminal)
+      outcome.exitCode = await startInHost(words, { flags: { ...flags, ...(isOfApps ? appArguments(argv) : appWords(argv, words[0], flags)) }, given, isOfApps }, terminal)
     })
   // The other commands start faster without the schema of the options.
   if (isWanted('start')) await addStartOptions(start)
@@ -115,7 +115,7 @@ export async function createProgram (argv, terminal, outcome) {
     .example('and a socket that systemd holds', 'clusterdeck systemd app.js --socket 3000 > app.units')
     .action(async (entry, flags) => {
       const { printUnits } = await import('./systemd.js')
-      await printUnits({ ...flags, entry, ...appArguments(argv) }, terminal)
+      await printUnits({ ...flags, ...appWords(argv, entry, flags) }, terminal)
     })
   if (isWanted('systemd')) await addSystemdOptions(systemd)
 
@@ -128,7 +128,7 @@ export async function createProgram (argv, terminal, outcome) {
     .example('one app, for yourself, or as root for the machine', 'clusterdeck install app.js --name shop')
     .action(async (entry, flags) => {
       const { installCommand } = await import('./install.js')
-      await installCommand({ ...flags, entry, ...appArguments(argv) }, terminal)
+      await installCommand({ ...flags, ...appWords(argv, entry, flags) }, terminal)
     })
   if (isWanted('install')) await addInstallOptions(install)
 
@@ -163,6 +163,17 @@ export async function createProgram (argv, terminal, outcome) {
 /** The arguments after `--`. Without `--` those of the config file count. */
 function appArguments (/** @type {string[]} */ argv) {
   return argv.includes('--') ? { args: argv.slice(argv.indexOf('--') + 1) } : {}
+}
+
+/**
+ * What is to be started: where nothing else says it, the words after `--` are a command and its arguments.
+ * @param {string[]} argv @param {string | undefined} entry @param {{ script?: string }} flags
+ */
+function appWords (argv, entry, { script }) {
+  const given = appArguments(argv)
+  const [command, ...args] = given.args ?? []
+  const isCommand = entry === undefined && script === undefined && command !== undefined && !command.startsWith('-')
+  return isCommand ? { entry: command, args } : { entry, ...given }
 }
 
 /** @param {unknown} cause @param {Terminal} terminal @returns {number} the exit code */

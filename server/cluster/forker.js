@@ -8,6 +8,7 @@ import { mayChange } from '../releases/resolve.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isFolder } from '../system/working-folder.js'
 import { createInspectPorts } from './inspect-ports.js'
+import { createProgramHandle } from './program-handle.js'
 import { withPreload } from './preload.js'
 import { tooLarge } from './too-large.js'
 import { createWorkerHandle } from './worker-handle.js'
@@ -59,6 +60,15 @@ export function createForker (settings, {
     const variables = withoutOwnVariables({ ...inherited, ...own })
     const { NODE_OPTIONS: nodeOptions } = variables
     const slotVariableNames = slotVariableNamesOf(instanceVariable, own, inherited)
+    const orderFile = path.join(orderFolder, name)
+    const env = {
+      ...variables,
+      ...slotVariables(slot, slotVariableNames),
+      CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
+    }
+    if (release.runtime === 'other') {
+      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output }, { ...hooks, onExit: onProgramExit }, { crashFile, orderFile })
+    }
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
     // node:cluster looks into the NODE_OPTIONS of this process alone.
@@ -66,7 +76,6 @@ export function createForker (settings, {
     const allExecArgv = isUnseen ? [...preloaded.execArgv, `--inspect-port=${inspectPort}`] : preloaded.execArgv
     const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
     cluster.setupPrimary({ exec: release.entry, args, execArgv: allExecArgv, inspectPort, cwd: folder, stdio })
-    const orderFile = path.join(orderFolder, name)
     /** @type {import('../../workers/protocol.js').BootSettings} */
     const boot = {
       nodeOptions: nodeOptions ?? null,
@@ -88,14 +97,17 @@ export function createForker (settings, {
     const worker = forkInto(output, { crashFile, args }, {
       // node:cluster merges it into the environment of this process, which may be that of another shell.
       ...withoutValues(process.env),
-      ...variables,
+      ...env,
       NODE_OPTIONS: preloaded.nodeOptions,
-      ...slotVariables(slot, slotVariableNames),
-      CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
     group.workers.add(worker)
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
+
+    function onProgramExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
+      logs.ended(id)
+      hooks.onExit(exit)
+    }
 
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)

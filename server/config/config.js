@@ -26,9 +26,9 @@ import { asNamed, pinPath } from '../system/working-folder.js'
  *
  * @typedef {import('zod').infer<typeof SCHEMA>} Values
  *
- * `entry`, `args`, `execArgv`, `env`, `cwd`: as Node is to run them, whatever was asked for; `launch`: what was made of that.
+ * `entry`, `args`, `execArgv`, `env`, `cwd`: what is to be run, by Node unless `runtime` is `other`, whatever was asked for; `launch`: what was made of that.
  * @typedef {Readonly<Omit<Values, 'entry' | 'cwd' | 'workers'> & Resolved>} Config
- * @typedef {{ entry: string, cwd: string, workers: number, launch?: { said: string | null, notes: string[] } }} Resolved
+ * @typedef {{ entry: string, cwd: string, workers: number, runtime?: import('../launch/launch.js').Runtime, launch?: { said: string | null, notes: string[] } }} Resolved
  * @typedef {Readonly<Pick<Values, 'admin' | 'fleet' | 'keeper' | 'watchdog' | 'history' | 'dataDir'>>} HostConfig
  */
 

@@ -66,7 +66,7 @@ export async function gatherFacts ({ env, known, pids = [], nodeVersion = proces
   const { config } = given
   const home = homeFolder(env)
   const deadline = performance.now() + LOOK_WITHIN_MS
-  const place = await resolveConfigured({ entry: config.entry, cwd: config.cwd, mode: config.releases.mode }).catch(() => null)
+  const place = await resolveConfigured({ ...config, mode: config.releases.mode }).catch(() => null)
   const except = [config.dataDir, ...place ? [...config.releases.shared, ...config.releases.exclude].map((name) => path.join(place.folder, name).replace(/\/$/, '')) : []]
   const [files, copyRefusal, manifest, machine, disk, installedVersion, hasNvm] = await Promise.all([
     place && lookThroughApp(place.folder, { except, env, isLate: () => performance.now() > deadline }),

@@ -3,7 +3,7 @@ import { parseNodeWords } from './node-options.js'
 import { isPackageManager, parseManagerWords } from './package-manager.js'
 import { fileOf, findCommand, installedPackage, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
 import { launchRefusal } from './refusal.js'
-import { splitWords } from './shell-words.js'
+import { shownWords, splitWords } from './shell-words.js'
 import { SUBSTITUTES } from './substitutes.js'
 import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.js'
 
@@ -18,18 +18,17 @@ import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './
  * @property {string} source  where the user has said it
  * @property {string} received  what is being read, in the user's words
  */
-/** @typedef {Omit<Command, 'words' | 'source' | 'received'> & { entry: string, args: string[] }} Program */
+/** @typedef {Omit<Command, 'words' | 'source' | 'received'> & { runtime: import('./launch.js').Runtime, entry: string, args: string[] }} Program */
 /** @typedef {Readonly<Record<string, string | undefined>>} Environment of whoever asks */
 
 const MAX_STEPS = 20
 const NODE_NAMES = new Set(['node', 'nodejs'])
-const FOREIGN = new Set(['bun', 'bunx', 'deno', 'python', 'python3', 'java', 'php', 'ruby', 'perl', 'go', 'sh', 'bash', 'zsh', 'make', 'docker', 'docker-compose'])
 const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit', 'trap', '{', '!'])
 const PACKAGE_TEXTS = ['name', 'version']
 
 /**
- * Follows a command to the file that Node would run in the end.
- * @param {Command} command @param {Environment} inherited
+ * Follows a command to the file that Node would run in the end, or to another program.
+ * @param {Command | Program} command @param {Environment} inherited
  * @returns {Program}
  * @throws {import('../errors.js').DeckError} invalid-config
  */
@@ -37,10 +36,11 @@ export function followCommand (command, inherited) {
   /** @type {Command | Program} */
   let at = command
   for (let steps = 0; steps < MAX_STEPS; steps++) {
-    at = unwrapStep(at, inherited)
     if ('entry' in at) return at
+    at = unwrapStep(at, inherited)
   }
-  throw launchRefusal('circle', command)
+  if ('entry' in at) return at
+  throw launchRefusal('circle', at)
 }
 
 /** @param {Command} command @param {Environment} inherited @returns {Command | Program} */
@@ -81,23 +81,32 @@ function runNode (command, inherited) {
 
 /** @param {Command} command @param {string} entry @param {string[]} args @returns {Program} */
 function toProgram ({ cwd, env, execArgv, notes }, entry, args) {
-  return { entry, args, execArgv, env, cwd, notes }
+  return { runtime: 'node', entry, args, execArgv, env, cwd, notes }
+}
+
+/** @param {Pick<Command, 'cwd' | 'env' | 'notes'>} command @param {string} entry @param {string[]} args @returns {Program} */
+export function otherProgram ({ cwd, env, notes }, entry, args) {
+  return { runtime: 'other', entry, args, execArgv: [], env, cwd, notes }
+}
+
+/** @param {Pick<Command, 'cwd' | 'env' | 'notes'>} command @param {string} text @returns {Program} what takes a shell to run it */
+export function byShell (command, text) {
+  return otherProgram(command, '/bin/sh', ['-c', text])
 }
 
 /** @param {string} name @param {string} cwd @param {Environment} inherited @returns {boolean} whether it means anything as a command */
 export function isInstalled (name, cwd, inherited) {
-  const isNamed = NODE_NAMES.has(name) || FOREIGN.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) || Object.hasOwn(WRAPPERS, name) || Object.hasOwn(SUBSTITUTES, name)
+  const isNamed = NODE_NAMES.has(name) || OF_THE_SHELL.has(name) || isPackageManager(name) || Object.hasOwn(WRAPPERS, name) || Object.hasOwn(SUBSTITUTES, name)
   return isNamed || findCommand(name, cwd, inherited.PATH) !== undefined
 }
 
 /** @param {Command} command @param {string} word @param {Environment} inherited @returns {Program} */
 function runFile (command, word, inherited) {
-  if (OF_THE_SHELL.has(word)) throw launchRefusal('several', { ...command, why: `needs a shell ("${word}")` })
-  if (FOREIGN.has(word)) throw launchRefusal('not-node', { ...command, why: `runs ${word}, which is no Node program` })
+  if (OF_THE_SHELL.has(word)) return byShell(command, shownWords([word, ...command.words]))
   const file = findCommand(word, command.cwd, command.env.PATH ?? inherited.PATH)
   if (!file) throw launchRefusal('not-installed', { ...command, why: `runs ${word}, which is not installed in ${command.cwd}${hasPlugAndPlay(command.cwd) ? ' by files (Yarn Plug\'n\'Play)' : ''}`, ...(hasPlugAndPlay(command.cwd) && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
   const found = nodeFileOf(file)
-  if (!found) throw launchRefusal('not-node', { ...command, why: `runs ${file}, which is no Node program` })
+  if (!found) return otherProgram(command, file, command.words)
   return toProgram({ ...command, env: { ...command.env, ...found.env }, execArgv: [...command.execArgv, ...found.execArgv] }, found.entry, command.words)
 }
 
@@ -106,7 +115,7 @@ function hasPlugAndPlay (folder) {
   return foldersUpwards(folder).some((each) => isFile(path.join(each, '.pnp.cjs')))
 }
 
-/** @param {Command} command @param {string} manager @param {Environment} inherited @returns {Command} */
+/** @param {Command} command @param {string} manager @param {Environment} inherited @returns {Command | Program} */
 function runManager (command, manager, inherited) {
   const errand = parseManagerWords(manager, command.words)
   if ('refused' in errand) {
@@ -146,7 +155,7 @@ function hasScript (folder, name) {
 /**
  * The command that a script of package.json is, in the folder of that.
  * @param {Command} command @param {{ name: string, args: string[] }} script @param {Environment} inherited
- * @returns {Command}
+ * @returns {Command | Program}
  */
 export function runScript (command, { name, args }, inherited) {
   const found = nearestPackage(command.cwd)
@@ -158,14 +167,12 @@ export function runScript (command, { name, args }, inherited) {
   if (typeof text !== 'string') throw launchRefusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`, instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })
   const received = `${JSON.stringify(text)} (script "${name}" of ${file})`
   const split = splitWords(text)
-  if ('reason' in split) throw launchRefusal(split.reason, { ...command, received, why: `${WHY[split.reason] ?? 'needs a shell'} (${split.sign})` })
   const around = [`pre${name}`, `post${name}`].filter((each) => typeof scripts[each] === 'string')
-  const next = { ...command, received, words: [...split.words, ...args], cwd: folder, env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
-  return withAssignments(around.reduce((noted, each) => withNote(noted, `"${each}" is not run; run it before each deploy if the app needs it`), next))
+  /** @type {Command} */
+  const own = { ...command, received, words: [], cwd: folder, env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
+  const next = around.reduce((noted, each) => withNote(noted, `"${each}" is not run; run it before each deploy if the app needs it`), own)
+  return 'reason' in split ? byShell(next, [text, ...args.map((word) => shownWords([word]))].join(' ')) : withAssignments({ ...next, words: [...split.words, ...args] })
 }
-
-/** @type {Partial<Record<import('./refusal.js').Reason, string>>} */
-const WHY = { pipeline: 'is a pipeline', redirection: 'redirects its input or output', several: 'is several commands', expansion: 'takes what a shell would put in', quote: 'has a quote that does not end' }
 
 /**
  * What a package manager tells a script.

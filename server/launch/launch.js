@@ -2,7 +2,7 @@ import { realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DeckError } from '../errors.js'
-import { followCommand, isInstalled, runScript } from './command.js'
+import { followCommand, isInstalled, byShell, otherProgram, runScript } from './command.js'
 import { commandOf, fileOf, isFile, isForeign, mainOf, readPackage, foldersUpwards } from './packages.js'
 import { launchRefusal } from './refusal.js'
 import { shownWords, splitWords } from './shell-words.js'
@@ -23,8 +23,12 @@ import { typeScriptOptions } from './typescript.js'
  * @property {string} [source]  where it was said, for messages
  */
 /**
- * What Node is to run for it.
+ * What runs an entry; `other`: it is a program itself.
+ * @typedef {'node' | 'other'} Runtime
+ *
+ * What is to run for it.
  * @typedef {object} Launch
+ * @property {Runtime} runtime
  * @property {string} entry  absolute; links stay
  * @property {string[]} args
  * @property {string[]} execArgv  those of the wish come last
@@ -55,11 +59,12 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
   const program = findProgram(wish, command, env)
   const given = [...program.execArgv, ...execArgv]
   const all = [...plugAndPlay(program.entry, [...given, program.env.NODE_OPTIONS, env.NODE_OPTIONS]), ...given]
+  if (program.runtime === 'other') return { ...program, execArgv: [], said: `${received} → ${shownWords([program.entry, ...program.args])}${folderText(program.cwd, cwd)}` }
   const more = typeScriptOptions({ ...program, execArgv: all }, stripsTypes)
   if (more === null) throw launchRefusal('typescript', { source, received: received === program.entry ? received : `${received} → ${program.entry}` })
   const launch = { ...program, execArgv: [...more, ...all] }
   const isAsItWas = 'isPlain' in program && more.length === 0 && all.length === given.length
-  return { entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : launchSentence(wish, launch, received) }
+  return { runtime: 'node', entry: launch.entry, args: launch.args, execArgv: launch.execArgv, env: launch.env, cwd: launch.cwd, notes: launch.notes, said: isAsItWas ? null : launchSentence(wish, launch, received) }
 }
 
 /**
@@ -121,14 +126,13 @@ function notFound (message) {
 
 /** @param {string | undefined} entry @param {string[]} args @param {Command} command @returns {(Program & { isPlain: true }) | null} */
 function plainProgram (entry, args, { cwd }) {
-  return entry === undefined ? null : { entry, args, execArgv: [], env: {}, cwd, notes: [], isPlain: true }
+  return entry === undefined ? null : { runtime: 'node', entry, args, execArgv: [], env: {}, cwd, notes: [], isPlain: true }
 }
 
 /** @param {string} file @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
 function asFile (file, args, command, env) {
   if (path.basename(path.dirname(file)) === '.bin') return followCommand({ ...command, words: [file, ...args] }, env)
-  if (FOREIGN_FILE.test(file)) throw launchRefusal('not-node', command)
-  if (!IS_JAVASCRIPT.test(file) && isForeign(file)) throw launchRefusal('not-node', command)
+  if (FOREIGN_FILE.test(file) || (!IS_JAVASCRIPT.test(file) && isForeign(file))) return otherProgram(command, file, args)
   return /** @type {Program & { isPlain: true }} */ (plainProgram(file, args, command))
 }
 
@@ -150,7 +154,7 @@ function inFolder (folder, command, env) {
 /** @param {string} name @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
 function byName (name, args, command, env) {
   const split = splitWords(name)
-  if ('reason' in split) throw launchRefusal(split.reason, command)
+  if ('reason' in split) return byShell(command, name)
   const [word] = split.words
   if (word === name && !isInstalled(word, command.cwd, env)) notFound(`${command.source}: expected a file, a folder or the name of a program, received ${name}, which is neither in ${command.cwd} nor installed there`)
   return followCommand({ ...command, words: [...split.words, ...args] }, env)
@@ -161,8 +165,13 @@ function launchSentence ({ entry, script, cwd, args = [] }, { entry: file, args:
   const wished = script === undefined ? (entry === undefined ? 'start' : received) : shownWords(['script', script, ...args])
   // Any other may be a secret.
   const variables = Object.keys(env).filter((name) => !OF_A_SCRIPT.test(name)).map((name) => name === 'NODE_ENV' ? `NODE_ENV=${shownWords([env.NODE_ENV])} ` : `${name}=… `).join('')
-  const where = ownCwd === cwd ? '' : ` in ${path.relative(cwd, ownCwd)}`
+  const where = folderText(ownCwd, cwd)
   return `${wished} → ${variables}node ${shownWords([...execArgv, shownFile(file, ownCwd), ...ownArgs])}${where}`
+}
+
+/** @param {string} folder @param {string} cwd */
+function folderText (folder, cwd) {
+  return folder === cwd ? '' : ` in ${path.relative(cwd, folder)}`
 }
 
 /** @param {string} file @param {string} cwd */

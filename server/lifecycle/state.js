@@ -30,6 +30,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} [build]  of a release of a commit: what has built it; null: nothing
  * @property {string[]} [args]  not for the eyes of others, as `execArgv`
  * @property {string[]} [execArgv]
+ * @property {import('../launch/launch.js').Runtime} [runtime]
  * @property {{ name: string | null, version: string | null } | null} [package]
  * @property {{ commit: string, branch: string | null, isDirty: boolean | null, author?: string | null, subject?: string | null } | null} [git]
  * @property {string | null} [lockFile]

@@ -94,8 +94,8 @@ export function createCommitFinder ({ dataFolder, catalogue, readConfig, readSpe
     },
 
     /** @param {Look} seen @param {Build | null} build @param {Where} where @returns {string} the same for releases that are made in the same way of the same commit */
-    stampOf ({ found: { commit }, prefix }, build, { spec: { config: { hooks, releases, entry, cwd, args, execArgv } } }) {
-      return `git ${digestOf([commit, prefix, build?.text, hooks.build?.command, build?.install?.key, process.version, releases.shared, entry, cwd, args, execArgv])}`
+    stampOf ({ found: { commit }, prefix }, build, { spec: { config: { hooks, releases, entry, cwd, args, execArgv, runtime } } }) {
+      return `git ${digestOf([commit, prefix, build?.text, hooks.build?.command, build?.install?.key, process.version, releases.shared, entry, cwd, args, execArgv, runtime])}`
     },
 
     /** @param {string} stamp @returns {Promise<{ item: Item, spec: LaunchSpec } | null>} the newest release of the same commit that has the variables and arguments of now */

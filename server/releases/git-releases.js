@@ -166,10 +166,10 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
   }
 
   /** @param {{ top: string, folder: string, home: string, prefix: string }} release @param {LaunchSpec['config']} config @throws {DeckError} entry-not-found */
-  async function placeOf ({ top, folder, home, prefix }, { entry, cwd }) {
+  async function placeOf ({ top, folder, home, prefix }, { entry, cwd, runtime }) {
     // Its user is looked for from the working folder. If that is in the release, so is a program that is named by its path, as in node_modules/.bin.
     const isInside = cwd === top || isBelow(cwd, top)
-    const found = await placeIn(folder, { top, entry: isInside ? inRelease({ top, home, prefix })(entry) : entry, cwd })
+    const found = await placeIn(folder, { top, entry: isInside ? inRelease({ top, home, prefix })(entry) : entry, cwd, runtime })
     if ('outside' in found) throw new DeckError('entry-not-found', `entry: expected a file of the commit, received ${found.outside}, which leads out of it`)
     if ('missing' in found) throw new DeckError('entry-not-found', `entry: expected a file of the commit or of its build, received ${found.missing}, which is not there`)
     const same = await realpath(inRelease({ top, home, prefix })(found.cwd)).catch(() => null)

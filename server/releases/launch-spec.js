@@ -5,7 +5,7 @@ import { readSecrets } from './secrets.js'
 
 /**
  * The part of a configuration that concerns workers, which each deploy reads again. The values of variables stay in memory.
- * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks' | 'jobs' | 'releases'>} WorkerConfig
+ * @typedef {Pick<import('../config/config.js').Config, 'entry' | 'args' | 'execArgv' | 'runtime' | 'cwd' | 'env' | 'envFile' | 'secrets' | 'hooks' | 'jobs' | 'releases'>} WorkerConfig
  * @typedef {{ config: WorkerConfig, values: import('./environment.js').Variables, secrets: Readonly<Record<string, string>>, marks: import('./environment.js').Marks, digest: string }} LaunchSpec  `secrets`: those of the values that are secret
  */
 

@@ -74,9 +74,9 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
    * @param {LaunchSpec} spec @param {import('./resolve.js').Place} place @param {string} [path]  that was named
    * @returns {Promise<import('./release-folders.js').Draft>}
    */
-  async function draftCopy ({ config: { entry, cwd, releases: { shared, exclude } } }, place, path) {
-    const home = path === undefined ? place.folder : (await resolveConfigured({ entry, cwd, mode: 'live' })).folder
-    return await folders.look(place, { shared, exclude, home })
+  async function draftCopy ({ config: { entry, cwd, runtime, releases: { shared, exclude } } }, place, path) {
+    const home = path === undefined ? place.folder : (await resolveConfigured({ entry, cwd, mode: 'live', runtime })).folder
+    return await folders.look(place, { shared, exclude, home, runtime })
   }
 
   /**
@@ -99,9 +99,9 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   }
 
   /** @param {Pick<LaunchSpec, 'config'>} spec @param {string} [path] */
-  function locatePlace ({ config: { entry, cwd } }, path) {
+  function locatePlace ({ config: { entry, cwd, runtime } }, path) {
     const { mode, root } = config.releases
-    return path === undefined ? resolveConfigured({ entry, cwd, mode }) : resolvePath(path, { root, entry, cwd })
+    return path === undefined ? resolveConfigured({ entry, cwd, mode, runtime }) : resolvePath(path, { root, entry, cwd, runtime })
   }
 
   /** @param {LaunchSpec} spec @param {{ folder: string }} place @param {unknown} [draft]  of a copy */
@@ -110,12 +110,13 @@ export function createMaker ({ config, key, catalogue, folders, drift, inherited
   }
 
   /** @param {LaunchSpec} spec @returns what of a release is of its options alone */
-  function startedWith ({ config: { args, execArgv }, values, digest: environment }) {
+  function startedWith ({ config: { args, execArgv, runtime }, values, digest: environment }) {
     return {
       environment: { digest: environment, names: Object.keys(values).sort() },
       arguments: { digest: keyedDigest(key, [args, execArgv]) },
       args,
-      execArgv
+      execArgv,
+      runtime
     }
   }
 

@@ -365,7 +365,7 @@ export async function openReleases ({
     const release = catalogue.lastGood('')?.release
     if (release?.build === undefined) return null
     const top = await realpath(dataDir.releaseFolder).catch(() => null)
-    const found = top === null ? null : await placeIn(release.path, { top, entry: config.entry, cwd: config.cwd }).catch(() => null)
+    const found = top === null ? null : await placeIn(release.path, { top, entry: config.entry, cwd: config.cwd, runtime: config.runtime }).catch(() => null)
     return found && 'entry' in found && found.entry === release.entry ? release : null
   }
 
@@ -391,7 +391,7 @@ export async function openReleases ({
    * @returns {Release}
    */
   function adoptRelease (release) {
-    const { environmentChanged: _, ...before } = { args: config.args, execArgv: config.execArgv, ...release }
+    const { environmentChanged: _, ...before } = { args: config.args, execArgv: config.execArgv, runtime: config.runtime, ...release }
     const isOther = missing === null && before.environment !== undefined && before.environment.digest !== latest.digest
     const adopted = isOther ? { ...before, environmentChanged: true } : before
     const number = releaseNumber(release.id)

@@ -37,18 +37,18 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     /**
      * It changes nothing.
      * @param {Place} place  of the code that is copied
-     * @param {Parts & { home: string }} options  `home`: the app's package folder as configured, which has what is shared
+     * @param {Parts & { home: string, runtime?: import('../launch/launch.js').Runtime }} options  `home`: the app's package folder as configured, which has what is shared
      * @returns {Promise<Draft>}
      * @throws {DeckError} copy-failed, invalid-config
      */
-    async look (place, { shared, exclude, home }) {
+    async look (place, { shared, exclude, home, runtime }) {
       const { folder, entry } = place
       const data = await realpath(dataFolder)
       const top = await workspaceFolder(folder)
       if (top === data) {
         throw new DeckError('copy-failed', `dataDir: expected another folder than that of the app, received ${top}: its copy would have to hold itself`)
       }
-      if (!isBelow(entry, top)) {
+      if (runtime !== 'other' && !isBelow(entry, top)) {
         throw new DeckError('copy-failed', `the copy of ${top} failed: its entry, ${entry}, is not in it`)
       }
       const within = (/** @type {string} */ name) => path.relative(top, path.join(folder, name))

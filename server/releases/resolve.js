@@ -11,6 +11,8 @@ export function mayChange ({ mode }) {
   return mode !== 'folder'
 }
 
+/** @typedef {import('../launch/launch.js').Runtime} Runtime */
+
 /**
  * Where the code of a release is. All paths are real paths.
  * @typedef {object} Place
@@ -28,11 +30,12 @@ const OUTPUTS = Object.freeze(['.output', '.next'])
 
 /**
  * Finds the files that the configuration means now. If `entry` goes through a symbolic link (`current/app.js`), these are where it points.
- * @param {{ entry: string, cwd: string, mode: 'auto' | 'folder' | 'live' }} config  absolute paths
+ * @param {{ entry: string, cwd: string, mode: 'auto' | 'folder' | 'live', runtime?: Runtime }} config  absolute paths
  * @returns {Promise<Place>}
  * @throws {DeckError} entry-not-found
  */
-export async function resolveConfigured ({ entry, cwd, mode }) {
+export async function resolveConfigured ({ entry, cwd, mode, runtime }) {
+  if (runtime === 'other') return await placeOfProgram({ entry, cwd, mode })
   const real = await realFile(entry)
   if (real === null) throw new DeckError('entry-not-found', `entry: expected a file, received ${entry}, which is not there`)
   const user = await folderOfUser(entry, cwd)
@@ -48,17 +51,34 @@ export async function resolveConfigured ({ entry, cwd, mode }) {
 }
 
 /**
+ * Another program than Node may be installed anywhere, and may behave by the name of a link to it: the app is the folder that it runs in.
+ * @param {{ entry: string, cwd: string, mode: 'auto' | 'folder' | 'live' }} config @returns {Promise<Place>} @throws {DeckError} entry-not-found
+ */
+async function placeOfProgram ({ entry, cwd, mode }) {
+  const link = mode === 'live' ? null : await lastLink(cwd)
+  const folder = await realpath(cwd)
+  const file = programIn(folder, { entry, cwd })
+  if (await realFile(file) === null) throw new DeckError('entry-not-found', `entry: expected a program, received ${file}, which is not there`)
+  return { mode: link ? 'symlink' : 'live', entry: file, folder, cwd: folder }
+}
+
+/** @param {string} folder  takes the place of `cwd` @param {{ entry: string, cwd: string }} config @returns {string} */
+function programIn (folder, { entry, cwd }) {
+  return isBelow(entry, cwd) ? path.join(folder, path.relative(cwd, entry)) : entry
+}
+
+/**
  * Finds the files of a folder that a deploy names. The folder must be below `root`, and takes the place of the package folder of the
  * configured entry.
  * @param {string} wanted  absolute, or relative to `root`
- * @param {{ root: string | undefined, entry: string, cwd: string }} config
+ * @param {{ root: string | undefined, entry: string, cwd: string, runtime?: Runtime }} config
  * @returns {Promise<Place>}
  * @throws {DeckError} path-refused, entry-not-found
  */
-export async function resolvePath (wanted, { root, entry, cwd }) {
+export async function resolvePath (wanted, { root, entry, cwd, runtime }) {
   const folder = await folderBelow(wanted, root)
   const top = root === undefined ? folder : await realpath(root)
-  const found = await placeIn(folder, { top, entry, cwd })
+  const found = await placeIn(folder, { top, entry, cwd, runtime })
   if ('outside' in found) throw pathRefusal(wanted, `${found.outside} in it leads out of releases.root`)
   if ('missing' in found) throw new DeckError('entry-not-found', `path: expected a folder with ${found.missing}, received ${quoteClipped(wanted)}, which has none`)
   return { mode: 'path', ...found }
@@ -67,10 +87,14 @@ export async function resolvePath (wanted, { root, entry, cwd }) {
 /**
  * Finds in another folder what the configuration means in the app's own.
  * @param {string} folder  takes the place of the app's package folder, real path
- * @param {{ top: string, entry: string, cwd: string }} config  `top`: nothing outside of it counts, real path
+ * @param {{ top: string, entry: string, cwd: string, runtime?: Runtime }} config  `top`: nothing outside of it counts, real path
  * @returns {Promise<Omit<Place, 'mode'> | { outside: string } | { missing: string }>} `outside`: an entry that leads out; `missing`: where it was looked for
  */
-export async function placeIn (folder, { top, entry, cwd }) {
+export async function placeIn (folder, { top, entry, cwd, runtime }) {
+  if (runtime === 'other') {
+    const file = programIn(folder, { entry, cwd })
+    return await realFile(file) === null ? { missing: path.relative(folder, file) } : { entry: file, folder, cwd: folder }
+  }
   const candidates = await placesOfEntry(entry, folder, cwd)
   for (const candidate of candidates) {
     const file = path.resolve(folder, candidate)
@@ -146,10 +170,11 @@ async function sameCwd ({ entry, cwd, folder }) {
 }
 
 /**
- * @param {{ entry: string, cwd: string }} config
+ * @param {{ entry: string, cwd: string, runtime?: Runtime }} config
  * @returns {Promise<string>} the app's package folder as configured, real path, also where its entry is not there (yet)
  */
-export async function ownFolder ({ entry, cwd }) {
+export async function ownFolder ({ entry, cwd, runtime }) {
+  if (runtime === 'other') return await realpath(cwd)
   const user = await folderOfUser(entry, cwd)
   const link = await lastLink(entry)
   return user ? await realpath(user) : await packageFolder(await realFile(entry) ?? entry, link?.target ?? null)

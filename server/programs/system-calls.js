@@ -1,0 +1,252 @@
+import { createRequire } from 'node:module'
+import { endianness } from 'node:os'
+
+/** @typedef {NonNullable<ReturnType<typeof loadSystemCalls>>} SystemCalls */
+/** @typedef {{ id: bigint, pid: number, call: 'bind' | 'listen', args: bigint[] }} Notice  of a call that waits for its answer; `pid`: of the thread */
+
+/** Numbers of system calls by architecture: the kernel's tables. `audit`: linux/audit.h. */
+const NUMBERS = Object.freeze({
+  x64: { audit: 0xc000003e, bind: 49, listen: 50, seccomp: 317, pidfdOpen: 434, pidfdGetfd: 438 },
+  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, seccomp: 277, pidfdOpen: 434, pidfdGetfd: 438 }
+})
+
+// linux/prctl.h, linux/seccomp.h
+const PR_SET_NO_NEW_PRIVS = 38
+const SECCOMP_SET_MODE_FILTER = 1
+const NEW_LISTENER = 1 << 3
+/** Once a call is being answered, only a signal that kills interrupts it: Linux 5.19. */
+const WAIT_KILLABLE_RECV = 1 << 5
+const RETURN_NOTICE = 0x7fc00000
+const RETURN_ALLOW = 0x7fff0000
+const RECEIVE = 0xc0502100
+const SEND = 0xc0182101
+const ADD_DESCRIPTOR = 0x40182103
+const PUT_IN_PLACE = 1
+const CONTINUE = 1
+const NOTICE_BYTES = 80
+// linux/bpf_common.h
+const LOAD = 0x20
+const IF_EQUAL = 0x15
+const RETURN = 0x06
+/** Offsets in struct seccomp_data. */
+const OF_NUMBER = 0
+const OF_ARCHITECTURE = 4
+// poll.h, fcntl.h, sys/socket.h, netinet/in.h, sys/eventfd.h, errno.h
+const POLLIN = 1
+const F_DUPFD = 0
+const F_SETFD = 2
+const F_GETFL = 3
+const F_SETFL = 4
+const SOL_SOCKET = 1
+const SO_TYPE = 3
+const SO_DOMAIN = 39
+const IPPROTO_IPV6 = 41
+const IPV6_V6ONLY = 26
+const EFD_CLOEXEC = 0o2000000
+const EFD_NONBLOCK = 0o4000
+const EACCES = 13
+const EINVAL = 22
+const SIGPIPE = 13
+const IS_LITTLE = endianness() === 'LE'
+
+/** @type {ReturnType<typeof bindCalls> | null | undefined} */
+let loaded
+
+/**
+ * The system calls by which a program gets its sockets from somebody else: seccomp(2), seccomp_unotify(2), pidfd_getfd(2).
+ * @returns {ReturnType<typeof bindCalls> | null} null where they cannot be had: not Linux on x86-64 or arm64, or the optional package is absent
+ */
+export function loadSystemCalls () {
+  if (loaded !== undefined) return loaded
+  try {
+    const numbers = process.platform === 'linux' ? NUMBERS[/** @type {keyof typeof NUMBERS} */ (process.arch)] : undefined
+    loaded = numbers ? bindCalls(createRequire(import.meta.url)('koffi'), numbers) : null
+  } catch {
+    // No binary for this machine.
+    loaded = null
+  }
+  return loaded
+}
+
+/** @param {any} koffi @param {typeof NUMBERS['x64']} numbers */
+function bindCalls (koffi, numbers) {
+  const libc = koffi.load(null)
+  const prctl = libc.func('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)')
+  const syscall = libc.func('long syscall(long number, ...)')
+  const ioctl = libc.func('int ioctl(int fd, unsigned long request, void *argument)')
+  const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
+  const fcntl = libc.func('int fcntl(int fd, int command, ...)')
+  const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
+  const getsockname = libc.func('int getsockname(int fd, void *address, void *length)')
+  const eventfd = libc.func('int eventfd(unsigned int value, int flags)')
+  const close = libc.func('int close(int fd)')
+  const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
+  const signal = libc.func('void *signal(int number, void *handler)')
+  const strerror = libc.func('const char *strerror(int number)')
+
+  /** @param {number} flags @param {Buffer} program */
+  const setFilter = (flags, program) => Number(syscall(numbers.seccomp, 'unsigned int', SECCOMP_SET_MODE_FILTER, 'unsigned int', flags, 'void *', program))
+
+  return {
+    /**
+     * From now on this thread, and all that it executes or forks, asks before it binds or listens.
+     * @param {number} above  the lowest number of the descriptor
+     * @returns {{ listener: number, reason?: undefined } | { listener?: undefined, reason: string }} `listener`: answers for it; what is executed has it too
+     */
+    askBeforeBind (above) {
+      const code = filterFor(numbers)
+      const program = Buffer.alloc(16)
+      program.writeUInt16LE(code.length / 8, 0)
+      program.writeBigUInt64LE(BigInt(koffi.address(code)), 8)
+      let flags = NEW_LISTENER | WAIT_KILLABLE_RECV
+      let fd = setFilter(flags, program)
+      if (fd < 0 && koffi.errno() === EINVAL) fd = setFilter(flags = NEW_LISTENER, program)
+      // Who has the rights of root needs no promise that nobody gets more of them.
+      if (fd < 0 && koffi.errno() === EACCES && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) === 0) fd = setFilter(flags, program)
+      if (fd < 0 && koffi.errno() === EINVAL) fd = setFilter(NEW_LISTENER, program)
+      if (fd < 0) return { reason: strerror(koffi.errno()) }
+      const listener = fcntl(fd, F_DUPFD, 'int', above)
+      close(fd)
+      return listener < 0 ? { reason: strerror(koffi.errno()) } : { listener }
+    },
+
+    /**
+     * Another program takes the place of this one, in the same process: execve(2). It returns only where that is not possible.
+     * @param {string} file @param {string[]} args @param {string[]} env @returns {string} why not
+     */
+    execute (file, args, env) {
+      // Node ignores it, and what is ignored stays so.
+      signal(SIGPIPE, null)
+      // Node closes all of its descriptors for it.
+      for (const fd of [0, 1, 2]) fcntl(fd, F_SETFD, 'int', 0)
+      execve(file, [...args, null], [...env, null])
+      return strerror(koffi.errno())
+    },
+
+    /**
+     * A copy of another process's descriptor.
+     * @param {number} pid of a process, no other thread of it @param {number} fd
+     * @returns {number} below 0: an error number
+     */
+    descriptorOf (pid, fd) {
+      const process = Number(syscall(numbers.pidfdOpen, 'int', pid, 'unsigned int', 0))
+      if (process < 0) return -koffi.errno()
+      const copy = Number(syscall(numbers.pidfdGetfd, 'int', process, 'int', fd, 'unsigned int', 0))
+      const errno = koffi.errno()
+      close(process)
+      return copy < 0 ? -errno : copy
+    },
+
+    /** @param {number} fd */
+    close (fd) { close(fd) },
+
+    /** @returns {number} a descriptor that another thread can be woken by */
+    wakeDescriptor: () => eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+
+    /**
+     * Waits in another thread until one of these can be read.
+     * @param {number[]} fds @returns {Promise<number[]>} those that can
+     */
+    async readable (fds) {
+      const list = Buffer.alloc(8 * fds.length)
+      fds.forEach((fd, index) => {
+        list.writeInt32LE(fd, 8 * index)
+        list.writeInt16LE(POLLIN, 8 * index + 4)
+      })
+      await new Promise((resolve, reject) => poll.async(list, fds.length, -1, (/** @type {unknown} */ error, /** @type {number} */ count) => error ? reject(error) : resolve(count)))
+      return fds.filter((_, index) => list.readInt16LE(8 * index + 6) !== 0)
+    },
+
+    /**
+     * What waits for an answer. Only for a listener that can be read, or it waits itself.
+     * @param {number} listener
+     * @returns {Notice | 'none' | 'over'}  `over`: nobody is left that could ask
+     */
+    receive (listener) {
+      const notice = Buffer.alloc(NOTICE_BYTES)
+      if (ioctl(listener, RECEIVE, notice) < 0) return koffi.errno() === 2 || koffi.errno() === 4 ? 'none' : 'over'
+      return {
+        id: notice.readBigUInt64LE(0),
+        pid: notice.readUInt32LE(8),
+        call: notice.readInt32LE(16) === numbers.bind ? 'bind' : 'listen',
+        args: [0, 1, 2].map((index) => notice.readBigUInt64LE(32 + 8 * index))
+      }
+    },
+
+    /** The call goes on as if nobody had asked. @param {number} listener @param {bigint} id */
+    goOn (listener, id) { answer(listener, id, { flags: CONTINUE }) },
+
+    /** @param {number} listener @param {bigint} id @param {number} errno 0, or below it an error number, which the program gets */
+    answer (listener, id, errno) { answer(listener, id, { errno }) },
+
+    /**
+     * Puts a socket of this process in the place of the asking program's.
+     * @param {number} listener @param {bigint} id
+     * @param {{ own: number, theirs: number, isClosedOnExec: boolean }} descriptors
+     * @returns {boolean} false: it has gone meanwhile
+     */
+    put (listener, id, { own, theirs, isClosedOnExec }) {
+      const order = Buffer.alloc(24)
+      order.writeBigUInt64LE(id, 0)
+      order.writeUInt32LE(PUT_IN_PLACE, 8)
+      order.writeUInt32LE(own, 12)
+      order.writeUInt32LE(theirs, 16)
+      order.writeUInt32LE(isClosedOnExec ? EFD_CLOEXEC : 0, 20)
+      return ioctl(listener, ADD_DESCRIPTOR, order) >= 0
+    },
+
+    /** @param {number} fd @returns {{ domain: number, type: number, isV6Only: boolean }} of a socket; socket(7) */
+    socketKind: (fd) => ({ domain: option(fd, SOL_SOCKET, SO_DOMAIN), type: option(fd, SOL_SOCKET, SO_TYPE), isV6Only: option(fd, IPPROTO_IPV6, IPV6_V6ONLY) === 1 }),
+
+    /** @param {number} fd @returns {Buffer} the sockaddr that it is bound to */
+    nameOf (fd) {
+      const name = Buffer.alloc(128)
+      const length = Buffer.alloc(4)
+      length.writeUInt32LE(name.length)
+      return getsockname(fd, name, length) < 0 ? Buffer.alloc(0) : name.subarray(0, length.readUInt32LE())
+    },
+
+    /** Whether calls on it wait is a property of the socket, whoever has it. @param {{ from: number, to: number }} descriptors */
+    copyStatus ({ from, to }) { fcntl(to, F_SETFL, 'int', fcntl(from, F_GETFL)) }
+  }
+
+  /** @param {number} listener @param {bigint} id @param {{ errno?: number, flags?: number }} what */
+  function answer (listener, id, { errno = 0, flags = 0 }) {
+    const response = Buffer.alloc(24)
+    response.writeBigUInt64LE(id, 0)
+    response.writeInt32LE(errno, 16)
+    response.writeUInt32LE(flags, 20)
+    ioctl(listener, SEND, response)
+  }
+
+  /** @param {number} fd @param {number} level @param {number} name */
+  function option (fd, level, name) {
+    const value = Buffer.alloc(4)
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(4)
+    return getsockopt(fd, level, name, value, length) < 0 ? -1 : value.readInt32LE()
+  }
+}
+
+/** @param {typeof NUMBERS['x64']} numbers @returns {Buffer} the filter, as struct sock_filter[] */
+function filterFor ({ audit, bind, listen }) {
+  /** @type {import('../system/posix.js').Instruction[]} */
+  const program = [
+    [LOAD, 0, 0, OF_ARCHITECTURE],
+    [IF_EQUAL, 0, 3, audit],
+    [LOAD, 0, 0, OF_NUMBER],
+    [IF_EQUAL, 2, 0, bind],
+    [IF_EQUAL, 1, 0, listen],
+    [RETURN, 0, 0, RETURN_ALLOW],
+    [RETURN, 0, 0, RETURN_NOTICE]
+  ]
+  const code = Buffer.alloc(8 * program.length)
+  const view = new DataView(code.buffer, code.byteOffset)
+  program.forEach(([operation, ifTrue, ifFalse, k], index) => {
+    view.setUint16(8 * index, operation, IS_LITTLE)
+    view.setUint8(8 * index + 2, ifTrue)
+    view.setUint8(8 * index + 3, ifFalse)
+    view.setUint32(8 * index + 4, k, IS_LITTLE)
+  })
+  return code
+}
