@@ -54,6 +54,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     fork,
     events,
     keeper,
+    steering: steeringOf(settings.current),
     sticky: dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: sticky.failoverMs } : null,
     rolloutTurns,
     portPerSlot,
@@ -99,6 +100,12 @@ function pastOf (history) {
   function newest (type) {
     return history.page({ type: [type], limit: 1 }).items
   }
+}
+
+/** @param {import('../config/config.js').Config} config @returns {{ calls: import('../system/posix.js').Posix } | null} */
+function steeringOf ({ runtime, dispatch }) {
+  const calls = runtime === 'other' && dispatch === 'shared' ? loadPosix() : null
+  return calls && { calls }
 }
 
 /** @returns {import('../system/posix.js').Posix} @throws {DeckError} invalid-config */

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readlinkSync } from 'node:fs'
 import { constants } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { identifyProcess } from '../system/process-identity.js'
 import { createBindNotices } from '../programs/bind-notices.js'
@@ -8,6 +9,12 @@ import { addressOf, isClosedOnExec, processOf, readAddress, socketQuery } from '
 import { loadSystemCalls } from '../programs/system-calls.js'
 
 const LAUNCHER = fileURLToPath(new URL('../programs/launcher.js', import.meta.url))
+const STOP_SIGNAL = 'SIGTERM'
+/** How long a client may take to finish a handshake that has begun. */
+const HANDSHAKE_MS = 250
+/** A program that does not accept what waits for it is told to end after all. */
+const ACCEPTS_WITHIN_MS = 2000
+const LOOK_EVERY_MS = 10
 const EADDRINUSE = -constants.errno.EADDRINUSE
 
 /** @type {import('../programs/bind-notices.js').BindNotices | undefined} */
@@ -21,7 +28,7 @@ let notices
  * @param {import('./worker-handle.js').WorkerFiles} files
  * @returns {import('./worker-handle.js').WorkerHandle}
  */
-export function createProgramHandle ({ file, args, env, cwd, output }, { onOnline, onMessage, onExit }, files) {
+export function createProgramHandle ({ file, args, env, cwd, output }, { onOnline, onMessage, onExit, queue = () => 0 }, files) {
   const calls = loadSystemCalls()
   const child = startLauncher(cwd, output)
   const { pid } = child
@@ -31,6 +38,7 @@ export function createProgramHandle ({ file, args, env, cwd, output }, { onOnlin
   let seq = 0
   let isLetGo = false
   let isGone = false
+  let isToldToEnd = false
   /** @type {string | null} */
   let failure = null
   let stopListening = () => {}
@@ -53,6 +61,7 @@ export function createProgramHandle ({ file, args, env, cwd, output }, { onOnlin
   child.once('error', (error) => leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } }))
 
   return {
+    hasChannel: false,
     identity: identity && { ...identity, ...files },
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {import('./worker-handle.js').Handle} [handle] */
@@ -61,7 +70,7 @@ export function createProgramHandle ({ file, args, env, cwd, output }, { onOnlin
       else if (message.type === 'drain') beginDrain()
     },
     pass: () => false,
-    terminate () { signal('SIGTERM') },
+    terminate,
     kill () { signal('SIGKILL') },
     accept () {},
 
@@ -78,12 +87,22 @@ export function createProgramHandle ({ file, args, env, cwd, output }, { onOnlin
     isGone = true
     stopListening()
     if (isLetGo) return
-    onExit(/** @type {any} */ ({ code, signal: by, error: error ?? (failure && { errorName: 'Error', errorMessage: failure, stack: null }), unfinished: null, left: [] }))
+    const isAsTold = isToldToEnd && (by === STOP_SIGNAL || code === 128 + constants.signals[STOP_SIGNAL])
+    onExit(/** @type {any} */ ({ code, signal: by, isAsTold, error: error ?? (failure && { errorName: 'Error', errorMessage: failure, stack: null }), unfinished: null, left: [] }))
   }
 
-  function beginDrain () {
+  /** By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before. */
+  async function beginDrain () {
+    const began = performance.now()
     onMessage({ type: 'draining' })
-    signal('SIGTERM')
+    await setTimeout(HANDSHAKE_MS)
+    while (!isGone && queue() > 0 && performance.now() - began < ACCEPTS_WITHIN_MS) await setTimeout(LOOK_EVERY_MS)
+    terminate()
+  }
+
+  function terminate () {
+    isToldToEnd = true
+    signal(STOP_SIGNAL)
   }
 
   /** @param {NodeJS.Signals} name */

@@ -26,12 +26,12 @@ const UNASKED_GRACE_MS = 5_000
  * @param {(sockets: string[]) => void} [options.onUnused]  the service manager's that no worker has asked for
  * @param {Keeper} [options.keeper]  has a copy of every socket, those of the master before, and the service manager's
  * @param {typeof bindSocket} [options.bind]
- * @param {import('./sticky.js').Sticky | null} [options.sticky]  where each slot has a socket of its own
+ * @param {import('./sticky.js').Sticky | import('./steering.js').Steering | null} [options.own]  where each slot or each worker has a socket of its own
  * @param {number} [options.unusedGraceMs]
  * @param {number} [options.unaskedGraceMs]
  */
 export function createSockets ({
-  onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, sticky = null,
+  onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, own = null,
   unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS
 }) {
   /** @type {Map<string, Socket>} */
@@ -53,7 +53,7 @@ export function createSockets ({
   for (const [key, members] of groupsOf(keeper.held)) {
     const handles = members.map(({ handle }) => handle)
     const socket = { data: members[0].data?.data, query: placeOfKey(key), users: new Set() }
-    if (sticky) held.set(key, { ...socket, handle: handles[0], group: sticky.adopt(key, handles), kept: handles.length, isEstablished: true })
+    if (own) held.set(key, { ...socket, handle: handles[0], group: own.adopt(key, handles), kept: handles.length, isEstablished: true })
     else held.set(key, { ...socket, handle: ungroupSockets(key, handles), isEstablished: false })
   }
   const inherited = createInherited(keeper)
@@ -91,13 +91,16 @@ export function createSockets ({
       socket.users.add(worker)
       if (ready.has(worker) || socket.inherited !== undefined) keepSocket(key, socket)
       if (!socket.group) return { key, handle: socket.handle, data: socket.data }
-      const { errno, handle } = socket.group.member(slot)
-      lookAtSticky()
+      const { errno, handle } = socket.group.member(own?.numberFor(key, { worker, slot }) ?? 1)
+      lookAtGroups()
       return errno === undefined ? { key, handle, data: socket.data, isOwn: true } : { key, errno }
     },
 
     /** A worker has come or gone. */
-    look: lookAtSticky,
+    look: lookAtGroups,
+
+    /** @param {number} worker @returns {number} how many connections wait until it accepts them, at sockets of its own */
+    queueOf: (worker) => own && 'queueOf' in own ? own.queueOf(worker) : 0,
 
     /** @param {number} worker @returns {{ key: string, address: string | null, addressType: number | string } | null} the TCP port that it asked for first */
     listensOn (worker) {
@@ -124,7 +127,7 @@ export function createSockets ({
     release (worker, /** @type {string} */ key) {
       const socket = held.get(key)
       if (!socket?.users.delete(worker)) return
-      lookAtSticky()
+      lookAtGroups()
       // It has only tested whether the address is free, and needs it free again.
       if (isUnused(key) && !socket.isEstablished) dropSocket(key)
       else expireSocket(key)
@@ -166,7 +169,7 @@ export function createSockets ({
       isClosed = true
       for (const [key, socket] of [...held]) {
         clearTimeout(socket.unusedTimer)
-        sticky?.forget(key)
+        own?.forget(key)
         if (socket.isEstablished) socket.path?.leave()
         else dropSocket(key)
       }
@@ -178,7 +181,7 @@ export function createSockets ({
       isClosed = true
       for (const [key, socket] of held) {
         clearTimeout(socket.unusedTimer)
-        sticky?.forget(key)
+        own?.forget(key)
         closeHandles(socket)
         socket.path?.leave()
       }
@@ -205,23 +208,23 @@ export function createSockets ({
     socket.kept = handles.length
   }
 
-  /** @param {string} key @param {SocketQuery} query @returns {{ handle: SocketHandle, group: StickyGroup, errno?: undefined } | { errno: number } | null} */
+  /** @param {string} key @param {SocketQuery} query @returns {{ handle: SocketHandle, group: SocketGroup, errno?: undefined } | { errno: number } | null} */
   function bindGroup (key, query) {
-    if (!sticky || !isTcpPort(query)) return null
-    const group = sticky.bind(key, query)
+    if (!own || !isTcpPort(query)) return null
+    const group = own.bind(key, query)
     return 'errno' in group ? group : { handle: group.handle, group }
   }
 
-  /** Without sticky dispatch all workers share the first socket of a group. @param {string} key @param {SocketHandle[]} handles */
+  /** Where nobody has a socket of its own, all workers share the first one of a group. @param {string} key @param {SocketHandle[]} handles */
   function ungroupSockets (key, [first, ...others]) {
     for (const handle of others) handle.close()
     for (let slot = 1; slot <= others.length + 1; slot++) keeper.drop(memberName(key, slot))
     return first
   }
 
-  function lookAtSticky () {
-    if (!sticky || isClosed) return
-    sticky.look((key) => held.get(key)?.users ?? new Set())
+  function lookAtGroups () {
+    if (!own || isClosed) return
+    own.look((key) => held.get(key)?.users ?? new Set())
     for (const [key, socket] of held) if (socket.group && socket.isEstablished) keepMembers(key, socket)
   }
 
@@ -258,7 +261,7 @@ export function createSockets ({
     if (socket.isEstablished && !socket.group) keeper.drop(KEEPER_PREFIX + key)
     for (let slot = 1; slot <= (socket.kept ?? 0); slot++) keeper.drop(memberName(key, slot))
     clearTimeout(socket.unusedTimer)
-    sticky?.forget(key)
+    own?.forget(key)
     closeHandles(socket)
     socket.path?.remove()
   }
@@ -267,7 +270,7 @@ export function createSockets ({
 /**
  * @typedef {object} Socket
  * @property {Handle} handle
- * @property {StickyGroup} [group]  each slot has a socket of its own
+ * @property {SocketGroup} [group]  each slot has a socket of its own
  * @property {number} [kept]  how many of these the keeper has
  * @property {Place} query
  * @property {unknown} [data]  the ticket keys of a TLS server
@@ -279,7 +282,7 @@ export function createSockets ({
  * @property {NodeJS.Timeout} [unusedTimer]
  */
 
-/** @typedef {import('./sticky-group.js').StickyGroup} StickyGroup */
+/** @typedef {import('./socket-group.js').SocketGroup} SocketGroup */
 /** @typedef {import('./unix-path.js').UnixPath} UnixPath */
 
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */

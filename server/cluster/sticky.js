@@ -1,6 +1,7 @@
-import { adoptStickyGroup, bindStickyGroup } from './sticky-group.js'
+import { adoptSocketGroup, bindSocketGroup } from './socket-group.js'
+import { stickyProgram } from './sticky-program.js'
 
-/** @typedef {import('./sticky-group.js').StickyGroup} StickyGroup */
+/** @typedef {import('./socket-group.js').SocketGroup} SocketGroup */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 /** @typedef {{ worker: number, slot: number, isOrphan: boolean }} Serving a worker that is ready */
 /** @typedef {ReturnType<typeof createSticky>} Sticky */
@@ -12,7 +13,7 @@ const REMOVED_GRACE_MS = 5000
  * Keeps each client address with one slot. While a slot has no ready worker, the worker of another slot answers for it;
  * after a while the kernel sends its new clients there.
  * @param {object} parts
- * @param {import('./sticky-group.js').Calls} parts.calls
+ * @param {import('./socket-group.js').Calls} parts.calls
  * @param {number} parts.failoverMs  how long a slot may be without a worker that is ready
  * @param {boolean} parts.isHeldBack  whether workers accept nothing before their app has answered a probe
  * @param {() => number} parts.size  how many slots there are
@@ -27,9 +28,9 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
   let timer
 
   return {
-    /** @param {string} key @param {import('../../workers/protocol.js').SocketQuery} query @returns {StickyGroup | { errno: number }} */
+    /** @param {string} key @param {import('../../workers/protocol.js').SocketQuery} query @returns {SocketGroup | { errno: number }} */
     bind (key, query) {
-      const group = bindStickyGroup(calls, query, Math.max(1, size()))
+      const group = bindSocketGroup(calls, query, Math.max(1, size()))
       if ('errno' in group) return group
       const errno = isHeldBack ? 0 : group.listen()
       if (errno !== 0) {
@@ -42,7 +43,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
 
     /** @param {string} key @param {SocketHandle[]} handles  of a master before */
     adopt (key, handles) {
-      const group = adoptStickyGroup(calls, handles)
+      const group = adoptSocketGroup(calls, handles)
       beginRoute(key, group)
       return group
     },
@@ -50,11 +51,14 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     /** @param {string} key */
     forget (key) { routes.delete(key) },
 
+    /** @param {string} _key @param {{ slot: number }} who @returns {number} of its socket in the group */
+    numberFor: (_key, { slot }) => slot,
+
     /** A worker has come or gone. @param {(key: string) => Set<number>} usersOf  the workers that have a socket */
     look: lookAtRoutes
   }
 
-  /** @param {string} key @param {StickyGroup} group */
+  /** @param {string} key @param {SocketGroup} group */
   function beginRoute (key, group) {
     routes.set(key, { group, awaySince: new Map(), known: Math.max(1, size()), standIns: new Map(), removedAt: null })
   }
@@ -88,7 +92,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     const waits = present.map((slot) => Number(awaySince.get(slot) ?? Infinity) + failoverMs - at)
     const near = present.filter((_, index) => waits[index] > 0)
     const chosen = near.length > 0 ? near : present
-    group.pick(chosen)
+    group.pick(stickyProgram(chosen.map((slot) => slot - 1)))
     standIn(key, route, { chosen, candidates: ready.filter(({ isOrphan }) => !isOrphan) })
     return Math.min(...waits.filter((wait) => wait > 0), dropRemoved(key, route, { size: present.length, at }))
   }
@@ -133,7 +137,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
 
 /**
  * @typedef {object} Routes
- * @property {StickyGroup} group
+ * @property {SocketGroup} group
  * @property {Map<number, number>} awaySince  monotonic ms since which a slot has no worker that is ready
  * @property {number} known  how many slots have had a worker, or are about to
  * @property {Map<number, number>} standIns  the worker that accepts for a slot that gets no new connections, by slot

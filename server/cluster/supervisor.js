@@ -23,6 +23,7 @@ import { createSlotPorts } from './slot-ports.js'
 import { createSockets } from './sockets.js'
 import { createAcceptFairness } from './accept-fairness.js'
 import { createStandbys } from './standbys.js'
+import { createSteering } from './steering.js'
 import { createSticky } from './sticky.js'
 import { createWatchdog } from './watchdog.js'
 
@@ -40,7 +41,8 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} shell.events
  * @param {import('./sockets.js').Keeper & Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
  * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
- * @param {{ calls: import('./sticky-group.js').Calls, failoverMs: number } | null} [shell.sticky]  where clients stay with a slot
+ * @param {{ calls: import('./socket-group.js').Calls, failoverMs: number } | null} [shell.sticky]  where clients stay with a slot
+ * @param {{ calls: import('./socket-group.js').Calls } | null} [shell.steering]  where the kernel is told which workers get connections
  * @param {import('./rollout-turn.js').Turns | null} [shell.rolloutTurns]  null: there is no other app
  * @param {number} [shell.portPerSlot]  the port below that of slot 1; 0: they have none
  * @param {() => number} [shell.now]  monotonic, ms
@@ -54,7 +56,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'renew'> & { look: (ids: string[]) => Record<string, import('../lifecycle/state.js').Drift> }} [shell.drift]
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, sticky = null, rolloutTurns = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
+  fork, events, keeper, sticky = null, steering = null, rolloutTurns = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
   vitals = NO_VITALS, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
@@ -87,7 +89,7 @@ export function createSupervisor (initialState, {
     onBindError: isFirstStart,
     onUnused: tellUnused,
     keeper,
-    sticky: sticky && createSticky({
+    own: steering ? createSteering({ ...steering, living: () => livingWorkers(state) }) : sticky && createSticky({
       ...sticky,
       isHeldBack: isAsked(ready),
       size: () => state.slots.length,
@@ -113,7 +115,7 @@ export function createSupervisor (initialState, {
   const watchdog = createWatchdog({
     ...watch,
     receive,
-    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => (its === 'ready' || its === 'standby') && !orphan && handles.has(id)),
+    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => (its === 'ready' || its === 'standby') && !orphan && hasChannel(id)),
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
   const ipcValidation = createIpcValidation({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
@@ -376,7 +378,8 @@ export function createSupervisor (initialState, {
         onMessage: (body) => receiveMessage(worker, body),
         onAppMessage: (message) => heardFromApp(worker, message),
         onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
-        onExit: (exit) => onExited(worker, exit)
+        onExit: (exit) => onExited(worker, exit),
+        queue: () => sockets.queueOf(worker)
       })
       handles.set(worker, handle)
       receive({ type: 'worker-forked', worker, pid: handle.identity?.pid ?? null })
@@ -460,6 +463,12 @@ export function createSupervisor (initialState, {
     return endsStart
   }
 
+  /** @param {number} worker @returns {boolean} whether it can be heard, and asked */
+  function hasChannel (worker) {
+    const handle = handles.get(worker)
+    return handle !== undefined && 'hasChannel' in handle && handle.hasChannel
+  }
+
   /** While no worker has ever been ready, giving up loses nothing. */
   function isFirstStart () {
     return state.phase === 'starting' && Object.values(state.workers).every((worker) => worker.readyAt === null)
@@ -496,6 +505,11 @@ const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: 'off' }, recy
 function servingWorkers ({ workers }) {
   const ready = Object.values(workers).filter(({ state }) => state === 'ready')
   return ready.map(({ id, slot, orphan }) => ({ worker: id, slot: Number(slot), isOrphan: orphan !== null }))
+}
+
+/** @param {import('../lifecycle/state.js').PoolState} state @returns {import('./steering.js').Living[]} */
+function livingWorkers ({ workers }) {
+  return Object.values(workers).filter(({ state }) => state !== 'exited').map(({ id, pid, state }) => ({ worker: id, pid, isServing: state === 'ready' }))
 }
 
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

@@ -30,6 +30,7 @@ const MAX_UNSENT = 100
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(reason: string) => void} hooks.onInvalidMessage  of a message that was dropped
  * @param {(exit: ToldExit) => void} hooks.onExit
+ * @param {() => number} [hooks.queue]  how many connections wait for it alone
  * @param {WorkerFiles} files
  * @param {object} [how]
  * @param {import('../../workers/protocol.js').Dispatch} [how.dispatch]
@@ -83,6 +84,8 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
   })
 
   return {
+    hasChannel: true,
+
     /** What it takes for another master to look after it. */
     identity: identity && { ...identity, crashFile, orderFile },
 

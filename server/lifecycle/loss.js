@@ -4,7 +4,10 @@ import { durationText } from './duration.js'
 
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').Unfinished} Unfinished */
-/** @typedef {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean, unfinished?: Unfinished | null, left?: import('./state.js').LeftProcess[] }} Exit */
+/**
+ * `isAsTold`: by the signal that it was told to end by.
+ * @typedef {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean, isAsTold?: boolean, unfinished?: Unfinished | null, left?: import('./state.js').LeftProcess[] }} Exit
+ */
 /** @typedef {Omit<Exit, 'unfinished'> & { unfinished?: Omit<Unfinished, 'isReported'> | null }} ToldExit  as the worker itself has told it */
 
 const MAX_NAMED = 5

@@ -20,6 +20,10 @@ const SO_REUSEPORT = 15
 const SO_ATTACH_REUSEPORT_CBPF = 51
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
+const IPPROTO_TCP = 6
+const TCP_INFO = 11
+const TCP_INFO_BYTES = 104
+const TCPI_UNACKED = 24
 const MSG_DONTWAIT = 0x40
 const MSG_NOSIGNAL = 0x4000
 const SIGNAL_MASK = 0x7f
@@ -60,6 +64,7 @@ function bindLibc (koffi) {
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
   const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)')
   const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
+  const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
   const bindTo = libc.func('int bind(int fd, const void *address, unsigned int length)')
   const listen = libc.func('int listen(int fd, int backlog)')
   const toBytes = libc.func('int inet_pton(int family, const char *text, void *bytes)')
@@ -141,6 +146,14 @@ function bindLibc (koffi) {
 
     /** @param {number} fd @param {number} backlog @returns {number} 0, or below it an error number */
     listen: (fd, backlog) => listen(fd, backlog) === 0 ? 0 : -koffi.errno(),
+
+    /** @param {number} fd of a TCP socket that listens @returns {number} how many connections nobody has accepted yet: tcpi_unacked, tcp(7) */
+    queueLength (fd) {
+      const info = Buffer.alloc(TCP_INFO_BYTES)
+      const length = Buffer.from(Uint32Array.of(TCP_INFO_BYTES).buffer)
+      if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) !== 0) return 0
+      return new DataView(info.buffer, info.byteOffset).getUint32(TCPI_UNACKED, IS_LITTLE)
+    },
 
     /**
      * For the whole group of sockets that share the port of this one.

@@ -1,13 +1,13 @@
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
-import { stickyProgram } from './sticky-program.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
-/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy'>} Calls */
-/** @typedef {ReturnType<typeof createStickyGroup>} StickyGroup */
+/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy' | 'queueLength'>} Calls */
+/** @typedef {import('../system/posix.js').Instruction} Instruction */
+/** @typedef {ReturnType<typeof createSocketGroup>} SocketGroup */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
-/** The longest that the kernel allows: net.core.somaxconn. A worker sets the app's own, once it listens. */
+/** The longest that the kernel allows: net.core.somaxconn. The app sets its own, once it listens. */
 const BACKLOG = 65_535
 const ANY_V4 = '0.0.0.0'
 const ANY_V6 = '::'
@@ -15,13 +15,13 @@ const ANY_V6 = '::'
 const V6_ONLY = 1
 
 /**
- * One listening socket for each slot, all on the same address, between which the kernel chooses by the address of the
- * client. The order in which they begin to listen is their index for the program, so they do in the order of the slots.
+ * Several listening sockets on the same address, between which the kernel chooses by a program. The order in which they
+ * begin to listen is their index for that program, so they do in the order of their numbers.
  * @param {Calls} calls
  * @param {{ place: { address: string, port: number, isV6Only: boolean }, handles: SocketHandle[], isListening: boolean }} parts
- *   `handles`: of the slots from 1 on
+ *   `handles`: by number, from 1 on
  */
-function createStickyGroup (calls, { place, handles, isListening }) {
+function createSocketGroup (calls, { place, handles, isListening }) {
   /** @type {string | undefined} */
   let picked
 
@@ -29,24 +29,24 @@ function createStickyGroup (calls, { place, handles, isListening }) {
     /** @returns {SocketHandle} the first one, by which the group is known */
     get handle () { return handles[0] },
 
-    /** @returns {SocketHandle[]} those of the slots from 1 on */
+    /** @returns {SocketHandle[]} by number, from 1 on */
     handles: () => handles,
 
     /**
-     * @param {number} slot  those up to it are made where there are none yet
+     * @param {number} number  those up to it are made where there are none yet
      * @returns {{ handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number }}
      */
-    member (slot) {
-      while (handles.length < slot) {
+    member (number) {
+      while (handles.length < number) {
         const { handle, errno } = joinGroup(calls, place)
         if (errno !== undefined) return { errno }
         if (isListening) calls.listen(handle.fd, BACKLOG)
         handles.push(handle)
       }
-      return { handle: handles[slot - 1] }
+      return { handle: handles[number - 1] }
     },
 
-    /** Begins to accept connections for every slot. @returns {number} 0, or an error number below 0 */
+    /** All of them begin to accept connections. @returns {number} 0, or an error number below 0 */
     listen () {
       if (isListening) return 0
       for (const [index, { fd }] of handles.entries()) {
@@ -61,14 +61,18 @@ function createStickyGroup (calls, { place, handles, isListening }) {
 
     isListening: () => isListening,
 
-    /** @param {number[]} slots  ascending; those that get new connections, at least one */
-    pick (slots) {
-      if (!isListening || picked === slots.join()) return
-      picked = slots.join()
-      calls.pickBy(handles[0].fd, stickyProgram(slots.map((slot) => slot - 1)))
+    /** @param {Instruction[]} program  which picks the index of one of them for each new connection */
+    pick (program) {
+      const whole = program.join(' ')
+      if (!isListening || picked === whole) return
+      picked = whole
+      calls.pickBy(handles[0].fd, program)
     },
 
-    /** @param {number} count  how many slots are left */
+    /** @param {number} number @returns {number} how many connections wait until somebody accepts them */
+    queueLength: (number) => isListening ? calls.queueLength(handles[number - 1].fd) : 0,
+
+    /** @param {number} count  how many are left */
     shrink (count) {
       for (const handle of handles.splice(Math.max(1, count))) handle.close()
     },
@@ -80,14 +84,14 @@ function createStickyGroup (calls, { place, handles, isListening }) {
 }
 
 /**
- * @param {Calls} calls @param {SocketQuery} query of a TCP port @param {number} size  how many slots there are
- * @returns {StickyGroup | { errno: number }}
+ * @param {Calls} calls @param {SocketQuery} query of a TCP port @param {number} size  how many there are to be at first
+ * @returns {SocketGroup | { errno: number }}
  */
-export function bindStickyGroup (calls, { address, port, flags = 0 }, size) {
+export function bindSocketGroup (calls, { address, port, flags = 0 }, size) {
   const isV6Only = Boolean(flags & V6_ONLY)
   const first = bindFirst(calls, address ? [address] : [ANY_V6, ANY_V4], { port: Number(port), isV6Only })
   if (first.errno !== undefined) return { errno: first.errno }
-  const group = createStickyGroup(calls, { place: { ...first.place, isV6Only }, handles: [first.handle], isListening: false })
+  const group = createSocketGroup(calls, { place: { ...first.place, isV6Only }, handles: [first.handle], isListening: false })
   const { errno } = group.member(size)
   if (errno === undefined) return group
   group.close()
@@ -96,10 +100,10 @@ export function bindStickyGroup (calls, { address, port, flags = 0 }, size) {
 
 /**
  * A group that a master before has bound.
- * @param {Calls} calls @param {SocketHandle[]} handles  of the slots from 1 on
+ * @param {Calls} calls @param {SocketHandle[]} handles  by number, from 1 on
  */
-export function adoptStickyGroup (calls, handles) {
-  return createStickyGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: false }, handles, isListening: true })
+export function adoptSocketGroup (calls, handles) {
+  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: false }, handles, isListening: true })
 }
 
 /**
