@@ -23,9 +23,10 @@ const ROOMS = {
   lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors, causes and problems alone', may: [], never: ['^[^.]'] },
   cluster: {
     because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
-    may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'releases/', 'system/', 'systemd/', '../workers/'],
+    may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'programs/', 'releases/', 'system/', 'systemd/', '../workers/'],
     never: ['^(express|socket\\.io|better-sqlite3)']
   },
+  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: [] },
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.js'] },
@@ -91,7 +92,7 @@ const LAYERS = [
  */
 const ORDER = [
   'server/errors.js', 'server/causes.js', 'server/problem.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'server/launch', 'server/events', 'server/lifecycle',
-  'db', 'server/system', 'server/config', 'workers', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
+  'db', 'server/system', 'server/config', 'workers', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/systemd', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
   'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'

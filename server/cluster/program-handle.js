@@ -93,10 +93,9 @@ export function createProgramHandle ({ file, args, env, cwd, output }, { onOnlin
 
   /** By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before. */
   async function beginDrain () {
-    const began = performance.now()
     onMessage({ type: 'draining' })
     await setTimeout(HANDSHAKE_MS)
-    while (!isGone && queue() > 0 && performance.now() - began < ACCEPTS_WITHIN_MS) await setTimeout(LOOK_EVERY_MS)
+    for (let left = ACCEPTS_WITHIN_MS; left > 0 && queue() > 0; left -= LOOK_EVERY_MS) await setTimeout(LOOK_EVERY_MS)
     terminate()
   }
 

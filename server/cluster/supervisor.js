@@ -85,17 +85,18 @@ export function createSupervisor (initialState, {
   })
   /** @type {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: import('./sockets.js').Handle) => void} */
   const tellWorker = (worker, message, handle) => handles.get(worker)?.tell(message, handle)
+  const steered = steering && createSteering({ ...steering, living: () => livingWorkers(state) })
   const sockets = createSockets({
     onBindError: isFirstStart,
     onUnused: tellUnused,
     keeper,
-    own: steering ? createSteering({ ...steering, living: () => livingWorkers(state) }) : sticky && createSticky({
+    own: steered ?? (sticky && createSticky({
       ...sticky,
       isHeldBack: isAsked(ready),
       size: () => state.slots.length,
       serving: () => servingWorkers(state),
       tell: tellWorker
-    })
+    }))
   })
   const slotPorts = createSlotPorts({
     above: portPerSlot,

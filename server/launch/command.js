@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { parseNodeWords } from './node-options.js'
 import { isPackageManager, parseManagerWords } from './package-manager.js'
-import { fileOf, findCommand, installedPackage, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
+import { fileOf, findCommand, installedPackage, isExecutable, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
 import { launchRefusal } from './refusal.js'
 import { shownWords, splitWords } from './shell-words.js'
 import { SUBSTITUTES } from './substitutes.js'
@@ -84,12 +84,14 @@ function toProgram ({ cwd, env, execArgv, notes }, entry, args) {
   return { runtime: 'node', entry, args, execArgv, env, cwd, notes }
 }
 
-/** @param {Pick<Command, 'cwd' | 'env' | 'notes'>} command @param {string} entry @param {string[]} args @returns {Program} */
-export function otherProgram ({ cwd, env, notes }, entry, args) {
+/** @param {Command} command @param {string} entry @param {string[]} args @returns {Program} */
+export function otherProgram (command, entry, args) {
+  if (!isExecutable(entry)) throw launchRefusal('not-executable', { ...command, why: `runs ${entry}, which may not be executed` })
+  const { cwd, env, notes } = command
   return { runtime: 'other', entry, args, execArgv: [], env, cwd, notes }
 }
 
-/** @param {Pick<Command, 'cwd' | 'env' | 'notes'>} command @param {string} text @returns {Program} what takes a shell to run it */
+/** @param {Command} command @param {string} text @returns {Program} what takes a shell to run it */
 export function byShell (command, text) {
   return otherProgram(command, '/bin/sh', ['-c', text])
 }
@@ -166,12 +168,12 @@ export function runScript (command, { name, args }, inherited) {
   const file = path.join(folder, 'package.json')
   if (typeof text !== 'string') throw launchRefusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`, instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })
   const received = `${JSON.stringify(text)} (script "${name}" of ${file})`
-  const split = splitWords(text)
+  const words = splitWords(text)
   const around = [`pre${name}`, `post${name}`].filter((each) => typeof scripts[each] === 'string')
   /** @type {Command} */
   const own = { ...command, received, words: [], cwd: folder, env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
   const next = around.reduce((noted, each) => withNote(noted, `"${each}" is not run; run it before each deploy if the app needs it`), own)
-  return 'reason' in split ? byShell(next, [text, ...args.map((word) => shownWords([word]))].join(' ')) : withAssignments({ ...next, words: [...split.words, ...args] })
+  return words === null ? byShell(next, [text, ...args.map((word) => shownWords([word]))].join(' ')) : withAssignments({ ...next, words: [...words, ...args] })
 }
 
 /**

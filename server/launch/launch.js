@@ -153,11 +153,11 @@ function inFolder (folder, command, env) {
 
 /** @param {string} name @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
 function byName (name, args, command, env) {
-  const split = splitWords(name)
-  if ('reason' in split) return byShell(command, name)
-  const [word] = split.words
+  const words = splitWords(name)
+  if (words === null) return byShell(command, name)
+  const [word] = words
   if (word === name && !isInstalled(word, command.cwd, env)) notFound(`${command.source}: expected a file, a folder or the name of a program, received ${name}, which is neither in ${command.cwd} nor installed there`)
-  return followCommand({ ...command, words: [...split.words, ...args] }, env)
+  return followCommand({ ...command, words: [...words, ...args] }, env)
 }
 
 /** @param {Wish} wish @param {Program} program @param {string} received */

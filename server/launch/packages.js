@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 const MAX_PACKAGE_BYTES = 1024 * 1024
@@ -10,6 +10,17 @@ const EXTENSIONS = ['', '.js', '.mjs', '.cjs']
 /** @param {string} file @returns {boolean} */
 export function isFile (file) {
   return statSync(file, { throwIfNoEntry: false })?.isFile() ?? false
+}
+
+/** @param {string} file @returns {boolean} whether this user may execute it */
+export function isExecutable (file) {
+  try {
+    accessSync(file, constants.X_OK)
+    return true
+  } catch {
+    // EACCES.
+    return false
+  }
 }
 
 /** @param {string} name perhaps without its extension @returns {string | undefined} the file as `node <name>` would find it */

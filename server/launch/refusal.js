@@ -1,19 +1,17 @@
 import { DeckError } from '../errors.js'
 
 /**
- * Why something is no Node program that can be started, and what to do instead.
+ * Why something cannot be started, and what to do instead.
  * @typedef {keyof typeof OBSTACLES} Reason
  */
 const OBSTACLES = Object.freeze({
-  pipeline: ['is a pipeline', 'Start the program itself; clusterdeck keeps its output'],
-  redirection: ['redirects its input or output', 'Start the program itself; clusterdeck keeps its output'],
   several: ['is several commands', 'Run the others before each deploy, and give the server a script of its own'],
   expansion: ['takes what a shell would put in', 'Start the program itself, with its values in "args" and "env" of clusterdeck.config.mjs'],
   quote: ['has a quote that does not end', 'Correct it'],
   empty: ['runs nothing', 'Name the app\'s main file'],
   option: ['has an option that has no meaning here', 'Start the program itself'],
   'no-file': ['starts no file', 'Start the file itself'],
-  'not-node': ['is no Node program', 'clusterdeck runs Node programs only; systemd can run any other'],
+  'not-executable': ['may not be executed', 'Make it executable (chmod +x), or name what runs it, such as "python3 app.py"'],
   'not-installed': ['is not installed there', 'Install it in the app: clusterdeck downloads nothing'],
   'not-found': ['is not there', 'Name the app\'s main file'],
   'not-built': ['has not been built', 'Build it before the start and before each deploy'],
@@ -29,5 +27,5 @@ const OBSTACLES = Object.freeze({
  * @returns {DeckError} invalid-config, with `details: { reason }`
  */
 export function launchRefusal (reason, { source, received, why = OBSTACLES[reason][0], instead = OBSTACLES[reason][1] }) {
-  return new DeckError('invalid-config', `${source}: expected one Node program, received ${received}, which ${why}. ${instead}`, { details: { reason } })
+  return new DeckError('invalid-config', `${source}: expected a program, received ${received}, which ${why}. ${instead}`, { details: { reason } })
 }

@@ -1,14 +1,12 @@
-/** @typedef {import('./refusal.js').Reason} Reason */
-
-/** What only a shell can do, by the characters that ask for it outside of quotes. @type {Readonly<Record<string, Reason>>} */
-const SIGNS = Object.freeze({ '|': 'pipeline', '||': 'several', '&': 'several', '&&': 'several', ';': 'several', '\n': 'several', '(': 'several', ')': 'several', '<': 'redirection', '>': 'redirection', '*': 'expansion', '?': 'expansion', '[': 'expansion' })
+/** The characters outside of quotes that ask for what only a shell can do. */
+const SIGNS = new Set(['|', '&', ';', '\n', '(', ')', '<', '>', '*', '?', '['])
 const SUBSTITUTES = new Set(['$', '`'])
 const SPACE = /[ \t]/
 
 /**
  * The words of a command as sh(1) splits them, as long as it is one command without anything that a shell puts in.
  * @param {string} text
- * @returns {{ words: string[] } | { reason: Reason, sign: string }}
+ * @returns {string[] | null} null: it takes a shell
  */
 export function splitWords (text) {
   /** @type {string[]} */
@@ -24,42 +22,39 @@ export function splitWords (text) {
       at = endOfLine(text, at) - 1
     } else if (char === "'") {
       const end = text.indexOf("'", at + 1)
-      if (end === -1) return { reason: 'quote', sign: char }
+      if (end === -1) return null
       word = (word ?? '') + text.slice(at + 1, end)
       at = end
     } else if (char === '"') {
       const quoted = readQuoted(text, at + 1)
-      if ('reason' in quoted) return quoted
+      if (quoted === null) return null
       word = (word ?? '') + quoted.content
       at = quoted.end
     } else if (char === '\\') {
       // A line that goes on in the next one.
       if (text[++at] !== '\n') word = (word ?? '') + (text[at] ?? '\\')
-    } else if (SUBSTITUTES.has(char) || (char === '~' && word === null)) {
-      return { reason: 'expansion', sign: char }
-    } else if (SIGNS[char]) {
-      const twice = text.slice(at, at + 2)
-      return SIGNS[twice] ? { reason: SIGNS[twice], sign: twice } : { reason: SIGNS[char], sign: char === '\n' ? 'a second line' : char }
+    } else if (SUBSTITUTES.has(char) || SIGNS.has(char) || (char === '~' && word === null)) {
+      return null
     } else {
       word = (word ?? '') + char
     }
   }
-  return { words: word === null ? words : [...words, word] }
+  return word === null ? words : [...words, word]
 }
 
 /**
  * @param {string} text @param {number} start behind the quote
- * @returns {{ content: string, end: number } | { reason: Reason, sign: string }}
+ * @returns {{ content: string, end: number } | null}
  */
 function readQuoted (text, start) {
   let content = ''
   for (let at = start; at < text.length; at++) {
     if (text[at] === '"') return { content, end: at }
-    if (SUBSTITUTES.has(text[at])) return { reason: 'expansion', sign: text[at] }
+    if (SUBSTITUTES.has(text[at])) return null
     if (text[at] === '\\' && '$`"\\\n'.includes(text[at + 1] ?? ' ')) at++
     content += text[at]
   }
-  return { reason: 'quote', sign: '"' }
+  return null
 }
 
 /** @param {string} text @param {number} from */

@@ -96,9 +96,9 @@ function withoutNodemon (command) {
 
 /** @param {Command} command @param {string} text */
 function wordsOf (command, text) {
-  const split = splitWords(text)
-  if ('reason' in split) throw launchRefusal(split.reason, command)
-  return split.words
+  const words = splitWords(text)
+  if (words === null) throw launchRefusal('expansion', command)
+  return words
 }
 
 /** It would fork a Node with its loader. @type {Wrapper} */

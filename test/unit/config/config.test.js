@@ -29,6 +29,7 @@ function workingFolder (t, files = {}) {
 test('without anything set the defaults hold', async (t) => {
   const { cwd, load } = workingFolder(t)
   assert.deepEqual(await load(), {
+    runtime: 'node',
     entry: join(cwd, 'app.js'),
     args: [],
     env: {},

@@ -178,7 +178,7 @@ describe('what is named', () => {
     const cwd = path.join(root, 'apps/web')
     assert.equal(shown(root, launch(cwd, { entry: 'next', args: ['start'] })), 'node node_modules/.bin/next start')
     assert.equal(launch(cwd, { entry: 'served' }, { env: { PATH: `/nowhere:${global}` } }).entry, path.join(global, 'served'))
-    assert.throws(() => launch(cwd, { entry: 'native' }, { env: { PATH: global } }), { code: 'invalid-config', details: { reason: 'not-node' } })
+    assert.throws(() => launch(cwd, { entry: 'native' }, { env: { PATH: global } }), { code: 'invalid-config', details: { reason: 'not-executable' } })
   })
 
   test('a script for a shell in node_modules/.bin leads to the program', () => {
@@ -245,17 +245,40 @@ describe('TypeScript', () => {
   })
 })
 
-describe('what is no single Node program', () => {
+describe('what is no Node program', () => {
+  /** @param {Record<string, string>} programs by path, which may be executed @param {string} [folder] */
+  function withPrograms (programs, folder = tempFolder()) {
+    write(programs, folder)
+    for (const name of Object.keys(programs)) chmodSync(path.join(folder, name), 0o755)
+    return folder
+  }
+
+  test('a program is run as it is, whatever it is written in, by its name, its path or a script', () => {
+    const bin = withPrograms({ python3: '\x7fELF\0', bun: '\x7fELF\0' })
+    const cwd = withPrograms({ server: '\x7fELF\0', 'run.sh': '#!/bin/sh\n', 'app.py': '#!/usr/bin/env python3\n' }, write({ 'package.json': { scripts: { it: 'PORT=80 bun run app.ts' } } }))
+    const at = (/** @type {Omit<Wish, 'cwd'>} */ wish) => {
+      const { runtime, entry, args, execArgv } = launch(cwd, wish, { env: { PATH: bin } })
+      return [runtime, path.basename(entry), ...args, ...execArgv]
+    }
+    assert.deepEqual(at({ entry: 'python3', args: ['-m', 'uvicorn', 'app:app'] }), ['other', 'python3', '-m', 'uvicorn', 'app:app'])
+    for (const name of ['server', 'run.sh', 'app.py']) assert.deepEqual(at({ entry: `./${name}`, args: ['-v'] }), ['other', name, '-v'])
+    assert.deepEqual(at({ script: 'it' }), ['other', 'bun', 'run', 'app.ts'])
+    assert.equal(launch(cwd, { script: 'it' }, { env: { PATH: bin } }).env.PORT, '80')
+    assert.equal(launch(cwd, { entry: './server' }).said, `./server → ${cwd}/server`)
+  })
+
+  for (const script of ['node app.js | pino-pretty', 'tsc && node app.js', 'cd app; node .', 'cd app', 'node app.js --port $PORT', 'node app.js > log', 'echo "$HOME"', "echo 'it"]) {
+    test(`${script} takes a shell`, () => {
+      const cwd = appWith({ it: script })
+      const { runtime, entry, args, env } = launch(cwd, { script: 'it', args: ['a b'] })
+      assert.deepEqual([runtime, entry, args], ['other', '/bin/sh', ['-c', `${script} 'a b'`]])
+      assert.match(env.PATH, /node_modules\/\.bin/)
+    })
+  }
+})
+
+describe('what cannot be started', () => {
   for (const [script, reason, says] of /** @type {[string, string, RegExp][]} */ ([
-    ['node app.js | pino-pretty', 'pipeline', /"node app\.js \| pino-pretty" \(script "it" of .*package\.json\), which is a pipeline \(\|\)/],
-    ['tsc && node app.js', 'several', /several commands \(&&\)\. Run the others before each deploy/],
-    ['cd app; node .', 'several', /several commands \(;\)/],
-    ['cd app', 'several', /needs a shell/],
-    ['node app.js --port $PORT', 'expansion', /\(\$\)\. .*"env" of clusterdeck\.config\.mjs/],
-    ['node app.js > log', 'redirection', /keeps its output/],
-    ['python3 app.py', 'not-node', /runs python3, which is no Node program.*systemd/],
-    ['bun run app.ts', 'not-node', /bun/],
-    ['sh ./run.sh', 'not-node', /sh/],
     ['absent-tool start', 'not-installed', /absent-tool, which is not installed in/],
     ['npx absent-tool start', 'not-installed', /downloads nothing/],
     ['tsx src/main.ts', 'not-installed', /tsx/],
@@ -291,10 +314,10 @@ describe('what is no single Node program', () => {
     })
   }
 
-  test('a file that is for something else says so', () => {
+  test('a file that may not be executed says so', () => {
     const cwd = write({ 'app.py': '', 'run.sh': '', tool: '#!/bin/bash\n', native: '\x7fELF\0' })
     for (const entry of ['app.py', 'run.sh', 'tool', 'native']) {
-      assert.throws(() => launch(cwd, { entry }), { code: 'invalid-config', details: { reason: 'not-node' }, message: /^entry: expected one Node program, received .*systemd can run any other$/ })
+      assert.throws(() => launch(cwd, { entry }), { code: 'invalid-config', details: { reason: 'not-executable' }, message: /^entry: expected a program, received .*chmod \+x/ })
     }
   })
 

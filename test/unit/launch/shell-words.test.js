@@ -21,18 +21,13 @@ for (const text of [
   'a~b {x,y} !z'
 ]) {
   test(`splits ${JSON.stringify(text)} as sh does`, () => {
-    assert.deepEqual(splitWords(text), { words: bySh(text) })
+    assert.deepEqual(splitWords(text), bySh(text))
   })
 }
 
-for (const [text, reason, sign] of /** @type {[string, string, string][]} */ ([
-  ['a | b', 'pipeline', '|'], ['a || b', 'several', '||'], ['a && b', 'several', '&&'], ['a & b', 'several', '&'], ['a; b', 'several', ';'], ['a\nb', 'several', 'a second line'], ['(a)', 'several', '('],
-  ['a > b', 'redirection', '>'], ['a 2>&1', 'redirection', '>'], ['a < b', 'redirection', '<'],
-  ['a $B', 'expansion', '$'], ['a "x$B"', 'expansion', '$'], ['a `b`', 'expansion', '`'], ['a "`b`"', 'expansion', '`'], ['a *.js', 'expansion', '*'], ['a ~/b', 'expansion', '~'],
-  ['a "b', 'quote', '"'], ["a 'b", 'quote', "'"]
-])) {
+for (const text of ['a | b', 'a || b', 'a && b', 'a & b', 'a; b', 'a\nb', '(a)', 'a > b', 'a 2>&1', 'a < b', 'a $B', 'a "x$B"', 'a `b`', 'a "`b`"', 'a *.js', 'a ~/b', 'a "b', "a 'b"]) {
   test(`leaves ${JSON.stringify(text)} to a shell`, () => {
-    assert.deepEqual(splitWords(text), { reason, sign })
+    assert.equal(splitWords(text), null)
   })
 }
 
