@@ -31,6 +31,7 @@ export const RELEASE = z.strictObject({
     .nullable()
     .optional(),
   lockFile: DIGEST.nullable().optional(),
+  runtime: z.enum(['node', 'other']).optional().describe('what runs the entry; other: it is a program itself'),
   environment: z.strictObject({ digest: DIGEST, names: z.array(z.string()) })
     .describe('names of the variables that the configuration sets, without their values')
     .optional(),

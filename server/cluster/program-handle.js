@@ -28,7 +28,7 @@ let notices
  * @param {import('./worker-handle.js').WorkerFiles} files
  * @returns {import('./worker-handle.js').WorkerHandle}
  */
-export function createProgramHandle ({ file, args, env, cwd, output }, { onOnline, onMessage, onExit, queue = () => 0 }, files) {
+export function createProgramHandle ({ file, args, env, cwd, output }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0 }, files) {
   const calls = loadSystemCalls()
   const child = startLauncher(cwd, output)
   const { pid } = child
@@ -53,7 +53,7 @@ export function createProgramHandle ({ file, args, env, cwd, output }, { onOnlin
       return
     }
     if (listener !== undefined && calls && pid !== undefined) listenTo(calls, calls.descriptorOf(pid, listener))
-    else console.error('not asked', reason)
+    else onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
     channel.write('\n')
   })
   channel.once('close', () => { if (!isLetGo && failure === null && child.exitCode === null) onOnline() })
