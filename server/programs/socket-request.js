@@ -1,21 +1,24 @@
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, readlinkSync, readSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import path from 'node:path'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
-/** @typedef {{ domain: number, type: number, isV6Only: boolean }} SocketKind */
+/** @typedef {import('./system-calls.js').SystemCalls} SystemCalls */
 
-// sys/socket.h
+// sys/socket.h, fcntl.h
 const AF_UNIX = 1
 const AF_INET = 2
 const AF_INET6 = 10
-const SOCK_STREAM = 1
-const SOCK_DGRAM = 2
+const O_NONBLOCK = 0o4000
+const O_CLOEXEC = 0o2000000
 /** The longest address of any family: struct sockaddr_storage. */
 const MAX_ADDRESS_BYTES = 128
 /** UV_TCP_IPV6ONLY, as Node asks for it. */
 const V6_ONLY = 1
-const O_CLOEXEC = 0o2000000
+/** What sockets of these protocols are called in a query. @type {Readonly<Record<string, number | string>>} */
+const TYPES = Object.freeze({ TCP: 4, TCPv6: 6, MPTCP: 4, MPTCPv6: 6, UDP: 'udp4', UDPv6: 'udp6' })
+/** Older kernels call all Unix sockets the same. */
+const UNIX_STREAMS = ['UNIX-STREAM', 'UNIX']
 
 /**
  * What another process hands to bind(2).
@@ -42,37 +45,43 @@ export function processOf (thread) {
   return Number(/^Tgid:\s*(\d+)$/m.exec(readOr(`/proc/${thread}/status`))?.[1] ?? thread)
 }
 
-/** @param {number} pid @param {number} fd @returns {boolean} whether what it executes does not get this descriptor */
-export function isClosedOnExec (pid, fd) {
-  return (Number.parseInt(/^flags:\s*(\d+)$/m.exec(readOr(`/proc/${pid}/fdinfo/${fd}`))?.[1] ?? '0', 8) & O_CLOEXEC) !== 0
-}
-
 /**
- * @param {Buffer} name  a sockaddr @param {SocketKind} kind  of the socket that is to have it @param {() => string} folder  that paths start from
- * @returns {SocketQuery | null} null: nothing that the copies of a program could share, such as any free port
+ * What a descriptor of another process is: proc_pid_fdinfo(5), proc_pid_fd(5).
+ * @param {{ pid: number, fd: number }} place @param {Pick<SystemCalls, 'protocolOf'>} calls
+ * @returns {{ flags: number | null, protocol: string, inode: string, waits: boolean, isClosedOnExec: boolean }} `flags`: null where there is none;
+ *   `waits`: calls on it wait; `inode`: what tells a socket from all others
  */
-export function socketQuery (name, kind, folder) {
-  const place = readPlace(name)
-  if (place === null) return null
-  if ('path' in place) return kind.type === SOCK_STREAM && kind.domain === AF_UNIX ? { address: path.resolve(folder(), place.path), port: -1, addressType: -1, index: 0 } : null
-  if (place.port === 0 || (kind.type !== SOCK_STREAM && kind.type !== SOCK_DGRAM)) return null
-  const version = kind.domain === AF_INET6 ? 6 : 4
+export function descriptorOf ({ pid, fd }, calls) {
+  const file = `/proc/${pid}/fd/${fd}`
+  const text = /^flags:\s*(\d+)$/m.exec(readOr(`/proc/${pid}/fdinfo/${fd}`))?.[1]
+  const flags = Number.parseInt(text ?? '0', 8)
   return {
-    address: place.address,
-    port: place.port,
-    addressType: kind.type === SOCK_DGRAM ? `udp${version}` : version,
-    flags: version === 6 && kind.isV6Only ? V6_ONLY : 0,
-    index: 0
+    flags: text === undefined ? null : flags,
+    protocol: calls.protocolOf(file),
+    inode: linkOr(file),
+    waits: (flags & O_NONBLOCK) === 0,
+    isClosedOnExec: (flags & O_CLOEXEC) !== 0
   }
 }
 
-/** @param {Buffer} name a sockaddr @param {SocketKind} kind @returns {string | null} as a URL; null: a socket of another family */
-export function addressOf (name, { type }) {
+/**
+ * @param {Buffer} name  a sockaddr @param {{ protocol: string, isV6Only: () => boolean }} socket  that is to have it @param {() => string} folder  that paths start from
+ * @returns {SocketQuery | null} null: nothing that the copies of a program could share, such as any free port
+ */
+export function socketQuery (name, { protocol, isV6Only }, folder) {
   const place = readPlace(name)
   if (place === null) return null
-  if ('path' in place) return `unix:${place.path}`
-  const host = ['0.0.0.0', '::'].includes(place.address) ? 'localhost' : isIPv4(place.address) ? place.address : `[${place.address}]`
-  return `${type === SOCK_DGRAM ? 'udp' : 'tcp'}://${host}:${place.port}`
+  if ('path' in place) return UNIX_STREAMS.includes(protocol) ? { address: path.resolve(folder(), place.path), port: -1, addressType: -1, index: 0 } : null
+  const addressType = TYPES[protocol]
+  if (place.port === 0 || addressType === undefined) return null
+  return { address: place.address, port: place.port, addressType, flags: addressType === 6 && isV6Only() ? V6_ONLY : 0, index: 0 }
+}
+
+/** @param {SocketQuery} query @returns {string} as a URL */
+export function addressOf ({ address, port, addressType }) {
+  if (port === -1) return `unix:${address}`
+  const host = address === '0.0.0.0' || address === '::' ? 'localhost' : isIPv4(String(address)) ? address : `[${address}]`
+  return `${typeof addressType === 'string' ? 'udp' : 'tcp'}://${host}:${port}`
 }
 
 /**
@@ -98,6 +107,16 @@ function textOfV6 (bytes) {
 function readOr (file) {
   try {
     return readFileSync(file, 'utf8')
+  } catch {
+    // It has ended.
+    return ''
+  }
+}
+
+/** @param {string} link @returns {string} */
+function linkOr (link) {
+  try {
+    return readlinkSync(link)
   } catch {
     // It has ended.
     return ''

@@ -31,15 +31,27 @@ const RETURN = 0x06
 /** Offsets in struct seccomp_data. */
 const OF_NUMBER = 0
 const OF_ARCHITECTURE = 4
+const OF_ADDRESS_LENGTH = 32
+/** Of struct sockaddr_nl: each look-up of a name binds such a socket, which is none that others could reach. */
+const NETLINK_ADDRESS_BYTES = 12
 // poll.h, fcntl.h, sys/socket.h, netinet/in.h, sys/eventfd.h, errno.h
 const POLLIN = 1
 const F_DUPFD = 0
 const F_SETFD = 2
 const F_GETFL = 3
 const F_SETFL = 4
+const O_NONBLOCK = 0o4000
+const AF_UNIX = 1
+const SOCK_STREAM = 1
+const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
-const SO_TYPE = 3
-const SO_DOMAIN = 39
+const SCM_RIGHTS = 1
+const MSG_DONTWAIT = 0x40
+const MSG_CMSG_CLOEXEC = 0x40000000
+/** struct cmsghdr with one descriptor, and struct msghdr. */
+const CONTROL_BYTES = 24
+const MESSAGE_BYTES = 56
+const OF_CONTROL_LENGTH = 40
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
 const EFD_CLOEXEC = 0o2000000
@@ -77,7 +89,10 @@ function bindCalls (koffi, numbers) {
   const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const fcntl = libc.func('int fcntl(int fd, int command, ...)')
   const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
-  const getsockname = libc.func('int getsockname(int fd, void *address, void *length)')
+  const socketpair = libc.func('int socketpair(int domain, int type, int protocol, _Out_ int *pair)')
+  const sendmsg = libc.func('long sendmsg(int fd, void *message, int flags)')
+  const recvmsg = libc.func('long recvmsg(int fd, void *message, int flags)')
+  const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const eventfd = libc.func('int eventfd(unsigned int value, int flags)')
   const close = libc.func('int close(int fd)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
@@ -97,7 +112,7 @@ function bindCalls (koffi, numbers) {
       const code = filterFor(numbers)
       const program = Buffer.alloc(16)
       program.writeUInt16LE(code.length / 8, 0)
-      program.writeBigUInt64LE(BigInt(koffi.address(code)), 8)
+      program.writeBigUInt64LE(addressOf(code), 8)
       let flags = NEW_LISTENER | WAIT_KILLABLE_RECV
       let fd = setFilter(flags, program)
       if (fd < 0 && koffi.errno() === EINVAL) fd = setFilter(flags = NEW_LISTENER, program)
@@ -195,19 +210,71 @@ function bindCalls (koffi, numbers) {
       return ioctl(listener, ADD_DESCRIPTOR, order) >= 0
     },
 
-    /** @param {number} fd @returns {{ domain: number, type: number, isV6Only: boolean }} of a socket; socket(7) */
-    socketKind: (fd) => ({ domain: option(fd, SOL_SOCKET, SO_DOMAIN), type: option(fd, SOL_SOCKET, SO_TYPE), isV6Only: option(fd, IPPROTO_IPV6, IPV6_V6ONLY) === 1 }),
-
-    /** @param {number} fd @returns {Buffer} the sockaddr that it is bound to */
-    nameOf (fd) {
-      const name = Buffer.alloc(128)
-      const length = Buffer.alloc(4)
-      length.writeUInt32LE(name.length)
-      return getsockname(fd, name, length) < 0 ? Buffer.alloc(0) : name.subarray(0, length.readUInt32LE())
+    /** @param {string} file a link in /proc/PID/fd @returns {string} the protocol of a socket, such as `TCPv6`; empty where it is none: sockfs has it as an attribute */
+    protocolOf (file) {
+      const value = Buffer.alloc(32)
+      const length = Number(getxattr(file, 'system.sockprotoname', value, value.length))
+      return length > 0 ? value.toString('latin1', 0, length).replace(/\0.*$/s, '') : ''
     },
 
-    /** Whether calls on it wait is a property of the socket, whoever has it. @param {{ from: number, to: number }} descriptors */
-    copyStatus ({ from, to }) { fcntl(to, F_SETFL, 'int', fcntl(from, F_GETFL)) }
+    /** @param {number} fd of a TCP socket @returns {boolean} whether it takes no IPv4: ipv6(7) */
+    isV6Only: (fd) => option(fd, IPPROTO_IPV6, IPV6_V6ONLY) === 1,
+
+    /** Whether calls on it wait is a property of the socket, whoever has it. @param {number} fd @param {boolean} waits */
+    letCallsWait (fd, waits) {
+      const flags = fcntl(fd, F_GETFL)
+      fcntl(fd, F_SETFL, 'int', waits ? flags & ~O_NONBLOCK : flags | O_NONBLOCK)
+    },
+
+    /** @returns {[number, number] | null} two Unix sockets that are connected; null: no descriptor is left */
+    socketPair () {
+      const pair = [0, 0]
+      return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) === 0 ? [pair[0], pair[1]] : null
+    },
+
+    /** @param {number} fd  a Unix socket @param {string} text @param {number} [descriptor]  goes along: SCM_RIGHTS, unix(7) */
+    send (fd, text, descriptor) {
+      const message = toMessage(Buffer.from(text), descriptor)
+      // Without one, nothing but the text is sent.
+      if (descriptor === undefined) message.whole.writeBigUInt64LE(0n, OF_CONTROL_LENGTH)
+      return Number(sendmsg(fd, message.whole, 0)) >= 0
+    },
+
+    /** Never waits. @param {number} fd  a Unix socket @returns {{ text: string, descriptor: number | null } | null} null: the other one has closed it */
+    take (fd) {
+      const data = Buffer.alloc(4096)
+      const { whole, control } = toMessage(data)
+      const length = Number(recvmsg(fd, whole, MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
+      if (length <= 0) return null
+      const hasDescriptor = Number(whole.readBigUInt64LE(OF_CONTROL_LENGTH)) >= CONTROL_BYTES - 4 && control.readInt32LE(12) === SCM_RIGHTS
+      return { text: data.toString('utf8', 0, length), descriptor: hasDescriptor ? control.readInt32LE(16) : null }
+    }
+  }
+
+  /**
+   * A struct msghdr, with room for one descriptor.
+   * @param {Buffer} data @param {number} [descriptor]
+   */
+  function toMessage (data, descriptor = -1) {
+    const whole = Buffer.alloc(MESSAGE_BYTES)
+    const part = Buffer.alloc(16)
+    const control = Buffer.alloc(CONTROL_BYTES)
+    part.writeBigUInt64LE(addressOf(data), 0)
+    part.writeBigUInt64LE(BigInt(data.length), 8)
+    whole.writeBigUInt64LE(addressOf(part), 16)
+    whole.writeBigUInt64LE(1n, 24)
+    whole.writeBigUInt64LE(addressOf(control), 32)
+    whole.writeBigUInt64LE(BigInt(CONTROL_BYTES), OF_CONTROL_LENGTH)
+    control.writeBigUInt64LE(BigInt(CONTROL_BYTES - 4), 0)
+    control.writeInt32LE(SOL_SOCKET, 8)
+    control.writeInt32LE(SCM_RIGHTS, 12)
+    control.writeInt32LE(descriptor, 16)
+    return { whole, part, control, data }
+  }
+
+  /** @param {Buffer} buffer */
+  function addressOf (buffer) {
+    return BigInt(koffi.address(buffer))
   }
 
   /** @param {number} listener @param {bigint} id @param {{ errno?: number, flags?: number }} what */
@@ -233,10 +300,12 @@ function filterFor ({ audit, bind, listen }) {
   /** @type {import('../system/posix.js').Instruction[]} */
   const program = [
     [LOAD, 0, 0, OF_ARCHITECTURE],
-    [IF_EQUAL, 0, 3, audit],
+    [IF_EQUAL, 0, 5, audit],
     [LOAD, 0, 0, OF_NUMBER],
-    [IF_EQUAL, 2, 0, bind],
-    [IF_EQUAL, 1, 0, listen],
+    [IF_EQUAL, 4, 0, listen],
+    [IF_EQUAL, 0, 2, bind],
+    [LOAD, 0, 0, OF_ADDRESS_LENGTH],
+    [IF_EQUAL, 0, 1, NETLINK_ADDRESS_BYTES],
     [RETURN, 0, 0, RETURN_ALLOW],
     [RETURN, 0, 0, RETURN_NOTICE]
   ]

@@ -1,0 +1,58 @@
+import { readSync, writeSync } from 'node:fs'
+
+/** @typedef {ReturnType<typeof createDescriptorWatch>} DescriptorWatch */
+
+const WAKE = Buffer.alloc(8)
+WAKE[0] = 1
+
+/**
+ * Calls back when a descriptor can be read that Node has no stream for. Another thread waits for all of them, one of libuv's.
+ * @param {Pick<import('./system-calls.js').SystemCalls, 'wakeDescriptor' | 'readable'>} calls
+ */
+export function createDescriptorWatch (calls) {
+  /** @type {Map<number, () => void>} */
+  const watched = new Map()
+  /** @type {number | null} */
+  let wake = null
+  let isWaiting = false
+
+  return {
+    /**
+     * @param {number} fd  stays open until it is watched no more
+     * @param {() => void} onReadable  has to read it
+     * @returns {() => void} watches it no more
+     */
+    watch (fd, onReadable) {
+      watched.set(fd, onReadable)
+      waitAnew()
+      return function stop () {
+        if (watched.get(fd) !== onReadable) return
+        watched.delete(fd)
+        waitAnew()
+      }
+    }
+  }
+
+  function waitAnew () {
+    if (wake === null) {
+      wake = calls.wakeDescriptor()
+      // A process does not end before its threads do.
+      process.once('exit', wakeThread)
+    }
+    if (isWaiting) wakeThread()
+    else if (watched.size > 0) wait()
+  }
+
+  function wakeThread () {
+    writeSync(Number(wake), WAKE)
+  }
+
+  async function wait () {
+    isWaiting = true
+    const ready = await calls.readable([Number(wake), ...watched.keys()])
+    if (ready.includes(Number(wake))) readSync(Number(wake), Buffer.alloc(8))
+    for (const fd of ready) watched.get(fd)?.()
+    isWaiting = false
+    if (watched.size > 0) wait()
+  }
+}

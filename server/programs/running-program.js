@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { createDescriptorWatch } from './descriptor-watch.js'
+import { loadSystemCalls } from './system-calls.js'
+
+/** @typedef {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} Output */
+/** @typedef {import('./system-calls.js').Notice} Notice */
+
+const LAUNCHER = fileURLToPath(new URL('launcher.js', import.meta.url))
+const UNAVAILABLE = 'it takes Linux on x86-64 or arm64, and the optional package koffi'
+
+/** Of all programs that this process looks after. @type {import('./descriptor-watch.js').DescriptorWatch | undefined} */
+let descriptors
+
+/**
+ * Starts a program whose bind(2) and listen(2) wait for an answer, in a process group of its own.
+ * @param {{ file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: Output }} program  `args`: without its name
+ * @param {object} hooks
+ * @param {() => void} hooks.onStarted  the program runs
+ * @param {(reason: string) => void} hooks.onFailed  it cannot be executed; the process ends
+ * @param {(listener: number) => void} hooks.onHeard  what waits can be received from this descriptor, which is closed in the end; before the program runs
+ * @param {(reason: string) => void} hooks.onUnheard  the system does not let it be heard; the program runs all the same
+ * @returns {import('node:child_process').ChildProcess}
+ */
+export function runProgram ({ file, args, env, cwd, output }, { onStarted, onFailed, onHeard, onUnheard }) {
+  const calls = loadSystemCalls()
+  const [own, theirs] = calls?.socketPair() ?? []
+  if (!calls || own === undefined || theirs === undefined) return runUnheard({ file, args, env, cwd, output }, calls ? 'no descriptor is left' : UNAVAILABLE)
+  try {
+    const child = spawn(process.execPath, [LAUNCHER], { cwd, env: {}, stdio: ['inherit', output.stdout, output.stderr, theirs, 'pipe'], detached: true })
+    const order = /** @type {import('node:net').Socket} */ (child.stdio[4])
+    // EPIPE: it has ended, and its 'exit' says so.
+    order.on('error', () => {})
+    order.end(JSON.stringify({ file, args: [file, ...args], env }))
+    hearLauncher(calls, own)
+    return child
+  } finally {
+    calls.close(theirs)
+    output.close()
+  }
+
+  /** @param {import('./system-calls.js').SystemCalls} system @param {number} channel */
+  function hearLauncher (system, channel) {
+    descriptors ??= createDescriptorWatch(system)
+    const stop = descriptors.watch(channel, () => {
+      const said = system.take(channel)
+      const { reason = null, failed = null } = said === null ? {} : JSON.parse(said.text)
+      if (said === null || failed !== null) {
+        stop()
+        system.close(channel)
+        return failed === null ? onStarted() : onFailed(failed)
+      }
+      if (said.descriptor === null) onUnheard(reason)
+      else onHeard(said.descriptor)
+      system.send(channel, '\n')
+    })
+  }
+
+  /** @param {Parameters<typeof runProgram>[0]} program @param {string} why */
+  function runUnheard (program, why) {
+    try {
+      const child = spawn(program.file, program.args, { cwd: program.cwd, env: /** @type {any} */ (program.env), stdio: ['inherit', program.output.stdout, program.output.stderr], detached: true })
+      child.once('spawn', () => {
+        onUnheard(why)
+        onStarted()
+      })
+      return child
+    } finally {
+      program.output.close()
+    }
+  }
+}
+
+/**
+ * @param {number} listener  of a program @param {(notice: Notice) => void} onNotice  each has to be answered
+ * @returns {() => void} hears no more; what is asked then has to be answered by somebody else
+ */
+export function hearProgram (listener, onNotice) {
+  const calls = /** @type {import('./system-calls.js').SystemCalls} */ (loadSystemCalls())
+  descriptors ??= createDescriptorWatch(calls)
+  const stop = descriptors.watch(listener, () => {
+    const notice = calls.receive(listener)
+    if (notice === 'over') stopHearing()
+    else if (notice !== 'none') onNotice(notice)
+  })
+  let isOver = false
+  return stopHearing
+
+  function stopHearing () {
+    if (isOver) return
+    isOver = true
+    stop()
+    calls.close(listener)
+  }
+}
