@@ -16,10 +16,11 @@ const LINE_COMMENT = /^ *\/\/.*\n/gm
 /**
  * @param {string} entry a name
  * @param {(name: string) => string} read the source of a module
- * @param {Readonly<Record<string, string>>} [libraries] by module name: the global variable of a classic script, which becomes the default import
- * @returns {string} the source of a module that imports nothing
+ * @param {{ libraries?: Readonly<Record<string, string>>, held?: ReadonlySet<string> }} [more]  `libraries`: by module name, the global variable of a
+ *   classic script, which becomes the default import; `held`: modules that a script has which runs before this one in every page
+ * @returns {{ source: string, modules: ReadonlySet<string> }}  `source`: a module that imports nothing; `modules`: all that run with it
  */
-export function bundleModules (entry, read, libraries = {}) {
+export function bundleModules (entry, read, { libraries = {}, held = new Set() } = {}) {
   /** @type {Map<string, string>} the variable of each module; a module comes after those that it imports */
   const variables = new Map()
   /** @type {Map<string, string[]>} names of the exports of each module */
@@ -28,14 +29,20 @@ export function bundleModules (entry, read, libraries = {}) {
   addModule(entry)
   const names = exports.get(entry) ?? []
   if (names.length > 0) parts.push(`export const { ${names.join(', ')} } = ${variables.get(entry)}`)
-  return parts.join('\n')
+  return { source: parts.join('\n'), modules: new Set(variables.keys()) }
 
   function addModule (/** @type {string} */ name) {
     if (variables.has(name)) return
+    if (held.has(name)) return addHeld(name)
     const source = read(name)
     const body = Object.hasOwn(libraries, name) ? `${source}\nreturn { default: ${libraries[name]} }` : bodyOf(name, source)
     variables.set(name, `module${variables.size}`)
     parts.push(`const ${variables.get(name)} = modules['${name}'] ??= (() => {\n${body}\n})()`)
+  }
+
+  function addHeld (/** @type {string} */ name) {
+    variables.set(name, `module${variables.size}`)
+    parts.push(`const ${variables.get(name)} = modules['${name}']`)
   }
 
   /** @param {string} name @param {string} source */

@@ -5,7 +5,7 @@ import { bundleModules } from '../../../server/dashboard/bundle.js'
 
 /** @param {Record<string, string>} files @param {Record<string, string>} [libraries] */
 function run (files, libraries) {
-  const source = bundleModules('entry.js', (name) => files[name], libraries)
+  const { source } = bundleModules('entry.js', (name) => files[name], { libraries })
   const said = /** @type {unknown[]} */ ([])
   // As text: an array of another context is not one of ours.
   runInNewContext(source, { say: (/** @type {unknown} */ word) => said.push(JSON.parse(JSON.stringify(word))) })
@@ -22,8 +22,30 @@ test('a module runs with all that it imports, each once and in its own scope', (
   assert.deepEqual(said, ['effect', [1, 2, 3, 'library']])
 })
 
+test('a script brings nothing that one before it has brought', () => {
+  /** @type {Record<string, string>} */
+  const files = {
+    'first.js': "import { word } from './word.js'\nsay(['first', word()])\n",
+    'second.js': "import { word } from './word.js'\nimport { more } from './more.js'\nsay(['second', word(), more()])\n",
+    'word.js': "say('word')\nexport function word () { return 'one' }\n",
+    'more.js': "import { word } from './word.js'\nexport function more () { return word() + ' more' }\n"
+  }
+  const read = (/** @type {string} */ name) => files[name]
+  const first = bundleModules('first.js', read)
+  const second = bundleModules('second.js', read, { held: first.modules })
+  const said = /** @type {unknown[]} */ ([])
+  runInNewContext([first, second].map(inScope).join('\n'), { say: (/** @type {unknown} */ word) => said.push(JSON.parse(JSON.stringify(word))) })
+  assert.deepEqual(said, ['word', ['first', 'one'], ['second', 'one', 'one more']])
+  assert.ok(!second.source.includes("say('word')"))
+})
+
+/** Scripts of a page do not share their constants. @param {{ source: string }} bundle */
+function inScope ({ source }) {
+  return `{${source}\n}`
+}
+
 test('whoever loads it later gets what the module exports', () => {
-  assert.match(bundleModules('entry.js', () => 'export function open () {}\nexport const LIMIT = 1\n'), /\nexport const \{ open, LIMIT \} = module0$/)
+  assert.match(bundleModules('entry.js', () => 'export function open () {}\nexport const LIMIT = 1\n').source, /\nexport const \{ open, LIMIT \} = module0$/)
 })
 
 test('a form of import or export that it does not know is refused, and not left out', () => {
