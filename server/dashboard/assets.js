@@ -35,9 +35,11 @@ const TYPES = Object.freeze({
 
 /** Files of ours and of packages, by their name in a URL. */
 const FILES = Object.freeze({
+  'access.css': [join(PUBLIC, 'access.css')],
   'alerts.css': [join(PUBLIC, 'alerts.css')],
   'app.css': [UPLOT_CSS, join(PUBLIC, 'app.css')],
   'apps.css': [join(PUBLIC, 'apps.css')],
+  'checks.css': [join(PUBLIC, 'checks.css')],
   'crashes.css': [join(PUBLIC, 'crashes.css')],
   'docs.css': [join(PUBLIC, 'docs.css')],
   'early.js': [join(PUBLIC, 'theme.js'), join(PUBLIC, 'waiting.js')],
@@ -48,20 +50,22 @@ const FILES = Object.freeze({
   'fleet.css': [join(PUBLIC, 'fleet.css')],
   'history.css': [join(PUBLIC, 'history.css')],
   'icons.svg': [join(PUBLIC, 'icons.svg')],
+  'jobs.css': [join(PUBLIC, 'jobs.css')],
   'logs.css': [join(PUBLIC, 'logs.css')],
   'rollout.css': [join(PUBLIC, 'rollout.css')],
+  'settings.css': [join(PUBLIC, 'settings.css')],
   'worker.css': [join(PUBLIC, 'worker.css')]
 })
 
-/** Each of these is bundled with the modules that it imports. */
+/** Runs in every page that has scripts, before all others. */
+const FIRST_MODULE = 'live.js'
+/** Each of these is bundled with the modules that it imports, as far as the first has not brought them. */
 const MODULES = Object.freeze([
-  'live.js',
   'charts.js',
   'worker.js',
   'flame.js',
   'history.js',
   'logs.js',
-  'log-matcher.js',
   'picks.js',
   'access.js',
   'settings.js',
@@ -70,14 +74,18 @@ const MODULES = Object.freeze([
   'commands.js',
   'notifications.js'
 ])
+/** Runs in a thread of its own, beside those of the page. */
+const THREAD = 'log-matcher.js'
 /** Imports that are not ours: their packages offer a minified file as a classic script alone. */
-const UPLOT = Object.freeze({ 'uplot.js': 'uPlot' })
+const LIBRARIES = Object.freeze({ 'uplot.js': 'uPlot' })
 
 /** @type {Map<string, Asset>} read once, so that a page and its files belong together even when an upgrade replaces them on disk */
 const ASSETS = new Map()
 for (const [name, files] of Object.entries(FILES)) ASSETS.set(name, toAsset(name, withoutComments(name, files.map(readAsset).join('\n'))))
 ASSETS.set('libraries.js', toAsset('libraries.js', `${readAsset(HTMX)}\n${toClassicScript(readAsset(SOCKET_IO), 'io')}`))
-for (const name of MODULES) ASSETS.set(name, toAsset(name, bundleModules(name, readModule, UPLOT)))
+const held = addModules(FIRST_MODULE)
+for (const name of MODULES) addModules(name, held)
+addModules(THREAD)
 
 /** Changes when any file does, so that a page that was loaded before an upgrade can tell that it is out of date. */
 export const ASSETS_VERSION = hashOf(Buffer.from([...ASSETS.values()].map(({ hash }) => hash).join()))
@@ -110,6 +118,13 @@ export function assetsRouter () {
     res.send(encoding ? await encodedOf(asset, encoding) : asset.content)
   })
   return router
+}
+
+/** @param {string} name @param {ReadonlySet<string>} [held]  what the page has of its modules by then */
+function addModules (name, held) {
+  const { source, modules } = bundleModules(name, readModule, { libraries: LIBRARIES, held })
+  ASSETS.set(name, toAsset(name, source))
+  return modules
 }
 
 /** @param {string} name @param {string} text @returns {Asset} */
