@@ -5,22 +5,26 @@ const LOAD = 0x20
 const LOAD_HALF = 0x28
 const LOAD_HALF_AT_X = 0x48
 const LOAD_HEADER_LENGTH_TO_X = 0xb1
+const A_TO_X = 0x07
 const SHIFT_RIGHT = 0x74
 const MODULO = 0x94
+const JUMP = 0x05
 const IF_EQUAL = 0x15
+const IF_EQUAL_X = 0x1d
 const RETURN = 0x06
 /** Offsets from there on are into the header of IP: SKF_NET_OFF. */
 const IP = 0xfff00000
 /** SKF_AD_OFF + SKF_AD_RANDOM: what is loaded from there is a random number. */
 const RANDOM = 0xfffff000 + 56
-/** RFC 8200: the header of IPv6 has a fixed length, and that of TCP begins with the source port. */
-const V6_HEADER_BYTES = 40
+// Where it has the last 4 bytes of both addresses: RFC 791, RFC 8200. The header of IPv6 has a fixed length, and that of TCP begins with the source port.
+const V4 = { source: 12, destination: 16 }
+const V6 = { source: 20, destination: 36, bytes: 40 }
 
 /**
  * The classic BPF program by which the kernel picks one socket of a group for each connection: any of those that serve, and
  * for the connections of a probe the one that is probed. SO_ATTACH_REUSEPORT_CBPF, socket(7).
  * @param {number[]} serving  indexes in the group; at least one
- * @param {{ port: number, index: number }[]} probes  `port`: that the probe's connection comes from
+ * @param {{ port: number, index: number }[]} probes  `port`: that the probe's connection comes from, at the address that it goes to
  * @returns {Instruction[]}
  */
 export function steeringProgram (serving, probes) {
@@ -29,18 +33,29 @@ export function steeringProgram (serving, probes) {
     ...serving.slice(1).flatMap((index, at) => ifEqual(at + 1, index)),
     /** @type {Instruction} */ ([RETURN, 0, 0, serving[0]])
   ]
-  if (probes.length === 0) return pick
+  return probes.length === 0 ? pick : [...pickProbed(probes), ...pick]
+}
+
+/** @param {{ port: number, index: number }[]} probes @returns {Instruction[]} another machine may use the same port, so both addresses have to be the same */
+function pickProbed (probes) {
+  const choices = probes.flatMap(({ port, index }) => ifEqual(port, index))
+  const portOfV4 = /** @type {Instruction[]} */ ([[LOAD_HEADER_LENGTH_TO_X, 0, 0, IP], [LOAD_HALF_AT_X, 0, 0, IP]])
+  const v4 = [...skipOthers(V4, portOfV4.length + choices.length), ...portOfV4]
+  const portOfV6 = /** @type {Instruction[]} */ ([[LOAD_HALF, 0, 0, IP + V6.bytes], [JUMP, 0, 0, v4.length]])
+  const v6 = [...skipOthers(V6, portOfV6.length + v4.length + choices.length), ...portOfV6]
   return [
     [LOAD, 0, 0, IP],
     [SHIFT_RIGHT, 0, 0, 28],
-    [IF_EQUAL, 0, 2, 6],
-    [LOAD_HALF, 0, 0, IP + V6_HEADER_BYTES],
-    [IF_EQUAL, 2, 2, 0],
-    [LOAD_HEADER_LENGTH_TO_X, 0, 0, IP],
-    [LOAD_HALF_AT_X, 0, 0, IP],
-    ...probes.flatMap(({ port, index }) => ifEqual(port, index)),
-    ...pick
+    [IF_EQUAL, 0, v6.length, 6],
+    ...v6,
+    ...v4,
+    ...choices
   ]
+}
+
+/** @param {{ source: number, destination: number }} offsets @param {number} count of instructions that are for connections within one address @returns {Instruction[]} */
+function skipOthers ({ source, destination }, count) {
+  return [[LOAD, 0, 0, IP + destination], [A_TO_X, 0, 0, 0], [LOAD, 0, 0, IP + source], [IF_EQUAL_X, 1, 0, 0], [JUMP, 0, 0, count]]
 }
 
 /** @param {number} value @param {number} index @returns {Instruction[]} */

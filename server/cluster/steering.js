@@ -1,7 +1,12 @@
 import { fstatSync } from 'node:fs'
+import net from 'node:net'
+import { getSystemErrorName } from 'node:util'
 import { socketsOf } from '../system/open-sockets.js'
 import { adoptSocketGroup, bindSocketGroup } from './socket-group.js'
 import { steeringProgram } from './steering-program.js'
+
+/** Where a socket answers that is bound to any address, the second where a machine has no IPv6. @type {Record<string, string[]>} */
+const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
 
 /** @typedef {ReturnType<typeof createSteering>} Steering */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
@@ -29,14 +34,14 @@ export function createSteering ({ calls, living }) {
         group.close()
         return { errno }
       }
-      routes.set(key, { group, holders: [null] })
+      routes.set(key, { group, holders: [null], probes: new Set() })
       return group
     },
 
     /** @param {string} key @param {SocketHandle[]} handles  of a master before */
     adopt (key, handles) {
       const group = adoptSocketGroup(calls, handles)
-      routes.set(key, { group, holders: handles.map(() => null) })
+      routes.set(key, { group, holders: handles.map(() => null), probes: new Set() })
       return group
     },
 
@@ -61,6 +66,18 @@ export function createSteering ({ calls, living }) {
       return [...routes.values()].reduce((sum, { group, holders }) => sum + (holders.includes(worker) ? group.queueLength(holders.indexOf(worker) + 1) : 0), 0)
     },
 
+    /**
+     * A connection to one socket of a group, whoever else serves: the kernel knows it by the port that it comes from.
+     * @param {number} inode of that socket @returns {net.Socket | null} null: it is in no group
+     */
+    connect (inode) {
+      for (const route of routes.values()) {
+        const index = indexOf(route, inode)
+        if (index !== -1) return connectTo(route, index)
+      }
+      return null
+    },
+
     /** A worker has come or gone. */
     look () {
       const all = living()
@@ -68,9 +85,22 @@ export function createSteering ({ calls, living }) {
         holders.forEach((holder, index) => { if (!all.some(({ worker }) => worker === holder)) holders[index] = null })
       }
       noteOrphans()
-      const serving = all.filter(({ isServing }) => isServing).map(({ worker }) => worker)
-      for (const route of routes.values()) steer(route, serving)
+      for (const route of routes.values()) steer(route)
     }
+  }
+
+  /** @param {Route} route @param {number} index */
+  function connectTo (route, index) {
+    const { handle, address, port } = bindBeside(route.group)
+    const probe = { port: placeOf(handle).port, index }
+    route.probes.add(probe)
+    steer(route)
+    const socket = new net.Socket(/** @type {net.SocketConstructorOpts} */ ({ handle, manualStart: true }))
+    socket.once('close', () => {
+      route.probes.delete(probe)
+      steer(route)
+    })
+    return socket.connect({ host: address, port })
   }
 
   /** @param {string} key */
@@ -80,12 +110,13 @@ export function createSteering ({ calls, living }) {
     return route
   }
 
-  /** @param {Route} route @param {number[]} serving */
-  function steer ({ group, holders }, serving) {
+  /** @param {Route} route */
+  function steer ({ group, holders, probes }) {
+    const serving = living().filter(({ isServing }) => isServing).map(({ worker }) => worker)
     const indexes = (/** @type {(holder: number | null) => boolean} */ isWanted) => holders.flatMap((holder, index) => isWanted(holder) ? [index] : [])
     // Where nobody serves, connections wait for whoever does next.
     const choices = [indexes((holder) => holder !== null && serving.includes(holder)), indexes((holder) => holder !== null), indexes(() => true)]
-    group.pick(steeringProgram(choices.find((each) => each.length > 0) ?? [0], []))
+    group.pick(steeringProgram(choices.find((each) => each.length > 0) ?? [0], [...probes]))
   }
 
   /** Workers of a master before have sockets that this one has not given them. */
@@ -102,4 +133,37 @@ export function createSteering ({ calls, living }) {
   }
 }
 
-/** @typedef {{ group: import('./socket-group.js').SocketGroup, holders: (number | null)[] }} Route `holders`: the worker that has each socket */
+/** @param {Route} route @param {number} inode */
+function indexOf ({ group }, inode) {
+  return group.handles().findIndex(({ fd }) => fstatSync(fd).ino === inode)
+}
+
+/**
+ * Binds a socket at the address of a group, or at the loopback one where that is any, and at a port that nobody has there.
+ * @param {import('./socket-group.js').SocketGroup} group
+ * @returns {{ handle: SocketHandle, address: string, port: number }} `address`, `port`: to connect to
+ */
+function bindBeside ({ handle: listener }) {
+  const { address, port } = placeOf(listener)
+  let errno = 0
+  for (const own of LOOPBACK[address] ?? [address]) {
+    const handle = net._createServerHandle(own, 0, net.isIPv6(own.split('%')[0]) ? 6 : 4)
+    if (typeof handle !== 'number') return { handle, address: own, port }
+    errno = handle
+  }
+  throw new Error(`no connection can be made to ${address}: ${getSystemErrorName(errno)}`)
+}
+
+/** @param {SocketHandle} handle of TCP @returns {{ address: string, port: number }} */
+function placeOf (handle) {
+  const place = { address: '', port: 0 }
+  handle.getsockname?.(place)
+  return place
+}
+
+/**
+ * @typedef {object} Route
+ * @property {import('./socket-group.js').SocketGroup} group
+ * @property {(number | null)[]} holders  the worker that has each socket
+ * @property {Set<{ port: number, index: number }>} probes  connections to a certain one
+ */
