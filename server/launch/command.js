@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { DeckError } from '../errors.js'
 import { parseNodeWords } from './node-options.js'
 import { isPackageManager, parseManagerWords } from './package-manager.js'
 import { fileOf, findCommand, installedPackage, isExecutable, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
 import { launchRefusal } from './refusal.js'
 import { shownWords, splitWords } from './shell-words.js'
-import { SUBSTITUTES } from './substitutes.js'
+import { SEES_NO_NODE, SUBSTITUTES } from './substitutes.js'
 import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.js'
 
 /**
@@ -24,6 +27,11 @@ import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './
 const MAX_STEPS = 20
 const NODE_NAMES = new Set(['node', 'nodejs'])
 const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit', 'trap', '{', '!'])
+/** A wrapper that is refused for these reasons can be run itself. */
+const ONLY_ITSELF = new Set(['option', 'expansion'])
+const ENV_FILE = '--env-file='
+/** As far as that can be told of what a shell is to run. */
+const STARTS_NODE = /(^|[\s;&|(])(node|nodejs|npm|npx|yarn|pnpm|tsx|ts-node|next|nuxt|nest)(\s|$)/
 const PACKAGE_TEXTS = ['name', 'version']
 
 /**
@@ -51,25 +59,49 @@ function unwrapStep (command, inherited) {
   // A file of the app's own may be called like any of these.
   const isKnown = !word.includes('/') || word.includes('node_modules/.bin/')
   const rest = { ...command, words }
-  if (NODE_NAMES.has(name)) return runNode(rest, inherited)
-  if (isKnown && Object.hasOwn(WRAPPERS, name)) return WRAPPERS[name](rest, name)
-  if (isKnown && isPackageManager(name)) return runManager(rest, name, inherited)
+  if (NODE_NAMES.has(name)) return runNode(command, inherited)
+  if (isKnown && Object.hasOwn(WRAPPERS, name)) return unwrap(command, name, inherited)
+  if (isKnown && isPackageManager(name)) return runManager(command, name, inherited)
   const substitute = isKnown && Object.hasOwn(SUBSTITUTES, name) ? SUBSTITUTES[name](words, command.cwd) : null
-  if (substitute) return withSubstitute(command, substitute)
+  if (substitute) return withSubstitute(command, substitute, inherited)
   return runFile(rest, word, inherited)
 }
 
-/** @param {Command} command @param {import('./substitutes.js').Substitute} substitute @returns {Command} */
-function withSubstitute (command, substitute) {
-  if ('reason' in substitute) throw launchRefusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
-  const next = { ...command, words: substitute.words }
-  return substitute.note ? withNote(next, substitute.note) : next
+/** @param {Command} command @param {string} name @param {Environment} inherited @returns {Command | Program} */
+function unwrap (command, name, inherited) {
+  try {
+    return WRAPPERS[name]({ ...command, words: command.words.slice(1) }, name)
+  } catch (error) {
+    // It is asked for something that only it can do itself.
+    if (!(error instanceof DeckError) || !ONLY_ITSELF.has(String(error.details?.reason)) || !isFound(command, inherited)) throw error
+    return asItIs(command, SEES_NO_NODE, inherited)
+  }
 }
 
-/** @param {Command} command what stands behind `node` @param {Environment} inherited @returns {Command | Program} */
-function runNode (command, inherited) {
-  const { execArgv, rest: [file, ...args], watches, runs, refused } = parseNodeWords(command.words)
-  if (refused) throw launchRefusal('no-file', { ...command, why: `starts no file ("${refused}")` })
+/** @param {Command} command @param {import('./substitutes.js').Substitute} substitute @param {Environment} inherited @returns {Command | Program} */
+function withSubstitute (command, substitute, inherited) {
+  if ('reason' in substitute) throw launchRefusal(substitute.reason, { ...command, why: substitute.why, instead: substitute.instead })
+  if (!('words' in substitute)) return asItIs(command, substitute.note, inherited)
+  const { words, note } = substitute
+  return note ? withNote({ ...command, words }, note) : { ...command, words }
+}
+
+/** @param {Command} command @param {string} note @param {Environment} inherited @returns {Program} also where Node would run it */
+function asItIs (command, note, inherited) {
+  const { words: [word = '', ...args] } = command
+  return otherProgram(withNote(command, note), installedCommand(command, word, inherited), args, inherited)
+}
+
+/** @param {Command} command @param {Environment} inherited */
+function isFound ({ words: [word], cwd, env }, inherited) {
+  return findCommand(word, cwd, env.PATH ?? inherited.PATH) !== undefined
+}
+
+/** @param {Command} command  its first word is `node` @param {Environment} inherited @returns {Command | Program} */
+function runNode ({ words: [node, ...words], ...rest }, inherited) {
+  const command = { ...rest, words }
+  const { execArgv, rest: [file, ...args], watches, runs, refused } = parseNodeWords(words)
+  if (refused) return asItIs({ ...rest, words: [node, ...words] }, SEES_NO_NODE, inherited)
   const next = { ...(watches ? withNote(command, WATCH_NOTE) : command), execArgv: [...command.execArgv, ...execArgv] }
   if (runs !== null) return runScript(next, { name: runs, args: file === undefined ? [] : [file, ...args] }, inherited)
   if (file === undefined) throw launchRefusal('no-file', command)
@@ -84,16 +116,23 @@ function toProgram ({ cwd, env, execArgv, notes }, entry, args) {
   return { runtime: 'node', entry, args, execArgv, env, cwd, notes }
 }
 
-/** @param {Command} command @param {string} entry @param {string[]} args @returns {Program} */
-export function otherProgram (command, entry, args) {
+/** @param {Command} command @param {string} entry @param {string[]} args @param {Environment} inherited @returns {Program} */
+export function otherProgram (command, entry, args, inherited) {
   if (!isExecutable(entry)) throw launchRefusal('not-executable', { ...command, why: `runs ${entry}, which may not be executed` })
   const { cwd, env, notes } = command
-  return { runtime: 'other', entry, args, execArgv: [], env, cwd, notes }
+  return { runtime: 'other', entry, args, execArgv: [], env: { ...variablesFor(command, inherited), ...env }, cwd, notes }
 }
 
-/** @param {Command} command @param {string} text @returns {Program} what takes a shell to run it */
-export function byShell (command, text) {
-  return otherProgram(command, '/bin/sh', ['-c', text])
+/** Files of variables that Node would have read. What is set already counts more, and of two files the last. @param {Command} command @param {Environment} inherited @returns {Record<string, string>} */
+function variablesFor ({ execArgv, cwd }, inherited) {
+  const files = execArgv.flatMap((option) => option.startsWith(ENV_FILE) ? [path.resolve(cwd, option.slice(ENV_FILE.length))] : [])
+  const values = Object.assign({}, ...files.map((file) => parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))))
+  return Object.fromEntries(Object.entries(values).filter(([name]) => inherited[name] === undefined))
+}
+
+/** @param {Command} command @param {string} text @param {Environment} inherited @returns {Program} what takes a shell to run it */
+export function byShell (command, text, inherited) {
+  return otherProgram(STARTS_NODE.test(text) ? withNote(command, SEES_NO_NODE) : command, '/bin/sh', ['-c', text], inherited)
 }
 
 /** @param {string} name @param {string} cwd @param {Environment} inherited @returns {boolean} whether it means anything as a command */
@@ -104,12 +143,20 @@ export function isInstalled (name, cwd, inherited) {
 
 /** @param {Command} command @param {string} word @param {Environment} inherited @returns {Program} */
 function runFile (command, word, inherited) {
-  if (OF_THE_SHELL.has(word)) return byShell(command, shownWords([word, ...command.words]))
-  const file = findCommand(word, command.cwd, command.env.PATH ?? inherited.PATH)
-  if (!file) throw launchRefusal('not-installed', { ...command, why: `runs ${word}, which is not installed in ${command.cwd}${hasPlugAndPlay(command.cwd) ? ' by files (Yarn Plug\'n\'Play)' : ''}`, ...(hasPlugAndPlay(command.cwd) && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
+  if (OF_THE_SHELL.has(word)) return byShell(command, shownWords([word, ...command.words]), inherited)
+  const file = installedCommand(command, word, inherited)
   const found = nodeFileOf(file)
-  if (!found) return otherProgram(command, file, command.words)
+  if (!found) return otherProgram(command, file, command.words, inherited)
   return toProgram({ ...command, env: { ...command.env, ...found.env }, execArgv: [...command.execArgv, ...found.execArgv] }, found.entry, command.words)
+}
+
+/** @param {Command} command @param {string} word @param {Environment} inherited @returns {string} its file @throws {DeckError} invalid-config */
+function installedCommand (command, word, inherited) {
+  const { cwd, env } = command
+  const file = findCommand(word, cwd, env.PATH ?? inherited.PATH)
+  if (file) return file
+  const isPacked = hasPlugAndPlay(cwd)
+  throw launchRefusal('not-installed', { ...command, why: `runs ${word}, which is not installed in ${cwd}${isPacked ? ' by files (Yarn Plug\'n\'Play)' : ''}`, ...(isPacked && { instead: 'Set "nodeLinker: node-modules" in .yarnrc.yml' }) })
 }
 
 /** @param {string} folder */
@@ -117,10 +164,11 @@ function hasPlugAndPlay (folder) {
   return foldersUpwards(folder).some((each) => isFile(path.join(each, '.pnp.cjs')))
 }
 
-/** @param {Command} command @param {string} manager @param {Environment} inherited @returns {Command | Program} */
+/** @param {Command} command  its first word is the manager's @param {string} manager @param {Environment} inherited @returns {Command | Program} */
 function runManager (command, manager, inherited) {
-  const errand = parseManagerWords(manager, command.words)
+  const errand = parseManagerWords(manager, command.words.slice(1))
   if ('refused' in errand) {
+    if (errand.runsSeveral) return asItIs(command, SEES_NO_NODE, inherited)
     if (errand.refused.startsWith('-')) throw wrongOption(command, errand.refused)
     throw launchRefusal('no-file', { ...command, why: `starts no program ("${errand.refused}")`, instead: 'Name a script of package.json: npm run <script>' })
   }
@@ -173,7 +221,7 @@ export function runScript (command, { name, args }, inherited) {
   /** @type {Command} */
   const own = { ...command, received, words: [], cwd: folder, env: { ...command.env, ...scriptVariables(found, name, command.env.PATH ?? inherited.PATH) } }
   const next = around.reduce((noted, each) => withNote(noted, `"${each}" is not run; run it before each deploy if the app needs it`), own)
-  return words === null ? byShell(next, [text, ...args.map((word) => shownWords([word]))].join(' ')) : withAssignments({ ...next, words: [...words, ...args] })
+  return words === null ? byShell(next, [text, ...args.map((word) => shownWords([word]))].join(' '), inherited) : withAssignments({ ...next, words: [...words, ...args] })
 }
 
 /**

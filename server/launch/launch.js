@@ -34,7 +34,7 @@ import { typeScriptOptions } from './typescript.js'
  * @property {string[]} execArgv  those of the wish come last
  * @property {Record<string, string>} env  over what is inherited
  * @property {string} cwd
- * @property {string | null} said  in a line what was made of what; null: the wish was a file, and is run as it is
+ * @property {string | null} said  in a line what was made of what; null: the wish was a file, or another program with its arguments, and is run as it is
  * @property {string[]} notes  what is not done that the wish would have done, a sentence each
  */
 
@@ -59,7 +59,7 @@ export function resolveLaunch (wish, { env = process.env, stripsTypes = /** @typ
   const program = findProgram(wish, command, env)
   const given = [...program.execArgv, ...execArgv]
   const all = [...plugAndPlay(program.entry, [...given, program.env.NODE_OPTIONS, env.NODE_OPTIONS]), ...given]
-  if (program.runtime === 'other') return { ...program, execArgv: [], said: `${received} → ${shownWords([program.entry, ...program.args])}${folderText(program.cwd, cwd)}` }
+  if (program.runtime === 'other') return { ...program, said: isAsSaid(wish, program) ? null : `${received} → ${shownWords([program.entry, ...program.args])}${folderText(program.cwd, cwd)}` }
   const more = typeScriptOptions({ ...program, execArgv: all }, stripsTypes)
   if (more === null) throw launchRefusal('typescript', { source, received: received === program.entry ? received : `${received} → ${program.entry}` })
   const launch = { ...program, execArgv: [...more, ...all] }
@@ -132,7 +132,7 @@ function plainProgram (entry, args, { cwd }) {
 /** @param {string} file @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
 function asFile (file, args, command, env) {
   if (path.basename(path.dirname(file)) === '.bin') return followCommand({ ...command, words: [file, ...args] }, env)
-  if (FOREIGN_FILE.test(file) || (!IS_JAVASCRIPT.test(file) && isForeign(file))) return otherProgram(command, file, args)
+  if (FOREIGN_FILE.test(file) || (!IS_JAVASCRIPT.test(file) && isForeign(file))) return otherProgram(command, file, args, env)
   return /** @type {Program & { isPlain: true }} */ (plainProgram(file, args, command))
 }
 
@@ -151,10 +151,17 @@ function inFolder (folder, command, env) {
   return file ? plainProgram(file, args, command) : null
 }
 
+/** @param {Wish} wish @param {Program} program @returns {boolean} whether there is nothing to say of what runs, as it was said in the same words */
+function isAsSaid ({ entry, script, args = [], cwd, folder = cwd }, program) {
+  if (entry === undefined || script !== undefined || program.notes.length > 0 || program.cwd !== cwd) return false
+  const isNamed = path.basename(program.entry) === entry || path.resolve(folder, entry) === program.entry
+  return isNamed && args.length === program.args.length && args.every((word, at) => word === program.args[at])
+}
+
 /** @param {string} name @param {string[]} args @param {Command} command @param {import('./command.js').Environment} env */
 function byName (name, args, command, env) {
   const words = splitWords(name)
-  if (words === null) return byShell(command, name)
+  if (words === null) return byShell(command, name, env)
   const [word] = words
   if (word === name && !isInstalled(word, command.cwd, env)) notFound(`${command.source}: expected a file, a folder or the name of a program, received ${name}, which is neither in ${command.cwd} nor installed there`)
   return followCommand({ ...command, words: [...words, ...args] }, env)

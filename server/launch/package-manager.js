@@ -10,7 +10,7 @@ import { splitOption } from './node-options.js'
  * @property {string | null} folder  another one than the working folder
  * @property {string | null} workspace
  */
-/** `refused`: a word that says something else. @typedef {Errand | { refused: string }} Parsed */
+/** `refused`: a word that says something else; `runsSeveral`: it runs more than one script, or a text. @typedef {Errand | { refused: string, runsSeveral?: boolean }} Parsed */
 
 /**
  * One package manager: the options before its errand, with and without a value, and the words that begin one.
@@ -131,7 +131,7 @@ const KNOWN_SWITCHES = /^(-s|-q|-y|-d|--silent|--quiet|--yes|--no|--no-install|-
 
 /**
  * @param {string[]} words @param {Manager} manager
- * @returns {{ rest: string[], folder: string | null, workspace: string | null } | { refused: string }}
+ * @returns {{ rest: string[], folder: string | null, workspace: string | null } | { refused: string, runsSeveral?: boolean }}
  */
 function readOptions (words, { folder: folders, workspace: workspaces, valued = [], refused = [] }) {
   /** @type {{ folder: string | null, workspace: string | null }} */
@@ -141,7 +141,7 @@ function readOptions (words, { folder: folders, workspace: workspaces, valued = 
     if (word === '--') return { ...found, rest: words.slice(at + 1) }
     if (!word.startsWith('-')) return { ...found, rest: words.slice(at) }
     const [name, inner] = splitOption(word)
-    if (refused.includes(name)) return { refused: name }
+    if (refused.includes(name)) return { refused: name, runsSeveral: true }
     const isOf = { folder: folders.includes(name), workspace: workspaces.includes(name) }
     if (isOf.folder || isOf.workspace || valued.includes(name)) {
       const value = inner ?? words[++at]

@@ -5,9 +5,7 @@ import { DeckError } from '../errors.js'
  * @typedef {keyof typeof OBSTACLES} Reason
  */
 const OBSTACLES = Object.freeze({
-  several: ['is several commands', 'Run the others before each deploy, and give the server a script of its own'],
   expansion: ['takes what a shell would put in', 'Start the program itself, with its values in "args" and "env" of clusterdeck.config.mjs'],
-  quote: ['has a quote that does not end', 'Correct it'],
   empty: ['runs nothing', 'Name the app\'s main file'],
   option: ['has an option that has no meaning here', 'Start the program itself'],
   'no-file': ['starts no file', 'Start the file itself'],

@@ -3,9 +3,12 @@ import path from 'node:path'
 import { isFile } from './packages.js'
 
 /** @typedef {import('./refusal.js').Reason} Reason */
-/** @typedef {{ words: string[], note?: string } | { reason: Reason, why?: string, instead?: string }} Substitute */
+/** Without `words` it is run as it is. @typedef {{ note: string } | { words: string[], note?: string } | { reason: Reason, why?: string, instead?: string }} Substitute */
 
-const SEVERAL = () => ({ reason: /** @type {const} */ ('several'), why: 'starts other commands', instead: 'Start each server as an app of its own' })
+/** What is said where a Node program can only be reached through another one. */
+export const SEES_NO_NODE = 'clusterdeck does not see into a Node that another program starts; start its file itself where that is possible'
+
+const SEVERAL = () => ({ note: 'it starts several programs; each would be deployed and restarted by itself as an app of its own' })
 const MANAGES = () => ({ reason: /** @type {const} */ ('starts-child'), why: 'is a process manager itself', instead: 'Start what it starts; "clusterdeck import" takes over its configuration' })
 
 /**
@@ -19,9 +22,9 @@ export const SUBSTITUTES = Object.freeze(/** @type {Record<string, (args: string
   next: ([verb = 'dev']) => verb === 'dev' || verb.startsWith('-') ? developmentServer('next build', 'next start') : null,
   'react-scripts': ([verb]) => verb === 'start' ? developmentServer('react-scripts build', 'a server of files, such as "serve -s build"') : null,
   gatsby: ([verb]) => verb === 'develop' ? developmentServer('gatsby build', 'gatsby serve') : null,
-  'babel-node': () => ({ reason: 'starts-child', instead: 'Start the file itself with --exec-argv "-r @babel/register", or the compiled one' }),
-  dotenvx: () => ({ reason: 'starts-child', instead: 'Start that program itself, with "envFile" for its variables' }),
-  ...Object.fromEntries([['doppler', 'doppler run --'], ['infisical', 'infisical run --'], ['op', 'op run --']].map(([name, before]) => [name, () => ({ reason: 'starts-child', instead: `Start clusterdeck in it: ${before} clusterdeck start` })])),
+  'babel-node': () => ({ note: 'start the file itself with --exec-argv "-r @babel/register", or the compiled one: clusterdeck does not see into the Node that babel-node starts' }),
+  dotenvx: () => ({ note: 'with "envFile" for its variables a Node file can be started itself: clusterdeck does not see into one that dotenvx starts' }),
+  ...Object.fromEntries(['doppler', 'infisical', 'op'].map((name) => [name, () => ({ note: `with "${name} run -- clusterdeck start" a Node file can be started itself: clusterdeck does not see into one that ${name} starts` })])),
   concurrently: SEVERAL,
   'npm-run-all': SEVERAL,
   'npm-run-all2': SEVERAL,
@@ -42,13 +45,13 @@ const NUXT = Object.freeze({ dev: () => developmentServer('nuxt build', 'nuxt st
 
 /** @param {string} build @param {string} start @returns {Substitute} */
 function developmentServer (build, start) {
-  return { reason: 'starts-child', why: 'is for development, and serves from a process of its own', instead: `Run "${build}", then start ${start.includes(' "') ? start : `"${start}"`}` }
+  return { note: `it is for development; to serve others, run "${build}" and start ${start.includes(' "') ? start : `"${start}"`}` }
 }
 
 /** @param {string[]} args @param {string} cwd @returns {Substitute} */
 function builtByNuxt (args, cwd) {
   const file = '.output/server/index.mjs'
-  if (args.length > 0) return { reason: 'option', why: `has "${args[0]}", which ${file} does not know`, instead: `Start ${file}; HOST and PORT say where it listens` }
+  if (args.length > 0) return { note: `${file} is a Node file that can be started itself; HOST and PORT say where it listens` }
   return isFile(path.join(cwd, file)) ? { words: ['node', file] } : { reason: 'not-built', why: `runs ${file}, which is not there`, instead: 'Run "nuxt build" before the start and before each deploy' }
 }
 

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { resolveLaunch } from '../../../server/launch/launch.js'
+import { shownWords } from '../../../server/launch/shell-words.js'
 import { tempFolder } from '../../support/folder.js'
 
 /** @typedef {import('../../../server/launch/launch.js').Wish} Wish */
@@ -263,15 +264,53 @@ describe('what is no Node program', () => {
     assert.deepEqual(at({ entry: 'python3', args: ['-m', 'uvicorn', 'app:app'] }), ['other', 'python3', '-m', 'uvicorn', 'app:app'])
     for (const name of ['server', 'run.sh', 'app.py']) assert.deepEqual(at({ entry: `./${name}`, args: ['-v'] }), ['other', name, '-v'])
     assert.deepEqual(at({ script: 'it' }), ['other', 'bun', 'run', 'app.ts'])
-    assert.equal(launch(cwd, { script: 'it' }, { env: { PATH: bin } }).env.PORT, '80')
-    assert.equal(launch(cwd, { entry: './server' }).said, `./server → ${cwd}/server`)
+    const { env, said } = launch(cwd, { script: 'it' }, { env: { PATH: bin } })
+    assert.deepEqual([env.PORT, said], ['80', `the script "it" → ${bin}/bun run app.ts`])
+  })
+
+  test('of what runs as it was typed nothing is said', () => {
+    const bin = withPrograms({ python3: '\x7fELF\0' })
+    const cwd = withPrograms({ server: '\x7fELF\0' })
+    for (const wish of [{ entry: './server' }, { entry: 'server', args: ['-v'] }, { entry: 'python3', args: ['app.py'] }]) assert.equal(launch(cwd, wish, { env: { PATH: bin } }).said, null)
+  })
+
+  for (const [script, says] of /** @type {[string, RegExp][]} */ ([
+    ['next dev', /"next build" and start "next start"/],
+    ['next', /for development/],
+    ['react-scripts start', /build/],
+    ['nuxt start --port 3000', /\.output\/server\/index\.mjs is a Node file/],
+    ['concurrently "a" "b"', /an app of its own/],
+    ['doppler run -- node app.js', /"doppler run -- clusterdeck start"/],
+    ['node -e 1', /does not see into a Node/],
+    ['env -i node app.js', /does not see/],
+    ['dotenv -c -- node app.js', /does not see/],
+    ['dotenv -- node app.js', /does not see/],
+    ['pnpm -r --parallel start', /does not see/]
+  ])) {
+    test(`${script} is run as it is, and what else could be done is said`, () => {
+      const bin = withPrograms({ node: NODE_SCRIPT, env: '\x7fELF\0', doppler: '\x7fELF\0', pnpm: NODE_SCRIPT })
+      const cwd = appWith({ it: script }, { '.env': 'A=$B' })
+      for (const name of ['react-scripts', 'nuxt', 'concurrently', 'dotenv']) install(cwd, name)
+      for (const name of ['next', 'react-scripts', 'nuxt', 'concurrently', 'dotenv']) chmodSync(path.join(cwd, 'node_modules', name, 'dist/cli'), 0o755)
+      const { runtime, entry, args, notes } = launch(cwd, { script: 'it' }, { env: { PATH: bin } })
+      assert.deepEqual([runtime, shownWords([path.basename(entry), ...args])], ['other', script.replaceAll('"', '')])
+      assert.match(notes.join(), says)
+    })
+  }
+
+  test('files of variables that Node would read are read for it, and what is set counts more', () => {
+    const bin = withPrograms({ python3: '\x7fELF\0' })
+    const cwd = appWith({ it: 'dotenv -e .env -e .more -- python3 app.py' }, { '.env': 'A=1\nB=1', '.more': 'A=2\nC=2\nD=2' })
+    const { env, execArgv } = launch(cwd, { script: 'it' }, { env: { PATH: bin, D: 'set' } })
+    assert.deepEqual([env.A, env.B, env.C, env.D, execArgv], ['1', '1', '2', undefined, []])
   })
 
   for (const script of ['node app.js | pino-pretty', 'tsc && node app.js', 'cd app; node .', 'cd app', 'node app.js --port $PORT', 'node app.js > log', 'echo "$HOME"', "echo 'it"]) {
     test(`${script} takes a shell`, () => {
       const cwd = appWith({ it: script })
-      const { runtime, entry, args, env } = launch(cwd, { script: 'it', args: ['a b'] })
+      const { runtime, entry, args, env, notes } = launch(cwd, { script: 'it', args: ['a b'] })
       assert.deepEqual([runtime, entry, args], ['other', '/bin/sh', ['-c', `${script} 'a b'`]])
+      assert.equal(notes.some((note) => note.includes('does not see into a Node')), script.includes('node'))
       assert.match(env.PATH, /node_modules\/\.bin/)
     })
   }
@@ -283,27 +322,18 @@ describe('what cannot be started', () => {
     ['npx absent-tool start', 'not-installed', /downloads nothing/],
     ['tsx src/main.ts', 'not-installed', /tsx/],
     ['ts-node src/main.ts', 'not-installed', /ts-node/],
-    ['next dev', 'starts-child', /"next build".*"next start"/],
-    ['next', 'starts-child', /development/],
-    ['doppler run -- node app.js', 'starts-child', /doppler run -- clusterdeck start/],
     ['corepack enable', 'not-installed', /enable/],
-    ['react-scripts start', 'starts-child', /build/],
     ['nest start', 'not-built', /"nest build"/],
     ['nuxt start', 'not-built', /"nuxt build"/],
     ['pm2-runtime start x', 'starts-child', /clusterdeck import/],
-    ['concurrently "a" "b"', 'several', /app of its own/],
     ['npm run it', 'circle', /leads back/],
     ['npm run absent', 'not-found', /needs a script "absent" .* It has it/],
     ['npm install', 'no-file', /npm install/],
     ['npm run it --port 3', 'option', /"--port"/],
     ['npm run it -w absent', 'not-found', /workspace absent/],
     ['node', 'no-file', /starts no file/],
-    ['node -e 1', 'no-file', /-e/],
     ['node absent.js', 'not-found', /absent\.js, which is not there/],
     ['nodemon', 'no-file', /--watch/],
-    ['env -i node app.js', 'option', /"-i"/],
-    ['dotenv -c -- node app.js', 'option', /"-c"/],
-    ['dotenv -- node app.js', 'expansion', /"\$" in \.env/],
     ['env-cmd -f absent node app.js', 'not-found', /absent, which is not there/],
     ['NODE_ENV=production', 'empty', /runs nothing/],
     ['', 'empty', /runs nothing/]
