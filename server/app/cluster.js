@@ -54,7 +54,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     fork,
     events,
     keeper,
-    steering: steeringOf(settings.current),
+    steering: steeringOf(settings.current, next ? restored.left : null),
     sticky: dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: sticky.failoverMs } : null,
     rolloutTurns,
     portPerSlot,
@@ -102,10 +102,13 @@ function pastOf (history) {
   }
 }
 
-/** @param {import('../config/config.js').Config} config @returns {{ calls: import('../system/posix.js').Posix } | null} */
-function steeringOf ({ runtime, dispatch }) {
+/**
+ * @param {import('../config/config.js').Config} config @param {Restored['left'] | null} others  workers of the master that has the cluster now
+ * @returns {{ calls: import('../system/posix.js').Posix, others: Restored['left'] | null } | null}
+ */
+function steeringOf ({ runtime, dispatch }, others) {
   const calls = runtime === 'other' && dispatch === 'shared' ? loadPosix() : null
-  return calls && { calls }
+  return calls && { calls, others }
 }
 
 /** @returns {import('../system/posix.js').Posix} @throws {DeckError} invalid-config */

@@ -1,7 +1,9 @@
 import { rmSync } from 'node:fs'
 import { takeCrashNote } from '../crashes/note.js'
 import { isAlive } from '../system/process-identity.js'
+import { treeOf } from '../system/process-tree.js'
 import { createOrphanHandle } from './orphan-handle.js'
+import { createProgramOrphan, isProgram } from './program-orphan.js'
 
 /** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */
 
@@ -9,23 +11,40 @@ import { createOrphanHandle } from './orphan-handle.js'
  * Takes over the workers that another master has left.
  * @param {object} parts
  * @param {Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [parts.keeper]  tells how they end
- * @param {() => number} parts.deadlineMs  how long each may drain
+ * @param {() => Pick<import('../lifecycle/state.js').LifecycleOptions, 'drain' | 'stop'>} parts.options
+ * @param {(worker: number) => number} parts.queueOf  how many connections wait for it alone
+ * @param {(worker: number, message: import('../../workers/protocol.js').ToMaster) => void} parts.onMessage
  * @param {ReturnType<typeof import('./exit-evidence.js').createExitEvidence>} parts.exitEvidence
  * @param {(worker: number, exit: import('../lifecycle/loss.js').ToldExit) => void} parts.onExit
- * @param {(worker: number, handle: import('./orphan-handle.js').OrphanHandle) => void} parts.onAdopted
+ * @param {(worker: number, handle: ReturnType<typeof createOrphanHandle> | ReturnType<typeof createProgramOrphan>) => void} parts.onAdopted
  * @returns {(saved: SavedWorker) => import('../lifecycle/state.js').Orphan}
  */
-export function createAdoption ({ keeper, deadlineMs, exitEvidence, onExit, onAdopted }) {
+export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMessage, onExit, onAdopted }) {
   return function adopt ({ identity, ...worker }) {
     const told = keeper?.exits.findLast(({ pid }) => pid === worker.pid)
     const isTold = keeper?.reaps
     const isGone = !identity || (!isAlive(identity) && (told || !isTold))
-    if (isGone) {
-      const { code = null, signal = null } = told ?? {}
+    const { code = null, signal = null } = told ?? {}
+    if (isGone && !hasRest(identity)) {
       if (identity) rmSync(identity.orderFile, { force: true })
       return { ...worker, exit: exitEvidence.examine(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
-    onAdopted(worker.id, createOrphanHandle(identity, { deadlineMs: deadlineMs(), isTold, onExit: (exit) => onExit(worker.id, exit) }))
+    const handle = handleOf(worker.id, /** @type {import('./orphan-handle.js').OrphanIdentity} */ (identity))
+    onAdopted(worker.id, handle)
+    if (isGone) setImmediate(() => handle.leave({ code, signal }))
     return { ...worker, exit: null }
   }
+
+  /** @param {number} worker @param {import('./orphan-handle.js').OrphanIdentity} identity */
+  function handleOf (worker, identity) {
+    const { drain: { deadlineMs }, stop: { termGraceMs } } = options()
+    const common = { isTold: keeper?.reaps, onExit: (/** @type {import('../lifecycle/loss.js').ToldExit} */ exit) => onExit(worker, exit) }
+    if (!isProgram(identity)) return createOrphanHandle(identity, { ...common, deadlineMs })
+    return createProgramOrphan(identity, { ...common, termGraceMs, queue: () => queueOf(worker), onMessage: (message) => onMessage(worker, message) })
+  }
+}
+
+/** @param {SavedWorker['identity']} identity @returns {boolean} whether others of a program run on without its main process */
+function hasRest (identity) {
+  return Boolean(identity && isProgram(identity) && treeOf(identity).length > 0)
 }

@@ -10,7 +10,12 @@ const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
 
 /** @typedef {ReturnType<typeof createSteering>} Steering */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
-/** @typedef {{ worker: number, pid: number | null, isServing: boolean }} Living a worker whose process runs */
+/**
+ * @typedef {object} Living  a worker whose process runs
+ * @property {number} worker
+ * @property {boolean} isServing
+ * @property {(() => number[]) | null} processes  what it consists of, where another master has started it; null: this one has
+ */
 
 /**
  * Gives each worker a listening socket of its own, and has the kernel send new connections only to those that serve: a new
@@ -23,6 +28,8 @@ const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
 export function createSteering ({ calls, living }) {
   /** @type {Map<string, Route>} by the key of a socket */
   const routes = new Map()
+  /** Those of another master whose sockets are known. @type {Set<number>} */
+  const noted = new Set()
 
   return {
     /** @param {string} key @param {import('../../workers/protocol.js').SocketQuery} query @returns {import('./socket-group.js').SocketGroup | { errno: number }} */
@@ -119,12 +126,12 @@ export function createSteering ({ calls, living }) {
     group.pick(steeringProgram(choices.find((each) => each.length > 0) ?? [0], [...probes]))
   }
 
-  /** Workers of a master before have sockets that this one has not given them. */
+  /** Workers of another master have sockets that this one has not given them. */
   function noteOrphans () {
-    const known = new Set([...routes.values()].flatMap(({ holders }) => holders))
-    for (const { worker, pid } of living()) {
-      if (pid === null || known.has(worker)) continue
-      const held = socketsOf(pid)
+    for (const { worker, processes } of living()) {
+      if (processes === null || noted.has(worker)) continue
+      noted.add(worker)
+      const held = new Set(processes().flatMap((pid) => [...socketsOf(pid)]))
       for (const { group, holders } of routes.values()) {
         const index = group.handles().findIndex(({ fd }) => held.has(fstatSync(fd).ino))
         if (index !== -1) holders[index] ??= worker

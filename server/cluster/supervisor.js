@@ -18,6 +18,7 @@ import { createMessages } from './messages.js'
 import { createOpenRequests } from './open-requests.js'
 import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
+import { processesOfProgram } from './program-orphan.js'
 import { createRolloutTurn } from './rollout-turn.js'
 import { createSlotPorts } from './slot-ports.js'
 import { createSockets } from './sockets.js'
@@ -42,7 +43,8 @@ import { createWatchdog } from './watchdog.js'
  * @param {import('./sockets.js').Keeper & Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
  * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
  * @param {{ calls: import('./socket-group.js').Calls, failoverMs: number } | null} [shell.sticky]  where clients stay with a slot
- * @param {{ calls: import('./socket-group.js').Calls } | null} [shell.steering]  where the kernel is told which workers get connections
+ * @param {{ calls: import('./socket-group.js').Calls, others: SavedWorker[] | null } | null} [shell.steering]  where the kernel is told which workers get connections;
+ *   `others`: those of the master that has the cluster until this one takes over; null: there is none
  * @param {import('./rollout-turn.js').Turns | null} [shell.rolloutTurns]  null: there is no other app
  * @param {number} [shell.portPerSlot]  the port below that of slot 1; 0: they have none
  * @param {() => number} [shell.now]  monotonic, ms
@@ -76,6 +78,8 @@ export function createSupervisor (initialState, {
   let isLetGo = false
   /** Names of the last master's sockets, which its workers may still hold. @type {Set<string>} */
   let socketsBefore = new Set()
+  /** They serve until this master takes over. */
+  let others = steering?.others ? steering.others.map(toLiving) : null
 
   const { receive, ask } = createInbox({ work: applyInput, onFault: (fault) => events.publish({ type: 'unexpected', ...fault }) })
   const rolloutTurn = createRolloutTurn({ turns: rolloutTurns, receive })
@@ -85,7 +89,7 @@ export function createSupervisor (initialState, {
   })
   /** @type {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: import('./sockets.js').Handle) => void} */
   const tellWorker = (worker, message, handle) => handles.get(worker)?.tell(message, handle)
-  const steered = steering && createSteering({ ...steering, living: () => livingWorkers(state) })
+  const steered = steering && createSteering({ ...steering, living: () => [...livingWorkers(state, { isAlone: others === null, processesOf }), ...others ?? []] })
   const sockets = createSockets({
     onBindError: isFirstStart,
     onUnused: tellUnused,
@@ -108,8 +112,10 @@ export function createSupervisor (initialState, {
   const exitEvidence = createExitEvidence(crashes)
   const adopt = createAdoption({
     keeper,
-    deadlineMs: () => state.options.drain.deadlineMs,
+    options: () => state.options,
+    queueOf: sockets.queueOf,
     exitEvidence,
+    onMessage: (worker, message) => receiveMessage(worker, message),
     onExit: onExited,
     onAdopted: (worker, handle) => handles.set(worker, handle)
   })
@@ -240,6 +246,7 @@ export function createSupervisor (initialState, {
      * @param {{ left: SavedWorker[], nextWorker: number, guard: import('../lifecycle/rollout/guard.js').Guard | null }} inheritance
      */
     takeOver ({ left, nextWorker, guard }) {
+      others = null
       for (const handle of handles.values()) handle.tell({ type: 'outlive' })
       receive({ type: 'take-over', orphans: left.map(adopt), nextWorker, guard })
     },
@@ -368,6 +375,11 @@ export function createSupervisor (initialState, {
   /** @template {Command['type']} Type @param {Type} type @param {import('./effects.js').Commands[Type]} command */
   function passToEffect (type, command) {
     effects[type](command)
+  }
+
+  /** @param {number} worker of another master @returns {number[]} the processes that it consists of */
+  function processesOf (worker) {
+    return processesOfProgram(handles.get(worker)?.identity)
   }
 
   /** @param {Extract<Command, { type: 'fork' }>} order */
@@ -508,9 +520,22 @@ function servingWorkers ({ workers }) {
   return ready.map(({ id, slot, orphan }) => ({ worker: id, slot: Number(slot), isOrphan: orphan !== null }))
 }
 
-/** @param {import('../lifecycle/state.js').PoolState} state @returns {import('./steering.js').Living[]} */
-function livingWorkers ({ workers }) {
-  return Object.values(workers).filter(({ state }) => state !== 'exited').map(({ id, pid, state }) => ({ worker: id, pid, isServing: state === 'ready' }))
+/**
+ * @param {import('../lifecycle/state.js').PoolState} state
+ * @param {{ isAlone: boolean, processesOf: (worker: number) => number[] }} how  `isAlone`: no other master has the cluster
+ * @returns {import('./steering.js').Living[]}
+ */
+function livingWorkers ({ workers }, { isAlone, processesOf }) {
+  return Object.values(workers).filter(({ state }) => state !== 'exited').map(({ id, state, orphan }) => ({
+    worker: id,
+    isServing: isAlone && state === 'ready',
+    processes: orphan ? () => processesOf(id) : null
+  }))
+}
+
+/** @param {SavedWorker} worker of another master @returns {import('./steering.js').Living} */
+function toLiving ({ id, state, identity }) {
+  return { worker: id, isServing: state === 'ready', processes: () => processesOfProgram(identity) }
 }
 
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

@@ -51,7 +51,7 @@ const SECRET = Object.freeze([
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze([
   'sticky.failoverMs', 'instanceVariable', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
-  'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'stop.termGraceMs', 'stop.message', 'crash.graceMs', 'keeper',
+  'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'stop.termGraceMs', 'stop.message', 'stop.signal', 'crash.graceMs', 'keeper',
   'restart.minDelayMs', 'restart.maxDelayMs', 'restart.resetAfterMs', 'restart.intensity', 'rollout.limits', 'rollout.progressDeadlineMs',
   'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents'
 ])
@@ -201,10 +201,14 @@ export const SCHEMA = z.strictObject({
     deadlineMs: millisecondsOption('how long a draining worker may take to finish its requests').default(30_000)
   }),
   stop: groupOf({
-    termGraceMs: millisecondsOption('how long a worker has after SIGTERM before it is killed').default(5000),
+    termGraceMs: millisecondsOption('how long a worker has after SIGTERM (of another language: after stop.signal) before it is killed').default(5000),
     message: choiceOption(
       ['object', 'text'],
       'what a worker is sent before SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2 does'
+    ),
+    signal: choiceOption(
+      ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH'],
+      'the signal that tells a program of another language to finish its requests and end; SIGQUIT for nginx and PHP-FPM'
     )
   }),
   crash: groupOf({

@@ -77,9 +77,12 @@
  * @property {number} [drain.idleGraceMs]  how long a draining worker keeps idle connections open; default: `5000`
  * @property {number} [drain.deadlineMs]  how long a draining worker may take to finish its requests; default: `30000`
  * @property {object} [stop]
- * @property {number} [stop.termGraceMs]  how long a worker has after SIGTERM before it is killed; default: `5000`
+ * @property {number} [stop.termGraceMs]  how long a worker has after SIGTERM (of another language: after stop.signal) before it is killed; default:
+ *   `5000`
  * @property {'object' | 'text'} [stop.message]  what a worker is sent before SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as
  *   PM2 does; default: `object`
+ * @property {'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP' | 'SIGUSR1' | 'SIGUSR2' | 'SIGWINCH'} [stop.signal]  the signal that tells a program of another
+ *   language to finish its requests and end; SIGQUIT for nginx and PHP-FPM; default: `SIGTERM`
  * @property {object} [crash]
  * @property {number} [crash.graceMs]  how long a worker may finish its other requests after an exception, and what clients are just sending; the rest
  *   gets a 500. 0: it ends at once; default: `1000`

@@ -49,9 +49,14 @@ export function createDescriptorWatch (calls) {
 
   async function wait () {
     isWaiting = true
-    const ready = await calls.readable([Number(wake), ...watched.keys()])
+    const before = new Map(watched)
+    const ready = await calls.readable([Number(wake), ...before.keys()])
     if (ready.includes(Number(wake))) readSync(Number(wake), Buffer.alloc(8))
-    for (const fd of ready) watched.get(fd)?.()
+    for (const fd of ready) {
+      const onReadable = watched.get(fd)
+      // Another one may have got the number of one that was closed meanwhile.
+      if (onReadable && onReadable === before.get(fd)) onReadable()
+    }
     isWaiting = false
     if (watched.size > 0) wait()
   }

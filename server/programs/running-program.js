@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { readdirSync, readlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createDescriptorWatch } from './descriptor-watch.js'
 import { loadSystemCalls } from './system-calls.js'
@@ -91,5 +92,39 @@ export function hearProgram (listener, onNotice) {
     isOver = true
     stop()
     calls.close(listener)
+  }
+}
+
+/**
+ * A program keeps what its calls are answered by, for whoever looks after it next: seccomp_unotify(2).
+ * @param {import('./system-calls.js').SystemCalls} calls @param {number[]} pids  those of its processes
+ * @returns {number | null} a descriptor of this process; null: none of them has it, or they may not be looked into
+ */
+export function findListener (calls, pids) {
+  for (const pid of pids) {
+    const fd = descriptorsIn(pid).find((name) => linkOf(`/proc/${pid}/fd/${name}`) === 'anon_inode:seccomp notify')
+    const copy = fd === undefined ? -1 : calls.descriptorOf(pid, Number(fd))
+    if (copy >= 0) return copy
+  }
+  return null
+}
+
+/** @param {number} pid @returns {string[]} */
+function descriptorsIn (pid) {
+  try {
+    return readdirSync(`/proc/${pid}/fd`)
+  } catch {
+    // ENOENT: it has ended. EACCES: another user's.
+    return []
+  }
+}
+
+/** @param {string} link */
+function linkOf (link) {
+  try {
+    return readlinkSync(link)
+  } catch {
+    // It was closed meanwhile.
+    return null
   }
 }

@@ -35,7 +35,7 @@ test('spreads connections evenly over all that serve, and probes each of several
 
 /** @param {import('node:test').TestContext} t @param {string} address @param {{ serving: number[] }} who */
 async function twoWorkers (t, address, { serving }) {
-  const steering = createSteering({ calls: /** @type {any} */ (calls), living: () => [1, 2].map((worker) => ({ worker, pid: null, isServing: serving.includes(worker) })) })
+  const steering = createSteering({ calls: /** @type {any} */ (calls), living: () => [1, 2].map((worker) => ({ worker, isServing: serving.includes(worker), processes: null })) })
   const group = steering.bind('key', { address, port: 0, addressType: address.includes(':') ? 6 : 4, index: 0 })
   if ('errno' in group) throw new Error(`errno ${group.errno}`)
   /** @type {Record<number, number>} */

@@ -1,0 +1,103 @@
+import { constants } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
+import { isAlive, signalProcess } from '../system/process-identity.js'
+import { treeOf } from '../system/process-tree.js'
+
+/** @typedef {ReturnType<typeof createProgramEnd>} ProgramEnd */
+/** @typedef {{ signal: NodeJS.Signals, termGraceMs: number }} Stop */
+
+/** How long a client may take to finish a handshake that has begun. */
+const HANDSHAKE_MS = 250
+/** A program that does not accept what waits for it is told to end after all. */
+const ACCEPTS_WITHIN_MS = 2000
+const LOOK_EVERY_MS = 10
+const REST_POLL_MS = 50
+
+/**
+ * Ends a program of another language, with all that it has started. Its main process is told first, as it knows best what
+ * the others have to do; those that it leaves behind get the signal then. A shell leaves all.
+ * @param {import('../system/process-tree.js').TreeIdentity} main
+ * @param {object} parts
+ * @param {Stop} parts.stop
+ * @param {() => number} [parts.queue]  how many connections wait for it alone
+ * @param {() => void} parts.onDraining
+ * @param {(error: { errorName: string, errorMessage: string }) => void} parts.onCrashing  its main process has failed, and others of it still run
+ */
+export function createProgramEnd (main, { stop, queue = () => 0, onDraining, onCrashing }) {
+  let isTold = false
+  let isKilled = false
+  /** @type {import('../system/process-identity.js').ProcessIdentity[]} those that belonged to it by the last look */
+  let known = []
+
+  return {
+    /** By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before. */
+    async drain () {
+      onDraining()
+      await setTimeout(HANDSHAKE_MS)
+      for (let left = ACCEPTS_WITHIN_MS; left > 0 && queue() > 0; left -= LOOK_EVERY_MS) await setTimeout(LOOK_EVERY_MS)
+      if (!isTold) tell()
+    },
+
+    /** It has had its time. */
+    terminate () {
+      if (isTold) signalAll(stop.signal)
+      else tell()
+    },
+
+    kill () {
+      isKilled = true
+      signalAll('SIGKILL')
+    },
+
+    /**
+     * Its main process has ended.
+     * @param {{ code: number | null, signal: string | null }} exit
+     * @returns {Promise<{ isAsTold: boolean }>} once all others have
+     */
+    async ended ({ code, signal }) {
+      if (look().length > 0) {
+        if (!isTold && !isKilled && code !== 0) onCrashing({ errorName: 'Error', errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
+        await endRest()
+      }
+      return { isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
+    }
+  }
+
+  function tell () {
+    isTold = true
+    // Whoever leaves the tree with a session of its own is found as long as its parent lives.
+    look()
+    signalProcess(main, stop.signal)
+  }
+
+  async function endRest () {
+    const killAt = performance.now() + stop.termGraceMs
+    // One that is draining has its time from the lifecycle.
+    const hasOwnTime = isTold
+    const told = new Set()
+    do {
+      const isLate = isKilled || (!hasOwnTime && performance.now() >= killAt)
+      for (const each of known) {
+        if (isLate) signalProcess(each, 'SIGKILL')
+        else if (!told.has(each.pid)) signalProcess(each, stop.signal)
+        told.add(each.pid)
+      }
+      await setTimeout(REST_POLL_MS)
+    } while (known.some(isAlive) || look().length > 0)
+  }
+
+  function look () {
+    known = treeOf(main, known)
+    return known
+  }
+
+  /** @param {NodeJS.Signals} signal */
+  function signalAll (signal) {
+    for (const each of look()) signalProcess(each, signal)
+  }
+}
+
+/** @param {{ code: number | null, signal: string | null }} exit */
+function howEnded ({ code, signal }) {
+  return signal !== null ? `its main process was ended by ${signal}` : `its main process ended with code ${code}`
+}

@@ -1,0 +1,88 @@
+import { loadSystemCalls } from '../programs/system-calls.js'
+import { findListener } from '../programs/running-program.js'
+import { isAlive } from '../system/process-identity.js'
+import { treeOf } from '../system/process-tree.js'
+import { createProgramEnd } from './program-end.js'
+import { createProgramSockets } from './program-sockets.js'
+
+/** @typedef {import('./orphan-handle.js').OrphanIdentity & { mark: string, stopSignal: NodeJS.Signals }} ProgramIdentity */
+
+const POLL_MS = 100
+/** After a process is gone, the keeper may need this long to tell how it ended. */
+const TOLD_WITHIN_MS = 3000
+
+/** @param {import('./orphan-handle.js').OrphanIdentity} identity @returns {identity is ProgramIdentity} whether it is another program than Node */
+export function isProgram (identity) {
+  return 'mark' in identity
+}
+
+/**
+ * A program of another language that a dead master has left behind, with the methods of a worker handle: what it binds from
+ * now on is heard here.
+ * @param {ProgramIdentity} identity
+ * @param {object} parts
+ * @param {(exit: import('../lifecycle/loss.js').ToldExit) => void} parts.onExit
+ * @param {(message: import('../../workers/protocol.js').ToMaster) => void} parts.onMessage
+ * @param {() => number} parts.queue  how many connections wait for it alone
+ * @param {number} parts.termGraceMs
+ * @param {boolean} [parts.isTold]  whether a keeper tells how it ends
+ */
+export function createProgramOrphan (identity, { onExit, onMessage, queue, termGraceMs, isTold = false }) {
+  const listener = listenerOf(identity)
+  const sockets = listener === null ? null : createProgramSockets(listener, onMessage)
+  const end = createProgramEnd(identity, {
+    stop: { signal: identity.stopSignal, termGraceMs },
+    queue,
+    onDraining: () => onMessage({ type: 'draining' }),
+    onCrashing: (error) => onMessage({ type: 'crashing', ...error })
+  })
+  /** @type {number | undefined} */
+  let goneSince
+  let isGone = false
+  const timer = setInterval(checkAlive, POLL_MS)
+
+  const handle = {
+    identity,
+
+    /** @param {import('../../workers/protocol.js').ToWorker} message @param {import('./worker-handle.js').Handle} [own] */
+    tell (message, own) {
+      if (message.type === 'socket') sockets?.answer(message, own)
+      else if (message.type === 'drain') end.drain()
+    },
+    terminate: end.terminate,
+    kill: end.kill,
+
+    /** Nothing more is heard of it here. */
+    letGo () {
+      isGone = true
+      clearInterval(timer)
+      sockets?.close()
+    },
+
+    /** @param {{ code: number | null, signal: string | null }} exit as the keeper has seen it */
+    async leave ({ code, signal }) {
+      if (isGone) return
+      handle.letGo()
+      const { isAsTold } = await end.ended({ code, signal })
+      onExit({ code, signal, isAsTold, error: null })
+    }
+  }
+  return handle
+
+  function checkAlive () {
+    if (isAlive(identity)) return
+    goneSince ??= performance.now()
+    if (!isTold || performance.now() - goneSince >= TOLD_WITHIN_MS) handle.leave({ code: null, signal: null })
+  }
+}
+
+/** @param {import('./orphan-handle.js').OrphanIdentity | null | undefined} identity @returns {number[]} */
+export function processesOfProgram (identity) {
+  return identity && isProgram(identity) ? treeOf(identity).map(({ pid }) => pid) : []
+}
+
+/** @param {ProgramIdentity} identity @returns {number | null} by which its bind(2) and listen(2) are answered; null: it was never heard, or may not be looked into */
+function listenerOf (identity) {
+  const calls = loadSystemCalls()
+  return calls && findListener(calls, processesOfProgram(identity))
+}
