@@ -1,29 +1,37 @@
 import { readlinkSync } from 'node:fs'
 import { constants } from 'node:os'
 import { hearProgram } from '../programs/running-program.js'
-import { addressOf, descriptorOf, processOf, readAddress, socketQuery } from '../programs/socket-request.js'
+import { addressOf, descriptorOf, ownAddressOf, processOf, readAddress, socketQuery } from '../programs/socket-request.js'
 import { loadSystemCalls } from '../programs/system-calls.js'
+import { socketsOf } from '../system/open-sockets.js'
 
 /** @typedef {import('../programs/system-calls.js').Notice} Notice */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {{ id: bigint, pid: number, fd: number, query: SocketQuery, waits: boolean, isClosedOnExec: boolean }} Asked a call that waits for the master's answer */
+/** @typedef {{ query: SocketQuery, key: string, pid: number, isListening: boolean }} Bound  `key`: of the master; `pid`: of the process that has bound it */
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
+const LOOK_EVERY_MS = 5000
 
 /**
  * The sockets of a program that is no Node program: for each address that it binds it gets one of the master, in the place
  * of its own. What it asks and tells are the messages of a Node worker.
  * @param {number} listener  of the program
- * @param {(message: import('../../workers/protocol.js').ToMaster) => void} onMessage
+ * @param {object} parts
+ * @param {(message: import('../../workers/protocol.js').ToMaster) => void} parts.onMessage
+ * @param {() => number[]} parts.pids  of all processes that the program has by now
  */
-export function createProgramSockets (listener, onMessage) {
+export function createProgramSockets (listener, { onMessage, pids }) {
   const calls = /** @type {import('../programs/system-calls.js').SystemCalls} */ (loadSystemCalls())
   /** @type {Map<number, Asked>} */
   const waiting = new Map()
-  /** What it has bound, by the inode of the socket. @type {Map<string, SocketQuery>} */
+  /** What it has bound, by the inode of the socket. @type {Map<number, Bound>} */
   const bound = new Map()
+  /** Sockets that are bound to nothing, and do not know it. @type {Set<number>} */
+  const pretended = new Set()
   let seq = 0
-  const close = hearProgram(listener, (notice) => {
+  const timer = setInterval(releaseClosed, LOOK_EVERY_MS).unref()
+  const stopHearing = hearProgram(listener, (notice) => {
     try {
       if (notice.call === 'bind') hearBind(notice)
       else hearListen(notice)
@@ -32,49 +40,93 @@ export function createProgramSockets (listener, onMessage) {
       calls.goOn(listener, notice.id)
     }
   })
-  return { answer, close }
+  return {
+    answer,
+
+    close () {
+      clearInterval(timer)
+      stopHearing()
+    }
+  }
 
   /** @param {Notice} notice */
   function hearBind ({ id, pid: thread, args: [number, address, length] }) {
     const pid = processOf(thread)
     const fd = Number(number)
     const { flags, protocol, isClosedOnExec, waits } = descriptorOf({ pid, fd }, calls)
-    const query = socketQuery(readAddress(thread, address, length), { protocol, isV6Only: () => isV6Only(pid, fd) }, () => readlinkSync(`/proc/${pid}/cwd`))
+    const query = socketQuery(readAddress(thread, address, length), { protocol, isV6Only: () => askSocket({ pid, fd }, calls.isV6Only, false) }, () => readlinkSync(`/proc/${pid}/cwd`))
     if (query === null || flags === null) return calls.goOn(listener, id)
+    // Whoever looks for a free port closes it again, and expects it to be free then.
+    releaseClosed()
+    if (isBoundAlready(query) && !askSocket({ pid, fd }, calls.sharesPort, true)) return calls.answer(listener, id, EADDRINUSE)
     waiting.set(++seq, { id, pid, fd, query, waits, isClosedOnExec })
     onMessage({ type: 'socket', seq, query })
   }
 
-  /** @param {number} pid @param {number} fd */
-  function isV6Only (pid, fd) {
+  /** @param {SocketQuery} query */
+  function isBoundAlready (query) {
+    return [...bound.values()].some(({ query: { address, port, addressType } }) => address === query.address && port === query.port && addressType === query.addressType)
+  }
+
+  /** @template T @param {{ pid: number, fd: number }} place @param {(fd: number) => T} ask @param {T} otherwise  where a container forbids to ask */
+  function askSocket ({ pid, fd }, ask, otherwise) {
     const copy = calls.descriptorOf(pid, fd)
-    // A container may forbid to look, and hardly any program asks for it.
-    if (copy < 0) return false
-    const is = calls.isV6Only(copy)
-    calls.close(copy)
-    return is
+    if (copy < 0) return otherwise
+    try {
+      return ask(copy)
+    } finally {
+      calls.close(copy)
+    }
+  }
+
+  /** Nobody hears when a program closes a socket, so it is looked for in its descriptors. */
+  function releaseClosed () {
+    if (bound.size === 0) return
+    const open = new Set([...pids(), ...[...bound.values()].map(({ pid }) => pid)].flatMap((pid) => [...socketsOf(pid)]))
+    for (const [inode, { key, query, isListening }] of [...bound]) {
+      if (open.has(inode)) continue
+      bound.delete(inode)
+      onMessage({ type: 'release-socket', key })
+      if (isListening) onMessage({ type: 'closed', address: addressOf(query) })
+    }
   }
 
   /** @param {Omit<import('../../workers/protocol.js').SocketReply, 'type'>} reply @param {import('./worker-handle.js').Handle} [handle] */
-  function answer ({ seq: number, errno, isPlaceholder, isOwn = false }, handle) {
+  function answer ({ seq: number, key, errno, isPlaceholder, isOwn = false }, handle) {
     const { fd: own } = /** @type {{ fd?: number }} */ (handle ?? {})
     const asked = waiting.get(number)
     if (!asked) return
     waiting.delete(number)
     const { id, pid, fd, query, waits, isClosedOnExec } = asked
-    if (errno || isPlaceholder) return calls.answer(listener, id, errno || EADDRINUSE)
+    if (errno) return calls.answer(listener, id, errno)
+    if (isPlaceholder) return pretend({ id, pid, fd })
     if (own === undefined) return calls.goOn(listener, id)
     // Node workers that have the same socket never wait at it.
     if (isOwn || query.port === -1 || typeof query.addressType === 'string') calls.letCallsWait(own, waits)
     calls.put(listener, id, { own, theirs: fd, isClosedOnExec })
-    bound.set(descriptorOf({ pid, fd }, calls).inode, query)
+    bound.set(descriptorOf({ pid, fd }, calls).inode, { query, key, pid, isListening: false })
+    calls.answer(listener, id, 0)
+  }
+
+  /**
+   * Another worker has this address, or one that covers it. Whoever only looks for a free port would have found it free
+   * without that worker, and closes the socket again.
+   * @param {Pick<Asked, 'id' | 'pid' | 'fd'>} asked
+   */
+  function pretend ({ id, pid, fd }) {
+    pretended.add(descriptorOf({ pid, fd }, calls).inode)
     calls.answer(listener, id, 0)
   }
 
   /** @param {Notice} notice */
   function hearListen ({ id, pid: thread, args: [number] }) {
-    const query = bound.get(descriptorOf({ pid: processOf(thread), fd: Number(number) }, calls).inode)
+    const place = { pid: processOf(thread), fd: Number(number) }
+    const { inode } = descriptorOf(place, calls)
+    if (pretended.has(inode)) return calls.answer(listener, id, 0)
+    const known = bound.get(inode)
+    const address = known ? addressOf(known.query) : askSocket(place, (fd) => ownAddressOf(calls.nameOf(fd)), 'unknown')
     calls.goOn(listener, id)
-    if (query) onMessage({ type: 'listening', address: addressOf(query), isFixed: true })
+    if (known) known.isListening = true
+    onMessage({ type: 'listening', address, isFixed: known !== undefined })
   }
 }

@@ -127,6 +127,7 @@ export function createSockets ({
     release (worker, /** @type {string} */ key) {
       const socket = held.get(key)
       if (!socket?.users.delete(worker)) return
+      own?.release(key, worker)
       lookAtGroups()
       // It has only tested whether the address is free, and needs it free again.
       if (isUnused(key) && !socket.isEstablished) dropSocket(key)

@@ -68,6 +68,12 @@ export function createSteering ({ calls, living }) {
       return number
     },
 
+    /** @param {string} key @param {number} worker  has closed its socket */
+    release (key, worker) {
+      const { holders = [] } = routes.get(key) ?? {}
+      if (holders.includes(worker)) holders[holders.indexOf(worker)] = null
+    },
+
     /** @param {number} worker @returns {number} how many connections wait for it */
     queueOf (worker) {
       return [...routes.values()].reduce((sum, { group, holders }) => sum + (holders.includes(worker) ? group.queueLength(holders.indexOf(worker) + 1) : 0), 0)

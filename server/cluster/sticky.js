@@ -51,6 +51,9 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     /** @param {string} key */
     forget (key) { routes.delete(key) },
 
+    /** A slot keeps its socket. */
+    release () {},
+
     /** @param {string} _key @param {{ slot: number }} who @returns {number} of its socket in the group */
     numberFor: (_key, { slot }) => slot,
 

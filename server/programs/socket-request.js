@@ -48,7 +48,7 @@ export function processOf (thread) {
 /**
  * What a descriptor of another process is: proc_pid_fdinfo(5), proc_pid_fd(5).
  * @param {{ pid: number, fd: number }} place @param {Pick<SystemCalls, 'protocolOf'>} calls
- * @returns {{ flags: number | null, protocol: string, inode: string, waits: boolean, isClosedOnExec: boolean }} `flags`: null where there is none;
+ * @returns {{ flags: number | null, protocol: string, inode: number, waits: boolean, isClosedOnExec: boolean }} `flags`: null where there is none;
  *   `waits`: calls on it wait; `inode`: what tells a socket from all others
  */
 export function descriptorOf ({ pid, fd }, calls) {
@@ -58,7 +58,7 @@ export function descriptorOf ({ pid, fd }, calls) {
   return {
     flags: text === undefined ? null : flags,
     protocol: calls.protocolOf(file),
-    inode: linkOr(file),
+    inode: Number(/^socket:\[(\d+)\]$/.exec(linkOr(file))?.[1] ?? 0),
     waits: (flags & O_NONBLOCK) === 0,
     isClosedOnExec: (flags & O_CLOEXEC) !== 0
   }
@@ -77,7 +77,13 @@ export function socketQuery (name, { protocol, isV6Only }, folder) {
   return { address: place.address, port: place.port, addressType, flags: addressType === 6 && isV6Only() ? V6_ONLY : 0, index: 0 }
 }
 
-/** @param {SocketQuery} query @returns {string} as a URL */
+/** @param {Buffer} name  the sockaddr of a socket that nobody shares @returns {string} as a URL */
+export function ownAddressOf (name) {
+  const place = readPlace(name)
+  return place === null ? 'unknown' : addressOf('path' in place ? { address: place.path, port: -1, addressType: -1 } : { ...place, addressType: 4 })
+}
+
+/** @param {Pick<SocketQuery, 'address' | 'port' | 'addressType'>} query @returns {string} as a URL */
 export function addressOf ({ address, port, addressType }) {
   if (port === -1) return `unix:${address}`
   const host = address === '0.0.0.0' || address === '::' ? 'localhost' : isIPv4(String(address)) ? address : `[${address}]`

@@ -45,6 +45,9 @@ const AF_UNIX = 1
 const SOCK_STREAM = 1
 const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
+const SO_REUSEPORT = 15
+/** struct sockaddr_storage. */
+const MAX_ADDRESS_BYTES = 128
 const SCM_RIGHTS = 1
 const MSG_DONTWAIT = 0x40
 const MSG_CMSG_CLOEXEC = 0x40000000
@@ -89,6 +92,7 @@ function bindCalls (koffi, numbers) {
   const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const fcntl = libc.func('int fcntl(int fd, int command, ...)')
   const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
+  const getsockname = libc.func('int getsockname(int fd, void *address, void *length)')
   const socketpair = libc.func('int socketpair(int domain, int type, int protocol, _Out_ int *pair)')
   const sendmsg = libc.func('long sendmsg(int fd, void *message, int flags)')
   const recvmsg = libc.func('long recvmsg(int fd, void *message, int flags)')
@@ -219,6 +223,17 @@ function bindCalls (koffi, numbers) {
 
     /** @param {number} fd of a TCP socket @returns {boolean} whether it takes no IPv4: ipv6(7) */
     isV6Only: (fd) => option(fd, IPPROTO_IPV6, IPV6_V6ONLY) === 1,
+
+    /** @param {number} fd of a socket @returns {Buffer} the sockaddr that it is bound to; empty: none */
+    nameOf (fd) {
+      const name = Buffer.alloc(MAX_ADDRESS_BYTES)
+      const length = Buffer.alloc(4)
+      length.writeUInt32LE(name.length)
+      return getsockname(fd, name, length) < 0 ? Buffer.alloc(0) : name.subarray(0, length.readUInt32LE())
+    },
+
+    /** @param {number} fd of a socket @returns {boolean} whether others may be bound to its address: SO_REUSEPORT, socket(7) */
+    sharesPort: (fd) => option(fd, SOL_SOCKET, SO_REUSEPORT) === 1,
 
     /** Whether calls on it wait is a property of the socket, whoever has it. @param {number} fd @param {boolean} waits */
     letCallsWait (fd, waits) {

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
-import { createSocket } from 'node:dgram'
-import { once } from 'node:events'
 import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { get } from '../support/asking.js'
+import { askDatagram, askPath, get } from '../support/asking.js'
 import { FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
@@ -55,21 +52,6 @@ async function startBoth (t, ofHost) {
       return answers.map(Number)
     }
   }
-}
-
-/** @param {string} socketPath @returns {Promise<string>} */
-async function askPath (socketPath) {
-  const [response] = await once(http.get({ socketPath, agent: false }), 'response')
-  return String((await response.toArray()).join(''))
-}
-
-/** @param {number} port @returns {Promise<string>} */
-async function askDatagram (port) {
-  const socket = createSocket('udp4')
-  socket.send('hello', port, '127.0.0.1')
-  const [message] = await once(socket, 'message')
-  socket.close()
-  return String(message)
 }
 
 /** @param {import('../support/host.js').Host} host @returns {string[]} names of the apps that it remembers */

@@ -1,3 +1,5 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 
@@ -31,4 +33,19 @@ export function keepAsking (t, url) {
       return state
     }
   }
+}
+
+/** @param {string} socketPath @returns {Promise<string>} */
+export async function askPath (socketPath) {
+  const [response] = await once(http.get({ socketPath, agent: false }), 'response')
+  return String((await response.toArray()).join(''))
+}
+
+/** @param {number} port @returns {Promise<string>} */
+export async function askDatagram (port) {
+  const socket = createSocket('udp4')
+  socket.send('hello', port, '127.0.0.1')
+  const [message] = await once(socket, 'message')
+  socket.close()
+  return String(message)
 }

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import path from 'node:path'
+import { describe, test } from 'node:test'
+import { askDatagram, askPath, get } from '../support/asking.js'
+import { FIXTURES, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { findProcesses } from '../support/leftovers.js'
+import { openFreshConnections } from '../support/load.js'
+import { freePort } from '../support/ports.js'
+import { withoutNativeCalls } from '../support/service-manager.js'
+
+const skip = process.platform !== 'linux' && 'the kernel hears no program there'
+
+/** What no preload of ours reaches, like a program in another language. @param {string} name of a fixture */
+function asProgram (name) {
+  return ['sh', '-c', `exec env -u NODE_OPTIONS "${process.execPath}" "${path.join(FIXTURES, name)}"`]
+}
+
+describe('programs that are no Node programs', { skip: skip || withoutNativeCalls }, () => {
+  test('share a TCP port, a Unix socket and a UDP port: no request fails over a deploy, a killed worker and a restart, and nothing is left', async (t) => {
+    const place = tempFolder()
+    const port = await freePort()
+    const mark = `PLACE=${place}`
+    const deck = await startDeck(t, null, { cwd: place, args: asProgram('serves-on-three-sockets.js'), env: { PORT: String(port), PLACE: place } })
+    await deck.until({ ready: 2 })
+    const url = `http://127.0.0.1:${port}/`
+    const load = openFreshConnections(t, url, { perSecond: 40 })
+    await load.untilAnswered(20)
+    const first = await pidsOf(deck)
+    assert.equal(first.size, 2)
+
+    await deck.rollout('deploy')
+    const [, killed] = await pidsOf(deck)
+    await load.whenIdle(() => process.kill(killed, 'SIGKILL'))
+    await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === killed, 'the end of the killed worker')
+    await deck.until({ ready: 2 })
+    await deck.rollout('restart')
+
+    const { total, failures } = await load.stop()
+    assert.deepEqual(failures, [], `of ${total} requests`)
+    const last = await pidsOf(deck)
+    assert.ok([...last].every((pid) => !first.has(pid)))
+    for (const answer of await Promise.all([get(url), askPath(path.join(place, 'app.sock')), askDatagram(port)])) assert.ok(last.has(Number(answer)), answer)
+
+    await deck.stop()
+    assert.deepEqual(findProcesses(mark), [])
+  })
+
+  test('that look for a free port first find it free, also where another copy serves there', { todo: 'it counts as ready while it still looks' }, async (t) => {
+    const cwd = tempFolder()
+    const port = await freePort()
+    const deck = await startDeck(t, null, { cwd, args: asProgram('looks-for-a-free-port.js'), env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
+  })
+
+  test('that bind one address twice are told so', async (t) => {
+    const port = String(await freePort())
+    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, args: asProgram('listens-twice.js'), env: { PORT: port, SECOND_PORT: port } })
+    await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
+    const { items } = (await deck.api('/logs?lines=50')).body
+    assert.ok(items.some((/** @type {{ text: string }} */ { text }) => text.includes(`EADDRINUSE: address already in use 127.0.0.1:${port}`)), JSON.stringify(items))
+  })
+})
+
+/** @param {import('../support/deck.js').Deck} deck @returns {Promise<Set<number>>} */
+async function pidsOf (deck) {
+  return new Set((await deck.status()).workers.map((/** @type {{ pid: number }} */ { pid }) => pid))
+}
