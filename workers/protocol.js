@@ -63,23 +63,27 @@
  */
 
 /**
- * The vital signs of a worker since its last report, `intervalMs` ago.
+ * The vital signs of a worker since its last report, `intervalMs` ago. A program that is no Node program is measured from
+ * outside: of it there is only what the system knows.
  * @typedef {object} VitalsReport
  * @property {number} intervalMs
  * @property {number} rssBytes
- * @property {number} heapUsedBytes
- * @property {number} heapTotalBytes
- * @property {number} externalBytes
+ * @property {number} [heapUsedBytes]
+ * @property {number} [heapTotalBytes]
+ * @property {number} [externalBytes]
  * @property {number} cpuPercent  of one CPU
- * @property {number} eventLoopUtilization  0…1
- * @property {number} loopDelayP50Ms  how late timers were
- * @property {number} loopDelayP99Ms
- * @property {number} loopDelayMaxMs
- * @property {number[]} statuses  requests that have ended, by STATUS_CLASSES
- * @property {number[]} latency  of those that were answered, as `[bucket, count, bucket, count …]`, see histogram.js
- * @property {number} latencySumMs
- * @property {number} inFlight  requests that are not answered yet
- * @property {number} openConnections
+ * @property {number} [eventLoopUtilization]  0…1
+ * @property {number} [loopDelayP50Ms]  how late timers were
+ * @property {number} [loopDelayP99Ms]
+ * @property {number} [loopDelayMaxMs]
+ * @property {number[]} [statuses]  requests that have ended, by STATUS_CLASSES
+ * @property {number[]} [latency]  of those that were answered, as `[bucket, count, bucket, count …]`, see histogram.js
+ * @property {number} [latencySumMs]
+ * @property {number} [inFlight]  requests that are not answered yet
+ * @property {number} [openConnections]
+ * @property {number} [processes]  it and all that it has started; these three of programs alone
+ * @property {number} [threads]
+ * @property {number} [descriptors]  that are open
  */
 
 /** How an HTTP request can end; `aborted`: its connection closed before its answer. */

@@ -80,6 +80,9 @@ const METRICS = [
   newestGauge('worker_eventloop_delay_max_seconds', 'How late timers were, maximum of the last second.', 'loopDelayMaxMs', 1000),
   newestGauge('worker_http_requests_in_flight', 'HTTP requests that are not answered yet.', 'inFlight'),
   newestGauge('worker_open_connections', 'Connections to the servers of the app.', 'openConnections'),
+  newestGauge('worker_processes', 'Processes of a worker that is no Node program.', 'processes'),
+  newestGauge('worker_threads', 'Their threads.', 'threads'),
+  newestGauge('worker_open_fds', 'Their open file descriptors.', 'descriptors'),
   [
     'http_requests_total',
     'counter',
@@ -210,7 +213,9 @@ function newestGauge (name, help, column, divisor = 1) {
 }
 
 /** @param {Facts['vitals']['duration']} duration @returns {Value[]} */
-function toHistogram ({ buckets, count, sumSeconds }) {
+function toHistogram (duration) {
+  if (duration === null) return []
+  const { buckets, count, sumSeconds } = duration
   const name = `${PREFIX}http_request_duration_seconds`
   return [
     ...buckets.map((bucket) => ({ metricName: `${name}_bucket`, labels: { le: bucket.le }, value: bucket.count })),

@@ -1,4 +1,5 @@
 import { createForker } from '../cluster/forker.js'
+import { measurePrograms } from '../cluster/program-vitals.js'
 import { createSupervisor } from '../cluster/supervisor.js'
 import { cpuCount } from '../config/cpu-count.js'
 import { DeckError } from '../errors.js'
@@ -59,6 +60,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     rolloutTurns,
     portPerSlot,
     vitals,
+    measure: measurePrograms,
     watch: { watchdog, recycle },
     crashes,
     judge: createJudge(),

@@ -51,6 +51,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
+ * @param {typeof import('./program-vitals.js').measurePrograms} [shell.measure]  those that do not report by themselves
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
  * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<Release>} [shell.prepare]  makes the release of a deploy
  * @param {Pick<import('./hooks.js').Hooks, 'has' | 'beforeStart' | 'beforeDeploy' | 'endOf'>} [shell.hooks]
@@ -59,7 +60,7 @@ import { createWatchdog } from './watchdog.js'
  */
 export function createSupervisor (initialState, {
   fork, events, keeper, sticky = null, steering = null, rolloutTurns = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
-  vitals = NO_VITALS, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
+  vitals = NO_VITALS, measure = () => () => {}, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -150,6 +151,10 @@ export function createSupervisor (initialState, {
     openRequests,
     acceptFairness,
     ipcValidation
+  })
+  const stopMeasuring = measure({
+    list: () => runningPrograms(state),
+    onReport: (worker, report) => receiveMessage(worker, { type: 'vitals', ...report })
   })
 
   const effects = createEffects({
@@ -286,6 +291,7 @@ export function createSupervisor (initialState, {
       isLetGo = true
       rolloutTurn.leave()
       watchdog.stop()
+      stopMeasuring()
       for (const part of [sockets, slotPorts]) hasMoved ? part.leave() : part.letGo()
       return [...handles.values()].map((handle) => handle.letGo()).filter((exit) => exit !== undefined)
     },
@@ -325,7 +331,10 @@ export function createSupervisor (initialState, {
     },
 
     /** Watches its workers no more: they have gone, or another master has them, or none was started. */
-    close () { watchdog.stop() },
+    close () {
+      watchdog.stop()
+      stopMeasuring()
+    },
 
     /** Ends every worker without any grace. @param {string} reason */
     killAll (reason) { receive({ type: 'kill-all', reason }) }
@@ -518,6 +527,11 @@ const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: 'off' }, recy
 function servingWorkers ({ workers }) {
   const ready = Object.values(workers).filter(({ state }) => state === 'ready')
   return ready.map(({ id, slot, orphan }) => ({ worker: id, slot: Number(slot), isOrphan: orphan !== null }))
+}
+
+/** @param {import('../lifecycle/state.js').PoolState} state @returns {{ worker: number, pid: number }[]} */
+function runningPrograms ({ workers, releases }) {
+  return Object.values(workers).flatMap(({ id, pid, state, release }) => pid === null || state === 'exited' || releases[release]?.runtime !== 'other' ? [] : [{ worker: id, pid }])
 }
 
 /**

@@ -5,7 +5,7 @@ import { DeckError } from '../errors.js'
  * @typedef {import('./rollout.js').FleetRollout} FleetRollout
  * @typedef {import('../../db/history.js').History} History
  * @typedef {ReturnType<typeof import('../lifecycle/snapshot.js').snapshotOf>} Snapshot
- * @typedef {{ vitals: { requestsPerSecond?: number, latencyP99Ms?: number | null } | null }} WorkerRow
+ * @typedef {{ vitals: { requestsPerSecond?: number | null, latencyP99Ms?: number | null } | null }} WorkerRow
  * @typedef {Omit<Snapshot, 'workers'> & { app: { name: string }, workers: WorkerRow[], history: { problem: string | null, since: string | null } }} OwnStatus
  *
  * What a fleet needs of the deck that it runs in, see server/deck.js.

@@ -49,8 +49,8 @@ export function createJudge ({ now = Date.now } = {}) {
       const second = Math.floor(now() / 1000)
       let reports = seconds.get(second)
       if (!reports) seconds.set(second, reports = [])
-      const requests = statuses.reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
-      reports.push([worker, { requests, failed: statuses[FAILED], latency, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
+      const requests = (statuses ?? []).reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
+      reports.push([worker, { requests, failed: statuses?.[FAILED] ?? 0, latency, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
       if (seconds.size > MAX_SECONDS) seconds.delete(seconds.keys().next().value ?? 0)
     },
 

@@ -8,7 +8,7 @@ import { STATUS_CLASSES } from '../../workers/protocol.js'
  *
  * @typedef {'rssBytes' | 'heapUsedBytes' | 'heapTotalBytes' | 'externalBytes'} MemoryName
  * @typedef {'cpuPercent' | 'eventLoopUtilization' | 'loopDelayP50Ms' | 'loopDelayP99Ms' | 'loopDelayMaxMs'} LoopName
- * @typedef {MemoryName | LoopName | 'inFlight' | 'openConnections'} MeasuredName
+ * @typedef {MemoryName | LoopName | 'inFlight' | 'openConnections' | 'processes' | 'threads' | 'descriptors'} MeasuredName
  * @typedef {`requests${Capitalize<typeof STATUS_CLASSES[number]>}`} StatusName
  * @typedef {MeasuredName | StatusName | 'latencyP50Ms' | 'latencyP90Ms' | 'latencyP99Ms'} ColumnName
  *
@@ -40,7 +40,10 @@ export const COLUMNS = Object.freeze([
   ...STATUS_CLASSES.map(statusColumn),
   { name: 'latencyP50Ms', across: 'merged', over: 'merged', perUnit: 1000 },
   { name: 'latencyP90Ms', across: 'merged', over: 'merged', perUnit: 1000 },
-  { name: 'latencyP99Ms', across: 'merged', over: 'merged', perUnit: 1000 }
+  { name: 'latencyP99Ms', across: 'merged', over: 'merged', perUnit: 1000 },
+  { name: 'processes', across: 'sum', over: 'max', perUnit: 1 },
+  { name: 'threads', across: 'sum', over: 'max', perUnit: 1 },
+  { name: 'descriptors', across: 'sum', over: 'max', perUnit: 1 }
 ])
 
 /** The columns that can be asked for; the first three are computed from others. */

@@ -6,7 +6,7 @@ import { COLUMNS, FIRST_STATUS, indexOf } from './columns.js'
  * A checked report: any code of the app could have sent one under our name.
  * @typedef {object} Report
  * @property {import('./columns.js').Row} row  without quantiles, which its histogram gives
- * @property {number[]} statuses  by STATUS_CLASSES
+ * @property {number[] | null} statuses  by STATUS_CLASSES; null: nobody counts its requests
  * @property {number[]} latency  sparse histogram
  * @property {number} latencySumMs
  * @property {number} intervalMs  since the last report
@@ -30,10 +30,17 @@ const LIMITS = [
   ['loopDelayP99Ms', MAX_MS],
   ['loopDelayMaxMs', MAX_MS],
   ['inFlight', MAX_COUNT],
-  ['openConnections', MAX_COUNT]
+  ['openConnections', MAX_COUNT],
+  ['processes', MAX_COUNT],
+  ['threads', MAX_COUNT],
+  ['descriptors', MAX_COUNT]
 ]
+/** What every report has. @type {readonly string[]} */
+const OF_ALL = ['rssBytes', 'cpuPercent']
+/** What only the report of a program has, which is measured from outside; the others have all but these. @type {readonly string[]} */
+const OF_PROGRAMS = ['processes', 'threads', 'descriptors']
 /** Every worker reports each second, so the places of the columns are looked up once. */
-const FIELDS = LIMITS.map(([name, limit]) => ({ name, limit, index: indexOf(name) }))
+const FIELDS = LIMITS.map(([name, limit]) => ({ name, limit, index: indexOf(name), isOfAll: OF_ALL.includes(name), isOfNode: !OF_PROGRAMS.includes(name) }))
 const CPU_PERCENT = indexOf('cpuPercent')
 
 /**
@@ -45,16 +52,20 @@ export function readReport (body) {
   /** @type {Record<string, unknown>} */
   const fields = Object(body)
   const row = new Float64Array(COLUMNS.length).fill(NaN)
-  for (const { name, limit, index } of FIELDS) row[index] = numberUpTo(limit, fields[name], name)
+  const isOfNode = fields.statuses !== undefined
+  for (const { name, limit, index, ...field } of FIELDS) {
+    const isRequired = isOfNode ? field.isOfNode : field.isOfAll
+    if (isRequired || fields[name] !== undefined) row[index] = numberUpTo(limit, fields[name], name)
+  }
   const intervalMs = numberUpTo(MAX_MS, fields.intervalMs, 'intervalMs')
-  const statuses = countsOf(fields.statuses)
-  row.set(statuses, FIRST_STATUS)
+  const statuses = isOfNode ? countsOf(fields.statuses) : null
+  if (statuses) row.set(statuses, FIRST_STATUS)
   return {
     row,
     statuses,
-    latency: histogramOf(fields.latency),
+    latency: statuses ? histogramOf(fields.latency) : [],
     intervalMs,
-    latencySumMs: numberUpTo(MAX_COUNT * MAX_MS, fields.latencySumMs, 'latencySumMs'),
+    latencySumMs: statuses ? numberUpTo(MAX_COUNT * MAX_MS, fields.latencySumMs, 'latencySumMs') : 0,
     cpuSeconds: row[CPU_PERCENT] / 100 * intervalMs / 1000
   }
 }

@@ -15,7 +15,7 @@ const ROLLOUT_ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-bac
 
 /** Counts since this master began. They are kept by slot, not by worker, so that they never fall. */
 export function createTotals () {
-  /** @type {Map<number, { statuses: Float64Array, cpuSeconds: number }>} */
+  /** `statuses`: null while nobody counts its requests. @type {Map<number, { statuses: Float64Array | null, cpuSeconds: number }>} */
   const bySlot = new Map()
   const latency = new Float64Array(BUCKETS)
   let latencySumMs = 0
@@ -42,30 +42,36 @@ export function createTotals () {
     /** @param {number} slot @param {import('./report.js').Report} report */
     add (slot, report) {
       let totals = bySlot.get(slot)
-      if (!totals) bySlot.set(slot, totals = { statuses: new Float64Array(STATUS_CLASSES.length), cpuSeconds: 0 })
-      report.statuses.forEach((count, index) => { totals.statuses[index] += count })
+      if (!totals) bySlot.set(slot, totals = { statuses: null, cpuSeconds: 0 })
+      if (report.statuses) totals.statuses = addUp(totals.statuses ?? new Float64Array(STATUS_CLASSES.length), report.statuses)
       totals.cpuSeconds += report.cpuSeconds
       addSparse(latency, report.latency)
       latencySumMs += report.latencySumMs
     },
 
     /**
-     * @returns `requests`: by slot and class; `duration`: cumulative, `le` in seconds, `count` of all
+     * @returns `requests`: by slot and class; `duration`: cumulative, `le` in seconds, `count` of all; null: nobody counts requests
      */
     read () {
       const slots = [...bySlot].sort(([a], [b]) => a - b)
       return {
-        requests: slots.flatMap(([slot, { statuses }]) => STATUS_CLASSES.map((name, index) => ({ slot, class: name, value: statuses[index] }))),
+        requests: slots.flatMap(([slot, { statuses }]) => statuses ? STATUS_CLASSES.map((name, index) => ({ slot, class: name, value: statuses[index] })) : []),
         cpuSeconds: slots.map(([slot, { cpuSeconds }]) => ({ slot, value: cpuSeconds })),
         exits: [...exits].map(([cause, value]) => ({ cause, value })),
         endedRequests,
         endedConnections,
         restarts: [...restarts].sort(([a], [b]) => a - b).map(([slot, value]) => ({ slot, value })),
         rollouts: [...rollouts].map(([type, value]) => ({ result: type.slice('rollout.'.length), value })),
-        duration: { ...cumulativeCounts(latency), sumSeconds: latencySumMs / 1000 }
+        duration: slots.length > 0 && slots.every(([, { statuses }]) => statuses === null) ? null : { ...cumulativeCounts(latency), sumSeconds: latencySumMs / 1000 }
       }
     }
   }
+}
+
+/** @param {Float64Array} sums @param {readonly number[]} counts */
+function addUp (sums, counts) {
+  counts.forEach((count, index) => { sums[index] += count })
+  return sums
 }
 
 /** @template K @param {Map<K, number>} counts @param {K} key */

@@ -26,7 +26,7 @@ const MEMORY_S = 15 * 60
 const WORKER_MEMORY_S = 60
 const MAX_DEAD_WORKERS = 512
 /** A worker that does not report still holds these. @type {readonly import('./columns.js').MeasuredName[]} */
-const HELD_NAMES = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight', 'openConnections']
+const HELD_NAMES = ['rssBytes', 'heapUsedBytes', 'heapTotalBytes', 'externalBytes', 'inFlight', 'openConnections', 'processes', 'threads', 'descriptors']
 const HELD = HELD_NAMES.map(indexOf)
 
 /**
@@ -96,7 +96,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
     /** Adds up the reports that have come, as those of this second. @param {number} second since the epoch */
     turn: turnSecond,
 
-    /** @param {number} worker @returns {(Sample & { requestsPerSecond: number }) | null} its newest report */
+    /** @param {number} worker @returns {(Sample & { requestsPerSecond: number | null }) | null} its newest report */
     latest: (worker) => workers.get(worker)?.latest() ?? null,
 
     /**
@@ -192,6 +192,7 @@ class Member {
   /** @type {Row | null} */
   newest = null
   #newestAt = 0
+  /** @type {number | null} */
   #requestsPerSecond = 0
   #ring = createRing(WORKER_MEMORY_S)
 
@@ -199,12 +200,12 @@ class Member {
   constructor (slot) { this.slot = slot }
 
   /** @param {import('./report.js').Report} report @param {number} at wall ms */
-  take ({ row, latency, intervalMs }, at) {
+  take ({ row, latency, statuses, intervalMs }, at) {
     this.report.add(row)
     this.report.addLatency(latency)
     this.newest = this.report.row()
     this.#newestAt = at
-    this.#requestsPerSecond = intervalMs > 0 ? Math.round(requestsOf(row) / intervalMs * 10_000) / 10 : 0
+    this.#requestsPerSecond = statuses === null ? null : intervalMs > 0 ? Math.round(requestsOf(row) / intervalMs * 10_000) / 10 : 0
   }
 
   /** @param {number} second @returns {Row | null} null: nothing is known of this second */
@@ -217,7 +218,7 @@ class Member {
     return this.isAlive && this.newest ? heldOnly(this.newest) : null
   }
 
-  /** @returns {(Sample & { requestsPerSecond: number }) | null} */
+  /** @returns {(Sample & { requestsPerSecond: number | null }) | null} */
   latest () {
     return this.newest && { ...toSample(this.#newestAt, this.newest), requestsPerSecond: this.#requestsPerSecond }
   }

@@ -155,6 +155,19 @@ test('memory holds a quarter of an hour, and no slot that has long been gone', (
   assert.deepEqual(slots.map(({ slot }) => slot), [1])
 })
 
+test('of a program that is no Node program there is what the system knows, and nothing is 0 that nobody has measured', (t) => {
+  const { vitals, pass, series } = setUp(t)
+  const program = { intervalMs: 1000, rssBytes: 10 * MIB, cpuPercent: 25, openConnections: 3, processes: 2, threads: 9, descriptors: 20 }
+  vitals.accept(1, 1, program)
+  const { requestsPerSecond, inFlight, latencyP99Ms, threads } = /** @type {any} */ (vitals.latest(1))
+  assert.deepEqual([requestsPerSecond, inFlight, latencyP99Ms, threads], [null, null, null, 9])
+  pass()
+  assert.deepEqual(pick(series(1000).cluster, 'requests', 'openConnections', 'heapUsedBytes', 'processes', 'descriptors'), [[null], [3], [null], [2], [20]])
+  const { requests, duration, cpuSeconds } = vitals.metrics()
+  assert.deepEqual([requests, duration, cpuSeconds], [[], null, [{ slot: 1, value: 0.25 }]])
+  assert.throws(() => vitals.accept(2, 2, { ...program, rssBytes: undefined }), /rssBytes/)
+})
+
 const body = report()
 for (const [what, wrong] of /** @type {[string, any][]} */ ([
   ['no object', 5], ['nothing', {}], ['a field that is no number', { ...body, rssBytes: '5' }], ['a field that is missing', { ...body, inFlight: undefined }],
@@ -292,6 +305,7 @@ test('totals never go down, whatever becomes of the workers', (t) => {
   const { requests, duration, cpuSeconds, exits, restarts, rollouts, slots } = vitals.metrics()
   assert.deepEqual(requests.filter(({ value }) => value > 0), [1, 2].flatMap((slot) => [{ slot, class: '2xx', value: 10 }, { slot, class: '5xx', value: 10 }, { slot, class: 'aborted', value: 20 }]))
   assert.deepEqual(cpuSeconds, [{ slot: 1, value: 5 }, { slot: 2, value: 5 }])
+  assert.ok(duration)
   assert.deepEqual([duration.count, Math.round(duration.sumSeconds * 1000) / 1000, duration.buckets.find(({ le }) => le === 0.005)?.count, duration.buckets.find(({ le }) => le === 0.1)?.count, duration.buckets.find(({ le }) => le === 0.25)?.count], [60, 4.204, 20, 40, 60])
   assert.deepEqual(exits.filter(({ value }) => value > 0), [{ cause: 'crash', value: 2 }, { cause: 'other', value: 1 }])
   assert.deepEqual([restarts, rollouts.filter(({ value }) => value > 0), slots], [[{ slot: 2, value: 1 }], [{ result: 'failed', value: 1 }], []])
