@@ -123,7 +123,7 @@ const typesPointDown = {
 }
 
 export default [
-  ...neostandard({ ignores: ['coverage/', 'types/', '.clusterdeck/', 'test/apps/.installed/', 'test/bench/compare/.peers/'] }),
+  ...neostandard({ ignores: ['coverage/', 'types/', '.clusterdeck/', 'test/apps/.installed/', 'test/programs/{sources,.installed}/', 'test/bench/compare/.peers/'] }),
   ...neostandard({ env: ['browser'], files: ['public/**/*.js', 'test/browser/**/*.js', 'test/support/{browser,dashboard}.js'], noStyle: true, noJsx: true }),
   {
     rules: {

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { openSqlite } from '../../db/sqlite.js'
-import { findProcesses, isBound, isListening } from '../support/leftovers.js'
+import { findProcesses, findProcessesIn, isBound, isListening } from '../support/leftovers.js'
 
 /**
  * What a deck that has ended leaves behind, and how its workers ended.
@@ -10,16 +10,17 @@ export function examineEnd ({ program, deck, mark, place, killed }) {
   return [
     ...[place.port, place.secondPort].filter(isListening).map((port) => `port ${port} still listens`),
     ...[place.socket].filter(isBound).map((socket) => `${socket} still listens`),
-    ...endWhatIsLeft(mark).map((command) => `left running: ${command}`),
+    ...endWhatIsLeft(mark, place.folder).map((command) => `left running: ${command}`),
     ...describeExits(deck.folder, killed, program.outlivesSigterm ? ['SIGTERM', 'SIGKILL'] : ['SIGTERM'])
   ]
 }
 
-/** @param {string} mark @returns {string[]} commands */
-function endWhatIsLeft (mark) {
-  const left = findProcesses(mark)
-  for (const { pid } of left) process.kill(pid, 'SIGKILL')
-  return left.map(({ command }) => command)
+/** @param {string} mark @param {string} folder @returns {string[]} commands */
+function endWhatIsLeft (mark, folder) {
+  const left = [...findProcesses(mark), ...findProcessesIn(folder)]
+  const commands = new Map(left.map(({ pid, command }) => [pid, command]))
+  for (const pid of commands.keys()) process.kill(pid, 'SIGKILL')
+  return [...commands.values()]
 }
 
 /**

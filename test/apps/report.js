@@ -8,6 +8,7 @@
  * @property {number} [failedInRollouts]
  * @property {number} [lostWithWorker] requests that the killed worker had in its hands
  * @property {number} [failedWithMaster]
+ * @property {number} [failedOnKept] in all, of those that are no fault: requests on connections that the program closed as it ended
  * @property {number} [stopMs]
  * @property {string[]} faults in words
  */
@@ -21,6 +22,7 @@ const COLUMNS = [
   ['failed in rollouts', ({ failedInRollouts }) => failedInRollouts],
   ['lost with the worker', ({ lostWithWorker }) => lostWithWorker],
   ['failed with the master', ({ failedWithMaster }) => failedWithMaster],
+  ['failed on kept connections', ({ failedOnKept }) => failedOnKept],
   ['stop ms', ({ stopMs }) => stopMs],
   ['verdict', verdict]
 ]
@@ -37,7 +39,8 @@ export function summarize (row) {
 
 /** @param {Row[]} rows */
 export function toMarkdown (rows) {
-  return toTable(COLUMNS.map(([title]) => title), rows.map((row) => COLUMNS.map(([, cell]) => cell(row))))
+  const columns = COLUMNS.filter(([, cell]) => rows.some((row) => cell(row) !== undefined))
+  return toTable(columns.map(([title]) => title), rows.map((row) => columns.map(([, cell]) => cell(row))))
 }
 
 /** @param {string[]} titles @param {(string | number | null | undefined)[][]} rows */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { createClients } from './clients.js'
 import { examineEnd } from './end.js'
@@ -119,8 +120,19 @@ async function everyWorkerAnswers ({ program: { asks }, workers: wanted, deck, c
       if (vitals?.[isHttp ? 'requestsPerSecond' : 'openConnections'] > 0) heard.add(pid)
     }
     if (!clients) await hear(deck, heard)
+    for (const pid of heard) heard.add(parentOf(pid))
     return workers.length === wanted && workers.every((/** @type {any} */ { pid }) => heard.has(pid))
   }, 'every worker to answer')
+}
+
+/** What answers may be a child of the worker. @param {number} pid @returns {number} 0: it has none, or has ended */
+function parentOf (pid) {
+  try {
+    return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    // ENOENT: it has ended.
+    return 0
+  }
 }
 
 /** @param {import('../support/deck.js').Deck} deck @param {Set<number>} heard */
@@ -203,9 +215,18 @@ async function loseMaster (trial) {
 }
 
 /** @param {Trial} trial */
-async function failuresUntilNow ({ clients }) {
-  await clients?.settle()
-  return clients?.takeFailures() ?? []
+async function failuresUntilNow (trial) {
+  await trial.clients?.settle()
+  return takeFaults(trial)
+}
+
+/** @param {Trial} trial @returns {import('./clients.js').Failure[]} those of all failures that are a fault */
+function takeFaults ({ clients, program, row }) {
+  const failures = clients?.takeFailures() ?? []
+  if (!program.keptMayFail) return failures
+  const faults = failures.filter(({ isFresh }) => isFresh)
+  row.failedOnKept = (row.failedOnKept ?? 0) + failures.length - faults.length
+  return faults
 }
 
 /** @param {Trial} trial @param {string} when @param {import('./clients.js').Failure[]} failures */
@@ -225,7 +246,7 @@ async function end (trial) {
   await clients?.stop()
   if (clients) {
     row.requests = clients.count()
-    blame(trial, 'at the end', clients.takeFailures())
+    blame(trial, 'at the end', takeFaults(trial))
   }
   const startedAt = performance.now()
   const exit = await deck.stop()

@@ -1,14 +1,23 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /**
  * Processes by what their environment holds, which goes from each to whatever it starts.
  * @param {string} mark as `NAME=value` @returns {{ pid: number, command: string }[]}
  */
 export function findProcesses (mark) {
+  return findBy((place) => readFileSync(`${place}/environ`, 'utf8').split('\0').includes(mark))
+}
+
+/** Some write a title over their environment. @param {string} folder that they run in */
+export function findProcessesIn (folder) {
+  return findBy((place) => readlinkSync(`${place}/cwd`) === folder)
+}
+
+/** @param {(place: string) => boolean} isOurs */
+function findBy (isOurs) {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((name) => {
     try {
-      const isOurs = readFileSync(`/proc/${name}/environ`, 'utf8').split('\0').includes(mark)
-      return isOurs ? [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() }] : []
+      return isOurs(`/proc/${name}`) ? [{ pid: Number(name), command: readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ').trim() }] : []
     } catch {
       // It has ended in between, or is somebody else's.
       return []

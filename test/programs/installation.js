@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { INSTALLED, run, TOOLS } from './tools.js'
+
+const SOURCES = path.join(import.meta.dirname, 'sources')
+
+/**
+ * A folder with the program as its author has it. What has not changed since is left as it is.
+ * @param {import('./programs.js').Program} program
+ * @returns {Promise<{ folder: string, env: Record<string, string>, version: string }>} `env`: with which its commands are found
+ * @throws {Error} what an installer or a compiler said
+ */
+export async function install (program) {
+  const env = await TOOLS[program.needs].install()
+  const folder = path.join(INSTALLED, program.name)
+  const stamp = path.join(folder, '.stamp')
+  const wanted = digest(program)
+  if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
+    rmSync(stamp, { force: true })
+    mkdirSync(folder, { recursive: true })
+    for (const from of sourcesOf(program)) cpSync(from, statSync(from).isDirectory() ? folder : path.join(folder, path.basename(from)), { recursive: true })
+    for (const command of program.build ?? []) await run(command, folder, env)
+    writeFileSync(stamp, wanted)
+  }
+  return { folder, env, version: await versionOf(program, folder, env) }
+}
+
+/** @param {import('./programs.js').Program} program */
+function digest (program) {
+  const hash = createHash('sha256').update(JSON.stringify(program.build ?? []))
+  for (const source of sourcesOf(program)) {
+    for (const file of listFiles(source)) hash.update(file).update(readFileSync(file))
+  }
+  return hash.digest('hex')
+}
+
+/** @param {import('./programs.js').Program} program */
+function sourcesOf ({ files = [] }) {
+  return files.map((file) => path.join(SOURCES, file))
+}
+
+/** @param {string} where a file or a folder @returns {string[]} */
+function listFiles (where) {
+  return statSync(where).isDirectory() ? readdirSync(where).sort().flatMap((name) => listFiles(path.join(where, name))) : [where]
+}
+
+/** @param {import('./programs.js').Program} program @param {string} folder @param {Record<string, string>} env */
+async function versionOf ({ needs, version }, folder, env) {
+  const command = version ? ['python', '-c', `import importlib.metadata as m; print(m.version(${JSON.stringify(version)}))`] : TOOLS[needs].version
+  return /\d+(\.\d+)+/.exec(await run(command, folder, env))?.[0] ?? ''
+}
