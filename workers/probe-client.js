@@ -1,18 +1,12 @@
-import { createRequire } from 'node:module'
-import { clearTimeout, setTimeout } from 'node:timers'
+import { askOverHttp1, readAnswer, settleWithin, USER_AGENT } from './http-client.js'
 import { connectInMemory } from './memory-socket.js'
 import { probeCertificate } from './probe-certificate.js'
 import { UNCOUNTED } from './requests.js'
 
-const require = createRequire(import.meta.url)
-const USER_AGENT = 'clusterdeck-probe'
-const EXCERPT_CHARS = 200
-
 /** @typedef {import('./node-internals.d.ts').AnyServer} AnyServer */
 /** @typedef {import('node:http2').ServerHttp2Session & import('./requests.js').Marks} Session */
 /** @typedef {ReturnType<typeof connectInMemory>['server']} ServerEnd */
-/** @typedef {{ status: number, excerpt: string }} Answer `excerpt`: the first 200 characters of its body, on one line */
-/** @typedef {{ ask: (path: string) => Promise<Answer>, close: () => void }} ProbeClient  `ask` rejects where there is no answer */
+/** @typedef {import('./http-client.js').ProbeClient} ProbeClient */
 
 /**
  * Asks one of the app's own servers, over connections within this process.
@@ -23,7 +17,7 @@ const EXCERPT_CHARS = 200
 export function createProbeClient (server, { address, timeoutMs }) {
   const isTls = typeof server.setSecureContext === 'function'
   const { host, port } = address.startsWith('unix:') ? { host: 'localhost', port: '' } : new URL(address)
-  const create = typeof server.updateSettings === 'function' ? overHttp2 : overHttp1
+  const create = typeof server.updateSettings === 'function' ? overHttp2 : askOverHttp1
   return create({ connect: connectAs, origin: `${isTls ? 'https' : 'http'}://${host}`, host, timeoutMs })
 
   /** @param {string} alpnProtocol */
@@ -40,28 +34,7 @@ export function createProbeClient (server, { address, timeoutMs }) {
   }
 }
 
-/** @typedef {{ connect: (alpnProtocol: string) => import('node:stream').Duplex, origin: string, host: string, timeoutMs: number }} Line */
-
-/** @param {Line} line @returns {ProbeClient} */
-function overHttp1 ({ connect, host, timeoutMs }) {
-  // The app has loaded it by now. Loaded earlier, it would make activity.js take the app for a server.
-  /** @type {typeof import('node:http')} */
-  const http = require('node:http')
-  // Like most clients, it keeps one connection as long as the app lets it.
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-  Object.assign(agent, { createConnection: () => connect('http/1.1') })
-
-  return {
-    ask: (path) => settleWithin(timeoutMs, (done) => {
-      const request = http.request({ agent, path, headers: { host, 'user-agent': USER_AGENT, accept: '*/*' } })
-      request.on('response', (response) => readAnswer(response, Number(response.statusCode), done))
-      request.on('error', done.fail)
-      request.end()
-      return (error) => request.destroy(error)
-    }),
-    close: () => agent.destroy()
-  }
-}
+/** @typedef {import('./http-client.js').Line & { origin: string }} Line */
 
 /** @param {Line} line @returns {ProbeClient} */
 function overHttp2 ({ connect, origin, timeoutMs }) {
@@ -87,52 +60,6 @@ function overHttp2 ({ connect, origin, timeoutMs }) {
     },
     close: () => session?.destroy()
   }
-}
-
-/** @typedef {{ status: number | null, answer: (answer: Answer) => void, fail: (error: Error) => void }} Done */
-
-/**
- * @param {number} timeoutMs @param {(done: Done) => (error: Error) => void} begin returns how to give up
- * @returns {Promise<Answer>}
- */
-function settleWithin (timeoutMs, begin) {
-  return new Promise((resolve, reject) => {
-    /** @type {Done} */
-    const done = {
-      status: null,
-      answer (answer) {
-        clearTimeout(timer)
-        resolve(answer)
-      },
-      fail (error) {
-        clearTimeout(timer)
-        reject(error)
-      }
-    }
-    const timer = setTimeout(() => {
-      const what = done.status === null ? 'no answer' : `answered ${done.status}, but not to its end`
-      const error = new Error(`${what} within ${timeoutMs} ms`)
-      done.fail(error)
-      giveUp(error)
-    }, timeoutMs)
-    const giveUp = begin(done)
-  })
-}
-
-/** @param {import('node:stream').Readable} body @param {number} status @param {Done} done */
-function readAnswer (body, status, done) {
-  done.status = status
-  let excerpt = ''
-  body.setEncoding('utf8')
-  body.on('data', (text) => { if (excerpt.length < EXCERPT_CHARS) excerpt += text })
-  body.on('end', () => done.answer({ status, excerpt: oneLine(excerpt) }))
-  body.on('error', done.fail)
-  body.on('close', () => done.fail(new Error(`answered ${status}, but its connection was closed before the end`)))
-}
-
-/** @param {string} text whatever the app says */
-function oneLine (text) {
-  return text.slice(0, EXCERPT_CHARS).replace(/[\s\p{Cc}]+/gu, ' ').trim()
 }
 
 /** Node's HTTP/2 does not pass these on when it wraps a socket that is none of the system's. */

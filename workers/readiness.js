@@ -1,8 +1,4 @@
 import { clearTimeout, setTimeout } from 'node:timers'
-import { isHttp } from './listen.js'
-import { createProbeClient } from './probe-client.js'
-
-/** @typedef {import('./node-internals.d.ts').AnyServer} AnyServer */
 
 const MAX_INTERVAL_MS = 1000
 const MAX_FAILURES_TOLD = 3
@@ -10,16 +6,18 @@ const MAX_FAILURES_TOLD = 3
 const TELL_EVERY_MS = 250
 
 /**
- * Asks the app over HTTP until it answers as it should, then warms it up, before it accepts one connection.
+ * Asks the app over HTTP until it answers as it should, then warms it up, before it gets one connection of others.
  * The first of its HTTP servers that listens is asked.
+ * @template {{ listening: boolean }} Server
  * @param {import('./protocol.js').ProbeSettings} settings
  * @param {object} parts
+ * @param {(server: Server, line: { address: string, timeoutMs: number }) => import('./probe-client.js').ProbeClient} parts.createClient
  * @param {(text: string) => void} parts.onSeen  why it is not ready yet, each time that changes
  * @param {(report: { probe: string, warmupFailed: string | null }) => void} parts.onReady
  */
-export function createReadiness (settings, { onSeen, onReady }) {
+export function createReadiness (settings, { createClient, onSeen, onReady }) {
   const { path, status, intervalMs, timeoutMs, warmup, warmupRounds } = settings
-  /** @type {Map<AnyServer, string>} the URLs of HTTP servers that have listened, in their order */
+  /** @type {Map<Server, string>} the URLs of those that have listened, in their order */
   const servers = new Map()
   let lastSeen = ''
   let hasBegun = false
@@ -27,15 +25,15 @@ export function createReadiness (settings, { onSeen, onReady }) {
   let isRunning = false
   /** @type {import('./probe-client.js').ProbeClient | null} */
   let client = null
-  /** @type {AnyServer | null} whom it asks */
+  /** @type {Server | null} whom it asks */
   let target = null
   /** @type {NodeJS.Timeout | undefined} */
   let timer
 
   return {
-    /** @param {AnyServer} server @param {string} address  it listens, or believes so */
+    /** @param {Server} server  of HTTP @param {string} address  it listens, or believes so */
     listening (server, address) {
-      if (isHttp(server)) servers.set(server, address)
+      servers.set(server, address)
       runProbes()
     },
 
@@ -112,7 +110,7 @@ export function createReadiness (settings, { onSeen, onReady }) {
     if (client && server === target) return client
     client?.close()
     target = server
-    client = createProbeClient(server, { address, timeoutMs })
+    client = createClient(server, { address, timeoutMs })
     return client
   }
 

@@ -11,11 +11,12 @@ import { createAcceptDeferral } from './defer-accept.js'
 import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
-import { openOwnDescriptors, shareSockets, watchServers, whenServing } from './listen.js'
+import { isHttp, openOwnDescriptors, shareSockets, watchServers, whenServing } from './listen.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
 import { keepOwnListeners } from './own-listeners.js'
 import { arePreloading } from './preloads.js'
+import { createProbeClient } from './probe-client.js'
 import { createReadiness } from './readiness.js'
 import { answerRequestLists } from './request-list.js'
 import { watchRequests } from './requests.js'
@@ -49,7 +50,7 @@ export function startWorker (settings) {
   let isServing = false
   let countsAsReady = false
   const deferral = probe && createAcceptDeferral()
-  const readiness = probe && createReadiness(probe, { onSeen: (text) => channel.send({ type: 'probed', text }), onReady: acceptReady })
+  const readiness = probe && createReadiness(probe, { createClient: createProbeClient, onSeen: (text) => channel.send({ type: 'probed', text }), onReady: acceptReady })
   const orphan = outliveMaster(settings.orphan, { drain, hasSockets, isOfUse })
 
   outliveFullDisk()
@@ -127,7 +128,7 @@ export function startWorker (settings) {
     hasListened = true
     activity.stop()
     channel.send({ type: 'listening', address, isFixed })
-    if (readiness) return isReady || readiness.listening(server, address)
+    if (readiness) return isReady || !isHttp(server) || readiness.listening(server, address)
     whenServing(server, () => {
       isServing = true
       beReadyIfServing()

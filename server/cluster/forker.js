@@ -67,7 +67,7 @@ export function createForker (settings, {
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
     if (release.runtime === 'other') {
-      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: onProgramExit }, { crashFile, orderFile })
+      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: onProgramExit }, { crashFile, orderFile }, { signal: ready.signal, probe: probeOf(ready) })
     }
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])

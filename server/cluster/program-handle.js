@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { runProgram } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
-import { TREE_VARIABLE } from '../system/process-tree.js'
+import { socketsOf } from '../system/open-sockets.js'
+import { TREE_VARIABLE, treeOf } from '../system/process-tree.js'
 import { createProgramEnd } from './program-end.js'
+import { createProgramReadiness } from './program-readiness.js'
 import { createProgramSockets } from './program-sockets.js'
 
 /**
@@ -11,9 +13,10 @@ import { createProgramSockets } from './program-sockets.js'
  * @param {{ file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: { stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }, stop: import('./program-end.js').Stop }} program  `args`: without its name
  * @param {Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]} hooks
  * @param {import('./worker-handle.js').WorkerFiles} files
+ * @param {Parameters<typeof createProgramReadiness>[0]} ready
  * @returns {import('./worker-handle.js').WorkerHandle}
  */
-export function createProgramHandle ({ file, args, env, cwd, output, stop }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0 }, files) {
+export function createProgramHandle ({ file, args, env, cwd, output, stop }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0, connect = () => null }, files, ready) {
   /** @type {ReturnType<typeof createProgramSockets> | null} */
   let sockets = null
   let isLetGo = false
@@ -22,7 +25,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   let failure = null
   const mark = randomUUID()
   const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark }, cwd, output }, {
-    onStarted: () => { if (!isLetGo && !isGone) onOnline() },
+    onStarted: beOnline,
     onFailed: (reason) => { failure = `${file} cannot be executed: ${reason}` },
     onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => [Number(child.pid)] }) },
     onUnheard: (reason) => onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
@@ -35,6 +38,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     onDraining: () => onMessage({ type: 'draining' }),
     onCrashing: (error) => onMessage({ type: 'crashing', ...error })
   })
+  const readiness = createProgramReadiness(ready, { onMessage, connect, sockets: openSockets })
   child.once('exit', async (code, signal) => {
     if (isLetGo || !end) return
     const { isAsTold } = await end.ended({ code, signal })
@@ -48,8 +52,13 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {import('./worker-handle.js').Handle} [handle] */
     tell (message, handle) {
-      if (message.type === 'socket') sockets?.answer(message, handle)
-      else if (message.type === 'drain') end?.drain()
+      if (message.type === 'socket') {
+        sockets?.answer(message, handle)
+        readiness.isAnswered(message, /** @type {{ fd?: number } | undefined} */ (handle))
+      } else if (message.type === 'drain') {
+        readiness.stop()
+        end?.drain()
+      }
     },
     pass: () => false,
     terminate () { end?.terminate() },
@@ -58,6 +67,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
 
     letGo () {
       isLetGo = true
+      readiness.stop()
       sockets?.close()
       return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid: Number(pid), code, signal })))
     }
@@ -67,13 +77,26 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   function leave ({ error, ...exit }) {
     if (isGone || isLetGo) return
     isGone = true
+    readiness.stop()
     sockets?.close()
     onExit(/** @type {any} */ ({ ...exit, error: error ?? (failure && { errorName: 'Error', errorMessage: failure, stack: null }), unfinished: null, left: [] }))
   }
 
   /** @param {import('../../workers/protocol.js').ToMaster} message */
   function hear (message) {
+    if (message.type === 'socket') readiness.asks(message)
     onMessage(message)
-    if (message.type === 'listening') setImmediate(() => onMessage({ type: 'ready' }))
+    if (message.type === 'listening') readiness.listens(message.address)
+  }
+
+  /** @returns {Set<number>} the inodes of those that any process of it has */
+  function openSockets () {
+    return new Set(identity ? treeOf(identity).flatMap((each) => [...socketsOf(each.pid)]) : [])
+  }
+
+  function beOnline () {
+    if (isLetGo || isGone) return
+    onOnline()
+    readiness.started()
   }
 }

@@ -401,7 +401,8 @@ export function createSupervisor (initialState, {
         onAppMessage: (message) => heardFromApp(worker, message),
         onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
         onExit: (exit) => onExited(worker, exit),
-        queue: () => sockets.queueOf(worker)
+        queue: () => sockets.queueOf(worker),
+        connect: (inode) => steered?.connect(inode) ?? null
       })
       handles.set(worker, handle)
       receive({ type: 'worker-forked', worker, pid: handle.identity?.pid ?? null })

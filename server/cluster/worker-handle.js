@@ -31,6 +31,7 @@ const MAX_UNSENT = 100
  * @param {(reason: string) => void} hooks.onInvalidMessage  of a message that was dropped
  * @param {(exit: ToldExit) => void} hooks.onExit
  * @param {() => number} [hooks.queue]  how many connections wait for it alone
+ * @param {(inode: number) => import('node:net').Socket | null} [hooks.connect]  to this socket, whoever serves at its address; null: it is in no group
  * @param {WorkerFiles} files
  * @param {object} [how]
  * @param {import('../../workers/protocol.js').Dispatch} [how.dispatch]

@@ -4,6 +4,8 @@ import http from 'node:http'
 import http2 from 'node:http2'
 import net from 'node:net'
 import { test } from 'node:test'
+import { isHttp } from '../../../workers/listen.js'
+import { createProbeClient } from '../../../workers/probe-client.js'
 import { createReadiness } from '../../../workers/readiness.js'
 
 /**
@@ -18,7 +20,7 @@ function setUp (t, settings = {}) {
   let tellReady
   const ready = new Promise((resolve) => { tellReady = resolve })
   const all = { path: '/health', status: ['200-399'], intervalMs: 10, timeoutMs: 10_000, warmup: [], warmupRounds: 1, ...settings }
-  const readiness = createReadiness(all, { onSeen: (text) => { seen.push(text) }, onReady: (report) => tellReady(report) })
+  const readiness = createReadiness(all, { createClient: createProbeClient, onSeen: (text) => { seen.push(text) }, onReady: (report) => tellReady(report) })
   t.after(readiness.stop)
   return {
     readiness,
@@ -29,7 +31,7 @@ function setUp (t, settings = {}) {
       server.listen(0, '127.0.0.1')
       t.after(() => server.close())
       await once(server, 'listening')
-      readiness.listening(server, 'http://localhost:3000')
+      if (isHttp(server)) readiness.listening(server, 'http://localhost:3000')
       return server
     }
   }

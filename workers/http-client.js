@@ -1,0 +1,77 @@
+import { createRequire } from 'node:module'
+import { clearTimeout, setTimeout } from 'node:timers'
+
+const require = createRequire(import.meta.url)
+export const USER_AGENT = 'clusterdeck-probe'
+const EXCERPT_CHARS = 200
+
+/** @typedef {{ status: number, excerpt: string }} Answer `excerpt`: the first 200 characters of its body, on one line */
+/** @typedef {{ ask: (path: string) => Promise<Answer>, close: () => void }} ProbeClient  `ask` rejects where there is no answer */
+/** @typedef {{ connect: (alpnProtocol: string) => import('node:stream').Duplex, host: string, timeoutMs: number }} Line */
+
+/** @param {Line} line @returns {ProbeClient} */
+export function askOverHttp1 ({ connect, host, timeoutMs }) {
+  // The app has loaded it by now. Loaded earlier, it would make activity.js take the app for a server.
+  /** @type {typeof import('node:http')} */
+  const http = require('node:http')
+  // Like most clients, it keeps one connection as long as the app lets it.
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  Object.assign(agent, { createConnection: () => connect('http/1.1') })
+
+  return {
+    ask: (path) => settleWithin(timeoutMs, (done) => {
+      const request = http.request({ agent, path, headers: { host, 'user-agent': USER_AGENT, accept: '*/*' } })
+      request.on('response', (response) => readAnswer(response, Number(response.statusCode), done))
+      request.on('error', done.fail)
+      request.end()
+      return (error) => request.destroy(error)
+    }),
+    close: () => agent.destroy()
+  }
+}
+
+/** @typedef {{ status: number | null, answer: (answer: Answer) => void, fail: (error: Error) => void }} Done */
+
+/**
+ * @param {number} timeoutMs @param {(done: Done) => (error: Error) => void} begin returns how to give up
+ * @returns {Promise<Answer>}
+ */
+export function settleWithin (timeoutMs, begin) {
+  return new Promise((resolve, reject) => {
+    /** @type {Done} */
+    const done = {
+      status: null,
+      answer (answer) {
+        clearTimeout(timer)
+        resolve(answer)
+      },
+      fail (error) {
+        clearTimeout(timer)
+        reject(error)
+      }
+    }
+    const timer = setTimeout(() => {
+      const what = done.status === null ? 'no answer' : `answered ${done.status}, but not to its end`
+      const error = new Error(`${what} within ${timeoutMs} ms`)
+      done.fail(error)
+      giveUp(error)
+    }, timeoutMs)
+    const giveUp = begin(done)
+  })
+}
+
+/** @param {import('node:stream').Readable} body @param {number} status @param {Done} done */
+export function readAnswer (body, status, done) {
+  done.status = status
+  let excerpt = ''
+  body.setEncoding('utf8')
+  body.on('data', (text) => { if (excerpt.length < EXCERPT_CHARS) excerpt += text })
+  body.on('end', () => done.answer({ status, excerpt: oneLine(excerpt) }))
+  body.on('error', done.fail)
+  body.on('close', () => done.fail(new Error(`answered ${status}, but its connection was closed before the end`)))
+}
+
+/** @param {string} text whatever the app says */
+function oneLine (text) {
+  return text.slice(0, EXCERPT_CHARS).replace(/[\s\p{Cc}]+/gu, ' ').trim()
+}
