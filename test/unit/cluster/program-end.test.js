@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { createProgramEnd } from '../../../server/cluster/program-end.js'
+import { identifyProcess, isAlive, signalProcess } from '../../../server/system/process-identity.js'
+import { TREE_VARIABLE, treeOf } from '../../../server/system/process-tree.js'
+
+const skip = process.platform !== 'linux' && 'it takes /proc'
+/** Says by which signals it was told, and ends. */
+const SERVER = `node -e "for (const s of ['SIGTERM', 'SIGQUIT']) process.on(s, () => { console.log(s); process.exit() }); console.log('up'); setInterval(() => {}, 1e6)"`
+
+test('it is told to end once nothing waits at its socket, and no second time before it has had its time', { skip }, async (t) => {
+  const { child, end, said, heard } = await run(t, SERVER.replace('process.exit()', '0'), { queue: () => queue-- })
+  let queue = 2
+  await end.drain()
+  await said('SIGTERM')
+  assert.deepEqual([heard, queue], [['draining'], -1])
+  end.terminate()
+  await said('SIGTERM')
+  end.kill()
+  assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
+})
+
+test('what a shell has started is told when the shell has ended, and the end is told when all have', { skip }, async (t) => {
+  const { main, said, end, told, heard } = await run(t, `${SERVER} & wait`)
+  end.terminate()
+  assert.deepEqual(await told, { code: null, signal: 'SIGTERM', isAsTold: true })
+  await said('SIGTERM')
+  assert.deepEqual([treeOf(main), heard], [[], []])
+})
+
+test('the signal is the one that is asked for, and its exit code by it is as told', { skip }, async (t) => {
+  const { told, end, said } = await run(t, SERVER.replace('process.exit()', 'process.exit(131)'), { signal: 'SIGQUIT' })
+  end.terminate()
+  await said('SIGQUIT')
+  assert.deepEqual(await told, { code: 131, signal: null, isAsTold: true })
+})
+
+test('where its main process fails, others of it are told to end, the master hears of it, and who does not end is killed', { skip }, async (t) => {
+  const { main, told, said, heard } = await run(t, `${SERVER.replace('process.exit()', '0')} & wait`, { termGraceMs: 100 })
+  signalProcess(main, 'SIGKILL')
+  await said('SIGTERM')
+  assert.deepEqual(await told, { code: null, signal: 'SIGKILL', isAsTold: false })
+  assert.deepEqual(heard, ['its main process was ended by SIGKILL, and others that it had started still ran'])
+  assert.deepEqual(treeOf(main), [])
+})
+
+test('who is killed takes along all that it has started, in whatever session', { skip }, async (t) => {
+  const { main, end, told } = await run(t, `setsid ${SERVER} & wait`)
+  const [, server] = treeOf(main)
+  end.kill()
+  await told
+  assert.equal(isAlive(server), false)
+})
+
+/**
+ * @param {import('node:test').TestContext} t @param {string} script  of the shell; it or one of its own says "up"
+ * @param {{ signal?: NodeJS.Signals, termGraceMs?: number, queue?: () => number }} [how]
+ */
+async function run (t, script, { signal = 'SIGTERM', termGraceMs = 60_000, queue } = {}) {
+  const mark = `test-${process.pid}-${Math.random()}`
+  const child = spawn('sh', ['-c', script.includes('wait') ? script : `exec ${script}`], { detached: true, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, [TREE_VARIABLE]: mark } })
+  const main = { ...identifyProcess(Number(child.pid)), mark }
+  t.after(() => { for (const each of treeOf(main)) signalProcess(each, 'SIGKILL') })
+  /** @type {string[]} */
+  const heard = []
+  const end = createProgramEnd(main, {
+    stop: { signal, termGraceMs },
+    queue,
+    onDraining: () => heard.push('draining'),
+    onCrashing: ({ errorMessage }) => heard.push(errorMessage)
+  })
+  const told = once(child, 'exit').then(async ([code, by]) => ({ code, signal: by, ...await end.ended({ code, signal: by }) }))
+  const lines = child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })
+  let rest = ''
+  /** @param {string} line the next one */
+  const said = async (line) => {
+    while (!rest.includes('\n')) rest += (await lines.next()).value
+    const [first, ...others] = rest.split('\n')
+    rest = others.join('\n')
+    assert.equal(first, line)
+  }
+  await said('up')
+  return { main, child, end, told, said, heard }
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { identifyProcess, isAlive, signalProcess } from '../../../server/system/process-identity.js'
+import { TREE_VARIABLE, treeOf } from '../../../server/system/process-tree.js'
+import { untilFound } from '../../support/until.js'
+
+const skip = process.platform !== 'linux' && 'it takes /proc'
+
+test('a tree has those whose parent has ended, also in a session of their own, and nobody else, before and after its first process has ended', { skip }, async (t) => {
+  const { root, child } = runTree(t, 'sleep 600 & (sleep 601 & setsid sleep 602 &) ; setsid sleep 603 & wait')
+  runTree(t, 'sleep 604')
+  const all = await untilFound(() => [treeOf(root)].find(({ length }) => length === 5), 'all of it')
+  assert.equal(all[0].pid, root.pid)
+  signalProcess(root, 'SIGKILL')
+  await once(child, 'exit')
+  const rest = treeOf(root)
+  assert.deepEqual(numbersOf(rest), numbersOf(all.slice(1)))
+  for (const each of rest) signalProcess(each, 'SIGKILL')
+  await untilFound(() => !rest.some(isAlive), 'their end')
+  assert.deepEqual(treeOf(root), [])
+})
+
+test('one without the variable, in a session of its own, is found as long as it is known', { skip }, async (t) => {
+  const { root, child } = runTree(t, `env -u ${TREE_VARIABLE} setsid sleep 605 & wait`)
+  const known = await untilFound(() => [treeOf(root)].find(({ length }) => length === 2), 'both')
+  t.after(() => signalProcess(known[1], 'SIGKILL'))
+  signalProcess(root, 'SIGKILL')
+  await once(child, 'exit')
+  assert.deepEqual(treeOf(root), [])
+  assert.deepEqual(treeOf(root, known), [known[1]])
+})
+
+/** @param {import('node:test').TestContext} t @param {string} script */
+function runTree (t, script) {
+  const mark = `test-${process.pid}-${Math.random()}`
+  const child = spawn('sh', ['-c', script], { detached: true, stdio: 'ignore', env: { ...process.env, [TREE_VARIABLE]: mark } })
+  const root = { ...identifyProcess(Number(child.pid)), mark }
+  t.after(() => { for (const each of treeOf(root)) signalProcess(each, 'SIGKILL') })
+  return { root, child }
+}
+
+/** @param {{ pid: number }[]} processes */
+function numbersOf (processes) {
+  return processes.map(({ pid }) => pid).sort((a, b) => a - b)
+}
