@@ -29,18 +29,18 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
       if (identity) rmSync(identity.orderFile, { force: true })
       return { ...worker, exit: exitEvidence.examine(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
-    const handle = handleOf(worker.id, /** @type {import('./orphan-handle.js').OrphanIdentity} */ (identity))
+    const handle = handleOf(worker, /** @type {import('./orphan-handle.js').OrphanIdentity} */ (identity))
     onAdopted(worker.id, handle)
     if (isGone) setImmediate(() => handle.leave({ code, signal }))
     return { ...worker, exit: null }
   }
 
-  /** @param {number} worker @param {import('./orphan-handle.js').OrphanIdentity} identity */
-  function handleOf (worker, identity) {
+  /** @param {Pick<SavedWorker, 'id' | 'state'>} worker @param {import('./orphan-handle.js').OrphanIdentity} identity */
+  function handleOf ({ id: worker, state }, identity) {
     const { drain: { deadlineMs }, stop: { termGraceMs } } = options()
     const common = { isTold: keeper?.reaps, onExit: (/** @type {import('../lifecycle/loss.js').ToldExit} */ exit) => onExit(worker, exit) }
     if (!isProgram(identity)) return createOrphanHandle(identity, { ...common, deadlineMs })
-    return createProgramOrphan(identity, { ...common, termGraceMs, queue: () => queueOf(worker), onMessage: (message) => onMessage(worker, message) })
+    return createProgramOrphan(identity, { ...common, termGraceMs, wasStarting: state === 'starting', queue: () => queueOf(worker), onMessage: (message) => onMessage(worker, message) })
   }
 }
 

@@ -27,7 +27,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark }, cwd, output }, {
     onStarted: beOnline,
     onFailed: (reason) => { failure = `${file} cannot be executed: ${reason}` },
-    onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => [Number(child.pid)] }) },
+    onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => end?.pids() ?? [] }) },
     onUnheard: (reason) => onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
   })
   const { pid } = child

@@ -25,11 +25,12 @@ export function isProgram (identity) {
  * @param {(message: import('../../workers/protocol.js').ToMaster) => void} parts.onMessage
  * @param {() => number} parts.queue  how many connections wait for it alone
  * @param {number} parts.termGraceMs
+ * @param {boolean} parts.wasStarting  it has served nobody, and may wait for ever for an answer of the dead master
  * @param {boolean} [parts.isTold]  whether a keeper tells how it ends
  */
-export function createProgramOrphan (identity, { onExit, onMessage, queue, termGraceMs, isTold = false }) {
+export function createProgramOrphan (identity, { onExit, onMessage, queue, termGraceMs, wasStarting, isTold = false }) {
   const listener = listenerOf(identity)
-  const sockets = listener === null ? null : createProgramSockets(listener, onMessage)
+  const sockets = listener === null ? null : createProgramSockets(listener, { onMessage, pids: () => end.pids() })
   const end = createProgramEnd(identity, {
     stop: { signal: identity.stopSignal, termGraceMs },
     queue,
@@ -39,6 +40,8 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
   /** @type {number | undefined} */
   let goneSince
   let isGone = false
+  /** @type {NodeJS.Timeout | undefined} */
+  let killTimer
   const timer = setInterval(checkAlive, POLL_MS)
 
   const handle = {
@@ -47,6 +50,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {import('./worker-handle.js').Handle} [own] */
     tell (message, own) {
       if (message.type === 'socket') sockets?.answer(message, own)
+      else if (message.type === 'drain' && wasStarting) endSoon()
       else if (message.type === 'drain') end.drain()
     },
     terminate: end.terminate,
@@ -56,6 +60,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     letGo () {
       isGone = true
       clearInterval(timer)
+      clearTimeout(killTimer)
       sockets?.close()
     },
 
@@ -68,6 +73,11 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     }
   }
   return handle
+
+  function endSoon () {
+    end.terminate()
+    killTimer = setTimeout(end.kill, termGraceMs)
+  }
 
   function checkAlive () {
     if (isAlive(identity)) return

@@ -19,7 +19,7 @@ const LOOK_EVERY_MS = 5000
  * @param {number} listener  of the program
  * @param {object} parts
  * @param {(message: import('../../workers/protocol.js').ToMaster) => void} parts.onMessage
- * @param {() => number[]} parts.pids  of all processes that the program has by now
+ * @param {() => number[]} parts.pids  of all processes that the program has by now; asked seldom, as it takes a look at all that there are
  */
 export function createProgramSockets (listener, { onMessage, pids }) {
   const calls = /** @type {import('../programs/system-calls.js').SystemCalls} */ (loadSystemCalls())
@@ -81,14 +81,20 @@ export function createProgramSockets (listener, { onMessage, pids }) {
 
   /** Nobody hears when a program closes a socket, so it is looked for in its descriptors. */
   function releaseClosed () {
-    if (bound.size === 0) return
-    const open = new Set([...pids(), ...[...bound.values()].map(({ pid }) => pid)].flatMap((pid) => [...socketsOf(pid)]))
-    for (const [inode, { key, query, isListening }] of [...bound]) {
-      if (open.has(inode)) continue
+    const missing = without([...bound], [...bound.values()].map(({ pid }) => pid))
+    if (missing.length === 0) return
+    // Whoever has bound it may have passed it on.
+    for (const [inode, { key, query, isListening }] of without(missing, pids())) {
       bound.delete(inode)
       onMessage({ type: 'release-socket', key })
       if (isListening) onMessage({ type: 'closed', address: addressOf(query) })
     }
+  }
+
+  /** @param {[number, Bound][]} sockets @param {number[]} processes @returns {[number, Bound][]} those that none of the processes has */
+  function without (sockets, processes) {
+    const open = new Set(processes.flatMap((pid) => [...socketsOf(pid)]))
+    return sockets.filter(([inode]) => !open.has(inode))
   }
 
   /** @param {Omit<import('../../workers/protocol.js').SocketReply, 'type'>} reply @param {import('./worker-handle.js').Handle} [handle] */

@@ -8,7 +8,7 @@ import { TREE_VARIABLE, treeOf } from '../../../server/system/process-tree.js'
 
 const skip = process.platform !== 'linux' && 'it takes /proc'
 /** Says by which signals it was told, and ends. */
-const SERVER = `node -e "for (const s of ['SIGTERM', 'SIGQUIT']) process.on(s, () => { console.log(s); process.exit() }); console.log('up'); setInterval(() => {}, 1e6)"`
+const SERVER = "node -e \"for (const s of ['SIGTERM', 'SIGQUIT']) process.on(s, () => { console.log(s); process.exit() }); console.log('up'); setInterval(() => {}, 1e6)\""
 
 test('it is told to end once nothing waits at its socket, and no second time before it has had its time', { skip }, async (t) => {
   const { child, end, said, heard } = await run(t, SERVER.replace('process.exit()', '0'), { queue: () => queue-- })
