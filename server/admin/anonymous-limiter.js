@@ -1,4 +1,5 @@
 import { ipKeyGenerator } from 'express-rate-limit'
+import { isFormOfPage } from '../dashboard/page-router.js'
 import { DeckError } from '../errors.js'
 import { headersOf, PROBLEM_TYPE, toProblem } from '../problem.js'
 import { securityHeaders } from './guard.js'
@@ -36,7 +37,8 @@ export function createAnonymousLimiter ({ windowMs, limit, now }) {
     refuse (req) {
       if (isPublic(pathOf(req)) || isPageVisit(req)) return null
       if (countRequest(addressOf(req)) > limit) return tooManyFor(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
-      return UNKNOWN
+      // A session that has ended while a page without scripts was open: its form leads to the sign-in page.
+      return isFormOfPage(req) && !pathOf(req).startsWith('/api/') ? null : UNKNOWN
     }
   }
 

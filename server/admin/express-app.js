@@ -1,6 +1,7 @@
 import express from 'express'
 import { routeOperations } from '../api/endpoint.js'
 import { assetsRouter } from '../dashboard/assets.js'
+import { isFormOfPage, pageBefore } from '../dashboard/page-router.js'
 import { DeckError } from '../errors.js'
 import { sendProblem, toDeckError } from '../problem.js'
 import { isPublic } from './anonymous-limiter.js'
@@ -41,14 +42,16 @@ export function createExpressApp ({ access: { limiters }, mounts, idempotency, p
 }
 
 /**
- * Sends a visit of a page to the sign-in page; other requests without a sign-in are refused earlier.
+ * Sends a visit of a page, and a form of one, to the sign-in page; other requests without a sign-in are refused earlier.
  * @param {(path: string) => boolean} isOpen
  * @returns {express.RequestHandler}
  */
 function sendToSignIn (isOpen) {
   return (req, res, next) => {
     if (req.auth || isOpen(req.path)) return next()
-    res.redirect(303, `/sign-in?next=${encodeURIComponent(req.originalUrl.slice(0, 1000))}`)
+    const isForm = isFormOfPage(req)
+    const wanted = isForm ? pageBefore(req) : req.originalUrl
+    res.redirect(303, `/sign-in?${isForm ? 'state=not-done&' : ''}next=${encodeURIComponent(wanted.slice(0, 1000))}`)
   }
 }
 

@@ -23,7 +23,8 @@ const NOTICES = Object.freeze({
   unknown: { kind: 'error', text: 'This sign-in link is no longer valid. Run "clusterdeck open" for a new one, or sign in with the token.' },
   wrongToken: { kind: 'error', text: 'Wrong token. It is in the file admin.token of the data folder.' },
   rateLimited: { kind: 'error', text: 'Too many attempts. Wait a minute and try again.' },
-  signedOut: { kind: 'info', text: 'You are signed out.' }
+  signedOut: { kind: 'info', text: 'You are signed out.' },
+  notDone: { kind: 'error', text: 'You are not signed in any more, so nothing was changed. Sign in, and send it again.' }
 })
 
 /**
@@ -46,7 +47,7 @@ export function signInRouter ({ sessions, links, views, events, limiters }) {
     if (outcome === 'valid') return startSession(req, res, { next, ...link })
     if (req.auth) return goOn(req, res, req.auth, next)
     if (outcome) return showPage(res, 401, NOTICES[outcome], next)
-    return showPage(res, 200, state === 'signed-out' ? NOTICES.signedOut : endNotice(req), next)
+    return showPage(res, 200, noticeOf(state) ?? endNotice(req), next)
   })
 
   router.post('/sign-in', requireOwnPage, (req, res, next) => readFields(cutEndlessBody(req), res, next), limitAttempts, (req, res) => {
@@ -106,6 +107,12 @@ export function signInRouter ({ sessions, links, views, events, limiters }) {
    */
   function goOn (req, res, { name, role, apps = null }, next) {
     return req.headers['hx-request'] ? res.json({ name, role, apps }) : res.redirect(303, safePath(next))
+  }
+
+  /** @param {string | null} state */
+  function noticeOf (state) {
+    if (state === 'signed-out') return NOTICES.signedOut
+    return state === 'not-done' ? NOTICES.notDone : null
   }
 
   /** @param {express.Request} req */

@@ -19,7 +19,7 @@ import { alertOfForm, changesOfForm } from './alert-form.js'
 import { permitSwitch, switchDeck } from './decks.js'
 import { FLEET_ACTIONS } from './fleet-orders.js'
 import { isAtLoopback } from './page-address.js'
-import { isFormOfPage } from './page-router.js'
+import { isFormOfPage, pageBefore } from './page-router.js'
 import { powersOf } from './powers.js'
 import { commitOfForm, strategyOfForm } from './strategy-form.js'
 
@@ -151,13 +151,6 @@ export function actionsRouter ({ deck, history, basePath, now }) {
     else res.status(204).end()
   })
   return router
-}
-
-/** The page that has sent the form, as a path: never one of another site. @param {import('express').Request} req @returns {string} */
-function pageBefore (req) {
-  const from = req.get('referer') ?? ''
-  const { pathname, search } = new URL(URL.canParse(from) ? from : 'http://localhost/')
-  return pathname.replace(/^\/+/, '/') + search
 }
 
 /** @param {import('../config/steering.js').Steering} type @returns {(deck: Deck, body: Record<string, unknown>, actor: string) => unknown} */

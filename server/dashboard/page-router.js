@@ -128,6 +128,12 @@ export function isFormOfPage ({ method, headers }) {
   return method === 'POST' && !headers['hx-request'] && String(headers.accept).includes('text/html')
 }
 
+/** The page that has sent the form, as a path: never one of another site. @param {IncomingMessage} req @returns {string} */
+export function pageBefore ({ headers: { referer: from = '' } }) {
+  const { pathname, search } = new URL(URL.canParse(from) ? from : 'http://localhost/')
+  return pathname.replace(/^\/+/, '/') + search
+}
+
 /** @param {Request} req the raw query: express may have been told to parse it in its own way */
 export function queryOf (req) {
   return new URL(req.originalUrl, 'http://localhost').searchParams

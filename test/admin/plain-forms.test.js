@@ -23,6 +23,21 @@ test('without scripts a form leads back to its page, or says on a page why it wa
   assert.match(refused.text, /Alert 99 does not exist/)
 })
 
+test('a form without scripts whose session has ended leads to the sign-in page and from there back, and nothing is done', async (t) => {
+  const admin = await startAdmin(t)
+  const form = { accept: 'text/html,*/*;q=0.8', 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin', referer: `${admin.url}/alerts?new=slack` }
+  const send = (/** @type {string} */ path, /** @type {Record<string, string>} */ headers) => rawRequest(admin, { method: 'POST', path, headers, body: 'kind=slack&url=https://hooks.example.com/x&topic=crashes' })
+  const { status, headers: { location } } = await send('/actions/add-alert', form)
+  assert.deepEqual([status, location], [303, '/sign-in?state=not-done&next=%2Falerts%3Fnew%3Dslack'])
+  const page = await rawRequest(admin, { path: String(location), headers: { accept: 'text/html' } })
+  assert.match(page.text, /not signed in any more, so nothing was changed/)
+  assert.match(page.text, /name="next" value="\/alerts\?new=slack"/)
+  // What a script sends gets an answer for scripts.
+  for (const [path, headers] of /** @type {[string, Record<string, string>][]} */ ([['/actions/add-alert', { ...form, 'hx-request': 'true' }], ['/actions/add-alert', { ...form, accept: '*/*' }], ['/api/v1/rollouts', form]])) {
+    assert.equal((await send(path, headers)).status, 401, `${path} ${headers.accept}`)
+  }
+})
+
 test('no form would put its fields into an address, whose scripts have not come', () => {
   const files = ['pages', 'partials'].flatMap((folder) => readdirSync(new URL(folder, VIEWS)).map((name) => `${folder}/${name}`))
   const bare = files.flatMap((file) => {
