@@ -7,9 +7,10 @@ import { turnText } from './lifecycle/rollout/turn.js'
  * @typedef {import('./events/kinds.js').Tone} Tone
  * @typedef {import('./crash-reasons.js').Reason} Reason
  * @typedef {import('./crash-reasons.js').OpenCrashes} OpenCrashes
- * @typedef {{ tone: Tone, text: string, hint: string, reasons: Reason[], problems: number }} Health  `reasons`: what workers have died of, where it
+ * @typedef {{ tone: Tone, text: string, hint: string, about: About, reasons: Reason[], problems: number }} Health  `reasons`: what workers have died of, where it
  *   matters now; `problems`: how many things somebody should look at
- * @typedef {{ tone: Tone, text: string, hint: string, slots?: number[] }} Verdict  `slots`: those of which somebody wants to know why
+ * @typedef {'crashes' | null} About  what the hint is about, where that is a list of things to be looked at
+ * @typedef {{ tone: Tone, text: string, hint: string, about?: About, slots?: number[] }} Verdict  `slots`: those of which somebody wants to know why
  * @typedef {ReturnType<typeof import('./lifecycle/snapshot.js').snapshotOf> & { history?: { problem: string | null }, secrets?: { problem: string | null } }} Snapshot
  */
 
@@ -33,12 +34,12 @@ export function describeHealth (snapshot, { crashes = NO_CRASHES, notices = [], 
   const problems = countProblems(snapshot, { crashes, notices, failingJobs })
   if (urgent && urgent.tone !== 'ok') {
     // Workers in trouble come first.
-    const { slots = [], ...verdict } = urgent
-    return { ...verdict, reasons: slots.length > 0 ? reasonsOf(slots) : [], problems: verdict.tone === 'bad' ? Math.max(1, problems) : problems }
+    const { slots = [], about = null, ...verdict } = urgent
+    return { ...verdict, about, reasons: slots.length > 0 ? reasonsOf(slots) : [], problems: verdict.tone === 'bad' ? Math.max(1, problems) : problems }
   }
   // Where all serve, they may have crashed before, and a job may fail.
-  const { slots: _, ...verdict } = withJobs(withCrashes(urgent ?? ofAllWell(snapshot, { crashes, notices }), crashes, snapshot), failingJobs)
-  return { ...verdict, reasons: crashes?.reasons ?? [], problems }
+  const { slots: _, about = null, ...verdict } = withJobs(withCrashes(urgent ?? ofAllWell(snapshot, { crashes, notices }), crashes, snapshot), failingJobs)
+  return { ...verdict, about, reasons: crashes?.reasons ?? [], problems }
 }
 
 /** @param {Snapshot} snapshot @param {{ crashes: OpenCrashes | null, notices: readonly { kind: string }[], failingJobs: readonly unknown[] }} more */
@@ -95,7 +96,7 @@ function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { c
   return {
     tone: notices.length > 0 ? 'warn' : 'ok',
     text: finishedWorkers > 0 ? `${portion(total - finishedWorkers, total)} ready, ${finishedWorkers} finished` : total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
-    hint: leaving > 0 ? `${count(leaving, 'old worker')} still draining.` : hintOfCrashes(crashes)
+    ...(leaving > 0 ? { hint: `${count(leaving, 'old worker')} still draining.` } : hintOfCrashes(crashes))
   }
 }
 
@@ -103,13 +104,19 @@ function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { c
 function withJobs (verdict, failing) {
   if (failing.length === 0) return verdict
   const names = listText(failing.map(({ job }) => job))
-  const [{ reason }] = failing
+  const [{ job, reason }] = failing
   return {
     ...verdict,
     tone: 'warn',
     text: `${verdict.text}; ${failing.length === 1 ? `job ${names}` : `jobs ${names}`} failed`,
-    hint: failing.length === 1 ? `${capitalised(reason)}${/[.!?…]$/.test(reason) ? '' : '.'}` : 'Each needs attention until it succeeds or is acknowledged.'
+    about: null,
+    hint: failing.length === 1 ? `${sentenceOf(job, reason)}${/[.!?…]$/.test(reason) ? '' : '.'}` : 'Each needs attention until it succeeds or is acknowledged.'
   }
+}
+
+/** The name of a job stays as it is. @param {string} job @param {string} reason */
+function sentenceOf (job, reason) {
+  return reason.startsWith(`${job} `) ? reason : capitalised(reason)
 }
 
 /** @param {Verdict} verdict @param {OpenCrashes | null} crashes @param {Snapshot} snapshot @returns {Verdict} */
@@ -119,11 +126,12 @@ function withCrashes (verdict, crashes, { release }) {
   return { ...verdict, tone: 'warn', text: `${verdict.text}; ${crashes.isMore ? 'at least ' : ''}${what} in ${release.id}` }
 }
 
-/** @param {OpenCrashes | null} crashes */
+/** @param {OpenCrashes | null} crashes @returns {{ hint: string, about?: About }} */
 function hintOfCrashes (crashes) {
-  if (crashes === null) return 'The history cannot be read.'
-  if (crashes.open === 0) return 'No open crashes.'
-  return crashes.inRelease === crashes.open ? 'Resolved and muted crashes no longer count.' : `${crashText(crashes.open, 'open')}${crashes.inRelease > 0 ? ' in all' : crashes.open === 1 ? ', not in this release' : ', none of them in this release'}.`
+  if (crashes === null) return { hint: 'The history cannot be read.' }
+  if (crashes.open === 0) return { hint: 'No open crashes.' }
+  if (crashes.inRelease === crashes.open) return { hint: 'Resolved and muted crashes no longer count.' }
+  return { about: 'crashes', hint: `${crashText(crashes.open, 'open')}${crashes.inRelease > 0 ? ' in all' : crashes.open === 1 ? ', not in this release' : ', none of them in this release'}.` }
 }
 
 /** @param {number} n @param {string} kind */

@@ -67,6 +67,7 @@ export const HEALTH = z.strictObject({
   tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']),
   text: z.string().meta({ description: 'how many workers serve, and what is wrong', examples: ['3 of 4 workers serve; slot 2 keeps crashing'] }),
   hint: z.string(),
+  about: z.enum(['crashes']).nullable().describe('what the hint is about, where that is a list of things to be looked at'),
   reasons: z.array(z.strictObject({
     slots: z.array(NUMBER),
     text: z

@@ -1,7 +1,6 @@
 import { PAGE_QUERY } from '../api/filters.js'
 import { parseFields } from '../api/input.js'
 import { lastRollout } from '../api/rollouts.js'
-import { buildOf } from './build.js'
 import { toRollout } from './overview.js'
 import { readOr } from './read-or.js'
 import { baseOf, pickerOf } from './release-page.js'
@@ -32,7 +31,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
     snapshot,
     blocked,
     lastRollout: lastRollout(deck, history),
-    build: buildOf(deck),
+    build: deck.jobs.building(),
     isFirstPage: cursor === undefined,
     rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history }) : null,
     past,

@@ -2,7 +2,6 @@ import { formatLatency, formatPercent } from '../../public/format.js'
 import { BLAMED_CAUSES, FAULTS } from '../causes.js'
 import { NOTABLE_TYPES } from '../events/kinds.js'
 import { rolloutTitle, waitingText } from '../health.js'
-import { buildOf } from './build.js'
 import { newestMark } from './chart-news.js'
 import { crashUrlOf } from './crash-kinds.js'
 import { isUnwritten } from './history-gaps.js'
@@ -61,10 +60,11 @@ export const OVERVIEW_FRAGMENTS = Object.freeze(['notices', 'health', 'addresses
 
 /** @param {Asked} asked */
 export function overviewModel ({ deck, history, params, now, kept }) {
-  const snapshot = withFreshVitals(deck.snapshot(), now)
+  const seen = deck.snapshot()
+  const snapshot = withFreshVitals(seen, now)
   const past = readPast(history)
   const rollout = snapshot.rollout ?? past.rollout
-  const health = toHealth(deck.health(snapshot))
+  const health = toHealth(deck.health(seen))
   const table = workersTable(snapshot, { params, history, now, kept })
   const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)
   return {
@@ -83,7 +83,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
     canonicalUrl: table.canonicalUrl,
     problem: table.problem,
     standby: snapshot.standby,
-    build: buildOf(deck),
+    build: deck.jobs.building(),
     rollout: rollout && toRollout(rollout, { history }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }),
     wayBackPlace: isAtFault ? 'health' : 'rollout',
@@ -115,9 +115,7 @@ function withFreshVitals (snapshot, now) {
 
 /** @param {import('../health.js').Health} health */
 function toHealth ({ reasons, ...health }) {
-  // A number of open crashes asks to be looked at.
-  const hintUrl = /^\d+ open crash/.test(health.hint) ? '/crashes' : null
-  return { ...health, hintUrl, reasons: reasons.map((reason) => ({ ...reason, url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })) }
+  return { ...health, hintUrl: health.about === 'crashes' ? '/crashes' : null, reasons: reasons.map((reason) => ({ ...reason, url: crashUrlOf({ detail: reason }) ?? `/history/${reason.event}` })) }
 }
 
 /** The live page works without the history. */

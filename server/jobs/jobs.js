@@ -31,9 +31,9 @@ import { createTimetable } from '../system/timetable.js'
  * @property {string} [timeZone]
  *
  * What is to be run. `job`: null: a command that somebody has typed; `dueAt`: ISO 8601; null: somebody has asked for it; `attached`: it runs already, in a
- * terminal of theirs; `hasSteps`: it is of several commands.
- * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null, hasSteps?: true }} Order
- * @typedef {{ name: string, option: string, timeoutMs: number, steps: import('./steps-run.js').Steps, actor: string }} StepsOrder
+ * terminal of theirs; `hasSteps`: it is of several commands; `git`: what they build, as somebody has called the commit.
+ * @typedef {{ job: string | null, command: JobConfig['command'], timeoutMs: number, actor: string, dueAt: string | null, attached?: import('../system/process-identity.js').ProcessIdentity | null, hasSteps?: true, git?: string }} Order
+ * @typedef {{ name: string, git?: string, option: string, timeoutMs: number, steps: import('./steps-run.js').Steps, actor: string }} StepsOrder
  * @typedef {{ actor: string, dueAt: string | null, onStarted: ((run: Run) => void) | null }} Waiting
  * @typedef {import('../cluster/command-run.js').CommandRun} CommandRun
  * @typedef {Omit<CommandRun, 'ended'> & { ended: Promise<End>, tellEnd?: (exit: { code: number | null, signal: string | null }) => void }} Process
@@ -216,6 +216,12 @@ export function createJobs ({
      * @throws {DeckError} stopping, upgrade-running, secrets-failed
      */
     runSteps: (order) => beginSteps(order).view,
+
+    /** The newest run that builds a commit. @returns {{ run: number, git: string, startedAt: string, actor: string } | null} null: none does */
+    building () {
+      const newest = [...active.values()].findLast(({ order }) => order.git !== undefined)
+      return newest ? { run: newest.id, git: String(newest.order.git), startedAt: newest.view.startedAt, actor: newest.order.actor } : null
+    },
 
     /**
      * The same, for somebody who waits for it.
@@ -455,9 +461,9 @@ export function createJobs ({
   }
 
   /** @param {StepsOrder} order @returns {Active} @throws {DeckError} stopping, upgrade-running, secrets-failed */
-  function beginSteps ({ name, option, timeoutMs, steps, actor }) {
+  function beginSteps ({ name, git, option, timeoutMs, steps, actor }) {
     checkRunning()
-    return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, hasSteps: true }, null, (shared, id) => runSteps({
+    return beginRun({ job: null, command: name, timeoutMs, actor, dueAt: null, hasSteps: true, git }, null, (shared, id) => runSteps({
       ...shared,
       name,
       option,

@@ -41,7 +41,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
   /**
    * Refuses at once what would fail, and says how the rest is done: fetching, exporting and building may take minutes.
    * @param {Wanted} wanted
-   * @returns {Promise<{ name: string, option: string, timeoutMs: number, make: (tools: StepTools) => Promise<Release> }>}
+   * @returns {Promise<{ name: string, git: string, option: string, timeoutMs: number, make: (tools: StepTools) => Promise<Release> }>}
    * @throws {DeckError} not-found, build-unconfirmed, unshared-files, invalid-config
    */
   async function plan (wanted) {
@@ -52,6 +52,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
     await maker.checkLeftBehind(spec, home)
     return {
       name: `deploy --git ${wanted.git}`,
+      git: wanted.git,
       ...limitOf(spec),
       async make (tools) {
         if (!known) await commits.fetch(where, tools)

@@ -129,7 +129,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     /** @param {any} command */
     async deployCommit (command) {
       dispatched.push({ type: 'deploy-commit', ...command })
-      return jobs.runSteps({ name: `deploy --git ${command.git}`, option: 'hooks.build.timeoutMs', timeoutMs: 60_000, actor: command.actor, steps: async () => ({ release: 'r1', rollout: 1 }) })
+      return jobs.runSteps({ name: `deploy --git ${command.git}`, git: command.git, option: 'hooks.build.timeoutMs', timeoutMs: 60_000, actor: command.actor, steps: async () => ({ release: 'r1', rollout: 1 }) })
     },
     /** @param {any} wanted */
     preview: async (wanted) => fakePreview(wanted, state)

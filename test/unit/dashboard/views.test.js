@@ -53,7 +53,7 @@ const aRollout = (fields) => ({
 })
 
 /** @param {() => any} snapshot @param {any} [more] */
-const aDeck = (snapshot, more) => ({ snapshot, health: describeHealth, notices: /** @type {any} */ ({ list: () => [] }), releases: /** @type {any} */ ({ get: () => { throw new Error('nobody asked for a release') } }), ...more })
+const aDeck = (snapshot, more) => ({ snapshot, health: describeHealth, notices: /** @type {any} */ ({ list: () => [] }), jobs: /** @type {any} */ ({ building: () => null }), releases: /** @type {any} */ ({ get: () => { throw new Error('nobody asked for a release') } }), ...more })
 
 const aHistory = (/** @type {any[]} */ items = [], /** @type {any[]} */ rollouts = []) => /** @type {any} */ ({
   page: () => ({ items, next: null }),

@@ -88,7 +88,7 @@ const CASES = {
   'another version than is installed': [{ running: { installedVersion: '1.1.0' } }, [['warning', 'version', 'clusterdeck upgrade --wait']]],
   'another version than is installed, with round-robin, where no upgrade is possible': [{ config: { releases: { mode: 'folder' }, ready: { path: '/' }, dispatch: 'round-robin' }, running: { installedVersion: '1.1.0' } }, [['warning', 'version']]],
   'an admin page without TLS': [{ config: { releases: { mode: 'folder' }, ready: { path: '/' }, admin: { host: '0.0.0.0', plainHttp: true } } }, [['warning', 'admin', '--admin-host 127.0.0.1']]],
-  'a crash loop': [{ running: { health: { tone: 'bad', text: 'No worker serves; slot 1 keeps crashing', hint: '', reasons: [], problems: 1 } } }, [['error', 'health', 'clusterdeck status']]],
+  'a crash loop': [{ running: { health: { tone: 'bad', text: 'No worker serves; slot 1 keeps crashing', hint: '', about: null, reasons: [], problems: 1 } } }, [['error', 'health', 'clusterdeck status']]],
   'a port in use': [{ running: null, port: '3000', machine: { listeners: [{ port: 3000, address: '00000000' }] } }, [['error', 'port', "ss -ltnp 'sport = :3000'"], ['unknown', 'memory'], ['unknown', 'at-boot']]]
 }
 

@@ -43,7 +43,7 @@ export function soundFacts ({ config: wanted = {}, machine, disk, files, running
     },
     disk: { folder: config.dataDir, isWritable: true, freeBytes: 40 * GIB, totalBytes: 80 * GIB, freeFiles: 1e6, totalFiles: 2e6, type: 'disk', isRoot: false, ...disk },
     running: running && {
-      health: { tone: 'ok', text: 'All 2 workers are ready', hint: '', reasons: [], problems: 0 },
+      health: { tone: 'ok', text: 'All 2 workers are ready', hint: '', about: null, reasons: [], problems: 0 },
       master: { version: '1.0.0', rssBytes: 60e6, isShared: false },
       installedVersion: '1.0.0',
       isKept: true,
