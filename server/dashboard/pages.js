@@ -21,6 +21,7 @@ import { historyGaps } from './history-gaps.js'
 import { followHistory, historyPageModel } from './history-page.js'
 import { jobRunModel, jobsModel, JOBS_FRAGMENTS, RUN_FRAGMENTS } from './jobs-page.js'
 import { logsModel } from './logs-page.js'
+import { withOneSnapshot } from './one-snapshot.js'
 import { blockedReason, followOverview, overviewModel } from './overview.js'
 import { paletteModel, placesOf } from './palette.js'
 import { previewModel } from './preview-page.js'
@@ -138,6 +139,8 @@ export const PAGES = Object.freeze([
  */
 export function livePages (sources) {
   const { deck } = sources
+  // A page and its frame are of the same moment, and so is what all viewers get in one update.
+  const seen = withOneSnapshot(deck)
   /** Rollouts of the fleet on other hosts cause no event here, and it is joined late. @type {(() => void) | null} */
   let endFleet = null
   let tellChange = () => {}
@@ -156,7 +159,7 @@ export function livePages (sources) {
 
     follow (can, url) {
       endFleet ??= deck.fleet?.onRollout(tellChange) ?? null
-      return followPage(PAGES, { sources: { ...sources, can }, frame: { fragments: frameFragments(deck), model: () => frameParts(deck) } }, url)
+      return followPage(PAGES, { sources: { ...sources, deck: seen, can }, frame: { fragments: frameFragments(deck), model: () => frameParts(seen) } }, url)
     },
 
     chart: (slot, sinceMs) => chartValues(deck, { slot, sinceMs })
