@@ -1,5 +1,6 @@
 import { formatExactDuration } from '../../public/format.js'
 import { ID } from '../config/id.js'
+import { cronWords } from '../cron-words.js'
 import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { checkedId } from './id.js'
@@ -35,14 +36,20 @@ async function listJobs ({ api, answer }, surplus) {
   if (surplus !== undefined) throw new DeckError('usage', `jobs ls: expected no more, received ${JSON.stringify(surplus)}`)
   /** @type {{ items: Job[] }} */
   const body = await api.get('/jobs')
-  answer(body, () => body.items.length === 0 ? 'no jobs are configured (option jobs)' : formatTable(['JOB', 'NEXT', 'CRON', 'LAST', 'STARTED', 'TOOK', 'WHY'], body.items.map(rowOf)))
+  answer(body, () => body.items.length === 0 ? 'no jobs are configured (option jobs)' : formatTable(['JOB', 'NEXT', 'TIMES', 'LAST', 'STARTED', 'TOOK', 'WHY'], body.items.map(rowOf)))
 }
 
 /** @param {Job} job */
 function rowOf ({ name, cron, timeZone, nextAt, paused, last, isWaiting }) {
-  const times = cron === null ? 'by hand' : timeZone === null ? cron : `${cron} (${timeZone})`
   const state = last && (isWaiting ? `${last.state}, another waits` : last.state)
-  return [name, paused ? `paused by ${paused.actor}` : nextAt, times, state, last?.startedAt, tookText(last), last?.reason]
+  return [name, paused ? `paused by ${paused.actor}` : nextAt, timesText(cron, timeZone), state, last?.startedAt, tookText(last), last?.reason]
+}
+
+/** @param {string | null} cron @param {string | null} timeZone */
+function timesText (cron, timeZone) {
+  if (cron === null) return 'by hand'
+  const words = cronWords(cron)
+  return [words ?? cron, timeZone, words && `(${cron})`].filter(Boolean).join(' ')
 }
 
 /** @param {Run | null} run */

@@ -2,7 +2,9 @@ import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { causeText } from '../../public/cause-words.js'
 import { capitalised, formatBytes, formatExactDuration } from '../../public/format.js'
+import { crashUrlOf } from './crash-kinds.js'
 import { eventsAround } from './events-around.js'
+import { readOr } from './read-or.js'
 import { firstLine, readable } from './readable-text.js'
 import { toShownEvent } from './shown-event.js'
 
@@ -14,6 +16,8 @@ import { toShownEvent } from './shown-event.js'
 
 const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
+/** Of a slot, until the event: others may be of the same millisecond. */
+const MAX_EXITS = 5
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
 /** Fields that link to all events with the same value. @type {readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][]} */
@@ -26,7 +30,7 @@ const LINKED = Object.freeze([['cause', 'Cause'], ['slot', 'Slot'], ['worker', '
 export function eventModel ({ history, id, now }) {
   const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
-  const shown = toShownEvent(event)
+  const shown = { ...toShownEvent(event), ...linkOfLoop(event, history) }
   const { errorName, stack, output, ...rest } = event.detail ?? {}
   const { headline, message } = headlineOf(shown.sentence)
   const told = Object.entries(rest).filter(([name, value]) => !isEmpty(value) && !isSaid(event, headline, name, value))
@@ -44,6 +48,14 @@ export function eventModel ({ history, id, now }) {
     events: eventsAround(history, event),
     links: { newer: neighbourUrl(1), older: neighbourUrl(-1) }
   }
+}
+
+/** Of a crash loop somebody wants to know the last crash. @param {DeckEvent} event @param {Pick<import('../../db/history.js').History, 'page'>} history */
+function linkOfLoop ({ type, slot, at, id }, history) {
+  if (type !== 'worker.crash-looping' || slot === null) return {}
+  const exits = readOr(() => history.page({ type: 'worker.exited', slot, until: Date.parse(at) + 1, limit: MAX_EXITS }).items, [])
+  const last = exits.find((exit) => exit.id < id)
+  return last ? { crashUrl: crashUrlOf(last) } : {}
 }
 
 /** @param {string} sentence @returns {{ headline: string, message: string | null }} `message`: the whole sentence, if the headline is cut */

@@ -1,4 +1,4 @@
-import { cronWords } from './cron-words.js'
+import { cronWords } from '../cron-words.js'
 
 /** @typedef {import('../deck.js').Deck['jobs']} Jobs */
 /** @typedef {import('../events/kinds.js').Tone} Tone */

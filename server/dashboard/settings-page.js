@@ -1,7 +1,7 @@
 import { saidValue } from '../../public/setting-value.js'
 import { textOfValue } from '../config/value-text.js'
 import { errorText } from '../errors.js'
-import { cronWords } from './cron-words.js'
+import { cronWords } from '../cron-words.js'
 import { urlOf } from './history-filters.js'
 
 /**

@@ -40,6 +40,8 @@ test('every page names the open crashes, and events lead to theirs and to the lo
   assert.match((await visit('/crashes')).text, /id="open-crashes" hidden>/)
   const { items: [{ id }] } = admin.history.page({ type: ['crash.group-resolved'] })
   assert.match((await visit(`/history/${id}`)).text, /href="\/crashes\/1"/)
+  const loop = admin.deck.events.publish({ type: 'worker.crash-looping', slot: 1 })
+  assert.match((await visit(`/history/${loop.id}`)).text, /href="\/crashes\/1\?crash=1">See the crash</)
 })
 
 test('a filter that cannot be read is named on a page that goes on working', async (t) => {

@@ -29,7 +29,7 @@ rareTest('a deploy on trial is paused, resumed and aborted, another one promoted
   await page.goto(link)
   await page.goto(`${deck.adminUrl}/deploys`)
   await page.locator('html[data-live=on]').waitFor()
-  await page.getByText('No deploys yet.').waitFor()
+  await page.getByText('No deploys yet').waitFor()
 
   await deploy()
   await page.locator('#rollout', { hasText: 'The canary serves beside the old workers' }).waitFor()

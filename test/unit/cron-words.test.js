@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isCron, nextRun } from '../../../server/config/cron.js'
-import { cronWords } from '../../../server/dashboard/cron-words.js'
+import { isCron, nextRun } from '../../server/config/cron.js'
+import { cronWords } from '../../server/cron-words.js'
 
 const SAID = /** @type {const} */ ([
   ['0 3 * * *', 'every day at 03:00'],
