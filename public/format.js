@@ -34,9 +34,9 @@ export function formatCommit (commit) {
   return commit.slice(0, 10)
 }
 
-/** @param {string} text @returns {string} as a sentence begins; the name of a release stays as it is */
-export function capitalised (text) {
-  if (/^r\d/.test(text)) return text
+/** @param {string} text @param {string} [name] with which it may begin @returns {string} as a sentence begins; a name and that of a release stay as they are */
+export function capitalised (text, name = '') {
+  if (/^r\d/.test(text) || (name !== '' && text.startsWith(`${name} `))) return text
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 

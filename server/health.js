@@ -110,13 +110,8 @@ function withJobs (verdict, failing) {
     tone: 'warn',
     text: `${verdict.text}; ${failing.length === 1 ? `job ${names}` : `jobs ${names}`} failed`,
     about: null,
-    hint: failing.length === 1 ? `${sentenceOf(job, reason)}${/[.!?…]$/.test(reason) ? '' : '.'}` : 'Each needs attention until it succeeds or is acknowledged.'
+    hint: failing.length === 1 ? `${capitalised(reason, job)}${/[.!?…]$/.test(reason) ? '' : '.'}` : 'Each needs attention until it succeeds or is acknowledged.'
   }
-}
-
-/** The name of a job stays as it is. @param {string} job @param {string} reason */
-function sentenceOf (job, reason) {
-  return reason.startsWith(`${job} `) ? reason : capitalised(reason)
 }
 
 /** @param {Verdict} verdict @param {OpenCrashes | null} crashes @param {Snapshot} snapshot @returns {Verdict} */
