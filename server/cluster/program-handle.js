@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { runProgram } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
-import { socketsOf } from '../system/open-sockets.js'
-import { TREE_VARIABLE, treeOf } from '../system/process-tree.js'
+import { TREE_VARIABLE } from '../system/process-tree.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramReadiness } from './program-readiness.js'
 import { createProgramSockets } from './program-sockets.js'
@@ -38,7 +37,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     onDraining: () => onMessage({ type: 'draining' }),
     onCrashing: (error) => onMessage({ type: 'crashing', ...error })
   })
-  const readiness = createProgramReadiness(ready, { onMessage, connect, sockets: openSockets })
+  const readiness = createProgramReadiness(ready, { onMessage, connect, look: () => sockets?.releaseClosed() })
   child.once('exit', async (code, signal) => {
     if (isLetGo || !end) return
     const { isAsTold } = await end.ended({ code, signal })
@@ -87,11 +86,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     if (message.type === 'socket') readiness.asks(message)
     onMessage(message)
     if (message.type === 'listening') readiness.listens(message.address)
-  }
-
-  /** @returns {Set<number>} the inodes of those that any process of it has */
-  function openSockets () {
-    return new Set(identity ? treeOf(identity).flatMap((each) => [...socketsOf(each.pid)]) : [])
+    else if (message.type === 'release-socket') readiness.closes(message.key)
   }
 
   function beOnline () {

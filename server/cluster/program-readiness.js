@@ -5,11 +5,11 @@ import { createProgramProbe } from './program-probe.js'
 
 /** @typedef {import('../../workers/protocol.js').ToMaster} ToMaster */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
-/** @typedef {{ inode: number, address: string, isListening: boolean, at: number }} Bound  `at`: when it began to listen, by a count */
+/** @typedef {{ inode: number, address: string, isListening: boolean, isUdp: boolean, at: number }} Bound  `at`: its place among those that listen */
 
 const WAITS_FOR_LISTEN = ['auto', 'listening']
-/** A program that opens several ports binds the next one within this time after it listens at one. */
-const SETTLE_MS = 25
+/** A program that opens several ports, or looks for a free one, binds the next one within this time. */
+const SETTLE_MS = 50
 /** A program may close what it has bound without listening there. */
 const LOOK_EVERY_MS = 100
 
@@ -20,12 +20,12 @@ const LOOK_EVERY_MS = 100
  * @param {object} parts
  * @param {(message: ToMaster) => void} parts.onMessage
  * @param {(inode: number) => import('node:net').Socket | null} parts.connect  to this socket of the program alone
- * @param {() => Set<number>} parts.sockets  the inodes of those that it has open
+ * @param {() => void} parts.look  whether it has closed some of them, which `closes` is told of
  */
-export function createProgramReadiness ({ signal, probe }, { onMessage, connect, sockets }) {
+export function createProgramReadiness ({ signal, probe }, { onMessage, connect, look }) {
   /** Asked for, and not answered yet. @type {Map<number, SocketQuery>} */
   const asked = new Map()
-  /** Of TCP, or a Unix socket. @type {Map<number, Bound>} */
+  /** Of TCP, or a Unix socket. @type {Map<string, Bound>} by the master's key, or by its address where that is of no interest to others */
   const bound = new Map()
   const readiness = probe && createReadiness(probe, {
     createClient: (_program, { timeoutMs }) => createProgramProbe({ targets: listTargets, connect, timeoutMs }),
@@ -47,24 +47,30 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
     /** @param {Extract<ToMaster, { type: 'socket' }>} request */
     asks ({ seq, query }) { asked.set(seq, query) },
 
-    /** @param {Pick<import('../../workers/protocol.js').SocketReply, 'seq' | 'errno' | 'isPlaceholder'>} reply @param {{ fd?: number }} [handle] */
-    isAnswered ({ seq, errno, isPlaceholder }, { fd } = {}) {
+    /** @param {Pick<import('../../workers/protocol.js').SocketReply, 'seq' | 'key' | 'errno' | 'isPlaceholder'>} reply @param {{ fd?: number }} [handle] */
+    isAnswered ({ seq, key, errno, isPlaceholder }, { fd } = {}) {
       const query = asked.get(seq)
       asked.delete(seq)
       if (!query || errno || isPlaceholder || fd === undefined) return
       const address = addressOf(query)
       // It receives as soon as it is bound.
-      if (typeof query.addressType === 'string') onMessage({ type: 'listening', address, isFixed: true })
-      else bound.set(fstatSync(fd).ino, { inode: fstatSync(fd).ino, address, isListening: false, at: 0 })
+      const isUdp = typeof query.addressType === 'string'
+      bound.set(key, { inode: fstatSync(fd).ino, address, isListening: isUdp, isUdp, at: count++ })
+      if (isUdp) onMessage({ type: 'listening', address, isFixed: true })
       lookIn(SETTLE_MS)
     },
 
     /** @param {string} address */
     listens (address) {
-      const socket = [...bound.values()].find((each) => each.address === address && !each.isListening)
+      const same = [...bound.values()].filter((each) => each.address === address)
+      const socket = same.find(({ isListening }) => !isListening)
       if (socket) Object.assign(socket, { isListening: true, at: count++ })
+      else if (same.length === 0) bound.set(address, { inode: 0, address, isListening: true, isUdp: false, at: count++ })
       lookIn(SETTLE_MS)
     },
+
+    /** @param {string} key */
+    closes (key) { bound.delete(key) },
 
     /** It says that it is ready: sd_notify(3). */
     says () { beOfUse() },
@@ -78,21 +84,21 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
   }
 
   function listTargets () {
-    return [...bound.values()].filter(({ isListening }) => isListening).sort((a, b) => a.at - b.at)
+    return [...bound.values()].filter(({ isListening, isUdp }) => isListening && !isUdp).sort((a, b) => a.at - b.at)
   }
 
   /** @param {number} ms */
   function lookIn (ms) {
     clearTimeout(timer)
-    if (!isReady && !isStopped) timer = setTimeout(look, ms)
+    if (!isReady && !isStopped) timer = setTimeout(judge, ms)
   }
 
   /** However long it takes: a port that is bound is one that it means to serve. */
-  function look () {
-    const open = sockets()
-    for (const { inode, isListening } of bound.values()) if (!isListening && !open.has(inode)) bound.delete(inode)
-    if ([...bound.values()].some(({ isListening }) => !isListening)) lookIn(LOOK_EVERY_MS)
-    else if (WAITS_FOR_LISTEN.includes(signal)) beOfUse()
+  function judge () {
+    look()
+    const all = [...bound.values()]
+    if (all.some(({ isListening }) => !isListening)) lookIn(LOOK_EVERY_MS)
+    else if (all.length > 0 && WAITS_FOR_LISTEN.includes(signal)) beOfUse()
   }
 
   /** Only the probe is left. */

@@ -8,7 +8,7 @@ import { socketsOf } from '../system/open-sockets.js'
 /** @typedef {import('../programs/system-calls.js').Notice} Notice */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {{ id: bigint, pid: number, fd: number, query: SocketQuery, waits: boolean, isClosedOnExec: boolean }} Asked a call that waits for the master's answer */
-/** @typedef {{ query: SocketQuery, key: string, pid: number, isListening: boolean }} Bound  `key`: of the master; `pid`: of the process that has bound it */
+/** @typedef {{ query: SocketQuery, key: string, pid: number, isListening: boolean }} Bound  `key`: of the master; `pid`: of the process that has bound it; UDP listens as soon as it is bound */
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
 const LOOK_EVERY_MS = 5000
@@ -42,6 +42,7 @@ export function createProgramSockets (listener, { onMessage, pids }) {
   })
   return {
     answer,
+    releaseClosed,
 
     close () {
       clearInterval(timer)
@@ -110,7 +111,7 @@ export function createProgramSockets (listener, { onMessage, pids }) {
     // Node workers that have the same socket never wait at it.
     if (isOwn || query.port === -1 || typeof query.addressType === 'string') calls.letCallsWait(own, waits)
     calls.put(listener, id, { own, theirs: fd, isClosedOnExec })
-    bound.set(descriptorOf({ pid, fd }, calls).inode, { query, key, pid, isListening: false })
+    bound.set(descriptorOf({ pid, fd }, calls).inode, { query, key, pid, isListening: typeof query.addressType === 'string' })
     calls.answer(listener, id, 0)
   }
 

@@ -46,7 +46,7 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
     assert.deepEqual(findProcesses(mark), [])
   })
 
-  test('that look for a free port first find it free, also where another copy serves there', { todo: 'it counts as ready while it still looks' }, async (t) => {
+  test('that look for a free port first find it free, also where another copy serves there', async (t) => {
     const cwd = tempFolder()
     const port = await freePort()
     const deck = await startDeck(t, null, { cwd, args: asProgram('looks-for-a-free-port.js'), env: { PORT: String(port) } })
