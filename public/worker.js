@@ -9,7 +9,8 @@ import { readable } from './readable-text.js'
 
 const ASK_EVERY_MS = 2000
 
-const requests = byId('worker-requests')
+/** Another program than Node does not tell of them. */
+const requests = document.getElementById('worker-requests')
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer
 
@@ -20,6 +21,7 @@ followLog()
 /** Asks again and again while the page is visible. */
 async function askWorker () {
   clearTimeout(timer)
+  if (requests === null) return
   try {
     const response = await fetch(BASE + requests.dataset.url, { headers: { Accept: 'application/json, application/problem+json' } })
     const body = await response.json()

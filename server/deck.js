@@ -3,6 +3,7 @@ import { createCrashService } from './crashes/crashes.js'
 import { DeckError, errorText } from './errors.js'
 import { WRITTEN } from './events/recorder.js'
 import { createHealth } from './health.js'
+import { programName } from './launch/program-name.js'
 import { createPreview, isBusy } from './preview.js'
 import { checkedProgram } from './system/program.js'
 
@@ -110,7 +111,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
       return {
         ...snapshot,
         master: { ...master, rssBytes: process.memoryUsage.rss() },
-        app: { name: deckName(config, snapshot.release), entry: config.entry, cwd: config.cwd, addresses: supervisor.addresses() },
+        app: { name: deckName(config, snapshot.release), entry: config.entry, program: config.runtime === 'other' ? programName(config) : null, cwd: config.cwd, addresses: supervisor.addresses() },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         // In turn, by the master.

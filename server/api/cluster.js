@@ -17,6 +17,7 @@ export const WORKER = z.strictObject({
   pid: NUMBER.nullable(),
   state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping', 'queued', 'backoff', 'held', 'finished']),
   release: RELEASE_NAME,
+  runtime: z.enum(['node', 'other']).describe('what runs it; other: another program than Node, of which less is known'),
   startedAt: TIME.nullable(),
   readyAt: TIME.nullable(),
   orphan: z.boolean().describe('an earlier master started it'),
@@ -95,7 +96,13 @@ export const STATUS = z.strictObject({
   workers: z.array(WORKER),
   standby: STANDBY.describe('workers that wait for a slot'),
   master: z.strictObject({ pid: NUMBER, version: z.string(), nodeVersion: z.string(), startedAt: TIME, rssBytes: COUNT, isShared: z.boolean().describe('whether it is the master of other apps as well, so that `rssBytes` is for all of them') }),
-  app: z.strictObject({ name: z.string().describe('the name of this deck'), entry: z.string(), cwd: z.string(), addresses: z.array(z.string()) }),
+  app: z.strictObject({
+    name: z.string().describe('the name of this deck'),
+    entry: z.string(),
+    program: z.string().nullable().meta({ description: 'what is called by the entry, if it is no Node program; else null', examples: ['uvicorn app:app'] }),
+    cwd: z.string(),
+    addresses: z.array(z.string())
+  }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),
   isEven: z.boolean()
     .nullable()

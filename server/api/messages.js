@@ -21,7 +21,7 @@ export function messageResources ({ deck }) {
         cli: 'clusterdeck send reload',
         body: MESSAGE_ORDER,
         status: 202,
-        problems: ['stopping'],
+        problems: ['not-possible', 'stopping'],
         answer: SENT,
         handle: ({ body, auth }) => ({ body: deck.send({ ...body, actor: auth.actor }) })
       })

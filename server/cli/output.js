@@ -96,7 +96,7 @@ function factsText (status, now) {
     ...optionalFact('health', health && healthText(health)),
     ['state', status.state],
     ['master', `pid ${master.pid}, up ${ageOf(master.startedAt, now)}, ${formatBytes(master.rssBytes)}${master.isShared ? ' for all apps of the host' : ''}, ${versions}`],
-    ['app', app.entry],
+    ['app', app.program ?? app.entry],
     ...app.addresses.flatMap((address) => optionalFact('', address)),
     ['release', status.release?.id ?? '-'],
     ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],

@@ -1,5 +1,6 @@
 import { DeckError } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
+import { runtimeOf } from '../lifecycle/snapshot.js'
 import { createDeferred } from '../system/deferred.js'
 
 /** A page may take this long to load. */
@@ -16,7 +17,7 @@ const MAX_PATH_CHARS = 500
 /**
  * Asks workers for their requests in flight, each once at a time, however many callers wait.
  * @param {object} parts
- * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers'>} parts.state
+ * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'workers' | 'releases'>} parts.state
  * @param {Map<number, { tell: (message: import('../../workers/protocol.js').ToWorker) => void }>} parts.handles
  * @param {number} [parts.patienceMs]
  */
@@ -34,6 +35,7 @@ export function createOpenRequests ({ state, handles, patienceMs = PATIENCE_MS }
     async ask (id) {
       const worker = state().workers[id]
       if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
+      if (runtimeOf(state(), worker.release) === 'other') throw new DeckError('not-possible', `worker ${id} is no Node.js process, so its open requests are not known`)
       if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
       if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
       const answer = await (asked.get(id) ?? askWorker(id)).answered

@@ -1,4 +1,5 @@
 import { DeckError } from '../errors.js'
+import { runtimeOf } from '../lifecycle/snapshot.js'
 
 /**
  * An operator's message, which the app receives like any message of its primary.
@@ -11,7 +12,7 @@ const DEAF = Object.freeze({ starting: 'is still starting', standby: 'is on stan
 /**
  * Sends operators' messages to the app.
  * @param {object} parts
- * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'phase' | 'workers'>} parts.state
+ * @param {() => Pick<import('../lifecycle/state.js').PoolState, 'phase' | 'workers' | 'releases'>} parts.state
  * @param {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} parts.handles
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  */
@@ -32,6 +33,7 @@ export function createOperatorMessages ({ state, handles, events }) {
   /** @param {OperatorMessage} message */
   function sendToAll (message) {
     const ready = Object.values(state().workers).filter((worker) => worker.state === 'ready')
+    if (ready.length > 0 && ready.every(isOther)) throw new DeckError('not-possible', 'the app is no Node.js program, so it receives no messages')
     return ready.map(({ id }) => id).filter((id) => passToWorker(id, message))
   }
 
@@ -39,10 +41,16 @@ export function createOperatorMessages ({ state, handles, events }) {
   function sendToOne (id, message) {
     const worker = state().workers[id]
     if (!worker) throw new DeckError('not-found', `No worker ${id} is alive`)
+    if (isOther(worker)) throw new DeckError('not-possible', `worker ${id} is no Node.js process, so it receives no messages`)
     if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
     if (DEAF[worker.state]) throw new DeckError('not-possible', `worker ${id} ${DEAF[worker.state]}`)
     if (!passToWorker(id, message)) throw new DeckError('not-possible', `worker ${id} does not read its messages`)
     return [id]
+  }
+
+  /** @param {{ release: string }} worker */
+  function isOther ({ release }) {
+    return runtimeOf(state(), release) === 'other'
   }
 
   /** @param {number} id @param {OperatorMessage} message */

@@ -71,7 +71,7 @@ export function followWorker (asked) {
   const read = followWorkerModel(asked)
   return () => {
     const model = { can: asked.can, ...read() }
-    return WORKER_FRAGMENTS.map((id) => ({ id, html: asked.render(`partials/${id}`, model) }))
+    return WORKER_FRAGMENTS.filter((id) => id !== 'worker-looks' || model.hasLooks).map((id) => ({ id, html: asked.render(`partials/${id}`, model) }))
   }
 }
 
@@ -114,7 +114,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       events: told.events,
       lives,
       before: isLive ? faultBefore(lives) : null,
-      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can })
+      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can, canLook: isLive && row.runtime !== 'other' })
     }
   }
 }
@@ -213,14 +213,16 @@ function replacementOf ({ next, exited }, slot, workers) {
 
 /**
  * @param {Diagnostic[]} all newest first
- * @param {{ worker: number, pid: number | null, now: number, params: URLSearchParams, can?: import('./powers.js').Powers }} whose
+ * @param {{ worker: number, pid: number | null, now: number, params: URLSearchParams, can?: import('./powers.js').Powers, canLook: boolean }} whose  `canLook`: there is a Node.js process to look into
  */
-function diagnosticsOf (all, { worker, pid, now, params, can }) {
+function diagnosticsOf (all, { worker, pid, now, params, can, canLook }) {
   const own = all.filter((item) => item.worker === worker && (pid === null || item.pid === pid))
   const looks = own.slice(0, MAX_DIAGNOSTICS).map((item) => toDiagnosticRow(item, now, params))
   const profile = own.find(({ id, kind, state }) => String(id) === params.get('profile') && kind === 'cpu-profile' && state === 'done') ?? null
   return {
     looks,
+    canLook,
+    hasLooks: canLook || looks.length > 0,
     isBusy: own.some(({ state }) => state === 'running'),
     profile: can?.administer ? profile : null,
     closeUrl: workerUrlOf(worker, params.get('at') ?? undefined)

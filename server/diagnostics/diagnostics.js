@@ -77,6 +77,7 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
     start ({ worker: id, kind, durationMs = DEFAULT_PROFILE_MS, actor }) {
       const worker = supervisor.snapshot().workers.find((row) => row.id === id)
       if (!worker || worker.pid === null) throw new DeckError('not-found', `No worker ${id} is alive`)
+      if (worker.runtime === 'other') throw new DeckError('not-possible', `worker ${id} is no Node.js process, so clusterdeck cannot take a ${kind}`)
       if (worker.orphan) throw new DeckError('not-possible', `worker ${id} belongs to another master`)
       if (worker.state === 'unresponsive') throw new DeckError('not-possible', `worker ${id} is unresponsive`)
       const other = running.get(id)

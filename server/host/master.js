@@ -74,7 +74,7 @@ function startApp (app, { host, admin, shutdown }) {
   events.subscribe(({ type }) => { if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce() })
   supervisor.running.then(() => {
     const bootMs = Math.round(performance.now() - startTime)
-    terminal.started({ version: software.version, entry: config.entry, workers: restored.workers, addresses: supervisor.addresses(), admin, bootMs })
+    terminal.started({ version: software.version, entry: app.deck.snapshot().app.program ?? config.entry, workers: restored.workers, addresses: supervisor.addresses(), admin, bootMs })
   })
   supervisor.startBlocked.then(({ message }) => {
     terminal.fail(message)

@@ -9,6 +9,7 @@ import { isOccupied, isVacant } from './vacancy.js'
  */
 export function snapshotOf (state) {
   const slotAt = (/** @type {number} */ slot) => state.slots.find(({ number }) => number === slot)
+  const rowOf = (/** @type {ReturnType<typeof workerRow>} */ row) => ({ ...row, runtime: runtimeOf(state, row.release) })
   const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, slotAt(worker.slot))])
   // While all workers stop, an empty slot waits for none.
   const isQueued = (/** @type {import('./state.js').Slot} */ slot) => PHASES[state.phase] !== 'stopping' && isVacant(slot) && !isOccupied(state, slot.number)
@@ -22,8 +23,13 @@ export function snapshotOf (state) {
     rollout: state.rollout && describeRollout(state.rollout),
     upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },
     standby: standbyOf(state),
-    workers: [...workers, ...backoffs].sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
+    workers: [...workers, ...backoffs].map(rowOf).sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
   }
+}
+
+/** @param {Pick<import('./state.js').PoolState, 'releases'>} state @param {string} release @returns {import('../launch/launch.js').Runtime} what runs its workers */
+export function runtimeOf ({ releases }, release) {
+  return releases[release]?.runtime ?? 'node'
 }
 
 /** @param {import('./state.js').PoolState} state @returns {string[]} releases that a worker runs, or would run after a rollback */

@@ -9,7 +9,7 @@ function setUp (worker, patienceMs) {
   /** @type {any[]} */
   const told = []
   const workers = /** @type {any} */ ({ 3: { id: 3, state: 'ready', orphan: null, ...worker } })
-  const requests = createOpenRequests({ state: () => ({ workers }), handles: new Map([[3, { tell: (/** @type {any} */ message) => { told.push(message) } }]]), patienceMs })
+  const requests = createOpenRequests({ state: () => ({ workers, releases: /** @type {any} */ ({ r2: { runtime: 'other' } }) }), handles: new Map([[3, { tell: (/** @type {any} */ message) => { told.push(message) } }]]), patienceMs })
   return { ...requests, told }
 }
 
@@ -49,6 +49,7 @@ test('one that ends or does not answer keeps nobody waiting', async () => {
 
 for (const [worker, id, code, message] of /** @type {const} */ ([
   [{}, 9, 'not-found', 'No worker 9 is alive'],
+  [{ release: 'r2' }, 3, 'not-possible', 'worker 3 is no Node.js process, so its open requests are not known'],
   [{ orphan: 'master-lost' }, 3, 'not-possible', 'worker 3 belongs to another master'],
   [{ state: 'unresponsive' }, 3, 'not-possible', 'worker 3 is unresponsive']
 ])) {

@@ -12,11 +12,11 @@ function setUp (workers, phase = 'running') {
   const handles = new Map(rows.map(([id, { orphan, isFull }]) => [Number(id), orphan
     ? {}
     : { pass: (/** @type {any} */ message) => !isFull && passed.push([Number(id), message]) > 0 }]))
-  const send = createOperatorMessages({ state: () => ({ phase, workers: Object.fromEntries(rows) }), handles: /** @type {any} */ (handles), events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } } })
+  const send = createOperatorMessages({ state: () => ({ phase, workers: Object.fromEntries(rows), releases: /** @type {any} */ ({ r2: { runtime: 'other' } }) }), handles: /** @type {any} */ (handles), events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } } })
   return { send, passed, events }
 }
 
-const WORKERS = { 1: {}, 2: { state: 'draining' }, 3: { state: 'starting' }, 4: { state: 'unresponsive' }, 5: { state: 'stopping' }, 6: { orphan: 'master-lost' }, 7: { isFull: true }, 8: {} }
+const WORKERS = { 1: {}, 2: { state: 'draining' }, 3: { state: 'starting' }, 4: { state: 'unresponsive' }, 5: { state: 'stopping' }, 6: { orphan: 'master-lost' }, 7: { isFull: true }, 8: {}, 10: { release: 'r2', isFull: true } }
 
 test('all that are ready and can hear it get a message, and the answer names them', () => {
   const { send, passed, events } = setUp(WORKERS)
@@ -39,7 +39,8 @@ for (const [worker, code, message] of /** @type {[number, string, string][]} */ 
   [4, 'not-possible', 'worker 4 is unresponsive'],
   [5, 'not-possible', 'worker 5 is stopping'],
   [6, 'not-possible', 'worker 6 belongs to another master'],
-  [7, 'not-possible', 'worker 7 does not read its messages']
+  [7, 'not-possible', 'worker 7 does not read its messages'],
+  [10, 'not-possible', 'worker 10 is no Node.js process, so it receives no messages']
 ])) {
   test(`one that cannot get it is refused, and nothing is told: ${message}`, () => {
     const { send, passed, events } = setUp(WORKERS)
@@ -54,4 +55,10 @@ test('a master that is stopping sends nothing', () => {
     for (const order of [{}, { worker: 1 }]) assert.throws(() => send({ type: 'reload', ...order, actor: 'api' }), { code: 'stopping' })
     assert.deepEqual([passed, events], [[], []])
   }
+})
+
+test('an app that is no Node program receives none', () => {
+  const { send, events } = setUp({ 1: { release: 'r2' }, 2: { release: 'r2', state: 'starting' } })
+  assert.throws(() => send({ type: 'reload', actor: 'cli' }), { code: 'not-possible', message: 'the app is no Node.js program, so it receives no messages' })
+  assert.deepEqual(events, [])
 })
