@@ -37,7 +37,7 @@ const eta = notingParts(new Eta({
   views: FOLDER,
   cache: true,
   escapeFunction: (text) => escapeHtml(readable(text)),
-  functionHeader: 'const { f, icon, asset, tick, clock, count, calls } = it.helpers'
+  functionHeader: 'const { f, icon, asset, tick, clock, count, calls, withCode } = it.helpers'
 }), (name, html) => parts?.note(name, html))
 
 /**
@@ -117,6 +117,9 @@ const helpers = Object.freeze({
   /** @param {string} name of a symbol in icons.svg @param {string} [className] */
   icon: (name, className = '') =>
     `<svg class="icon ${escapeHtml(className)}" aria-hidden="true" focusable="false"><use href="${assetUrl('icons.svg')}#${escapeHtml(name)}"/></svg>`,
+
+  /** A text in which names of the API stand between backticks. @param {string} text */
+  withCode: (text) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>'),
 
   /**
    * A duration that the browser keeps up to date: `since` a time, `until` one, or the time `ago`.

@@ -35,6 +35,7 @@ test('every page of the manual is served, with a list of all and the one it is m
 
 test('the page of the API lists all operations, and each leads to its own place on the page of its group', async (t) => {
   const { visit } = await setUp(t)
+  assert.match((await visit('/docs/api/rollouts')).text, /<span class="api-summary">[^`]*<code>wait<\/code>/)
   const { text } = await visit('/docs/api')
   const links = [...text.matchAll(/href="(\/docs\/api\/[\w-]+)#(\w+)"/g)]
   assert.ok(links.length > 60, `${links.length} operations`)
