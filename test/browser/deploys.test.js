@@ -49,7 +49,7 @@ rareTest('a deploy on trial is paused, resumed and aborted, another one promoted
   assert.match(await page.locator('#slot-story-1').innerText(), /canary · ready after .* · rolled back in/)
   await page.goto(`${deck.adminUrl}/deploys`)
   await page.locator('html[data-live=on]').waitFor()
-  assert.match(await page.locator('.rollout-row').innerText(), /aborted by the owner's token/)
+  assert.match(await page.locator('.rollout-row').innerText(), /Aborted by the owner's token/)
 
   await deploy()
   await page.getByRole('button', { name: 'Promote' }).click()
