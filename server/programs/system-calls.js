@@ -6,8 +6,8 @@ import { endianness } from 'node:os'
 
 /** Numbers of system calls by architecture: the kernel's tables. `audit`: linux/audit.h. */
 const NUMBERS = Object.freeze({
-  x64: { audit: 0xc000003e, bind: 49, listen: 50, seccomp: 317, pidfdOpen: 434, pidfdGetfd: 438 },
-  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, seccomp: 277, pidfdOpen: 434, pidfdGetfd: 438 }
+  x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, seccomp: 317, pidfdOpen: 434, pidfdGetfd: 438 },
+  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, seccomp: 277, pidfdOpen: 434, pidfdGetfd: 438 }
 })
 
 // linux/prctl.h, linux/seccomp.h
@@ -18,6 +18,7 @@ const NEW_LISTENER = 1 << 3
 const WAIT_KILLABLE_RECV = 1 << 5
 const RETURN_NOTICE = 0x7fc00000
 const RETURN_ALLOW = 0x7fff0000
+const RETURN_ERROR = 0x00050000
 const RECEIVE = 0xc0502100
 const SEND = 0xc0182101
 const ADD_DESCRIPTOR = 0x40182103
@@ -32,6 +33,8 @@ const RETURN = 0x06
 const OF_NUMBER = 0
 const OF_ARCHITECTURE = 4
 const OF_ADDRESS_LENGTH = 32
+const OF_LEVEL = 24
+const OF_OPTION = 32
 /** Of struct sockaddr_nl: each look-up of a name binds such a socket, which is none that others could reach. */
 const NETLINK_ADDRESS_BYTES = 12
 // poll.h, fcntl.h, sys/socket.h, netinet/in.h, sys/eventfd.h, errno.h
@@ -46,6 +49,7 @@ const SOCK_STREAM = 1
 const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
 const SO_REUSEPORT = 15
+const SO_ACCEPTCONN = 30
 /** struct sockaddr_storage. */
 const MAX_ADDRESS_BYTES = 128
 const SCM_RIGHTS = 1
@@ -61,6 +65,7 @@ const EFD_CLOEXEC = 0o2000000
 const EFD_NONBLOCK = 0o4000
 const EACCES = 13
 const EINVAL = 22
+const ENOPROTOOPT = 92
 const SIGPIPE = 13
 const IS_LITTLE = endianness() === 'LE'
 
@@ -310,19 +315,28 @@ function bindCalls (koffi, numbers) {
   }
 }
 
-/** @param {typeof NUMBERS['x64']} numbers @returns {Buffer} the filter, as struct sock_filter[] */
-function filterFor ({ audit, bind, listen }) {
+/**
+ * Some listen only where a socket does not yet, and the master's does: nobody is told whether.
+ * @param {typeof NUMBERS['x64']} numbers @returns {Buffer} the filter, as struct sock_filter[]
+ */
+function filterFor ({ audit, bind, listen, getsockopt }) {
   /** @type {import('../system/posix.js').Instruction[]} */
   const program = [
     [LOAD, 0, 0, OF_ARCHITECTURE],
-    [IF_EQUAL, 0, 5, audit],
+    [IF_EQUAL, 0, 10, audit],
     [LOAD, 0, 0, OF_NUMBER],
-    [IF_EQUAL, 4, 0, listen],
-    [IF_EQUAL, 0, 2, bind],
+    [IF_EQUAL, 9, 0, listen],
+    [IF_EQUAL, 3, 0, getsockopt],
+    [IF_EQUAL, 0, 6, bind],
     [LOAD, 0, 0, OF_ADDRESS_LENGTH],
-    [IF_EQUAL, 0, 1, NETLINK_ADDRESS_BYTES],
+    [IF_EQUAL, 4, 5, NETLINK_ADDRESS_BYTES],
+    [LOAD, 0, 0, OF_LEVEL],
+    [IF_EQUAL, 0, 2, SOL_SOCKET],
+    [LOAD, 0, 0, OF_OPTION],
+    [IF_EQUAL, 2, 0, SO_ACCEPTCONN],
     [RETURN, 0, 0, RETURN_ALLOW],
-    [RETURN, 0, 0, RETURN_NOTICE]
+    [RETURN, 0, 0, RETURN_NOTICE],
+    [RETURN, 0, 0, RETURN_ERROR | ENOPROTOOPT]
   ]
   const code = Buffer.alloc(8 * program.length)
   const view = new DataView(code.buffer, code.byteOffset)

@@ -7,6 +7,8 @@ import { tempFolder } from '../support/folder.js'
 import { findProcesses } from '../support/leftovers.js'
 import { openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
+import { lacksPython } from '../support/pseudo-terminal.js'
+import { rareOnly } from '../support/rare.js'
 import { withoutNativeCalls } from '../support/service-manager.js'
 
 const skip = process.platform !== 'linux' && 'the kernel hears no program there'
@@ -50,6 +52,13 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
     const cwd = tempFolder()
     const port = await freePort()
     const deck = await startDeck(t, null, { cwd, args: asProgram('looks-for-a-free-port.js'), env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
+  })
+
+  test('that listen only where their socket does not yet are ready too', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: ['python3', path.join(FIXTURES, 'listens-if-it-does-not.py')], env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
   })
