@@ -101,7 +101,8 @@ export const STATUS = z.strictObject({
     entry: z.string(),
     program: z.string().nullable().meta({ description: 'what is called by the entry, if it is no Node program; else null', examples: ['uvicorn app:app'] }),
     cwd: z.string(),
-    addresses: z.array(z.string())
+    addresses: z.array(z.string()),
+    ownSockets: z.string().nullable().describe('why workers of this program cannot share its sockets on this machine, so that only one can serve; null: they share them')
   }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),
   isEven: z.boolean()

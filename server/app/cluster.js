@@ -4,6 +4,7 @@ import { createSupervisor } from '../cluster/supervisor.js'
 import { cpuCount } from '../config/cpu-count.js'
 import { DeckError } from '../errors.js'
 import { createState } from '../lifecycle/state.js'
+import { whyUnheard } from '../programs/running-program.js'
 import { createJudge } from '../releases/judge.js'
 import { loadPosix } from '../system/posix.js'
 
@@ -108,7 +109,11 @@ function pastOf (history) {
  * @param {import('../config/config.js').Config} config @param {Restored['left'] | null} others  workers of the master that has the cluster now
  * @returns {{ calls: import('../system/posix.js').Posix, others: Restored['left'] | null } | null}
  */
-function steeringOf ({ runtime, dispatch }, others) {
+function steeringOf ({ runtime, dispatch, workers, rollout }, others) {
+  const reason = runtime === 'other' ? whyUnheard() : null
+  if (reason !== null && (workers > 1 || rollout.order !== 'stop-first')) {
+    throw new DeckError('invalid-config', `workers: expected 1 with rollout.order "stop-first" on this machine, received ${workers} with "${rollout.order}": workers of a program that is no Node program cannot share its sockets here (${reason})`)
+  }
   const calls = runtime === 'other' && dispatch === 'shared' ? loadPosix() : null
   return calls && { calls, others }
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { runProgram } from '../programs/running-program.js'
+import { runProgram, whyUnheard } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { TREE_VARIABLE } from '../system/process-tree.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramReadiness } from './program-readiness.js'
 import { createProgramSockets } from './program-sockets.js'
+import { createUnheardSockets } from './unheard-sockets.js'
 
 /**
  * A worker that is another program than Node, with the methods of a worker handle. It has no channel: what it binds is
@@ -16,7 +17,7 @@ import { createProgramSockets } from './program-sockets.js'
  * @returns {import('./worker-handle.js').WorkerHandle}
  */
 export function createProgramHandle ({ file, args, env, cwd, output, stop }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0, connect = () => null }, files, ready) {
-  /** @type {ReturnType<typeof createProgramSockets> | null} */
+  /** @type {ReturnType<typeof createProgramSockets> | ReturnType<typeof createUnheardSockets> | null} */
   let sockets = null
   let isLetGo = false
   let isGone = false
@@ -27,7 +28,11 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     onStarted: beOnline,
     onFailed: (reason) => { failure = `${file} cannot be executed: ${reason}` },
     onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => end?.pids() ?? [] }) },
-    onUnheard: (reason) => onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
+    onUnheard: (reason) => {
+      // What is so for all programs here is said in the status.
+      if (whyUnheard() === null) onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
+      sockets = createUnheardSockets({ onMessage: hearOwn, pids: () => end?.pids() ?? [] })
+    }
   })
   const { pid } = child
   const identity = pid === undefined ? null : { ...identifyProcess(pid), ...files, mark, stopSignal: stop.signal }
@@ -87,6 +92,12 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     onMessage(message)
     if (message.type === 'listening') readiness.listens(message.address)
     else if (message.type === 'release-socket') readiness.closes(message.key)
+  }
+
+  /** @param {import('../../workers/protocol.js').ToMaster} message  of sockets that nobody has given it */
+  function hearOwn (message) {
+    onMessage(message)
+    if (message.type === 'listening') readiness.says()
   }
 
   function beOnline () {

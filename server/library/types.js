@@ -67,7 +67,8 @@
  * @typedef {object} Status
  * @property {'starting' | 'running' | 'stopping'} state
  * @property {{ pid: number, version: string, nodeVersion: string, startedAt: string, rssBytes: number, isShared: boolean }} master
- * @property {{ name: string, entry: string, cwd: string, addresses: string[] }} app  `addresses`: URLs on which it listens
+ * @property {{ name: string, entry: string, cwd: string, addresses: string[], ownSockets: string | null }} app  `addresses`: URLs on which it listens;
+ *   `ownSockets`: why its workers cannot share its sockets here; null: they do
  * @property {'shared' | 'sticky' | 'round-robin'} dispatch
  * @property {boolean | null} isEven  whether idle workers share connections evenly;
  *   null: none listens yet, or the addresses of the clients decide

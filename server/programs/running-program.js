@@ -13,6 +13,12 @@ const UNAVAILABLE = 'it takes Linux on x86-64 or arm64, and the optional package
 /** Of all programs that this process looks after. @type {import('./descriptor-watch.js').DescriptorWatch | undefined} */
 let descriptors
 
+/** @returns {string | null} why the system lets no program be heard here; null: it does */
+export function whyUnheard () {
+  const calls = loadSystemCalls()
+  return calls ? calls.whyUnheard() : UNAVAILABLE
+}
+
 /**
  * Starts a program whose bind(2) and listen(2) wait for an answer, in a process group of its own.
  * @param {{ file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: Output }} program  `args`: without its name

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { endianness } from 'node:os'
+import { endianness, release } from 'node:os'
 
 /** @typedef {NonNullable<ReturnType<typeof loadSystemCalls>>} SystemCalls */
 /** @typedef {{ id: bigint, pid: number, call: 'bind' | 'listen', args: bigint[] }} Notice  of a call that waits for its answer; `pid`: of the thread */
@@ -13,6 +13,7 @@ const NUMBERS = Object.freeze({
 // linux/prctl.h, linux/seccomp.h
 const PR_SET_NO_NEW_PRIVS = 38
 const SECCOMP_SET_MODE_FILTER = 1
+const SECCOMP_GET_ACTION_AVAIL = 2
 const NEW_LISTENER = 1 << 3
 /** Once a call is being answered, only a signal that kills interrupts it: Linux 5.19. */
 const WAIT_KILLABLE_RECV = 1 << 5
@@ -112,6 +113,15 @@ function bindCalls (koffi, numbers) {
   const setFilter = (flags, program) => Number(syscall(numbers.seccomp, 'unsigned int', SECCOMP_SET_MODE_FILTER, 'unsigned int', flags, 'void *', program))
 
   return {
+    /** @returns {string | null} why no program can be heard here; null: as far as can be told without one, it can */
+    whyUnheard () {
+      const [major, minor] = release().split('.').map(Number)
+      if (major < 5 || (major === 5 && minor < 9)) return `it takes Linux 5.9, and this is ${release()}`
+      const action = Buffer.alloc(4)
+      action.writeUInt32LE(RETURN_NOTICE)
+      return Number(syscall(numbers.seccomp, 'unsigned int', SECCOMP_GET_ACTION_AVAIL, 'unsigned int', 0, 'void *', action)) === 0 ? null : `seccomp: ${strerror(koffi.errno())}`
+    },
+
     /**
      * From now on this thread, and all that it executes or forks, asks before it binds or listens.
      * @param {number} above  the lowest number of the descriptor

@@ -1,0 +1,25 @@
+import { listeningSockets } from '../programs/listening-sockets.js'
+import { socketsOf } from '../system/open-sockets.js'
+
+const LOOK_EVERY_MS = 100
+
+/**
+ * What a program listens on that the system does not let us hear: it has sockets of its own, which are looked for.
+ * @param {object} parts
+ * @param {(message: import('../../workers/protocol.js').ToMaster) => void} parts.onMessage
+ * @param {() => number[]} parts.pids  of all processes that the program has by now
+ */
+export function createUnheardSockets ({ onMessage, pids }) {
+  /** @type {Map<number, string>} */
+  let known = new Map()
+  const timer = setInterval(look, LOOK_EVERY_MS).unref()
+  return { answer () {}, close () { clearInterval(timer) } }
+
+  function look () {
+    const all = pids()
+    const found = listeningSockets(all[0], new Set(all.flatMap((pid) => [...socketsOf(pid)])))
+    for (const [inode, address] of found) if (!known.has(inode)) onMessage({ type: 'listening', address, isFixed: true })
+    for (const [inode, address] of known) if (!found.has(inode)) onMessage({ type: 'closed', address })
+    known = found
+  }
+}
