@@ -62,6 +62,8 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
       } else if (message.type === 'drain') {
         readiness.stop()
         end?.drain()
+      } else if (message.type === 'count-as-ready') {
+        readiness.countsAsReady()
       }
     },
     pass: () => false,
@@ -103,6 +105,6 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   function beOnline () {
     if (isLetGo || isGone) return
     onOnline()
-    readiness.started()
+    readiness.started(Number(pid))
   }
 }

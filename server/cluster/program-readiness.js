@@ -1,6 +1,7 @@
 import { fstatSync } from 'node:fs'
 import { createReadiness } from '../../workers/readiness.js'
 import { addressOf } from '../programs/socket-request.js'
+import { tellProgramActivity } from './program-activity.js'
 import { createProgramProbe } from './program-probe.js'
 
 /** @typedef {import('../../workers/protocol.js').ToMaster} ToMaster */
@@ -35,14 +36,20 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
   let count = 0
   let isReady = false
   let isStopped = false
+  /** @type {ReturnType<typeof tellProgramActivity> | undefined} */
+  let activity
   /** @type {NodeJS.Timeout | undefined} */
   let timer
 
   return {
-    /** It runs. */
-    started () {
+    /** It runs. @param {number} pid */
+    started (pid) {
       if (signal === 'online') beOfUse()
+      else activity = tellProgramActivity({ pid, onMessage })
     },
+
+    /** It is of use although it does not listen. */
+    countsAsReady () { activity?.stop() },
 
     /** @param {Extract<ToMaster, { type: 'socket' }>} request */
     asks ({ seq, query }) { asked.set(seq, query) },
@@ -62,6 +69,7 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
 
     /** @param {string} address */
     listens (address) {
+      activity?.stop()
       const same = [...bound.values()].filter((each) => each.address === address)
       const socket = same.find(({ isListening }) => !isListening)
       if (socket) Object.assign(socket, { isListening: true, at: count++ })
@@ -78,6 +86,7 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
     /** It will not serve, or nobody waits for that here any more. */
     stop () {
       isStopped = true
+      activity?.stop()
       clearTimeout(timer)
       readiness?.stop()
     }
@@ -113,6 +122,7 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
   function beReady (report = {}) {
     if (isReady || isStopped) return
     isReady = true
+    activity?.stop()
     clearTimeout(timer)
     onMessage({ type: 'ready', ...report })
   }

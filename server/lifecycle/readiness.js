@@ -32,8 +32,11 @@ export function notReadyInTime ({ id, slot, probed, readyTimeoutMs, starvedMs = 
 /** A thread that keeps the process running. Node has no name for it; this one is our own. */
 const THREAD = 'Thread'
 
+/** A program that is no Node program tells no more than that it runs. */
+const PROGRAM = 'Program'
+
 /** Resources that keep a process running without a server: timer, UDP socket, child, connection, watched file, thread. */
-const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', THREAD]
+const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', THREAD, PROGRAM]
 
 /** A worker counts as ready after this time where the workers before it did not listen either. */
 const ALIVE_MS = 5000

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import fs from 'node:fs'
+import { test } from 'node:test'
+import { tempFolder } from '../../support/folder.js'
+import { tellProgramActivity } from '../../../server/cluster/program-activity.js'
+import { createProgramReadiness } from '../../../server/cluster/program-readiness.js'
+
+/** @param {import('node:test').TestContext} t @param {'auto' | 'listening' | 'message' | 'online'} signal */
+function setUp (t, signal = 'auto') {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  /** @type {string[]} */
+  const said = []
+  const closed = /** @type {string[]} */ ([])
+  const readiness = createProgramReadiness({ signal, probe: null }, {
+    onMessage: (message) => said.push(message.type === 'listening' ? message.address : message.type),
+    connect: () => null,
+    look: () => closed.splice(0).forEach((key) => readiness.closes(key))
+  })
+  t.after(readiness.stop)
+  let seq = 0
+  const file = fs.openSync(`${tempFolder()}/socket`, 'w')
+  t.after(() => fs.closeSync(file))
+  return {
+    readiness,
+    said,
+    closed,
+    /** @param {number} port @param {number | string} [addressType] */
+    bind (port, addressType = 4) {
+      readiness.asks({ type: 'socket', seq: ++seq, query: { address: '0.0.0.0', port, addressType, index: 0 } })
+      readiness.isAnswered({ seq, key: `key of ${port}` }, { fd: file })
+    },
+    pass: (/** @type {number} */ ms) => t.mock.timers.tick(ms)
+  }
+}
+
+test('a program is ready once it listens at all that it has bound, however long that takes', (t) => {
+  const { readiness, said, bind, pass } = setUp(t)
+  bind(80)
+  bind(81)
+  readiness.listens('tcp://localhost:80')
+  for (let second = 0; second < 60; second++) pass(1000)
+  assert.deepEqual(said, [])
+  readiness.listens('tcp://localhost:81')
+  pass(50)
+  assert.deepEqual(said, ['ready'])
+})
+
+test('a port that it has bound only to look whether it is free is not waited for, nor served', (t) => {
+  const { readiness, said, closed, bind, pass } = setUp(t)
+  bind(80)
+  readiness.listens('tcp://localhost:80')
+  closed.push('key of 80')
+  pass(50)
+  assert.deepEqual(said, [])
+  bind(81)
+  bind(82)
+  closed.push('key of 81')
+  readiness.listens('tcp://localhost:82')
+  pass(50)
+  assert.deepEqual(said, ['ready'])
+})
+
+test('a UDP socket receives once it is bound', (t) => {
+  const { said, bind, pass } = setUp(t)
+  bind(53, 'udp4')
+  pass(50)
+  assert.deepEqual(said, ['udp://localhost:53', 'ready'])
+})
+
+test('an address that is the program\'s own alone counts too', (t) => {
+  const { readiness, said, pass } = setUp(t)
+  readiness.listens('tcp://localhost:49152')
+  pass(50)
+  assert.deepEqual(said, ['ready'])
+})
+
+test('it is ready when it says so, where that is asked for, and not because it listens', (t) => {
+  const { readiness, said, bind, pass } = setUp(t, 'message')
+  bind(80)
+  readiness.listens('tcp://localhost:80')
+  pass(5000)
+  assert.deepEqual(said, [])
+  readiness.says()
+  assert.deepEqual(said, ['ready'])
+})
+
+test('a program that has only waited for 5 s is told to be idle, one that works is not', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  /** @type {boolean[]} */
+  const told = []
+  let at = 0
+  let cpuMs = 0
+  const activity = tellProgramActivity({ pid: 1, onMessage: ({ isIdle }) => told.push(isIdle), cpuMsOf: () => cpuMs, now: () => at })
+  const pass = (/** @type {number} */ ms, /** @type {number} */ worked) => {
+    at += ms
+    cpuMs += worked
+    t.mock.timers.tick(ms)
+  }
+  pass(250, 200)
+  for (let second = 0; second < 20; second++) pass(1000, 500)
+  assert.deepEqual(told, [false])
+  for (let second = 0; second < 5; second++) pass(1000, 10)
+  assert.deepEqual(told, [false, true])
+  activity.stop()
+})
