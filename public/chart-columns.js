@@ -6,5 +6,8 @@ export const CHART_COLUMNS = Object.freeze([
   'latencyP50Ms',
   'cpuPercent',
   'rssBytes',
-  'loopDelayP99Ms'
+  'loopDelayP99Ms',
+  'openConnections',
+  'threads',
+  'descriptors'
 ])

@@ -1,7 +1,6 @@
 import { BASE } from './base.js'
 import { createChart } from './chart.js'
 import { momentText, spanText } from './chart-clock.js'
-import { CHART_COLUMNS } from './chart-columns.js'
 import { createMarks } from './chart-marks.js'
 import { fixedRange, isLive, liveRange, readRange, spanParams, writeRange } from './chart-range.js'
 import { emptyText, liveText, pointText } from './chart-state.js'
@@ -27,8 +26,8 @@ const STRIDES = Object.freeze({ ArrowLeft: -0.01, ArrowRight: 0.01, PageDown: -0
 /** @type {Readonly<Record<string, number>>} */
 const ZOOMS = Object.freeze({ '+': 0.5, '=': 0.5, '-': 2 })
 
-/** @type {readonly Chart[]} */
-const CHARTS = [
+/** Those that the page has a place for. @type {readonly Chart[]} */
+const CHARTS = /** @type {Chart[]} */ ([
   {
     id: 'requests',
     format: (value) => value === null || value === undefined ? '–' : `${formatRate(value)}/s`,
@@ -41,8 +40,13 @@ const CHARTS = [
   },
   { id: 'cpu', format: formatPercent, lines: [{ column: 'cpuPercent', label: '', tone: '--info', isFilled: true }] },
   { id: 'memory', format: formatBytes, increments: WHOLE_MEGABYTES, lines: [{ column: 'rssBytes', label: '', tone: '--info', isFilled: true }] },
-  { id: 'loop', format: formatLatency, lines: [{ column: 'loopDelayP99Ms', label: '', tone: '--warn', isFilled: true }] }
-]
+  { id: 'loop', format: formatLatency, lines: [{ column: 'loopDelayP99Ms', label: '', tone: '--warn', isFilled: true }] },
+  ...[['connections', 'openConnections'], ['threads', 'threads'], ['descriptors', 'descriptors']].map(([id, column]) => ({
+    id,
+    format: (/** @type {number | null | undefined} */ value) => value === null || value === undefined ? '–' : String(Math.round(value)),
+    lines: [{ column, label: '', tone: '--info', isFilled: true }]
+  }))
+]).filter(({ id }) => document.getElementById(`chart-${id}`))
 
 const section = byId('charts')
 const list = byId('charts-marks')
@@ -83,7 +87,7 @@ const charts = CHARTS.map((chart) => {
   return known
 })
 const [reference] = charts
-const feed = createFeed({ slot, columns: CHART_COLUMNS, room: () => reference.plot.room, onChange: showValues })
+const feed = createFeed({ slot, columns: CHARTS.flatMap(({ lines }) => lines.map(({ column }) => column)), room: () => reference.plot.room, onChange: showValues })
 const events = createMarks({ slot, news: byId('chart-news'), faults, onChange: setMarks })
 
 followNow()

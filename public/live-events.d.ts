@@ -14,10 +14,10 @@ export interface Update {
   vitals?: ChartValues | null
 }
 
-/** Vitals for the charts. `time`: seconds since the epoch, ascending; a column for each of CHART_COLUMNS. */
+/** Vitals for the charts. `time`: seconds since the epoch, ascending; a column for each of CHART_COLUMNS, null: nothing is known. */
 export interface ChartValues {
   time: number[]
-  columns: (number | null)[][]
+  columns: ((number | null)[] | null)[]
 }
 
 /** What the live connection brings to a browser. */

@@ -31,7 +31,7 @@ function pointsOf (vitals, column, { fromS, toS }) {
   /** @type {Map<number, number>} */
   const peaks = new Map()
   for (const [index, second] of vitals.time.entries()) {
-    const value = vitals.high[column][index]
+    const value = vitals.high[column]?.[index] ?? null
     const part = Math.floor((second - fromS) / partS)
     if (value !== null && value >= (peaks.get(part) ?? -Infinity)) peaks.set(part, value)
   }

@@ -1,4 +1,5 @@
 import { BASE } from './base.js'
+import { CHART_COLUMNS } from './chart-columns.js'
 import { isLive, liveRange, spanParams } from './chart-range.js'
 import { serverTime } from './ticks.js'
 import { createSeries, pointLength } from './vitals-series.js'
@@ -93,7 +94,7 @@ export function createFeed ({ columns, slot = null, room, onChange }) {
       pollVitals()
       return
     }
-    series.append({ time, stepMs: 1000, values: Object.fromEntries(columns.map((name, index) => [name, values[index]])) })
+    series.append({ time, stepMs: 1000, values: Object.fromEntries(CHART_COLUMNS.map((name, index) => [name, values[index] ?? []])) })
     showSeries()
     waitAndPoll()
   }

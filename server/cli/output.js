@@ -44,10 +44,14 @@ const COLUMNS = Object.freeze({
   CPU: [true, ({ vitals }) => vitals && formatPercent(vitals.cpuPercent)],
   'REQ/S': [true, ({ vitals }) => vitals && formatRate(vitals.requestsPerSecond)],
   P99: [true, ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms)],
+  CONNS: [true, ({ vitals }) => vitals && vitals.openConnections],
   LOOP: [true, ({ vitals }) => vitals && formatPercent(percentOf(vitals.eventLoopUtilization))]
 })
 const STATUS_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'RESTARTS', 'MEMORY', 'CPU']
-const WATCHED_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'REQ/S', 'P99', 'LOOP']
+const WATCHED_COLUMNS = ['SLOT', 'PORT', 'WORKER', 'PID', 'STATE', 'RELEASE', 'UPTIME', 'MEMORY', 'CPU', 'CONNS', 'REQ/S', 'P99', 'LOOP']
+/** What only a Node program counts, and what is shown of others instead. */
+const NODE_COLUMNS = ['REQ/S', 'P99', 'LOOP']
+const OTHER_COLUMNS = ['CONNS']
 
 /** @param {Status} status @param {number} now ms since the epoch */
 export function statusText (status, now) {
@@ -68,11 +72,17 @@ export function statusLine ({ state, release, readyWorkers, desiredWorkers, work
     `release ${release?.id ?? '-'}`,
     `${readyWorkers} of ${desiredWorkers} ready`,
     ...countsOf(workers.map((worker) => worker.state).filter((each) => each !== 'ready')),
-    `${formatRate(sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond ?? 0)))} requests/s`,
+    ...(countRequests(workers) ? [`${formatRate(sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond ?? 0)))} requests/s`] : []),
     ...(latencies.length > 0 ? [`slowest p99 ${formatLatency(Math.max(...latencies))}`] : []),
     formatBytes(sumOf(vitals.map(({ rssBytes }) => rssBytes ?? 0))),
     ...(rollout ? [rolloutText(rollout)] : [])
   ].join(', '))
+}
+
+/** @param {Pick<Worker, 'vitals'>[]} workers @returns {boolean} false: they are no Node programs, which could count them */
+export function countRequests (workers) {
+  const vitals = workers.flatMap((worker) => worker.vitals ?? [])
+  return vitals.length === 0 || vitals.some(({ requestsPerSecond }) => requestsPerSecond !== null)
 }
 
 /** @param {number[]} values */
@@ -145,7 +155,8 @@ function healthText ({ text, reasons }) {
 
 /** @param {Status} status @param {number} now @param {string[]} all  the columns; PORT is left out where no slot has one */
 function workersText ({ workers }, now, all) {
-  const columns = all.filter((column) => column !== 'PORT' || workers.some(({ port }) => port))
+  const others = countRequests(workers) ? OTHER_COLUMNS : NODE_COLUMNS
+  const columns = all.filter((column) => !others.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port)))
   return formatTable(
     columns,
     workers.map((worker) => columns.map((column) => COLUMNS[column][1](worker, now))),

@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 import { cellsOf, clipText, fitText, isPlain, widthOf } from './cells.js'
 import { isOpen } from './host.js'
-import { rolloutText } from './output.js'
+import { countRequests, rolloutText } from './output.js'
 import { chosenApp, healthOf, visibleApps, visibleLines } from './top-model.js'
 
 /**
@@ -190,7 +190,7 @@ function workerRows ({ status, hasWorkers, size }, app, now, height) {
   if (status === null && isOpen(app)) return Array.from({ length: Math.min(height, (app.workers?.desired ?? 0) + 1) }, () => [])
   if (workers.length === 0 || !isOpen(app)) return []
   const gap = size.columns >= WIDE_COLUMNS ? 2 : 1
-  const columns = workerColumns(now, size.columns >= WIDE_COLUMNS)
+  const columns = workerColumns({ now, isWide: size.columns >= WIDE_COLUMNS, isCounted: countRequests(workers) })
   const shown = workers.length < height ? workers : workers.slice(0, height - 2)
   const hidden = workers.length - shown.length
   return [
@@ -200,8 +200,8 @@ function workerRows ({ status, hasWorkers, size }, app, now, height) {
   ]
 }
 
-/** @param {number} now @param {boolean} isWide @returns {Column<Worker>[]} */
-function workerColumns (now, isWide) {
+/** @param {{ now: number, isWide: boolean, isCounted: boolean }} how  `isCounted`: their requests are @returns {Column<Worker>[]} */
+function workerColumns ({ now, isWide, isCounted }) {
   return [
     { head: 'SLOT', width: 4, isRight: true, cellOf: ({ slot }) => slot },
     { head: 'WORKER', width: 6, isRight: true, cellOf: ({ id }) => id },
@@ -209,8 +209,12 @@ function workerColumns (now, isWide) {
     { head: 'STATE', width: 12, cellOf: ({ state, crashLooping }) => crashLooping ? 'crash-loop' : state, styleOf: styleOfWorker },
     { head: 'CPU', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && formatPercent(vitals.cpuPercent) },
     { head: 'MEMORY', width: 7, isRight: true, cellOf: ({ vitals }) => vitals && formatBytes(vitals.rssBytes) },
-    { head: 'REQ/S', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && formatRate(vitals.requestsPerSecond) },
-    { head: 'P99', width: 7, isRight: true, cellOf: ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms) },
+    ...(isCounted
+      ? /** @type {Column<Worker>[]} */ ([
+          { head: 'REQ/S', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && formatRate(vitals.requestsPerSecond) },
+          { head: 'P99', width: 7, isRight: true, cellOf: ({ vitals }) => vitals && formatLatency(vitals.latencyP99Ms) }
+        ])
+      : /** @type {Column<Worker>[]} */ ([{ head: 'CONNS', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && vitals.openConnections }])),
     restartsColumn(isWide),
     ...(isWide
       ? /** @type {Column<Worker>[]} */ ([

@@ -14,5 +14,5 @@ export function chartValues ({ vitals }, { slot, sinceMs }) {
   const { time, cluster, slots } = vitals.series({ sinceMs, stepMs: 1000, columns: CHART_COLUMNS, slots: slot || 'none' })
   if (time.length === 0) return undefined
   const values = slot === 0 ? cluster : slots[0]?.columns ?? {}
-  return { time, columns: CHART_COLUMNS.map((name) => values[name] ?? time.map(() => null)) }
+  return { time, columns: CHART_COLUMNS.map((name) => values[name]?.some((value) => value !== null) ? values[name] : null) }
 }

@@ -35,6 +35,8 @@ const VITALS = Object.freeze([
   { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
   { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
   { label: 'Requests/s', valueOf: countAnswered, format: (count) => count === null ? '–' : String(count) },
+  // Where nobody counts requests.
+  { label: 'Connections', valueOf: (sample) => countAnswered(sample) === null ? sample.openConnections : null, format: (count) => count === null ? '–' : String(count) },
   { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: (count) => count === null ? '–' : String(count) },
   { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
 ])

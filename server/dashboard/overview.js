@@ -65,7 +65,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
   const past = readPast(history)
   const rollout = snapshot.rollout ?? past.rollout
   const health = toHealth(deck.health(seen))
-  const table = workersTable(snapshot, { params, history, now, kept })
+  const table = workersTable(snapshot, { params, history, now, kept, isProgram: isProgram(snapshot) })
   const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)
   return {
     now,
@@ -79,6 +79,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
     blocked: blockedReason(snapshot),
     lastRollout: rollout?.id ?? 0,
     totals: totalsOf(snapshot.workers),
+    isProgram: isProgram(snapshot),
     table,
     canonicalUrl: table.canonicalUrl,
     problem: table.problem,
@@ -103,6 +104,11 @@ export function followOverview ({ now, can, render, ...asked }) {
     kept = model.table.kept
     return OVERVIEW_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, { can, ...model }) }))
   }
+}
+
+/** @param {Pick<Status, 'release'>} snapshot @returns {boolean} whether it runs something else than Node, of which less is known */
+export function isProgram ({ release }) {
+  return release.runtime === 'other'
 }
 
 /** @param {Status} snapshot @param {number} now @returns {Status} */
@@ -155,13 +161,15 @@ export function blockedReason (/** @type {Pick<Status, 'state' | 'rollout' | 'up
 
 function totalsOf (/** @type {WorkerRow[]} */ workers) {
   const vitals = workers.map(({ vitals }) => vitals).filter((each) => each !== null)
-  const sumOf = (/** @type {'rssBytes' | 'cpuPercent' | 'requestsPerSecond'} */ key) => vitals.length === 0
+  const sumOf = (/** @type {'rssBytes' | 'cpuPercent' | 'requestsPerSecond' | 'openConnections' | 'threads'} */ key) => vitals.every((each) => each[key] === null)
     ? null
     : vitals.reduce((total, each) => total + (each[key] ?? 0), 0)
   return {
     rssBytes: sumOf('rssBytes'),
     cpuPercent: sumOf('cpuPercent'),
     requestsPerSecond: sumOf('requestsPerSecond'),
+    openConnections: sumOf('openConnections'),
+    threads: sumOf('threads'),
     latencyP99Ms: highestOf(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
     restarts: Object.values(Object.fromEntries(workers.map(({ slot, restarts }) => [slot, restarts]))).reduce((total, n) => total + n, 0)
   }

@@ -4,7 +4,7 @@ import { DeckError } from '../errors.js'
 import { newestMark } from './chart-news.js'
 import { historyGaps, isUnwritten } from './history-gaps.js'
 import { logsModel } from './logs-page.js'
-import { blockedReason } from './overview.js'
+import { blockedReason, isProgram } from './overview.js'
 import { readOr } from './read-or.js'
 import { toWorkerRow } from './worker-row.js'
 import { foldFrames } from './stack-view.js'
@@ -104,6 +104,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       newestMark: newestMark(history),
       isUnwritten: isUnwritten(history, snapshot),
       snapshot,
+      isProgram: isProgram(snapshot),
       blocked: blockedReason(snapshot),
       isAvailable,
       isLive,

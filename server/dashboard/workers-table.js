@@ -16,6 +16,10 @@ import { workerUrlOf } from './worker-url.js'
  * @typedef {{ by: string, at: number, keys: string[] }} Kept  an order that was shown at that time
  */
 
+/** What there is of Node programs alone, and of others alone. */
+const NOT_OF_PROGRAMS = ['requests', 'p99']
+const OF_PROGRAMS = ['connections']
+
 /** So many are seen at a glance. Of more the table shows the first ones, until somebody asks for all. */
 const GLANCE = 12
 /** Rows that moved with each new figure could neither be read nor clicked. */
@@ -33,6 +37,7 @@ const COLUMNS = Object.freeze({
   restarts: { label: 'Restarts', choice: 'Restarts', keyOf: ({ restarts }) => restarts },
   requests: { label: 'Req/s', choice: 'Requests', isFigure: true, keyOf: ({ vitals }) => vitals?.requestsPerSecond },
   p99: { label: 'p99', choice: 'p99', isFigure: true, keyOf: ({ vitals }) => vitals?.latencyP99Ms },
+  connections: { label: 'Connections', choice: 'Connections', isFigure: true, keyOf: ({ vitals }) => vitals?.openConnections },
   memory: { label: 'Memory', choice: 'Memory', isFigure: true, keyOf: ({ vitals }) => vitals?.rssBytes },
   cpu: { label: 'CPU', choice: 'CPU', isFigure: true, keyOf: ({ vitals }) => vitals?.cpuPercent }
 })
@@ -47,10 +52,10 @@ const FIELDS = z.object({
 
 /**
  * @param {Status} snapshot
- * @param {{ params: URLSearchParams, history: History, now: number, kept?: Kept | null }} asked `kept`: the order of the last time
+ * @param {{ params: URLSearchParams, history: History, now: number, kept?: Kept | null, isProgram?: boolean }} asked `kept`: the order of the last time; `isProgram`: it runs something else than Node
  * @returns the model of the table; `problem` holds what is wrong with the address, if anything
  */
-export function workersTable (snapshot, { params, history, now, kept = null }) {
+export function workersTable (snapshot, { params, history, now, kept = null, isProgram = false }) {
   const { wanted, problem } = readWanted(params)
   const { sort = 'state', show, q = '' } = wanted
   const others = Object.fromEntries([...params].filter(([name]) => !Object.hasOwn(FIELDS.shape, name)))
@@ -76,7 +81,7 @@ export function workersTable (snapshot, { params, history, now, kept = null }) {
       ariaSort: name === sort ? (isAscending ? 'ascending' : 'descending') : null,
       url: link(linkOf(name, { sort, isAscending }))
     }])),
-    choices: Object.entries(COLUMNS).map(([name, { choice }]) => ({ name, label: choice })),
+    choices: Object.entries(COLUMNS).filter(([name]) => !(isProgram ? NOT_OF_PROGRAMS : OF_PROGRAMS).includes(name)).map(([name, { choice }]) => ({ name, label: choice })),
     kinds: kindsOf(all, { show, link }),
     links: { all: link({ show: 'all', q: undefined }), glance: link({ show: undefined, q: undefined }) },
     canonicalUrl: link({}),

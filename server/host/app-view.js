@@ -43,13 +43,15 @@ function figuresOf ({ deck }) {
   const status = deck.snapshot()
   const { tone, text, hint } = deck.health(status)
   const vitals = status.workers.flatMap((worker) => worker.vitals ?? [])
+  // They are no Node programs.
+  const isUncounted = vitals.length > 0 && vitals.every(({ requestsPerSecond }) => requestsPerSecond === null)
   return {
     startedAt: status.master.startedAt,
     health: { tone, text, hint },
     workers: { ready: status.readyWorkers + status.finishedWorkers, desired: status.desiredWorkers },
     cpu: sum(vitals.map(({ cpuPercent }) => cpuPercent)),
     memoryBytes: sum(vitals.map(({ rssBytes }) => rssBytes)),
-    requestsPerSecond: sum(vitals.map(({ requestsPerSecond }) => requestsPerSecond)),
+    requestsPerSecond: isUncounted ? null : sum(vitals.map(({ requestsPerSecond }) => requestsPerSecond)),
     p99Ms: max(vitals.map(({ latencyP99Ms }) => latencyP99Ms)),
     restarts: sum(status.workers.map(({ restarts }) => restarts)),
     openCrashes: countOpen(deck.crashes),

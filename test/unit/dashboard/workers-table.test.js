@@ -85,5 +85,5 @@ test('the canary is known by its name, as long as it is one', () => {
 test('an address that says nothing sensible gets the usual table, and is told what was expected', () => {
   const { problem, rows } = tableOf([{ slot: 1 }], { query: 'sort=colour' })
   assert.equal(rows.length, 1)
-  assert.deepEqual([problem?.status, problem?.message], [400, 'sort: expected one of state, slot, uptime, restarts, requests, p99, memory, cpu, received "colour"'])
+  assert.deepEqual([problem?.status, problem?.message], [400, 'sort: expected one of state, slot, uptime, restarts, requests, p99, connections, memory, cpu, received "colour"'])
 })
