@@ -16,6 +16,15 @@ const NPM_INSTALL = [['npm', 'install', '--ignore-scripts', '--no-audit', '--no-
 const inFront = (/** @type {string} */ script) => ['sh', '-c', script]
 const address = (/** @type {{ port: number }} */ { port }) => `127.0.0.1:${port}`
 
+/** @type {Omit<Program, 'name'>} */
+const NGINX = {
+  needs: 'nginx',
+  files: ['nginx.conf'],
+  build: [['mkdir', '-p', 'temp']],
+  command: ({ folder, port, state }) => inFront(`sed 's/\${PORT}/${port}/' nginx.conf > ${state}/$$.conf && exec nginx -p ${folder} -e stderr -c ${state}/$$.conf`),
+  expects: 'hello from nginx'
+}
+
 /** @type {Program[]} */
 export const PROGRAMS = [
   { name: 'bun-serve', needs: 'bun', files: ['bun-serve.ts'], command: () => ['bun', 'bun-serve.ts'], expects: 'hello from bun' },
@@ -58,14 +67,8 @@ export const PROGRAMS = [
   { name: 'go-http', needs: 'go', files: ['go-http'], build: [['go', 'build', '-o', 'server', '.']], command: () => ['./server'], expects: 'hello from go' },
   { name: 'gin', needs: 'go', files: ['gin'], build: [['go', 'mod', 'tidy'], ['go', 'build', '-o', 'server', '.']], command: () => ['./server'], expects: 'hello from gin' },
   { name: 'caddy', needs: 'caddy', files: ['Caddyfile'], command: () => ['caddy', 'run', '--config', 'Caddyfile', '--adapter', 'caddyfile'], env: ({ state }) => ({ XDG_DATA_HOME: state, XDG_CONFIG_HOME: state }), expects: 'hello from caddy' },
-  {
-    name: 'nginx',
-    needs: 'nginx',
-    files: ['nginx.conf'],
-    build: [['mkdir', '-p', 'temp']],
-    command: ({ folder, port, state }) => inFront(`sed 's/\${PORT}/${port}/' nginx.conf > ${state}/$$.conf && exec nginx -p ${folder} -e stderr -c ${state}/$$.conf`),
-    expects: 'hello from nginx'
-  },
+  { ...NGINX, name: 'nginx' },
+  { ...NGINX, name: 'nginx-quit', flags: ['--stop-signal', 'SIGQUIT'] },
   { name: 'puma', needs: 'ruby', files: ['config.ru'], command: ({ port }) => ['ruby', '-S', 'puma', '--port', String(port), 'config.ru'], expects: 'hello from puma' },
   { name: 'php', needs: 'php', files: ['index.php'], command: (place) => ['php', '-S', address(place), 'index.php'], expects: 'hello from php' },
   { name: 'java', needs: 'java', files: ['Server.java'], build: [['javac', 'Server.java']], command: () => ['java', 'Server'], expects: 'hello from java' },
