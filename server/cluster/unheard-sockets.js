@@ -13,7 +13,7 @@ export function createUnheardSockets ({ onMessage, pids }) {
   /** @type {Map<number, string>} */
   let known = new Map()
   const timer = setInterval(look, LOOK_EVERY_MS).unref()
-  return { answer () {}, close () { clearInterval(timer) } }
+  return { answer () {}, releaseClosed: look, close () { clearInterval(timer) } }
 
   function look () {
     const all = pids()
