@@ -1,7 +1,10 @@
 import { constants } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
+import { createConnectionCounts } from '../system/connection-counts.js'
 import { isAlive, signalProcess } from '../system/process-identity.js'
 import { treeOf } from '../system/process-tree.js'
+import { loadSocketDiagnostics } from '../system/socket-diagnostics.js'
+import { pidsOf } from '../system/tree-usage.js'
 
 /** @typedef {ReturnType<typeof createProgramEnd>} ProgramEnd */
 /** @typedef {{ signal: NodeJS.Signals, termGraceMs: number }} Stop */
@@ -11,6 +14,9 @@ const HANDSHAKE_MS = 250
 /** A program that does not accept what waits for it is told to end after all. */
 const ACCEPTS_WITHIN_MS = 2000
 const LOOK_EVERY_MS = 10
+/** Counting takes longer, the more there are. */
+const COUNT_EVERY_MS = 20
+const COUNT_AT_MOST_EVERY_MS = 400
 const REST_POLL_MS = 50
 
 /**
@@ -20,10 +26,11 @@ const REST_POLL_MS = 50
  * @param {object} parts
  * @param {Stop} parts.stop
  * @param {() => number} [parts.queue]  how many connections wait for it alone
+ * @param {() => () => number} [parts.countConnections]  begins to count those that are open
  * @param {() => void} parts.onDraining
  * @param {(error: { errorName: string, errorMessage: string }) => void} parts.onCrashing  its main process has failed, and others of it still run
  */
-export function createProgramEnd (main, { stop, queue = () => 0, onDraining, onCrashing }) {
+export function createProgramEnd (main, { stop, queue = () => 0, countConnections = () => openConnections(main.pid), onDraining, onCrashing }) {
   let isTold = false
   let isKilled = false
   /** @type {import('../system/process-identity.js').ProcessIdentity[]} those that belonged to it by the last look */
@@ -33,12 +40,18 @@ export function createProgramEnd (main, { stop, queue = () => 0, onDraining, onC
     /** @returns {number[]} of all processes that belong to it now */
     pids: () => look().map(({ pid }) => pid),
 
-    /** By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before. */
-    async drain () {
+    /**
+     * By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before, and
+     * they are closed: not every program finishes its requests then.
+     * @param {{ idleGraceMs: number }} how  how long open connections are waited for
+     */
+    async drain ({ idleGraceMs }) {
       onDraining()
       await setTimeout(HANDSHAKE_MS)
       for (let left = ACCEPTS_WITHIN_MS; left > 0 && queue() > 0; left -= LOOK_EVERY_MS) await setTimeout(LOOK_EVERY_MS)
-      if (!isTold) tell()
+      const count = countConnections()
+      for (let left = idleGraceMs, ms = COUNT_EVERY_MS; left > 0 && isWaiting() && count() > 0; left -= ms, ms = Math.min(2 * ms, COUNT_AT_MOST_EVERY_MS)) await setTimeout(Math.min(ms, left))
+      if (isWaiting()) tell()
     },
 
     /** It has had its time. */
@@ -64,6 +77,11 @@ export function createProgramEnd (main, { stop, queue = () => 0, onDraining, onC
       }
       return { isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
     }
+  }
+
+  /** @returns {boolean} whether it has not been told to end, and has not ended by itself */
+  function isWaiting () {
+    return !isTold && !isKilled && isAlive(main)
   }
 
   function tell () {
@@ -103,4 +121,15 @@ export function createProgramEnd (main, { stop, queue = () => 0, onDraining, onC
 /** @param {{ code: number | null, signal: string | null }} exit */
 function howEnded ({ code, signal }) {
   return signal !== null ? `its main process was ended by ${signal}` : `its main process ended with code ${code}`
+}
+
+/** @param {number} pid @returns {() => number} how many connections it has open, and all that it has started */
+function openConnections (pid) {
+  const diagnostics = loadSocketDiagnostics()
+  if (!diagnostics) return () => 0
+  const count = createConnectionCounts(diagnostics)
+  const look = () => count(new Map([[pid, pidsOf(pid)]])).get(pid) ?? 0
+  // The first look finds out on which ports it listens.
+  look()
+  return look
 }

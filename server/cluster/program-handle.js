@@ -61,7 +61,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
         readiness.isAnswered(message, /** @type {{ fd?: number } | undefined} */ (handle))
       } else if (message.type === 'drain') {
         readiness.stop()
-        end?.drain()
+        end?.drain(message)
       } else if (message.type === 'count-as-ready') {
         readiness.countsAsReady()
       }

@@ -51,7 +51,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     tell (message, own) {
       if (message.type === 'socket') sockets?.answer(message, own)
       else if (message.type === 'drain' && wasStarting) endSoon()
-      else if (message.type === 'drain') end.drain()
+      else if (message.type === 'drain') end.drain(message)
     },
     terminate: end.terminate,
     kill: end.kill,

@@ -10,16 +10,22 @@ const skip = process.platform !== 'linux' && 'it takes /proc'
 /** Says by which signals it was told, and ends. */
 const SERVER = "node -e \"for (const s of ['SIGTERM', 'SIGQUIT']) process.on(s, () => { console.log(s); process.exit() }); console.log('up'); setInterval(() => {}, 1e6)\""
 
-test('it is told to end once nothing waits at its socket, and no second time before it has had its time', { skip }, async (t) => {
-  const { child, end, said, heard } = await run(t, SERVER.replace('process.exit()', '0'), { queue: () => queue-- })
-  let queue = 2
-  await end.drain()
+test('it is told to end once nothing waits at its socket and its connections are closed, and no second time before it has had its time', { skip }, async (t) => {
+  const { child, end, said, heard } = await run(t, SERVER.replace('process.exit()', '0'), { queue: () => queue--, countConnections: () => () => connections-- })
+  let [queue, connections] = [2, 3]
+  await end.drain({ idleGraceMs: 60_000 })
   await said('SIGTERM')
-  assert.deepEqual([heard, queue], [['draining'], -1])
+  assert.deepEqual([heard, queue, connections], [['draining'], -1, -1])
   end.terminate()
   await said('SIGTERM')
   end.kill()
   assert.deepEqual(await once(child, 'exit'), [null, 'SIGKILL'])
+})
+
+test('connections that stay open are waited for as long as idle ones may be', { skip }, async (t) => {
+  const { end, said } = await run(t, SERVER, { countConnections: () => () => 1 })
+  await end.drain({ idleGraceMs: 50 })
+  await said('SIGTERM')
 })
 
 test('what a shell has started is told when the shell has ended, and the end is told when all have', { skip }, async (t) => {
@@ -56,9 +62,9 @@ test('who is killed takes along all that it has started, in whatever session', {
 
 /**
  * @param {import('node:test').TestContext} t @param {string} script  of the shell; it or one of its own says "up"
- * @param {{ signal?: NodeJS.Signals, termGraceMs?: number, queue?: () => number }} [how]
+ * @param {{ signal?: NodeJS.Signals, termGraceMs?: number, queue?: () => number, countConnections?: () => () => number }} [how]
  */
-async function run (t, script, { signal = 'SIGTERM', termGraceMs = 60_000, queue } = {}) {
+async function run (t, script, { signal = 'SIGTERM', termGraceMs = 60_000, queue, countConnections } = {}) {
   const mark = `test-${process.pid}-${Math.random()}`
   const child = spawn('sh', ['-c', script.includes('wait') ? script : `exec ${script}`], { detached: true, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, [TREE_VARIABLE]: mark } })
   const main = { ...identifyProcess(Number(child.pid)), mark }
@@ -68,6 +74,7 @@ async function run (t, script, { signal = 'SIGTERM', termGraceMs = 60_000, queue
   const end = createProgramEnd(main, {
     stop: { signal, termGraceMs },
     queue,
+    countConnections,
     onDraining: () => heard.push('draining'),
     onCrashing: ({ errorMessage }) => heard.push(errorMessage)
   })
