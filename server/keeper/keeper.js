@@ -4,6 +4,7 @@ import { guardChannel } from '../system/channel-guard.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { oneLine } from '../system/one-line.js'
+import { programProcesses } from '../system/process-tree.js'
 import { existingFolder, workingFolder } from '../system/working-folder.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
 import { hasControllingTerminal } from '../system/terminal.js'
@@ -212,7 +213,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   function endAll () {
     const pids = livingMasters().map(({ child }) => Number(child.pid))
     const workers = pids.flatMap((pid) => childrenOf(pid))
-    for (const pid of [...pids, ...workers, ...childrenOf(process.pid)]) endProcess(pid)
+    for (const pid of [...pids, ...workers, ...childrenOf(process.pid), ...programProcesses()]) endProcess(pid)
     ended.reach(1)
   }
 

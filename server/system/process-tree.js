@@ -29,12 +29,17 @@ export function treeOf (root, known = []) {
   const found = new Set(isThere ? [root.pid] : [])
   for (const each of known) if (isAlive(each)) found.add(each.pid)
   const adopters = ancestorsOf(process.pid, rows)
-  const mark = `${TREE_VARIABLE}=${root.mark}`
+  const mark = `${TREE_VARIABLE}=${root.mark}\0`
   for (const { pid, parent, session } of rows.values()) {
     if (pid !== root.pid && ((isItsSession && session === root.pid) || (adopters.has(parent) && hasMark(pid, mark)))) found.add(pid)
   }
   const all = withDescendants(found, rows)
   return all.filter((pid) => rows.get(pid)?.hasEnded === false).map((pid) => identifyProcess(pid))
+}
+
+/** @returns {number[]} of all programs that this process, or any below it, has started as a tree; also those that have left theirs */
+export function programProcesses () {
+  return withDescendants(new Set([process.pid]), readProcesses()).filter((pid) => hasMark(pid, `${TREE_VARIABLE}=`))
 }
 
 /** @returns {Map<number, Row>} all that there are; none where the system does not tell */
@@ -68,9 +73,9 @@ function withDescendants (roots, rows) {
   return [...all]
 }
 
-/** @param {number} pid @param {string} mark @returns {boolean} whether it began with this variable */
+/** @param {number} pid @param {string} mark @returns {boolean} whether it began with a variable that begins so */
 function hasMark (pid, mark) {
-  return `\0${readOr(() => readFileSync(`/proc/${pid}/environ`, 'latin1'), '')}`.includes(`\0${mark}\0`)
+  return `\0${readOr(() => readFileSync(`/proc/${pid}/environ`, 'latin1'), '')}`.includes(`\0${mark}`)
 }
 
 /** @template T @param {() => T} read @param {T} otherwise @returns {T} */

@@ -48,6 +48,15 @@ describe('programs and their masters', { skip: skip || withoutNativeCalls }, () 
     await until(() => !pids().includes(first), 'its end')
   })
 
+  rareTest('told to stop twice while the master hangs, the keeper takes along all that programs have started, in whatever session', async (t) => {
+    const { deck, pids, leftovers } = await startProgram(t, { script: `setsid ${SERVER} & wait` })
+    assert.equal(pids().length, 4)
+    process.kill(deck.masterPid, 'SIGSTOP')
+    for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT'])) deck.signal(signal)
+    await deck.exited
+    await until(() => leftovers().length === 0, 'the end of all')
+  })
+
   rareTest('without a keeper, programs serve on alone, and the next start takes them over', async (t) => {
     const { deck, url, pids, port, mark } = await startProgram(t, { flags: ['--no-keeper'] })
     const first = pids()
@@ -63,15 +72,15 @@ describe('programs and their masters', { skip: skip || withoutNativeCalls }, () 
 
 /**
  * @param {import('node:test').TestContext} t
- * @param {{ env?: Record<string, string>, flags?: string[], dataDir?: string, port?: number, mark?: string }} [how]
+ * @param {{ env?: Record<string, string>, flags?: string[], dataDir?: string, port?: number, mark?: string, script?: string }} [how]  `script`: of the shell
  * @param {boolean} [isAwaited]
  */
-async function startProgram (t, { env = {}, flags = [], dataDir, port, mark = `CLUSTERDECK_TEST_MARK=${process.pid}-${Math.random()}` } = {}, isAwaited = true) {
+async function startProgram (t, { env = {}, flags = [], dataDir, port, mark = `TEST_MARK=${process.pid}-${Math.random()}`, script = `${SERVER} & wait` } = {}, isAwaited = true) {
   const on = port ?? await freePort()
   const [name, value] = mark.split('=')
-  const deck = await startDeck(t, null, { flags, dataDir, env: { ...env, PORT: String(on), [name.replace('CLUSTERDECK_', '')]: value }, args: ['sh', '-c', `${SERVER} & wait`] })
+  const deck = await startDeck(t, null, { flags, dataDir, env: { ...env, PORT: String(on), [name]: value }, args: ['sh', '-c', script] })
   if (isAwaited) await deck.until({ ready: 2 })
-  const leftovers = () => findProcesses(mark.replace('CLUSTERDECK_', ''))
+  const leftovers = () => findProcesses(mark)
   return {
     deck,
     port: on,
@@ -79,6 +88,6 @@ async function startProgram (t, { env = {}, flags = [], dataDir, port, mark = `C
     url: `http://127.0.0.1:${on}/`,
     leftovers: () => [...leftovers(), ...isListening(on) ? [on] : []],
     /** Those of the programs. */
-    pids: () => leftovers().filter(({ command }) => /^(sh|\S+) (-c )?.*finishes-by-signal/.test(command) && !command.includes('cli.js')).map(({ pid }) => pid)
+    pids: () => leftovers().filter(({ command }) => command.includes('finishes-by-signal') && !command.includes('cli.js')).map(({ pid }) => pid)
   }
 }
