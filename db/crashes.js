@@ -15,7 +15,7 @@ const MAX_TEXT_CHARS = 8000
  * @typedef {object} CrashRecord
  * @property {string} at
  * @property {string} cause  as in the history
- * @property {'exception' | 'unhandled-rejection' | 'exit-code' | 'signal' | 'heap-out-of-memory' | 'kernel-out-of-memory' | 'hung' | 'boot-failure'} kind
+ * @property {'exception' | 'unhandled-rejection' | 'panic' | 'exit-code' | 'signal' | 'heap-out-of-memory' | 'kernel-out-of-memory' | 'hung' | 'boot-failure' | 'not-started'} kind
  * @property {number | null} code
  * @property {string | null} signal
  * @property {number | null} slot
@@ -24,7 +24,7 @@ const MAX_TEXT_CHARS = 8000
  * @property {string | null} release
  * @property {number | null} rollout
  * @property {number | null} uptimeMs  since its fork
- * @property {string} nodeVersion
+ * @property {string | null} nodeVersion  null: it was no Node program
  * @property {string | null} errorName
  * @property {string | null} errorMessage
  * @property {string | null} stack  as the process had it
@@ -36,7 +36,7 @@ const MAX_TEXT_CHARS = 8000
  * @property {unknown[]} vitals  of its last minute
  *
  * One line of a stack. `file`: an absolute path, relative to the release if it is below it, or `node:…`; `isInApp`: it is neither of
- * Node, nor of node_modules, nor of clusterdeck.
+ * Node or another language, nor of a package, nor of clusterdeck.
  * @typedef {{ function: string | null, file: string | null, line: number | null, column: number | null, isInApp: boolean }} Frame
  * @typedef {CrashRecord & { id: number, isCut?: true }} Sample  `isCut`: it was too long, and has no lists
  * @typedef {ReturnType<typeof briefOf>} BriefSample  without its long parts

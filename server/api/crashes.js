@@ -7,7 +7,7 @@ import { parseId, textParam } from './input.js'
 import { checkMatch, doerOf, IF_MATCH, newestOf, tagOf } from './preconditions.js'
 import { SAMPLE } from './vitals.js'
 
-const KIND = z.enum(['exception', 'unhandled-rejection', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure'])
+const KIND = z.enum(['exception', 'unhandled-rejection', 'panic', 'exit-code', 'signal', 'heap-out-of-memory', 'kernel-out-of-memory', 'hung', 'boot-failure', 'not-started'])
 
 export const FINGERPRINT = /^v\d{1,3}:[\da-f]{32}$/
 
@@ -60,13 +60,13 @@ const FRAME = z.strictObject({
   file: z.string().nullable(),
   line: z.int().nullable(),
   column: z.int().nullable(),
-  isInApp: z.boolean().describe('a frame of the app: not of Node.js, node_modules or clusterdeck')
+  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck')
 })
 
 /** @typedef {z.infer<typeof CRASH>} Crash */
 const CRASH = OCCURRENCE.extend({
   kind: KIND,
-  nodeVersion: z.string(),
+  nodeVersion: z.string().nullable().describe('null: it was no Node.js program'),
   stack: z.string().nullable().describe('the stack as the process reported it'),
   frames: z.array(FRAME).describe('frames of that stack, innermost first, with source maps applied'),
   causes: z.array(z.strictObject({ depth: COUNT, errorName: z.string(), errorMessage: z.string(), stack: z.string().nullable() })),

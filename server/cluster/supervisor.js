@@ -110,7 +110,7 @@ export function createSupervisor (initialState, {
     tell: tellWorker,
     onProblem: (problem) => events.publish({ type: 'unexpected', ...problem })
   })
-  const exitEvidence = createExitEvidence(crashes)
+  const exitEvidence = createExitEvidence(crashes, { isProgram: (release) => state.releases[release]?.runtime === 'other' })
   const adopt = createAdoption({
     keeper,
     options: () => state.options,
@@ -554,4 +554,4 @@ function toLiving ({ id, state, identity }) {
 }
 
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */
-const NO_CRASHES = { examine: () => ({ memoryKind: null, stderr: [] }), record: (event) => event }
+const NO_CRASHES = { examine: () => ({ memoryKind: null, stderr: [], said: null, note: null }), record: (event) => event }

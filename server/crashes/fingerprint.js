@@ -8,15 +8,17 @@ const MAX_MESSAGE_CHARS = 500
 /**
  * Two crashes with the same fingerprint are the same fault: it is made of the kind of error and the functions that led to it,
  * without what changes with every deploy (line numbers) or every request (numbers and names in messages).
- * @param {Pick<import('./record.js').CrashRecord, 'errorName' | 'errorMessage' | 'code' | 'signal' | 'frames'> & { kind: string }} crash
+ * @param {Pick<import('./record.js').CrashRecord, 'errorName' | 'errorMessage' | 'code' | 'signal' | 'frames'> & { kind: string, nodeVersion?: string | null, said?: string | null }} crash  `said`: by a program that has named no error
  * @returns {string} `v1:` and a hash
  */
-export function fingerprintOf ({ kind, errorName, errorMessage, code, signal, frames }) {
+export function fingerprintOf ({ kind, errorName, errorMessage, code, signal, frames, nodeVersion, said }) {
   const way = frames.filter(({ isInApp }) => isInApp).slice(0, MAX_FRAMES).map(({ function: name, file }) => [name, file])
   const isError = errorName !== null
+  // Some languages tell the file alone where something has failed.
+  const isVague = nodeVersion === null && way.every(([name]) => name === null)
   const parts = isError || way.length > 0
-    ? [isError ? 'error' : kind, errorName, ...(way.length > 0 ? way : [normaliseMessage(errorMessage ?? '')])]
-    : [kind, code, signal]
+    ? [isError ? 'error' : kind, errorName, ...way, ...(way.length === 0 || isVague ? [normaliseMessage(errorMessage ?? '')] : [])]
+    : [kind, code, signal, ...(said ? [normaliseMessage(said)] : [])]
   return `v${VERSION}:${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
 }
 

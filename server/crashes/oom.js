@@ -1,6 +1,8 @@
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 
 const HEAP_LIMIT = /FATAL ERROR: .*(heap out of memory|invalid size error|Committing semi space failed|Reached heap limit)/i
+/** How other languages say it. */
+const OF_LANGUAGES = /^fatal error: (?:runtime: )?(?:out of memory|cannot allocate memory)|java\.lang\.OutOfMemoryError|^(?:numpy\S*)?MemoryError\b|^NoMemoryError\b|^std::bad_alloc\b|^System\.OutOfMemoryException\b|memory allocation of \d+ bytes failed|Allowed memory size of \d+ bytes exhausted|^RangeError: Out of memory|Fatal (?:JavaScript|process) out of memory|^Out of memory\.?$/
 const MAX_KERNEL_LINES = 20_000
 
 /**
@@ -39,6 +41,11 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
       return 0
     }
   }
+}
+
+/** @param {string} words the last ones of a program @returns {boolean} */
+export function lacksMemory (words) {
+  return OF_LANGUAGES.test(words.slice(0, 500))
 }
 
 /** The counters of this process's control group, version 2 or 1. @param {(file: string) => string} read @returns {string[]} */

@@ -1,10 +1,15 @@
-import { parseStack } from './stack-frames.js'
+import { parseStack, placedIn } from './stack-frames.js'
 
 const MAX_STDERR_LINE_CHARS = 2000
+/** As shells have it. */
+const NOT_EXECUTABLE = 126
 
 /** @typedef {import('../../db/crashes.js').CrashRecord} CrashRecord */
 /** @typedef {import('../../workers/crash-note.js').CrashNote} CrashNote */
-/** @typedef {Pick<CrashNote, 'errorName' | 'errorMessage' | 'stack'> & Partial<CrashNote>} ExitNote  the worker wrote all of it, the master only an error */
+/**
+ * The worker wrote all of it, the master only an error; `places`: as a program of another language has written its stack.
+ * @typedef {Pick<CrashNote, 'errorName' | 'errorMessage' | 'stack'> & Partial<Omit<CrashNote, 'kind'>> & { kind?: CrashRecord['kind'], places?: import('./traces/trace.js').Place[] | null }} ExitNote
+ */
 
 /**
  * A `worker.exited` that is about to be published.
@@ -19,11 +24,12 @@ const MAX_STDERR_LINE_CHARS = 2000
  * @param {string | null} evidence.root the release's folder
  * @param {string[]} evidence.stderr
  * @param {unknown[]} evidence.vitals
+ * @param {boolean} [evidence.isProgram]  another one than Node
  * @param {number} evidence.at
  * @param {(frames: import('./stack-frames.js').Frame[], root: string | null) => import('./stack-frames.js').Frame[]} evidence.original
  * @returns {CrashRecord}
  */
-export function toRecord (event, { note, memoryKind, root, stderr, vitals, at, original }) {
+export function toRecord (event, { note, memoryKind, root, stderr, vitals, isProgram = false, at, original }) {
   const stack = note?.stack ?? (event.cause === 'hung' ? event.detail?.stack ?? null : null)
   return {
     at: new Date(at).toISOString(),
@@ -37,11 +43,11 @@ export function toRecord (event, { note, memoryKind, root, stderr, vitals, at, o
     release: event.release ?? null,
     rollout: event.rollout ?? null,
     uptimeMs: event.uptimeMs ?? null,
-    nodeVersion: note?.nodeVersion || process.version,
+    nodeVersion: isProgram ? null : note?.nodeVersion || process.version,
     errorName: note?.errorName ?? null,
     errorMessage: note?.errorMessage ?? event.message ?? null,
     stack,
-    frames: original(parseStack(stack, { root }), root),
+    frames: note?.places ? note.places.map((place) => placedIn(place, root)) : original(parseStack(stack, { root }), root),
     causes: note?.causes ?? [],
     requests: note?.requests ?? [],
     memory: note?.memory ?? null,
@@ -50,8 +56,8 @@ export function toRecord (event, { note, memoryKind, root, stderr, vitals, at, o
   }
 }
 
-/** A function without a name, and the top level of a CommonJS file. */
-const NAMELESS = [null, 'Object.<anonymous>']
+/** A function without a name, and the top level of a file of CommonJS, Python and Ruby. */
+const NAMELESS = [null, 'Object.<anonymous>', '<module>', '<main>']
 
 /** @param {CrashRecord} record @returns {string | null} the innermost function of the app */
 export function culpritOf ({ frames }) {
@@ -63,10 +69,10 @@ export function culpritOf ({ frames }) {
 /** @typedef {CrashRecord['kind']} Kind */
 
 /** @param {Exit} event @param {ExitNote | null} note @param {Kind | null} memoryKind @returns {Kind} */
-function kindOf ({ cause, signal, actor }, note, memoryKind) {
+function kindOf ({ cause, code, signal, pid, actor }, note, memoryKind) {
   if (cause === 'hung') return 'hung'
   if (memoryKind) return memoryKind
-  if (note) return note.kind ?? 'boot-failure'
+  if (note) return note.kind ?? (code === NOT_EXECUTABLE || pid == null ? 'not-started' : 'boot-failure')
   // It was ended because it was not ready in time.
   if (cause === 'boot-failure' && actor) return 'boot-failure'
   return signal === null || signal === undefined ? 'exit-code' : 'signal'

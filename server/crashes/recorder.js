@@ -1,6 +1,6 @@
-import { stripVTControlCharacters } from 'node:util'
-import { createOutOfMemory } from './oom.js'
+import { createOutOfMemory, lacksMemory } from './oom.js'
 import { fingerprintOf } from './fingerprint.js'
+import { faultIn, lastLinesOf, noteFrom } from './last-words.js'
 import { CRASH_CAUSES, isOneOf } from '../causes.js'
 import { culpritOf, toRecord } from './record.js'
 import { createSourceMaps } from './source-maps.js'
@@ -8,7 +8,7 @@ import { createSourceMaps } from './source-maps.js'
 /**
  * @typedef {ReturnType<typeof createCrashRecorder>} CrashRecorder
  * @typedef {import('./record.js').CrashRecord} CrashRecord
- * @typedef {{ note: import('./record.js').ExitNote | null, memoryKind: CrashRecord['kind'] | null, stderr: string[], root: string | null }} Evidence
+ * @typedef {{ note: import('./record.js').ExitNote | null, memoryKind: CrashRecord['kind'] | null, stderr: string[], root: string | null, isProgram?: boolean, said?: string | null }} Evidence
  */
 
 const STDERR_LINES = 50
@@ -16,10 +16,10 @@ const STDERR_LINES = 50
 const OF_DEBUGGER = /^(Debugger (listening on ws:\/\/|ending on ws:\/\/|attached\.$)|For help, see: https:\/\/nodejs\.org\/|Waiting for the debugger to disconnect)/
 const OF_CLUSTERDECK = 'clusterdeck: '
 const OUR_LINES = 20
-/** So many last lines tell why a worker did not start. */
-const LAST_LINES = 6
-const MAX_LAST_LINE_CHARS = 300
-const OF_NODE = /^(\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnostics_channel)/
+/** A trace may be this long. */
+const TRACE_LINES = 1000
+/** Who sends them is no part of the program. */
+const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 /** There is one in a process: the kernel counts the workers of all apps together, and a death that is counted is of one app alone. @type {ReturnType<typeof createOutOfMemory> | undefined} */
 let lackedMemoryHere
 
@@ -50,7 +50,7 @@ export function createCrashRecorder ({
   soon = (work) => { Promise.resolve().then(work) }
 }) {
   const { original } = createSourceMaps()
-  /** @type {CrashRecord[]} */
+  /** @type {{ record: CrashRecord, fingerprint: string }[]} */
   let waiting = []
   /** Of the crashes that have no record. @type {{ count: number, from: string, to: string } | null} */
   let lost = null
@@ -61,13 +61,19 @@ export function createCrashRecorder ({
 
     /**
      * Finds out whether the process lacked memory, and what it wrote last.
-     * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null }} exit
-     * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[] }}
+     * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null, hasStarted?: boolean, isProgram?: boolean, isAsTold?: boolean }} exit
+     *   `isProgram`: another one than Node, which leaves no note
+     * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[], said: string | null, note: import('./record.js').ExitNote | null }}
+     *   `said`: the line that tells why; `note`: what a program has written of its error
      */
-    examine ({ slot, worker, pid, code, signal }) {
-      if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr: readTail(slot, worker) }
+    examine (exit) {
+      const { slot, worker, pid, code, signal } = exit
       const stderr = readTail(slot, worker)
-      return { memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr }), null), stderr }
+      const note = attemptOr(() => readNote(exit), null)
+      const said = note ? null : attemptOr(() => readSaid(exit, stderr), null)
+      if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr, said, note }
+      const byWords = () => exit.isProgram && lacksMemory(note ? `${note.errorName}: ${note.errorMessage}` : said ?? '') ? 'heap-out-of-memory' : null
+      return { memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr }) ?? byWords(), null), stderr, said, note }
     },
 
     /**
@@ -81,25 +87,26 @@ export function createCrashRecorder ({
       const told = event.cause === 'boot-failure' ? withLastLines(event, evidence) : event
       const vitalSigns = attemptOr(() => vitals.lastMinute(event.worker), [])
       const record = attemptOr(() => hide(toRecord(told, { ...evidence, vitals: vitalSigns, at: now(), original })), null)
-      const stored = record && storeCrash(record)
+      const stored = record && storeCrash({ record, fingerprint: fingerprintOf({ ...record, said: evidence.said }) })
       if (!stored) return told
       return { ...told, detail: { ...told.detail, crash: stored.crash, crashGroup: stored.group } }
     }
   }
 
-  /** @param {CrashRecord} record */
-  function storeCrash (record) {
+  /** @param {{ record: CrashRecord, fingerprint: string }} crash */
+  function storeCrash (crash) {
     try {
       writeWaiting()
-      return writeCrash(record)
+      return writeCrash(crash)
     } catch {
       // The recorder of events gets the same error with the event itself, and reports it.
-      return queueCrash(record)
+      return queueCrash(crash)
     }
   }
 
-  function queueCrash (/** @type {CrashRecord} */ record) {
-    if (waiting.length < MAX_WAITING) waiting.push(record)
+  function queueCrash (/** @type {{ record: CrashRecord, fingerprint: string }} */ crash) {
+    const { record } = crash
+    if (waiting.length < MAX_WAITING) waiting.push(crash)
     else lost = { count: (lost?.count ?? 0) + 1, from: lost?.from ?? record.at, to: record.at }
     return null
   }
@@ -119,32 +126,49 @@ export function createCrashRecorder ({
     soon(() => events.publish({ type: 'crash.records-lost', actor: 'system', message, detail: { lost: count, from, to } }))
   }
 
-  /** @param {CrashRecord} record */
-  function writeCrash (record) {
+  /** @param {{ record: CrashRecord, fingerprint: string }} crash */
+  function writeCrash ({ record, fingerprint }) {
     const culprit = culpritOf(record)
-    const stored = store.record(fingerprintOf(record), record, { culprit })
+    const stored = store.record(fingerprint, record, { culprit })
     const type = stored.isNew ? 'crash.group-new' : stored.hasReturned ? 'crash.group-returned' : null
     // The event of the exit itself has to come first.
     if (type) soon(() => events.publish({ type, ...newsOf(record, stored, culprit) }))
     return stored
   }
 
-  /**
-   * Adds the last lines of an app that does not start, which usually say why.
-   * @template {import('./record.js').Exit} T @param {T} event @param {Pick<Evidence, 'note' | 'stderr'>} evidence @returns {T}
-   */
-  function withLastLines (event, { note, stderr }) {
-    const { slot = null, worker } = event
-    const said = lastLinesOf(stderr)
-    const lastLines = said.length > 0 ? said : lastLinesOf(readTail(slot, worker, 'stdout'))
-    if (lastLines.length === 0) return event
-    const why = note || event.signal ? '' : `: ${lastLines.at(-1)}`
-    return { ...event, message: `${event.message}${why}`, detail: { ...event.detail, lastLines } }
+  /** @param {Parameters<CrashRecorder['examine']>[0]} exit @returns {import('./record.js').ExitNote | null} */
+  function readNote ({ slot, worker, code, signal, isProgram = false, isAsTold = false }) {
+    const hasFailed = signal === null ? code !== 0 && code !== null : !OUTSIDE_SIGNALS.includes(signal)
+    if (!isProgram || isAsTold || !hasFailed) return null
+    return noteFrom(readTail(slot, worker, 'stderr', TRACE_LINES)) ?? noteFrom(readTail(slot, worker, 'stdout', TRACE_LINES))
   }
 
-  /** @param {number | null} slot @param {number} worker @param {'stdout' | 'stderr'} [stream] */
-  function readTail (slot, worker, stream = 'stderr') {
-    return attemptOr(() => logs.tail({ slot, stream, lines: STDERR_LINES + OUR_LINES, worker }).filter(isOfApp).slice(-STDERR_LINES), [])
+  /** @param {Parameters<CrashRecorder['examine']>[0]} exit @param {string[]} stderr @returns {string | null} */
+  function readSaid ({ slot, worker, code, signal, hasStarted = false, isProgram = false, isAsTold = false }, stderr) {
+    if (isAsTold || (signal !== null && (!isProgram || OUTSIDE_SIGNALS.includes(signal)))) return null
+    if (hasStarted && (!isProgram || code === 0)) return null
+    const lines = endOf(stderr, slot, worker)
+    return faultIn(lines) ?? (hasStarted ? null : lines.at(-1) ?? null)
+  }
+
+  /** @param {string[]} stderr @param {number | null} slot @param {number} worker @returns {string[]} the last lines of stderr, or else of stdout */
+  function endOf (stderr, slot, worker) {
+    const said = lastLinesOf(stderr)
+    return said.length > 0 ? said : lastLinesOf(readTail(slot, worker, 'stdout'))
+  }
+
+  /**
+   * Adds the last lines of an app that does not start, which usually say why.
+   * @template {import('./record.js').Exit} T @param {T} event @param {Pick<Evidence, 'stderr'>} evidence @returns {T}
+   */
+  function withLastLines (event, { stderr }) {
+    const lastLines = endOf(stderr, event.slot ?? null, event.worker)
+    return lastLines.length === 0 ? event : { ...event, detail: { ...event.detail, lastLines } }
+  }
+
+  /** @param {number | null} slot @param {number} worker @param {'stdout' | 'stderr'} [stream] @param {number} [count] */
+  function readTail (slot, worker, stream = 'stderr', count = STDERR_LINES) {
+    return attemptOr(() => logs.tail({ slot, stream, lines: count + OUR_LINES, worker }).filter(isOfApp).slice(-count), [])
   }
 }
 
@@ -160,15 +184,6 @@ function newsOf (record, { crash, group, count }, culprit) {
   const message = `${what}${culprit ? `, in ${culprit}` : ''}`
   const detail = { crash, crashGroup: group, kind, errorName, culprit, count }
   return { cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message, detail }
-}
-
-/** @param {string[]} lines of an app @returns {string[]} the last ones that are not empty; hostile text */
-function lastLinesOf (lines) {
-  return lines
-    .filter((line) => !OF_NODE.test(line))
-    .map((line) => stripVTControlCharacters(line).trimEnd().slice(0, MAX_LAST_LINE_CHARS))
-    .filter((line) => line.trim() !== '')
-    .slice(-LAST_LINES)
 }
 
 /** @template T @template U @param {() => T} work @param {U} otherwise @returns {T | U} */

@@ -12,7 +12,10 @@ const MAX_BYTES = 1024 * 1024
 const MAX_LINE_CHARS = 300
 const MAX_KEPT = 50
 /** A stack is text of the app and may name any file: only files of code are read. */
-const CODE = /^(?!.*(?:^|[\\/])\.).+\.(?:[cm]?[jt]s|[jt]sx|vue|svelte|coffee)$/i
+const CODE = /^(?!.*(?:^|[\\/])\.).+\.(?:[cm]?[jt]s|[jt]sx|vue|svelte|coffee|py|go|java|kts?|scala|groovy|rs|rb|php|c|cc|cpp|cxx|h|hpp|cs|fs)$/i
+/** Java tells the package of a file, not its folder. */
+const OF_PACKAGES = /\.(?:java|kt|scala|groovy)$/
+const SOURCE_FOLDERS = ['src/main/java', 'src/main/kotlin', 'src/main/scala', 'src/main/groovy', 'src']
 
 /**
  * Reads the lines around the app's own frames, from the files of the release that crashed or from its source maps. It reads
@@ -36,6 +39,10 @@ export function createSourceLines () {
   /** @param {Frame} frame @param {{ root: string, stack: string | null, crashedMs: number }} place @returns {Lines | null} */
   function linesOf ({ file, line }, { root, stack, crashedMs }) {
     if (file === null || line === null || !CODE.test(file)) return null
+    for (const folder of OF_PACKAGES.test(file) ? SOURCE_FOLDERS : []) {
+      const lines = attemptRead(() => fromFile(realPathInside(root, path.resolve(root, folder, file)), line, crashedMs))
+      if (lines) return lines
+    }
     return attemptRead(() => fromFile(realPathInside(root, path.resolve(root, file)), line, crashedMs)) ??
       attemptRead(() => fromMap({ file, line }, { root, stack, crashedMs }))
   }

@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 const MAX_LINES = 200
 const MAX_FRAMES = 50
 const MAX_LINE_CHARS = 2000
+/** Where Deno keeps packages. */
+const OF_DENO = /\/deno\/(?:npm|remote)\//
 const OWN_FOLDER = fileURLToPath(new URL('../../workers/', import.meta.url))
 
 /** @typedef {import('../../db/crashes.js').Frame} Frame */
@@ -25,8 +27,13 @@ export function parseStack (stack, { root }) {
 /** @param {{ function: string | null, file: string | null, line: number | null, column: number | null }} place @param {string | null} root @returns {Frame} */
 export function toFrame (place, root) {
   const file = place.file === null ? null : localPath(place.file)
-  const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') && !file.startsWith(OWN_FOLDER)
+  const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') && !file.startsWith(OWN_FOLDER) && !OF_DENO.test(file)
   return { ...place, file: file !== null && root !== null ? relativeTo(root, file) : file, isInApp }
+}
+
+/** @param {import('./traces/trace.js').Place} place  of another language @param {string | null} root @returns {Frame} */
+export function placedIn ({ isOwn, file, ...place }, root) {
+  return { ...place, file: file !== null && root !== null ? relativeTo(root, file) : file, isInApp: isOwn }
 }
 
 /** @param {string} text */

@@ -9,15 +9,17 @@ import { capitalised } from '../../public/format.js'
 const VIEWS = Object.freeze({
   exception: { label: 'Exception', noStack: 'The thrown value is not an Error, so it has no stack.' },
   'unhandled-rejection': { label: 'Unhandled rejection', noStack: 'The rejection value is not an Error, so it has no stack.' },
+  panic: { label: 'Panic', noStack: 'The program wrote no stack. A Rust program writes one with RUST_BACKTRACE=1.' },
   'exit-code': { label: 'Exit', noStack: 'The app called exit, which leaves no stack. See its last lines on stderr.' },
   signal: { label: 'Signal', noStack: 'A signal ended the process, which leaves no stack.' },
   'heap-out-of-memory': {
     label: 'Heap out of memory',
-    noStack: 'V8 ends the process without a JavaScript stack. A heap snapshot of a live worker shows what fills its heap.'
+    noStack: 'The process ended without a stack. Of a Node.js app, a heap snapshot of a live worker shows what fills its heap.'
   },
   'kernel-out-of-memory': { label: 'Killed: out of memory', noStack: 'The kernel killed the process to free memory, which leaves no stack.' },
   hung: { label: 'Hung', noStack: 'The stack of the blocked event loop could not be read.' },
-  'boot-failure': { label: 'Not ready in time', noStack: 'The worker was not ready in time; it threw no error.' }
+  'boot-failure': { label: 'Not ready in time', noStack: 'The worker was not ready in time; it threw no error.' },
+  'not-started': { label: 'Not started', noStack: 'The program could not be executed.' }
 })
 const KINDS = new Map(Object.entries(VIEWS))
 

@@ -5,8 +5,8 @@ import { durationText } from './duration.js'
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').Unfinished} Unfinished */
 /**
- * `isAsTold`: by the signal that it was told to end by.
- * @typedef {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean, isAsTold?: boolean, unfinished?: Unfinished | null, left?: import('./state.js').LeftProcess[] }} Exit
+ * `isAsTold`: by the signal that it was told to end by; `said`: the line of its output that tells why, where it has named no error.
+ * @typedef {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean, isAsTold?: boolean, said?: string | null, unfinished?: Unfinished | null, left?: import('./state.js').LeftProcess[] }} Exit
  */
 /** @typedef {Omit<Exit, 'unfinished'> & { unfinished?: Omit<Unfinished, 'isReported'> | null }} ToldExit  as the worker itself has told it */
 

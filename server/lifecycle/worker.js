@@ -1,4 +1,4 @@
-import { CRASH_CAUSES, isOneOf } from '../causes.js'
+import { BLAMED_CAUSES, CRASH_CAUSES, isOneOf } from '../causes.js'
 import { mayStart } from './boot-room.js'
 import { holdSlot, isBlocked, knownDrift, tellDrift, resumeSlot } from './drift.js'
 import { isAsked } from './readiness.js'
@@ -9,6 +9,7 @@ import { recordExit, blankRecord } from './restart-policy.js'
 import { isOccupied, stopsFirst } from './vacancy.js'
 import { canMove, causeOfExit } from './worker-state.js'
 import { durationText } from './duration.js'
+import { codeText, signalText } from './exit-words.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -231,12 +232,12 @@ export function nameOf ({ id, slot }) {
   return slot === null ? `standby worker ${id}` : `worker ${id} (slot ${slot})`
 }
 
-/** @param {Worker} worker @param {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null }} exit @param {string} cause */
-function exitMessage (worker, { code, signal, error }, cause) {
+/** @param {Worker} worker @param {import('./loss.js').Exit} exit @param {string} cause */
+function exitMessage (worker, { code, signal, error, said }, cause) {
   const killed = signal === 'SIGKILL' && worker.killedFor && `was killed, as ${worker.killedFor}`
-  const how = killed || (signal !== null ? `was ended by ${signal}` : code !== null ? `exited with code ${code}` : 'is gone; how it ended is not known')
+  const how = killed || (signal !== null ? `was ended by ${signalText(signal)}` : code !== null ? `exited with ${codeText(code)}` : 'is gone; how it ended is not known')
   const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
-  const why = error ? `: ${error.errorName}: ${error.errorMessage}` : ''
+  const why = error ? `: ${error.errorName}: ${error.errorMessage}` : said && isOneOf(BLAMED_CAUSES, cause) ? `: ${said}` : ''
   // It did as it was told, and what it was told for says more than its code.
   if (code === 0 && worker.intent?.message && !isOneOf(CRASH_CAUSES, cause)) return `${nameOf(worker)} ended, as ${worker.intent.message}`
   // The message of an exception is in the intent already.

@@ -90,7 +90,7 @@ function crash (recorder, n) {
   const memory = { rssBytes: 123456789, heapTotalBytes: 56789012, heapUsedBytes: 34567890, externalBytes: 1234567, arrayBuffersBytes: 12345 }
   const note = /** @type {any} */ ({ kind: 'exception', errorName: 'Error', errorMessage: message, stack, causes: [], requests: REQUESTS, memory, nodeVersion: process.version })
   const exit = { type: 'worker.exited', cause: 'crash', code: 1, signal: null, slot: 1, worker: n, pid: n, release: `r${n % 3 + 1}`, rollout: null, uptimeMs: n, message, detail: null }
-  recorder.record(exit, { note, root: '/srv/app', ...recorder.examine({ slot: 1, worker: n, pid: n, code: 1, signal: null }) })
+  recorder.record(exit, { root: '/srv/app', ...recorder.examine({ slot: 1, worker: n, pid: n, code: 1, signal: null }), note })
 }
 
 /** @param {() => unknown} work @returns {number} ms */

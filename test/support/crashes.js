@@ -24,7 +24,7 @@ export function setUp (options = {}) {
   function crash (name, { message = 'boom', cause = 'crash' } = {}) {
     const note = /** @type {any} */ ({ kind: 'exception', errorName: 'Error', errorMessage: message, stack: `Error: ${message}\n    at ${name} (/srv/r1/app.js:1:2)`, causes: [], requests: [], memory: null, nodeVersion: 'v20.0.0' })
     const exit = { type: 'worker.exited', cause, code: 1, signal: null, slot: 1, worker: 5, pid: 9, release: state.release, rollout: null, uptimeMs: 5, message: 'w', detail: { errorName: 'Error' } }
-    return recorder.record(exit, { note, root: '/srv/r1', ...recorder.examine({ slot: 1, worker: 5, pid: 9, code: 1, signal: null }) })
+    return recorder.record(exit, { root: '/srv/r1', ...recorder.examine({ slot: 1, worker: 5, pid: 9, code: 1, signal: null }), note })
   }
   return { file, history, service, crash, published, state, recorder }
 }

@@ -84,18 +84,30 @@ test('the last words are the app\'s own, not what the master has made node say',
 test('a worker that does not start says why: the last lines of its stderr, or of its stdout, without colours and Node\'s own part of a stack', () => {
   const said = { stderr: /** @type {string[]} */ ([]), stdout: ['config.json: port missing', ''] }
   const recorder = createCrashRecorder({ ...NOWHERE, logs: { tail: ({ stream }) => said[stream] } })
-  const exit = (/** @type {any} */ note = null, /** @type {any} */ fields = {}) => {
+  const exit = (/** @type {any} */ fields = {}) => {
     const event = { type: 'worker.exited', cause: 'boot-failure', code: 1, signal: null, slot: 1, worker: 1, message: 'worker 1 exited', ...fields }
-    const { message, detail } = recorder.record(event, { note, memoryKind: null, stderr: said.stderr, root: null })
-    return [message, detail?.lastLines]
+    const found = recorder.examine({ slot: 1, worker: 1, pid: 7, code: 1, signal: null })
+    return [found.said, recorder.record(event, { ...found, root: null }).detail?.lastLines]
   }
-  assert.deepEqual(exit(), ['worker 1 exited: config.json: port missing', ['config.json: port missing']])
+  assert.deepEqual(exit(), ['config.json: port missing', ['config.json: port missing']])
   said.stderr = ['1', '2', '3', '4', '5', '6', '\u001b[31mDATABASE_URL is not set\u001b[0m', '    at Module._compile (node:internal/modules/cjs/loader:1554:14)', '', 'Node.js v20.20.2']
-  assert.deepEqual(exit(), ['worker 1 exited: DATABASE_URL is not set', ['2', '3', '4', '5', '6', 'DATABASE_URL is not set']])
-  assert.equal(exit({ errorName: 'SyntaxError' })[0], 'worker 1 exited', 'an error is told by itself')
-  assert.deepEqual(exit(null, { cause: 'crash' }), ['worker 1 exited', undefined])
+  assert.deepEqual(exit(), ['DATABASE_URL is not set', ['2', '3', '4', '5', '6', 'DATABASE_URL is not set']])
+  assert.deepEqual(exit({ cause: 'crash' })[1], undefined)
   Object.assign(said, { stderr: [], stdout: [] })
-  assert.deepEqual(exit(), ['worker 1 exited', undefined])
+  assert.deepEqual(exit(), [null, undefined])
+})
+
+test('of what a program says last, the line that names a fault tells why it ended; one that serves has to name one', () => {
+  const said = { stderr: ['listening', 'ERROR: [Errno 98] address already in use', 'INFO: shutdown complete'], stdout: [] }
+  const recorder = createCrashRecorder({ ...NOWHERE, logs: { tail: ({ stream }) => said[/** @type {'stderr'} */ (stream)] }, lackedMemory: () => null })
+  const exit = { slot: 1, worker: 1, pid: 7, code: 1, signal: null, isProgram: true }
+  const reason = (/** @type {any} */ more = {}) => recorder.examine({ ...exit, ...more }).said
+  assert.deepEqual([reason(), reason({ hasStarted: true }), reason({ hasStarted: true, isProgram: false })], [said.stderr[1], said.stderr[1], null])
+  assert.deepEqual([reason({ signal: 'SIGKILL', code: null }), reason({ isAsTold: true }), reason({ hasStarted: true, code: 0 })], [null, null, null])
+  said.stderr = ['GET / 200']
+  assert.deepEqual([reason(), reason({ hasStarted: true })], ['GET / 200', null])
+  said.stderr = ['memory allocation of 8 bytes failed']
+  assert.equal(recorder.examine({ ...exit, code: null, signal: 'SIGABRT' }).memoryKind, 'heap-out-of-memory')
 })
 
 test('source lines are those that ran: of the release or of its map, and of no file outside, hidden, changed, special or large', () => {

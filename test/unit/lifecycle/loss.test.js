@@ -31,7 +31,7 @@ describe('what the end of a worker has ended with it', () => {
     pool.exit(1, { signal: 'SIGKILL', unfinished: { requests: 0, connections: 2, isReported: true } })
     assert.equal(pool.last('worker.exited').message, 'worker 1 (slot 1) was ended by SIGKILL, with 2 connections still open, by its last report')
     pool.exit(2, { signal: 'SIGABRT', unfinished: { ...OPEN, isReported: true } })
-    assert.equal(pool.last('worker.exited').message, 'worker 2 (slot 2) was ended by SIGABRT')
+    assert.equal(pool.last('worker.exited').message, 'worker 2 (slot 2) was ended by SIGABRT (it aborted itself)')
   })
 
   test('names five of the processes that live on, and all of them in its detail', () => {

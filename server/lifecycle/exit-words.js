@@ -1,0 +1,31 @@
+/** What the kernel means by a signal that a process has brought upon itself. @type {Readonly<Record<string, string>>} */
+const FAULTS = Object.freeze({
+  SIGSEGV: 'it used memory that is not its own',
+  SIGBUS: 'it used memory that is not there',
+  SIGABRT: 'it aborted itself',
+  SIGILL: 'it ran an instruction that the processor does not know',
+  SIGTRAP: 'it ran into a trap of its runtime',
+  SIGFPE: 'it divided by zero, or the like',
+  SIGSYS: 'it made a system call that is forbidden to it',
+  SIGPIPE: 'it wrote to a connection that was closed',
+  SIGXCPU: 'it used more CPU time than it may',
+  SIGXFSZ: 'it wrote a larger file than it may'
+})
+/** As shells have them. @type {Readonly<Record<number, string>>} */
+const CODES = Object.freeze({ 126: 'the command could not be executed', 127: 'the command was not found' })
+/** @type {Readonly<Record<number, string>>} */
+const SIGNALS = Object.freeze({
+  1: 'SIGHUP', 2: 'SIGINT', 3: 'SIGQUIT', 4: 'SIGILL', 5: 'SIGTRAP', 6: 'SIGABRT', 7: 'SIGBUS', 8: 'SIGFPE', 9: 'SIGKILL', 11: 'SIGSEGV', 13: 'SIGPIPE', 15: 'SIGTERM', 24: 'SIGXCPU', 25: 'SIGXFSZ', 31: 'SIGSYS'
+})
+
+/** @param {string} signal */
+export function signalText (signal) {
+  return Object.hasOwn(FAULTS, signal) ? `${signal} (${FAULTS[signal]})` : signal
+}
+
+/** @param {number} code */
+export function codeText (code) {
+  const signal = SIGNALS[code - 128]
+  const means = CODES[code] ?? (signal && `as after ${signalText(signal).replace(/ \((.*)\)$/, ': $1')}`)
+  return means ? `code ${code} (${means})` : `code ${code}`
+}
