@@ -98,9 +98,9 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     slots: () => [...slots.keys()].sort((a, b) => a - b),
 
     /**
-     * The last lines, read at once and from the last 64 KiB alone. Where two workers of a slot have run at the same
-     * time, as in a restart, lines of both may be among them.
-     * @param {{ slot: number | null, stream: Stream, lines: number, worker?: number }} which `worker`: only what was written in its time, also where its log is another slot's
+     * The last lines, read at once and from the last 64 KiB alone. Where two workers of a slot run at the same time, as in a
+     * restart, lines of both may be among them.
+     * @param {{ slot: number | null, stream: Stream, lines: number, worker?: number }} which `worker`: only what was written in its time, after all others that had ended by then, also where its log is another slot's
      * @returns {string[]} oldest first; none where they cannot be read
      */
     tail ({ slot: own, stream, lines, worker }) {
@@ -109,7 +109,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
       if (slot === null) return []
       const to = mark?.to?.[stream] ?? endOf(slot)[stream]
       try {
-        return tailSync(folder, { slot, stream }, { lines, from: mark?.from[stream] ?? 0, to, maxBytes: MAX_TAIL_BYTES })
+        return tailSync(folder, { slot, stream }, { lines, from: mark ? startOf(mark, stream, to) : 0, to, maxBytes: MAX_TAIL_BYTES })
       } catch (/** @type {any} */ error) {
         onError(`the log of slot ${slot} could not be read: ${error.message}`)
         return []
@@ -175,6 +175,15 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   /** @param {number} slot @param {Stream} stream @param {number} position */
   function cursorOf (slot, stream, position) {
     return createCursor(folder, { slot, stream }, position)
+  }
+
+  /**
+   * One that was tried out in the meantime and failed has left its last words there.
+   * @param {Mark} own @param {Stream} stream @param {number} to @returns {number}
+   */
+  function startOf (own, stream, to) {
+    const ends = [...marks.values()].filter((mark) => mark !== own && mark.slot === own.slot && mark.to !== null).map((mark) => Number(mark.to?.[stream]))
+    return Math.max(own.from[stream], ...ends.filter((end) => end <= to))
   }
 
   /** @param {number} slot @returns {Record<Stream, number>} */

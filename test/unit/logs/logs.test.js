@@ -189,6 +189,18 @@ test('tells the last lines of the worker that died, not those of its successor',
   assert.deepEqual(logs.tail({ slot: 7, stream: 'stderr', lines: 5 }), [])
 })
 
+test('the last words of a candidate that failed are not those of the worker that served on', (t) => {
+  const { logs, say } = setUp(t)
+  say(1, 'serves')
+  logs.open({ worker: 2, slot: 1 }).close()
+  say(1, 'candidate')
+  logs.ended(2)
+  say(1, 'serves on')
+  logs.ended(1)
+  assert.deepEqual(logs.tail({ ...LOG, lines: 9, worker: 1 }), ['0 serves on'])
+  assert.deepEqual(logs.tail({ ...LOG, lines: 9, worker: 2 }), ['0 serves', '0 candidate'].slice(1))
+})
+
 test('an end of line is not put into the middle of what an old worker writes beside the new one', (t) => {
   const { logs, fd } = setUp(t)
   writeSync(fd, 'half ')
