@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { freePort } from '../support/ports.js'
+import { withoutNativeCalls } from '../support/service-manager.js'
+
+const PROGRAM = `
+const { readFileSync } = require('node:fs')
+function load () { return JSON.parse(readFileSync('shop.json', 'utf8')).name.toUpperCase() }
+const name = load()
+require('node:http').createServer((req, res) => res.end(name)).listen(process.env.PORT, '127.0.0.1')
+`
+
+test('a bad release of a program is rolled back, for the reason that it has said itself; a later end of a worker has another one', { skip: process.platform !== 'linux' || withoutNativeCalls }, async (t) => {
+  const cwd = tempFolder()
+  writeFileSync(path.join(cwd, 'server.js'), PROGRAM)
+  writeFileSync(path.join(cwd, 'shop.json'), '{ "name": "good" }')
+  const args = ['sh', '-c', `exec env -u NODE_OPTIONS "${process.execPath}" server.js`]
+  const deck = await startDeck(t, null, { cwd, args, workers: 1, env: { PORT: String(await freePort()) } })
+  await deck.until({ ready: 1 })
+  const [{ pid }] = (await deck.status()).workers
+
+  rmSync(path.join(cwd, 'shop.json'))
+  const { state, reason } = await deck.rollout('deploy')
+  assert.equal(state, 'failed')
+  assert.match(reason, /exited with code 1 before it was ready: Error: ENOENT: no such file or directory, open 'shop\.json'/)
+  const [{ culprit, kind, errorName }] = (await deck.api('/crashes')).body.items
+  assert.deepEqual([culprit, kind, errorName], ['load (server.js)', 'exception', 'Error'])
+
+  process.kill(pid, 'SIGSEGV')
+  const end = await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, 'the end of the worker')
+  assert.match(end.message, /was ended by SIGSEGV \(it used memory that is not its own\)$/)
+})
