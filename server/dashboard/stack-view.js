@@ -10,7 +10,17 @@ import { readable } from './readable-text.js'
  */
 
 const NODE_FILE = /^node:/
-const PACKAGE = /(?:^|[\\/])node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/g
+/** Where languages keep the packages of others, with the name of the package. */
+const PACKAGES = Object.freeze([
+  /(?:^|[\\/])node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/g,
+  /\/(?:site|dist)-packages\/([^/]+)/g,
+  /\/pkg\/mod\/([^@]+)@/g,
+  /\/gems\/([^/]+?)-\d[^/]*\//g,
+  /\/\.cargo\/registry\/src\/[^/]+\/([^/]+?)-\d[^/]*\//g,
+  /\/vendor\/([^/]+\/[^/]+)\//g
+])
+/** @type {readonly [string, RegExp][]} */
+const LANGUAGES = Object.freeze([['Node.js', NODE_FILE], ['Python', /\/lib(?:64)?\/python[\d.]*\/|^<frozen /], ['Go', /\/go[^/]*\/src\/|\/golang\.org\/toolchain@/], ['Java', /^(?:javax?|jdk|sun|com\/sun)\//], ['Rust', /^\/rustc\//], ['Ruby', /\/lib\/ruby\/|^<internal:/], ['Deno', /^ext:/]])
 const MAX_OWNERS = 3
 
 /**
@@ -40,9 +50,9 @@ function labelOf (frames, owners) {
 
 /** @param {Frame} frame */
 function ownerOf ({ file }) {
-  if (file === null) return 'V8'
-  if (NODE_FILE.test(file)) return 'Node.js'
-  return readable([...file.matchAll(PACKAGE)].at(-1)?.[1] ?? 'others').slice(0, 60)
+  if (file === null) return 'the runtime'
+  const [name] = PACKAGES.map((pattern) => [...file.matchAll(pattern)].at(-1)?.[1]).filter((found) => found !== undefined)
+  return readable(name ?? LANGUAGES.find(([, pattern]) => pattern.test(file))?.[0] ?? 'others').slice(0, 60)
 }
 
 /** @param {Frame} frame @param {Lines} lines @param {boolean} isFirst @returns {ShownFrame} */
