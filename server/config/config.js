@@ -7,6 +7,7 @@ import { deepFreeze } from './deep-freeze.js'
 import { DeckError } from '../errors.js'
 import { movedTo, resolveLaunch } from '../launch/launch.js'
 import { invalid } from './invalid.js'
+import { checkRuntime } from './runtime-options.js'
 import { isObject } from './is-object.js'
 import { didYouMean, nearestName } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
@@ -127,6 +128,7 @@ function toConfig (sources, { env: inherited, cwd, home, countCpus, launchIn }) 
   checkExposure(values.admin)
   checkFleet(values.fleet)
   const { said, notes, env, ...launch } = launchOf(wishOf(values, given, cwd), { env: inherited, launchIn })
+  checkRuntime({ ...values, runtime: launch.runtime }, (name) => given.get(name)?.source ?? name)
   const config = deepFreeze({
     ...values,
     ...launch,
@@ -265,9 +267,10 @@ export function withValues (config, wanted) {
     const value = Object.hasOwn(wanted, name) ? wanted[name] : valueOf(config, option)
     if (value !== undefined) given.set(name, { value, source: name, folder: config.cwd })
   }
-  const { entry, cwd, workers } = config
-  const next = deepFreeze({ ...validateOptions(given), entry, cwd, workers })
+  const { entry, cwd, workers, runtime, launch } = config
+  const next = deepFreeze({ ...validateOptions(given), entry, cwd, workers, ...(runtime && { runtime }), ...(launch && { launch }) })
   checkTogether(next)
+  checkRuntime(next)
   return next
 }
 

@@ -97,7 +97,7 @@ test('every option can be set by flag, by environment and in the file', async (t
   const isStart = (/** @type {{ name: string }} */ { name }) => name === 'entry' || name === 'script'
   for (const option of OPTIONS.filter(({ kind }) => kind !== 'file')) {
     const { cwd, load } = workingFolder(t, { 'package.json': '{ "scripts": { "::1": "node app.js" } }' })
-    const others = { ...pairs[option.name], ...(isStart(option) ? { entry: undefined } : {}) }
+    const others = { ...pairs[option.name], ...(isStart(option) ? { entry: undefined } : {}), ...(option.name === 'stop.signal' && { entry: '/bin/sh' }) }
     const [text, value] = option.kind === 'path' ? ['app.js', join(cwd, 'app.js')] : special[option.name] ?? samples[option.kind]
     const inFile = option.path.reduceRight((inner, key) => ({ [key]: inner }), /** @type {any} */ (option.kind === 'path' ? 'app.js' : value))
     writeFileSync(join(cwd, 'other.json'), JSON.stringify(inFile))
