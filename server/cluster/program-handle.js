@@ -31,7 +31,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     onUnheard: (reason) => {
       // What is so for all programs here is said in the status.
       if (whyUnheard() === null) onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
-      sockets = createUnheardSockets({ onMessage: hearOwn, pids: () => end?.pids() ?? [] })
+      sockets = createUnheardSockets({ onMessage: hear, pids: () => end?.pids() ?? [] })
     }
   })
   const { pid } = child
@@ -94,12 +94,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     onMessage(message)
     if (message.type === 'listening') readiness.listens(message.address)
     else if (message.type === 'release-socket') readiness.closes(message.key)
-  }
-
-  /** @param {import('../../workers/protocol.js').ToMaster} message  of sockets that nobody has given it */
-  function hearOwn (message) {
-    onMessage(message)
-    if (message.type === 'listening') readiness.says()
+    else if (message.type === 'closed') readiness.closes(message.address)
   }
 
   function beOnline () {
