@@ -42,7 +42,7 @@ async function run (program) {
 }
 
 /** @param {import('./programs.js').Program} program @param {Record<string, string>} env @returns {import('../apps/programs.js').Program} */
-function asApp ({ name, command, flags, env: own, expects }, env) {
+function asApp ({ name, command, flags, env: own, expects, listens = expects === undefined ? () => [] : undefined }, env) {
   return {
     name,
     packages: {},
@@ -50,7 +50,7 @@ function asApp ({ name, command, flags, env: own, expects }, env) {
     args: command,
     env: (place) => ({ ...env, ...own?.(place) }),
     asks: expects === undefined ? undefined : { expects },
-    ...(expects === undefined ? { listens: () => [] } : {}),
+    ...(listens && { listens }),
     keptMayFail: true
   }
 }

@@ -1,3 +1,5 @@
+import path from 'node:path'
+
 /**
  * A program that is not Node's, and how it is run and asked.
  * @typedef {object} Program
@@ -9,12 +11,23 @@
  * @property {(place: import('../apps/place.js').Place) => string[]} command as it is typed behind `clusterdeck start --`
  * @property {(place: import('../apps/place.js').Place) => Record<string, string>} [env] PORT aside, which is always set
  * @property {string[]} [flags] of `clusterdeck start`
+ * @property {(place: import('../apps/place.js').Place) => string[]} [listens] ports and paths; default: the port that it is told
  * @property {string} [expects] what every answer holds; none: it is no server
  */
 
 const NPM_INSTALL = [['npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']]
 const inFront = (/** @type {string} */ script) => ['sh', '-c', script]
 const address = (/** @type {{ port: number }} */ { port }) => `127.0.0.1:${port}`
+
+/** It listens at a second place of its own accord. @type {Omit<Program, 'name' | 'command'>} */
+const GUNICORN = {
+  needs: 'python',
+  version: 'gunicorn',
+  files: ['wsgi.py'],
+  env: ({ state }) => ({ HOME: state }),
+  listens: ({ port, state }) => [String(port), path.join(state, '.gunicorn/gunicorn.ctl')],
+  expects: 'hello from wsgi'
+}
 
 /** @type {Omit<Program, 'name'>} */
 const NGINX = {
@@ -55,8 +68,8 @@ export const PROGRAMS = [
     command: ({ port }) => ['uvicorn', 'fastapi_app:app', '--port', String(port), '--workers', '2'],
     expects: 'hello from fastapi'
   },
-  { name: 'gunicorn', needs: 'python', version: 'gunicorn', files: ['wsgi.py'], command: (place) => ['gunicorn', '--workers', '2', '--bind', address(place), 'wsgi:app'], expects: 'hello from wsgi' },
-  { name: 'gunicorn-threads', needs: 'python', version: 'gunicorn', files: ['wsgi.py'], command: (place) => ['gunicorn', '--threads', '8', '--bind', address(place), 'wsgi:app'], expects: 'hello from wsgi' },
+  { ...GUNICORN, name: 'gunicorn', command: (place) => ['gunicorn', '--workers', '2', '--bind', address(place), 'wsgi:app'] },
+  { ...GUNICORN, name: 'gunicorn-threads', command: (place) => ['gunicorn', '--threads', '8', '--bind', address(place), 'wsgi:app'] },
   { name: 'hypercorn', needs: 'python', version: 'hypercorn', files: ['asgi.py'], command: (place) => ['hypercorn', '--bind', address(place), 'asgi:app'], expects: 'hello from asgi' },
   { name: 'granian', needs: 'python', version: 'granian', files: ['asgi.py'], command: ({ port }) => ['granian', '--interface', 'asgi', '--port', String(port), 'asgi:app'], expects: 'hello from asgi' },
   { name: 'waitress', needs: 'python', version: 'waitress', files: ['wsgi.py'], command: (place) => ['waitress-serve', `--listen=${address(place)}`, 'wsgi:app'], expects: 'hello from wsgi' },
