@@ -34,7 +34,7 @@ function isPlain (word, { name, cwd }) {
 
 /** @param {string} text @returns {string} the programs that a shell is to run, as far as that can be told */
 function shellPrograms (text) {
-  const names = text.split(/[;&|\n()]+/).map((part) => part.trim().split(/\s+/).find((word) => !IS_ASSIGNMENT.test(word)) ?? '')
+  const names = text.split(/[;&|\n()]+/).map((part) => part.trim().split(/\s+/).find((word) => word !== 'exec' && !IS_ASSIGNMENT.test(word)) ?? '')
   const known = names.filter((name) => /^[\w./@+-]+$/.test(name) && !OF_THE_SHELL.has(name)).map((name) => path.basename(name))
   return clip([...new Set(known)].slice(0, MAX_WORDS).join(', '))
 }

@@ -20,6 +20,10 @@ const TYPES = Object.freeze({ TCP: 4, TCPv6: 6, MPTCP: 4, MPTCPv6: 6, UDP: 'udp4
 /** Older kernels call all Unix sockets the same. */
 const UNIX_STREAMS = ['UNIX-STREAM', 'UNIX']
 
+const HTTPS_PORTS = new Set([443, 8443])
+/** Of FTP, SSH, Telnet, SMTP, DNS, POP, IMAP, LDAP, MQTT, MySQL, PostgreSQL, AMQP, NATS, Redis, Kafka, memcached, MongoDB. */
+const OTHER_PORTS = new Set([21, 22, 23, 25, 53, 110, 143, 389, 465, 587, 636, 993, 995, 1883, 3306, 4222, 5432, 5672, 6379, 6380, 8883, 9092, 11_211, 27_017])
+
 /**
  * What another process hands to bind(2).
  * @param {number} pid of the thread that waits @param {bigint} address @param {bigint} length
@@ -87,7 +91,12 @@ export function ownAddressOf (name) {
 export function addressOf ({ address, port, addressType }) {
   if (port === -1) return `unix:${address}`
   const host = address === '0.0.0.0' || address === '::' ? 'localhost' : isIPv4(String(address)) ? address : `[${address}]`
-  return `${typeof addressType === 'string' ? 'udp' : 'tcp'}://${host}:${port}`
+  return `${typeof addressType === 'string' ? 'udp' : schemeOf(Number(port))}://${host}:${port}`
+}
+
+/** Nobody knows what a program speaks, but nearly all speak HTTP, and whoever reads an address wants to open it. @param {number} port */
+function schemeOf (port) {
+  return HTTPS_PORTS.has(port) ? 'https' : OTHER_PORTS.has(port) ? 'tcp' : 'http'
 }
 
 /**

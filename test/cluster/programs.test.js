@@ -54,6 +54,11 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
     const deck = await startDeck(t, null, { cwd, args: asProgram('looks-for-a-free-port.js'), env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
+
+    const { app, workers } = await deck.status()
+    assert.deepEqual([app.program, app.addresses, workers[0].runtime], ['env (by sh)', [`http://localhost:${port}`], 'other'])
+    const looked = await deck.api(`/workers/${workers[0].id}/diagnostics`, { method: 'POST', body: JSON.stringify({ kind: 'heap-snapshot' }) })
+    assert.deepEqual([looked.status, looked.body.detail], [409, `worker ${workers[0].id} is no Node.js process, so clusterdeck cannot take a heap-snapshot`])
   })
 
   test('that listen only where their socket does not yet are ready too', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {

@@ -28,5 +28,6 @@ for (const [command, expected] of [
 test('what a shell runs is called by its programs, without their arguments', () => {
   const named = (/** @type {string} */ text) => programName({ entry: '/bin/sh', args: ['-c', text], cwd })
   assert.equal(named('cd server && KEY=hunter2 ./bin/shop --token x | tee log'), 'shop, tee (by sh)')
-  assert.equal(named('exec'), 'a script (by sh)')
+  assert.equal(named('cd /srv && exec /srv/shop'), 'shop (by sh)')
+  assert.equal(named('"$SERVER"'), 'a script (by sh)')
 })
