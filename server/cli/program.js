@@ -24,7 +24,7 @@ import { addHostOptions, addInstallOptions, addStartOptions, addSystemdOptions, 
 const MASTERS = ['start', 'host']
 const USAGE_EXIT_CODE = 2
 const EXIT_CODES = '0 ok, 1 failed, 2 usage, 3 not authorised, 4 not possible now, as something else runs or has changed, 5 no master is running, 6 doctor has found a problem, 124 timed out.'
-const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after -- (default: "main" or script "start" of package.json)'
+const ENTRY = 'a file, a folder, an installed program, or npm, npx, yarn or pnpm with arguments after --, or after -- any command, such as python3 app.py (default: "main" or script "start" of package.json)'
 const { version, description } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 
 /**

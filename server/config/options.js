@@ -107,7 +107,7 @@ export const SCHEMA = z.strictObject({
     description: 'name of this deck, also for -n; default: the name of the app in the config file, else of its package, else of its folder'
   }),
   entry: pathOption(
-    'what to start: a file, a folder, a command of an installed package (next), or npm, npx, yarn or pnpm; default: "main" or script "start" of package.json'
+    'what to start: a file, a folder, a command of an installed package (next), npm, npx, yarn or pnpm, or any other program (python3); default: "main" or script "start" of package.json'
   ).optional(),
   script: textOption('a script of package.json to start instead of an entry').optional(),
   args: listOption('arguments for the app', ' '),

@@ -26,8 +26,8 @@
  * What a config file can say.
  * @typedef {object} DeckOptions
  * @property {string} [name]  name of this deck, also for -n; default: the name of the app in the config file, else of its package, else of its folder
- * @property {string} [entry]  what to start: a file, a folder, a command of an installed package (next), or npm, npx, yarn or pnpm; default: "main" or
- *   script "start" of package.json
+ * @property {string} [entry]  what to start: a file, a folder, a command of an installed package (next), npm, npx, yarn or pnpm, or any other program
+ *   (python3); default: "main" or script "start" of package.json
  * @property {string} [script]  a script of package.json to start instead of an entry
  * @property {string[]} [args]  arguments for the app
  * @property {string[]} [execArgv]  Node options for every worker, such as --max-old-space-size=512
