@@ -425,7 +425,7 @@ export function createSupervisor (initialState, {
   function onExited (worker, exit) {
     const known = state.workers[worker]
     const error = exit.error ?? watchdog.takeNote(worker)
-    const unfinished = exit.unfinished ? { ...exit.unfinished, isReported: false } : exit.signal === null ? null : lastReported(worker)
+    const unfinished = exit.unfinished ? { ...exit.unfinished, isReported: false } : exit.signal === null || exit.isAsTold ? null : lastReported(worker)
     const told = { ...exit, error, unfinished }
     const end = known ? exitEvidence.examine(known, told) : told
     handles.delete(worker)

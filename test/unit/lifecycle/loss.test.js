@@ -14,6 +14,13 @@ describe('what the end of a worker has ended with it', () => {
     assert.deepEqual(pool.last('rollout.succeeded').detail.warnings, ['worker 1 (slot 1) ended with 3 requests and 1 connection still open, as it had not drained within 30 s (option drain.deadlineMs)'])
   })
 
+  test('is nothing that is known of a program that has ended by the signal that it was told by', () => {
+    const pool = draining()
+    pool.exit(1, { signal: 'SIGTERM', isAsTold: true })
+    const { cause, message, detail } = pool.last('worker.exited')
+    assert.deepEqual([cause, message, detail], ['restart', 'worker 1 (slot 1) ended, as another worker replaces it', null])
+  })
+
   test('is nothing once it has drained, also after the deadline, whatever its last report was', () => {
     for (const isLate of [false, true]) {
       const pool = draining()
