@@ -83,6 +83,8 @@ const isFirstOfCommand = ({ line }, index, examples) => !rareOnly || examples.fi
 /** The command with its subcommand, or with its first argument. @param {string} line */
 const commandOf = (line) => /^\S+( [a-z-]+( [a-z]+)?)?/.exec(line)?.[0]
 const isStart = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck start ') && !isOfApps({ line })
+/** test/cluster/programs-manual.test.js has what they start. */
+const isOfPrograms = (/** @type {{ from: string }} */ { from }) => from.endsWith('programs.md')
 const isOfApps = (/** @type {{ line: string }} */ { line }) => !isConsole({ line }) && /^clusterdeck (up|down|ls|describe|delete)\b|^clusterdeck \w+ (shop|mail)\b| --all\b| --host\b| -n /.test(line) && !isInTerminal({ line })
 /** test/cluster/top.test.js has a terminal. */
 const isInTerminal = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck top')
@@ -111,7 +113,7 @@ test(`${rareOnly ? 'an example of each command' : 'every example'} of the manual
 
 test(`${rareOnly ? 'an example of each way to start' : 'every example that starts'} an app has it running`, async (t) => {
   const cwd = appFolder()
-  for (const { from, line } of ALL.filter((example) => isStart(example) && !isOfFleet(example) && !NOT_EXECUTED[example.line]).filter(isFirstOfCommand)) {
+  for (const { from, line } of ALL.filter((example) => isStart(example) && !isOfPrograms(example) && !isOfFleet(example) && !NOT_EXECUTED[example.line]).filter(isFirstOfCommand)) {
     await t.test(`${line} (${from})`, async (t) => {
       const words = wordsOf(line)
       const [flags, args] = words.includes('--') ? [words.slice(1, words.indexOf('--')), words.slice(words.indexOf('--') + 1)] : [words.slice(1), []]
