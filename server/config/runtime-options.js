@@ -11,6 +11,7 @@ const NEEDS_NODE = Object.freeze({
   execArgv: { expected: `no options of Node ${OF_NODE}; its own go into "args"`, isFine: (words) => words.length === 0 },
   standby: { expected: `0 ${OF_NODE}, as it cannot load the app and wait`, isFine: (number) => number === 0 },
   dispatch: { expected: `"shared" ${OF_NODE}`, isFine: (way) => way === 'shared' },
+  portPerSlot: { expected: `0 ${OF_NODE}, as it listens on nothing that it has not bound itself`, isFine: (port) => port === 0 },
   'ready.signal': { expected: `"auto", "listening" or "online" ${OF_NODE}, as it sends no message`, isFine: (signal) => signal !== 'message' },
   'stop.message': { expected: `nothing ${OF_NODE}, as it gets no message; stop.signal says which signal it gets`, isFine: isDefault('stop.message') },
   'crash.graceMs': { expected: `nothing ${OF_NODE}, as its exceptions are its own`, isFine: isDefault('crash.graceMs') },

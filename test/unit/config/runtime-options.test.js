@@ -15,6 +15,7 @@ for (const [options, message] of /** @type {[Record<string, unknown>, RegExp][]}
   [{ standby: 2 }, /^standby: expected 0 .*, received 2$/],
   [{ dispatch: 'sticky' }, /^dispatch: expected "shared" .*, received "sticky"$/],
   [{ dispatch: 'round-robin' }, /^dispatch: .*, received "round-robin"$/],
+  [{ portPerSlot: 4000 }, /^portPerSlot: expected 0 .*, received 4000$/],
   [{ ready: { signal: 'message' } }, /^ready\.signal: expected "auto", "listening" or "online" .*, received "message"$/],
   [{ stop: { message: 'text' } }, /^stop\.message: expected nothing .* stop\.signal .*, received "text"$/],
   [{ crash: { graceMs: 5 } }, /^crash\.graceMs: expected nothing .*, received 5$/],
