@@ -40,7 +40,8 @@ async function compare (name) {
 
 /** @param {string[]} command @param {string} cwd @param {Record<string, string>} env @returns {Promise<Running>} */
 async function startAlone ([file, ...args], cwd, env) {
-  const child = spawn(file, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore' })
+  // A session of its own, as under clusterdeck: the kernel gives each the same share of a busy machine.
+  const child = spawn(file, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore', detached: true })
   await untilAnswer(Number(env.PORT))
   const ended = once(child, 'exit')
   return { port: Number(env.PORT), pid: Number(child.pid), stop: () => { child.kill(); return ended } }
