@@ -111,7 +111,8 @@
  * @property {object} [rollout.limits]
  * @property {number} [rollout.limits.crashes]  how many workers of the new release may crash before the deploy fails; default: `0`
  * @property {number} [rollout.limits.errorRate]  by how much the new workers' share of 5xx answers may exceed that of the old ones; default: `0.05`
- * @property {number} [rollout.limits.p99Ratio]  how many times the old workers' latency the new ones' may be, after warm-up; default: `3`
+ * @property {number} [rollout.limits.p99Ratio]  how many times the old workers' latency the new ones' may be, after warm-up; in other languages: their
+ *   CPU and memory; default: `3`
  * @property {number} [rollout.limits.slowerMs]  a smaller difference of latency is ignored; default: `50`
  * @property {number} [rollout.limits.warmupMs]  how long after its first answer the latency of a worker is ignored; new workers fail if they are slower
  *   in three periods of this length; default: `5000`

@@ -5,15 +5,18 @@ import { indexOf } from '../vitals/columns.js'
 import { readReport } from '../vitals/report.js'
 import { createFailures } from './failures.js'
 import { createLatencies } from './latencies.js'
+import { createUsages } from './usage.js'
 
 /** @typedef {import('../lifecycle/state.js').Figures} Figures */
 /** @typedef {import('../lifecycle/state.js').Verdict} Verdict */
 /** @typedef {import('../lifecycle/rollout/strategy.js').Limits} Limits */
-/** @typedef {import('./latencies.js').Report & { failed: number }} Report */
+/** @typedef {import('./latencies.js').Report & import('./usage.js').Report & { failed: number }} Report */
 /** @typedef {{ requests: number, failed: number, latency: Float64Array }} Side  `latency`: of what was answered after warm-up */
 
 const FAILED = STATUS_CLASSES.indexOf('5xx')
 const LOOP_UTILIZATION = indexOf('eventLoopUtilization')
+const CPU_PERCENT = indexOf('cpuPercent')
+const RSS_BYTES = indexOf('rssBytes')
 /** Reports are kept this long for the next comparison; while a rollout is held there is none. */
 const MAX_SECONDS = 120
 /** A quantile is shown only if this many answers were slower. */
@@ -32,6 +35,7 @@ export function createJudge ({ now = Date.now } = {}) {
   let sums = { canary: newSum(), baseline: newSum() }
   let failures = createFailures()
   let latencies = createLatencies()
+  let usages = createUsages()
 
   return {
     /** Begins a comparison; earlier reports do not count. */
@@ -41,6 +45,7 @@ export function createJudge ({ now = Date.now } = {}) {
       sums = { canary: newSum(), baseline: newSum() }
       failures = createFailures()
       latencies = createLatencies()
+      usages = createUsages()
     },
 
     /** @param {number} worker @param {unknown} body its report, untrusted @throws {TypeError} where it cannot be read */
@@ -49,8 +54,9 @@ export function createJudge ({ now = Date.now } = {}) {
       const second = Math.floor(now() / 1000)
       let reports = seconds.get(second)
       if (!reports) seconds.set(second, reports = [])
+      const usage = { isCounted: statuses !== null, cpuPercent: row[CPU_PERCENT], rssBytes: row[RSS_BYTES] }
       const requests = (statuses ?? []).reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
-      reports.push([worker, { requests, failed: statuses?.[FAILED] ?? 0, latency, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
+      reports.push([worker, { ...usage, requests, failed: statuses?.[FAILED] ?? 0, latency, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
       if (seconds.size > MAX_SECONDS) seconds.delete(seconds.keys().next().value ?? 0)
     },
 
@@ -64,13 +70,15 @@ export function createJudge ({ now = Date.now } = {}) {
       for (const reports of seconds.values()) {
         failures.add(addUp(sums.canary, sides.canary, reports), addUp(sums.baseline, sides.baseline, reports), limits)
         latencies.add(reports, sides, limits)
+        usages.add(reports, sides, limits)
       }
       seconds.clear()
       const figures = {
         canary: figuresOf(canary.length, sums.canary, latencies.warm.canary),
         baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline)
       }
-      return { at: new Date(now()).toISOString(), isFinal, ...verdictOn({ ...figures, failures: failures.look(limits), latencies }, limits), ...figures }
+      const verdict = usages.hasAny() && figures.canary.requests === 0 ? usages.verdict(limits) : verdictOn({ ...figures, failures: failures.look(limits), latencies }, limits)
+      return { at: new Date(now()).toISOString(), isFinal, ...verdict, ...figures }
     }
   }
 }

@@ -135,3 +135,40 @@ test('the same code is never rolled back, and what is worse for good is found', 
     assert.ok(found >= 0.9 * tried, `${name}: ${found} of ${tried}`)
   }
 })
+
+describe('a judge is shown new workers whose requests nobody counts', () => {
+  const MIB = 1024 ** 2
+  for (const [name, canary, passed, message] of /** @type {[string, (second: number) => { cpuPercent: number, rssBytes: number }, boolean | null, RegExp][]} */ ([
+    ['as good as the old ones', () => ({ cpuPercent: 12, rssBytes: 45 * MIB }), true, /^the new workers take no more than the old ones: CPU 12\.0% \(old: 10\.0%\), memory 45\.0 MB \(old: 40\.0 MB\); nobody counts the requests of this program$/],
+    ['that take much more CPU', () => ({ cpuPercent: 80, rssBytes: 40 * MIB }), false, /^each new worker takes much more than an old one: CPU 80\.0% \(old: 10\.0%\) \(option rollout\.limits\.p99Ratio: 3\)$/],
+    ['that take much more memory', () => ({ cpuPercent: 10, rssBytes: 400 * MIB }), false, /memory 400 MB \(old: 40\.0 MB\)/],
+    ['that take more at first', (second) => ({ cpuPercent: 100 * 0.9 ** second, rssBytes: 40 * MIB }), true, /no more/],
+    ['that take three times as much of little', () => ({ cpuPercent: 29, rssBytes: 99 * MIB }), true, /no more/]
+  ])) {
+    test(name, () => {
+      const verdict = watchUsage({ canary, seconds: 40 })
+      assert.equal(verdict?.passed, passed)
+      assert.match(String(verdict?.message), message)
+    })
+  }
+
+  test('for too short a time', () => {
+    const verdict = watchUsage({ canary: () => ({ cpuPercent: 90, rssBytes: MIB }), seconds: 5 })
+    assert.equal(verdict?.passed, null)
+    assert.match(String(verdict?.message), /^the new workers have run for too short a time to compare their CPU and memory/)
+  })
+
+  /** @param {{ canary: (second: number) => object, seconds: number }} how the old worker takes 10 % of a CPU and 40 MiB */
+  function watchUsage ({ canary, seconds }) {
+    let now = 0
+    const judge = createJudge({ now: () => now })
+    let verdict = null
+    for (let second = 0; second < seconds && verdict?.passed !== false; second++) {
+      now = second * 1000
+      judge.accept(OLD, { intervalMs: 1000, cpuPercent: 10, rssBytes: 40 * MIB })
+      judge.accept(NEW, { intervalMs: 1000, ...canary(second) })
+      if ((second + 1) % 5 === 0) verdict = judge.judge({ canary: [NEW], baseline: [OLD], isFinal: true, limits: LIMITS })
+    }
+    return verdict
+  }
+})
