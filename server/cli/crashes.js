@@ -73,7 +73,7 @@ function sectionOf ({ errorName, errorMessage, stack }) {
 
 /** @param {CrashGroup} group */
 function titleOf ({ errorName, message, kind }) {
-  return errorName === null ? message ?? kind : `${errorName}: ${message}`
+  return errorName === null ? message ?? kind : [errorName, message].filter(Boolean).join(': ')
 }
 
 /** @param {CrashGroup} group */

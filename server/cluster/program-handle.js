@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import path from 'node:path'
+import { whyNotExecuted } from '../programs/not-executed.js'
 import { runProgram, whyUnheard } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { TREE_VARIABLE } from '../system/process-tree.js'
@@ -26,7 +28,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   const mark = randomUUID()
   const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark }, cwd, output }, {
     onStarted: beOnline,
-    onFailed: (reason) => { failure = `${file} cannot be executed: ${reason}` },
+    onFailed: (reason) => { failure = `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}` },
     onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => end?.pids() ?? [] }) },
     onUnheard: (reason) => {
       // What is so for all programs here is said in the status.

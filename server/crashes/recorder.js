@@ -180,7 +180,7 @@ function isOfApp (line) {
 /** @param {CrashRecord} record @param {{ crash: number, group: number, count: number }} stored @param {string | null} culprit */
 function newsOf (record, { crash, group, count }, culprit) {
   const { cause, slot, worker, pid, release, rollout, kind, errorName, errorMessage, code, signal } = record
-  const what = errorName === null ? errorMessage ?? kind : `${errorName}: ${errorMessage}`
+  const what = errorName === null ? errorMessage ?? kind : [errorName, errorMessage].filter(Boolean).join(': ')
   const message = `${what}${culprit ? `, in ${culprit}` : ''}`
   const detail = { crash, crashGroup: group, kind, errorName, culprit, count }
   return { cause, slot, worker, pid, release, rollout, code, signal, actor: 'system', message, detail }

@@ -235,9 +235,9 @@ export function nameOf ({ id, slot }) {
 /** @param {Worker} worker @param {import('./loss.js').Exit} exit @param {string} cause */
 function exitMessage (worker, { code, signal, error, said, isAsTold = false }, cause) {
   const killed = signal === 'SIGKILL' && worker.killedFor && `was killed, as ${worker.killedFor}`
-  const how = killed || (signal !== null ? `was ended by ${signalText(signal)}` : code !== null ? `exited with ${codeText(code)}` : 'is gone; how it ended is not known')
+  const how = killed || (signal !== null ? `was ended by ${signalText(signal)}` : code !== null ? `exited with ${error ? `code ${code}` : codeText(code)}` : 'is gone; how it ended is not known')
   const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
-  const why = error ? `: ${error.errorName}: ${error.errorMessage}` : said && isOneOf(BLAMED_CAUSES, cause) ? `: ${said}` : ''
+  const why = error ? `: ${[error.errorName, error.errorMessage].filter(Boolean).join(': ')}` : said && isOneOf(BLAMED_CAUSES, cause) ? `: ${said}` : ''
   // It did as it was told, and what it was told for says more than its code.
   if ((code === 0 || isAsTold) && worker.intent?.message && !isOneOf(CRASH_CAUSES, cause)) return `${nameOf(worker)} ended, as ${worker.intent.message}`
   // The message of an exception is in the intent already.
