@@ -113,6 +113,7 @@ function factsText (status, now) {
     ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
     ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)),
     ['dispatch', formatDispatch(status)],
+    ...optionalFact('sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`),
     ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
     ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)
   ]

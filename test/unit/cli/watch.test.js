@@ -125,3 +125,12 @@ test('without a master there is nothing to watch', async () => {
 function createStatus () {
   return { state: 'running', master: { pid: 0 }, app: { entry: 'app.js', addresses: [] }, release: null, rollout: null, readyWorkers: 0, desiredWorkers: 0, workers: [] }
 }
+
+test('it says why copies of a program cannot share its sockets', async (t) => {
+  const { deck, url } = await startAdmin(t)
+  deck.set({ app: { ...deck.snapshot().app, ownSockets: 'seccomp: Operation not permitted' } })
+  let text = ''
+  const stdout = /** @type {any} */ ({ write: (/** @type {string} */ part) => { text += part } })
+  assert.equal(await runCommandLine(['status'], { stdout, stderr: stdout, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tempFolder() }), 0)
+  assert.match(text, /^sockets +each worker has its own, so only one can serve: seccomp: Operation not permitted$/m)
+})
