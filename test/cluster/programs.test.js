@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { askDatagram, askPath, get } from '../support/asking.js'
-import { FIXTURES, startDeck } from '../support/deck.js'
+import { FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { findProcesses } from '../support/leftovers.js'
 import { openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
 import { lacksPython } from '../support/pseudo-terminal.js'
-import { rareOnly } from '../support/rare.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { withoutNativeCalls } from '../support/service-manager.js'
 
 const skip = process.platform !== 'linux' && 'the kernel hears no program there'
@@ -86,6 +87,40 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
     await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
     const { items } = (await deck.api('/logs?lines=50')).body
     assert.ok(items.some((/** @type {{ text: string }} */ { text }) => text.includes(`EADDRINUSE: address already in use 127.0.0.1:${port}`)), JSON.stringify(items))
+  })
+})
+
+/** Numbers of system calls, which are the same on x86-64 and arm64 but for the first. */
+const SECCOMP = process.arch === 'arm64' ? 277 : 317
+const PIDFD_GETFD = 438
+
+/** @param {number[]} numbers  of the system calls that it may not use @returns {import('../support/deck.js').Launch} */
+function without (...numbers) {
+  return { through: [process.execPath, fileURLToPath(new URL('../support/denies-calls.js', import.meta.url)), numbers.join()] }
+}
+
+describe('programs in a container', { skip: skip || withoutNativeCalls }, () => {
+  rareTest('share their sockets under the default profile of Docker, which forbids to look at those of others', async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asProgram('listens-on-port.js'), env: { PORT: String(port) }, launch: without(PIDFD_GETFD) })
+    await deck.until({ ready: 2 })
+    const before = await pidsOf(deck)
+    await deck.rollout('restart')
+    const answer = Number(await get(`http://127.0.0.1:${port}/`))
+    assert.ok(!before.has(answer) && (await pidsOf(deck)).has(answer))
+  })
+
+  test('that may not filter system calls run alone: several workers are refused with the reason, and one is said to have sockets of its own', async (t) => {
+    const port = await freePort()
+    const parts = { cwd: tempFolder(), args: asProgram('listens-on-port.js'), env: { PORT: String(port) }, launch: without(SECCOMP) }
+    const { code, stderr } = await runCli(['start', '--workers', '2', '--data-dir', tempFolder(), '--admin-port', '0', '--', ...parts.args], parts)
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, /workers: expected 1 with rollout\.order "stop-first" on this machine, received 2 with "start-first".*seccomp: Operation not permitted/)
+
+    const deck = await startDeck(t, null, { ...parts, workers: 1, flags: ['--rollout-order', 'stop-first'] })
+    await deck.until({ ready: 1 })
+    assert.equal((await deck.status()).app.ownSockets, 'seccomp: Operation not permitted')
+    assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
   })
 })
 
