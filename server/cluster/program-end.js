@@ -37,9 +37,6 @@ export function createProgramEnd (main, { stop, queue = () => 0, countConnection
   let known = []
 
   return {
-    /** @returns {number[]} of all processes that belong to it now */
-    pids: () => look().map(({ pid }) => pid),
-
     /**
      * By now the kernel sends it no new connection. It is told to end once it has accepted those that it was sent before, and
      * they are closed: not every program finishes its requests then.

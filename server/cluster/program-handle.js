@@ -4,6 +4,7 @@ import { whyNotExecuted } from '../programs/not-executed.js'
 import { runProgram, whyUnheard } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { TREE_VARIABLE } from '../system/process-tree.js'
+import { pidsOf } from '../system/tree-usage.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramReadiness } from './program-readiness.js'
 import { createProgramSockets } from './program-sockets.js'
@@ -29,11 +30,11 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark }, cwd, output }, {
     onStarted: beOnline,
     onFailed: (reason) => { failure = `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}` },
-    onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => end?.pids() ?? [] }) },
+    onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => pidsOf(Number(child.pid)) }) },
     onUnheard: (reason) => {
       // What is so for all programs here is said in the status.
       if (whyUnheard() === null) onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
-      sockets = createUnheardSockets({ onMessage: hear, pids: () => end?.pids() ?? [] })
+      sockets = createUnheardSockets({ onMessage: hear, pids: () => pidsOf(Number(child.pid)) })
     }
   })
   const { pid } = child

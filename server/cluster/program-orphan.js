@@ -2,6 +2,7 @@ import { loadSystemCalls } from '../programs/system-calls.js'
 import { findListener } from '../programs/running-program.js'
 import { isAlive } from '../system/process-identity.js'
 import { treeOf } from '../system/process-tree.js'
+import { pidsOf } from '../system/tree-usage.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramSockets } from './program-sockets.js'
 
@@ -30,7 +31,7 @@ export function isProgram (identity) {
  */
 export function createProgramOrphan (identity, { onExit, onMessage, queue, termGraceMs, wasStarting, isTold = false }) {
   const listener = listenerOf(identity)
-  const sockets = listener === null ? null : createProgramSockets(listener, { onMessage, pids: () => end.pids() })
+  const sockets = listener === null ? null : createProgramSockets(listener, { onMessage, pids: () => pidsOf(identity.pid) })
   const end = createProgramEnd(identity, {
     stop: { signal: identity.stopSignal, termGraceMs },
     queue,

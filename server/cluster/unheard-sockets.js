@@ -1,7 +1,8 @@
 import { listeningSockets } from '../programs/listening-sockets.js'
 import { socketsOf } from '../system/open-sockets.js'
 
-const LOOK_EVERY_MS = 100
+/** While it does not listen yet, and then. */
+const LOOK_EVERY_MS = [100, 5000]
 
 /**
  * What a program listens on that the system does not let us hear: it has sockets of its own, which are looked for.
@@ -12,8 +13,17 @@ const LOOK_EVERY_MS = 100
 export function createUnheardSockets ({ onMessage, pids }) {
   /** @type {Map<number, string>} */
   let known = new Map()
-  const timer = setInterval(look, LOOK_EVERY_MS).unref()
-  return { answer () {}, releaseClosed: look, close () { clearInterval(timer) } }
+  /** @type {NodeJS.Timeout} */
+  let timer
+  lookAgain()
+  return { answer () {}, releaseClosed: look, close () { clearTimeout(timer) } }
+
+  function lookAgain () {
+    timer = setTimeout(() => {
+      look()
+      lookAgain()
+    }, LOOK_EVERY_MS[known.size === 0 ? 0 : 1]).unref()
+  }
 
   function look () {
     const all = pids()
