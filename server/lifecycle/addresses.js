@@ -57,7 +57,18 @@ function isNamedAfter (url, pid) {
 /** @param {Transition} transition @param {Worker} worker @param {NonNullable<Worker['report']>} report of its readiness, kept until it listens */
 export function awaitAddresses (transition, worker, report) {
   worker.report = report
+  if (isProgram(transition, worker)) return
   transition.command({ type: 'set-deadline', deadline: 'addresses', id: worker.id, ms: GRACE_MS })
+}
+
+/** A program of another language opens its next port when it likes, and does not move to another one: it never finds its own in use. @param {Transition} transition @param {Worker} worker */
+function isProgram ({ state }, { release }) {
+  return state.releases[release]?.runtime === 'other'
+}
+
+/** @param {Transition} transition @param {Worker} worker @returns {boolean} whether it still starts, although it is ready */
+export function opensLate (transition, worker) {
+  return worker.state === 'ready' && isProgram(transition, worker) && transition.at - worker.forkedAt < transition.state.options.ready.timeoutMs
 }
 
 /** @param {Transition} transition @param {Worker} worker is ready: its successors have to listen at the same addresses */

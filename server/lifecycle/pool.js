@@ -1,4 +1,4 @@
-import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, releaseAddresses, removeAddress } from './addresses.js'
+import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, opensLate, releaseAddresses, removeAddress } from './addresses.js'
 import { extendBoot, noteBoot } from './boot-room.js'
 import { beginCrash } from './crashing.js'
 import { driftRefusal, whyNoReturn } from './drift.js'
@@ -207,7 +207,7 @@ const HANDLERS = {
     transition.state.hasListened = true
     drainListening(transition, worker)
     // A worker that starts for its slot meanwhile has to listen there too.
-    if (worker.isNoServer) keepAddresses(transition, worker)
+    if (worker.isNoServer || opensLate(transition, worker)) keepAddresses(transition, worker)
     if (worker.report && missingAddresses(transition, worker).length === 0) markReady(transition, worker, worker.report)
   }),
 

@@ -57,6 +57,18 @@ describe('addresses', () => {
     assert.equal([...pool.deadlines.values()].some(({ deadline }) => deadline === 'addresses'), false)
   })
 
+  test('a program of another language may take its time for the next port, also for one that came after it was ready', () => {
+    const pool = simulate({ workers: 1, start: { release: { id: 'r1', createdAt: '', entry: '/srv/r1/app', path: '/srv/r1', runtime: 'other' } } })
+    boot(pool, 1, APP)
+    pool.feed({ type: 'worker-listening', worker: 1, url: 'http://localhost:3001', isFixed: true })
+    pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
+    boot(pool, 2, 'http://localhost:3000')
+    assert.equal(pool.state.workers[2].state, 'starting')
+    assert.equal([...pool.deadlines.values()].some(({ deadline }) => deadline === 'addresses'), false)
+    pool.feed({ type: 'worker-listening', worker: 2, url: 'http://localhost:3001', isFixed: true })
+    assert.equal(pool.state.workers[2].state, 'ready')
+  })
+
   test('one that listens elsewhere fails the restart three seconds later, and the old worker stays', () => {
     const pool = running()
     pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
