@@ -83,6 +83,7 @@ export async function createAppDeck ({
     const { watchFor } = await import('../releases/watch.js')
     const watcher = closers.add(watchFor({ deck, logs, events, tell: terminal.quote }), ({ close }) => close())
     watcher.add([config.entry])
+    if (config.runtime === 'other') watcher.addFolder(config.cwd)
     supervisor.onLoaded(watcher.add)
   }
   return deck

@@ -9,6 +9,9 @@ const MAX_FILES = 10_000
 const DEBOUNCE_MS = 200
 /** A removed file is looked for this often: watching its folder would miss some that come back. */
 const LOOK_FOR_MISSING_MS = 250
+/** What another program is made of. What it writes beside that, such as a database or a log, must not deploy it. */
+const IS_SOURCE = /\.(py|rb|erb|php|go|rs|java|kt|scala|ex|exs|pl|lua|cs|c|cc|cpp|h|[cm]?[jt]sx?|html|css|tmpl|jinja2?|toml|ya?ml)$/
+const NOT_ITS_OWN = /^(\..+|node_modules|__pycache__|venv|target|vendor)$/
 const MAX_ERROR_LINES = 6
 const MAX_LINE_CHARS = 300
 const ENDS = ['rollout.succeeded', 'rollout.failed', 'rollout.rolled-back', 'master.upgrade-failed']
@@ -42,7 +45,9 @@ export function watchFor ({ deck, logs, events, tell }) {
  * @param {(line: string) => void} parts.tell  takes text of the app's own
  */
 export function createWatcher ({ deploy, events, stderrOf, tell }) {
-  const watcher = watchFiles([], { ignoreInitial: true })
+  /** @type {string[]} */
+  const folders = []
+  const watcher = watchFiles([], { ignoreInitial: true, ignored: (file) => folders.some((folder) => isLeftOut(path.relative(folder, file))) })
   /** @type {Set<string>} */
   const watched = new Set()
   /** @type {Set<string>} */
@@ -57,7 +62,10 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
   let lastError = ''
 
   watcher.on('all', (event, file) => {
-    if (!watched.has(file)) return
+    if (!watched.has(file)) {
+      if (folders.length > 0 && IS_SOURCE.test(file)) onChanged()
+      return
+    }
     if (event === 'unlink') missing.add(file)
     onChanged()
   })
@@ -73,6 +81,12 @@ export function createWatcher ({ deploy, events, stderrOf, tell }) {
 
   return {
     add: addFiles,
+
+    /** Another program does not say what it has loaded: all of its sources count. @param {string} folder  absolute */
+    addFolder (folder) {
+      folders.push(folder)
+      watcher.add(folder)
+    },
 
     async close () {
       clearTimeout(timer)
@@ -139,6 +153,11 @@ function filesIn (line) {
   } catch {
     return []
   }
+}
+
+/** @param {string} name  from a folder that is watched */
+function isLeftOut (name) {
+  return !name.startsWith('..') && name.split(path.sep).some((part) => NOT_ITS_OWN.test(part))
 }
 
 /** @param {string} file */

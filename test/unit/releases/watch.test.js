@@ -103,3 +103,14 @@ describe('watching', { concurrency: true }, () => {
     assert.equal(seen.lines[0], 'watch: entry: it is gone')
   })
 })
+
+test('of another program the sources in its folder count, and nothing that it writes beside them', async (t) => {
+  const { folder, write, seen, watcher } = watching(t)
+  watcher.addFolder(folder)
+  await writeUntil(() => write('app.py'), () => seen.deploys > 0)
+  await begin(write, seen)
+  mkdirSync(path.join(folder, '__pycache__'))
+  for (const name of ['data.sqlite', 'app.log', '__pycache__/app.py', 'node_modules/pkg/new.js']) write(name)
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  assert.equal(seen.deploys, 0)
+})
