@@ -47,6 +47,7 @@ test('every operation of the host answers as its document says, when all goes we
   assert.equal((await ask('get', '/api/v1/host/adoptions/1', 200)).state, 'done')
   await ask('get', '/api/v1/host/adoptions/2', 404)
   assert.deepEqual((await ask('get', '/api/v1/host/fleet', 200)).members[0].apps.map((/** @type {any} */ { app }) => app), ['mail', 'shop'])
+  assert.deepEqual(await ask('delete', '/api/v1/host/fleet/members/web-9', 200), { member: 'web-9' })
   assert.equal((await ask('post', '/api/v1/host/stop', 202)).state, 'stopping')
 
   assert.deepEqual(host.apps.orders.map(({ type, name, actor }) => [type, name, actor]), [

@@ -50,7 +50,7 @@ describe('the page of the logs', () => {
     assert.match(text, /<span class="line-hit">needle<\/span>/)
     assert.match(text, /1 matching line/)
     // The places are where the search began, so that what comes live is new.
-    assert.match(text, /data-q="NEEDLE" data-stream="\/api\/v1\/logs\/stream\?" data-places="1o\d{4}-1e0-2o0-2e0"/)
+    assert.match(text, /data-q="NEEDLE" data-matcher="[^"]+" data-stream="\/api\/v1\/logs\/stream\?" data-places="1o\d{4}-1e0-2o0-2e0"/)
     assert.match((await visit(admin, '/logs?q=pin')).text, /No line matches/)
     assert.equal((await visit(admin, '/logs.txt?q=needle&slot=1&stream=stdout')).text, 'needle\n')
   })

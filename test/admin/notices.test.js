@@ -37,6 +37,7 @@ test('the status says who serves, and what the others have died of', async (t) =
     tone: 'bad',
     text: '1 of 2 workers serves; slot 2 keeps crashing',
     hint: 'Each restart waits longer than the last.',
+    about: null,
     reasons: [{ slots: [2], text: 'TypeError: no\u001b[31m price, in total (price.js)', event, crashGroup: stored.group, isNewInRelease: true }],
     problems: 2
   })
@@ -56,6 +57,7 @@ test('once all serve again the status names the open crashes of the release that
     tone: 'warn',
     text: 'All 2 workers are ready; 1 new crash in r2',
     hint: 'Resolved and muted crashes no longer count.',
+    about: null,
     reasons: [{ slots: [], text: 'TypeError: no <b>price, in total (price.js)', event: null, crashGroup: stored.group, isNewInRelease: true }],
     problems: 1
   })

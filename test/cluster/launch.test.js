@@ -66,10 +66,10 @@ test('npm start runs the program of the script, as the script says at each deplo
   await deployed(deck)
   assert.deepEqual(await ask(deck), { ...first, args: ['--second', 'more'], level: 'two', version: '1.1.0', release: 'r2' })
 
-  write({ 'package.json': { scripts: { start: 'tsc && teller' } } }, cwd)
+  write({ 'package.json': { scripts: { start: 'tellr --third' } } }, cwd)
   const { status, body } = await deploy(deck)
   assert.deepEqual([status, body.code], [422, 'invalid-config'])
-  assert.match(body.detail, /^entry: expected one Node program, received "tsc && teller" .* is several commands/)
+  assert.match(body.detail, /^entry: expected a program, received "tellr --third" .* which runs tellr, which is not installed in/)
   assert.equal((await ask(deck)).release, 'r2')
 })
 
