@@ -68,8 +68,12 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     /** @param {{ code: number | null, signal: string | null }} exit as the keeper has seen it */
     async leave ({ code, signal }) {
       if (isGone) return
-      handle.letGo()
+      isGone = true
+      clearInterval(timer)
+      sockets?.close()
+      // Those that it has started may not have heard the signal either.
       const { isAsTold } = await end.ended({ code, signal })
+      clearTimeout(killTimer)
       onExit({ code, signal, isAsTold, error: null })
     }
   }
