@@ -51,14 +51,14 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
 
   test('get no connection of others before ready.path has answered, which is asked of each alone', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-path', '/health'], args: asProgram('answers-late.js'), env: { PORT: String(port) } })
+    const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-path', '/health', '--ready-interval-ms', '50'], args: asProgram('answers-late.js'), env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
     await load.untilAnswered(20)
     await deck.rollout('deploy')
     const { total, failures } = await load.stop()
     assert.deepEqual(failures, [], `of ${total} requests`)
-    await deck.untilEvent(({ type, message }) => type === 'worker.ready' && /GET \/health answered 200 at try 6/.test(message), 'the probe')
+    await deck.untilEvent(({ type, message }) => type === 'worker.ready' && /GET \/health answered 200 at try 4/.test(message), 'the probe')
   })
 
   test('that look for a free port first find it free, also where another copy serves there', async (t) => {
