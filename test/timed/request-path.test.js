@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
 
-const ROUNDS = 3
+const ROUNDS = 5
 const REQUESTS = 5000
 
 test(`the master stays off the request path: while the app answers ${REQUESTS} requests it uses less than 2 % of the workers' CPU time`, { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
