@@ -1,7 +1,7 @@
 /**
  * A row of a table of workers.
  * @typedef {import('../events/kinds.js').Tone} Tone
- * @typedef {{ id: number | null, slot: number, state: string, orphan: boolean, crashLooping: boolean, finished: { succeeded: boolean } | null }} Worker
+ * @typedef {{ id: number | null, slot: number, state: string, orphan: boolean, crashLooping: boolean, finished: { succeeded: boolean } | null, runtime?: 'node' | 'other' }} Worker
  */
 
 /** How a worker, or a slot without one, can be. @type {Readonly<Record<string, { label: string, tone: Tone }>>} */
@@ -30,7 +30,7 @@ export function toWorkerRow (worker) {
     key: `worker-${worker.slot}-${worker.id ?? 'none'}`,
     kind,
     badge: WORKER_KINDS[kind] ?? { label: kind, tone: 'idle' },
-    canHear: worker.id !== null && !worker.orphan && (worker.state === 'ready' || worker.state === 'draining'),
+    canHear: worker.id !== null && worker.runtime !== 'other' && !worker.orphan && (worker.state === 'ready' || worker.state === 'draining'),
     canRestart: worker.id !== null && (worker.state === 'ready' || worker.state === 'unresponsive')
   }
 }

@@ -125,6 +125,7 @@ rareTest('an open dialog keeps focus and text while the page changes beneath it'
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.locator('#open-deploy').click()
+  await page.getByRole('dialog').waitFor()
   await page.keyboard.type('half a no')
   dashboard.setWorker(1, { state: 'unresponsive' })
   await page.locator('#worker-1-1').getByText('Unresponsive').waitFor()
