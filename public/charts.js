@@ -19,6 +19,8 @@ import { createFeed } from './vitals-feed.js'
 /** @typedef {Chart & { figure: HTMLElement, place: HTMLElement, plot: ReturnType<typeof createChart> }} DrawnChart */
 
 const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 10_240, 51_200, 102_400].map((megabytes) => megabytes * 1024 ** 2)
+/** There is no half of a thread. */
+const WHOLE_NUMBERS = [1, 2, 5].flatMap((digit) => Array.from({ length: 6 }, (_, zeros) => digit * 10 ** zeros)).sort((a, b) => a - b)
 /** Marks that are closer than this become one with a count. */
 const CLUSTER_PX = 26
 /** How far a key moves, as a part of the range. @type {Readonly<Record<string, number>>} */
@@ -44,6 +46,7 @@ const CHARTS = /** @type {Chart[]} */ ([
   ...[['connections', 'openConnections'], ['threads', 'threads'], ['descriptors', 'descriptors']].map(([id, column]) => ({
     id,
     format: (/** @type {number | null | undefined} */ value) => value === null || value === undefined ? '–' : String(Math.round(value)),
+    increments: WHOLE_NUMBERS,
     lines: [{ column, label: '', tone: '--info', isFilled: true }]
   }))
 ]).filter(({ id }) => document.getElementById(`chart-${id}`))
