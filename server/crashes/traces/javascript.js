@@ -25,12 +25,8 @@ export function readJavaScript (lines) {
  */
 function readBun (lines, end) {
   let head = headBefore(lines, end)
-  // Of a file that cannot be parsed the first error counts.
-  while (OF_A_PARSER.test(lines[head + 1] ?? '')) {
-    const before = headBefore(lines, blockStart(lines, head))
-    if (!OF_A_PARSER.test(lines[before + 1] ?? '')) break
-    head = before
-  }
+  // Of a file that cannot be parsed the first error counts; what was written before it may have been cut off.
+  for (let at = head; at >= 0 && OF_A_PARSER.test(lines[at + 1] ?? ''); at = headBefore(lines, blockStart(lines, at))) head = at
   return head < 0 ? null : { kind: 'exception', ...toError(lines, head), from: head, to: end + 1, places: null, causes: [] }
 }
 

@@ -220,6 +220,11 @@ test('an error that a program has lived with, or that it only tells of, is not w
   assert.equal(noteFrom([...python, 'Exception ignored in: <function f>', ...TRACES[0].text.split('\n').slice(0, 6), 'KeyError: 1'])?.errorName, 'RuntimeError')
 })
 
+test('the last words of Bun are read to the end where a stack is cut off before them', () => {
+  const text = '    at load (/srv/r1/a.js:1:1)\n1 | let x =\n        ^\nerror: Unexpected end of file\n    at /srv/r1/app.js:1:8\n\nBun v1.4.5 (Linux x64)'
+  assert.equal(noteFrom(text.split('\n'))?.errorMessage, 'Unexpected end of file')
+})
+
 test('words of any length and kind are read in no time', () => {
   const hostile = ['', ' '.repeat(5000), `at ${'('.repeat(2000)}`, `  File "${'a'.repeat(5000)}`, 'a:1:in '.repeat(500), '\tat '.repeat(900), `${'a.'.repeat(1000)}: x`, '#0 '.repeat(800), 'error: '.repeat(700), 'a$.'.repeat(600), ' in x:'.repeat(300)]
   const began = performance.now()
