@@ -22,6 +22,8 @@ const MAX_CAUSES = 8
 /** Among so many last lines is what has ended it. */
 const LAST_LINES = 6
 const MAX_SAID_CHARS = 300
+/** A dot in a pattern does not match these, which takes some patterns very long to find out. */
+const ENDS_NO_LINE = /[\r\u2028\u2029]/g
 const OF_NODE = /^(\(Use `node --trace|\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnostics_channel)/
 const NAMES_A_FAULT = /\b(?:error|fatal|panic|emerg|fail(?:ed|ure)?|exception|abort(?:ed)?|can(?:'t|not| not)|could not|unable|refused|denied|invalid|missing|not found|no such|in use|not set|required|killed|segmentation fault)\b|(?:Error|Exception)\b/i
 
@@ -31,7 +33,7 @@ const NAMES_A_FAULT = /\b(?:error|fatal|panic|emerg|fail(?:ed|ure)?|exception|ab
  * @returns {import('./record.js').ExitNote | null}
  */
 export function noteFrom (written) {
-  const lines = written.map((line) => stripVTControlCharacters(line.slice(0, MAX_LINE_CHARS)).trimEnd())
+  const lines = written.map((line) => stripVTControlCharacters(line.slice(0, MAX_LINE_CHARS)).replace(ENDS_NO_LINE, ' ').trimEnd())
   const traces = READERS.map((read) => read(lines)).filter((trace) => trace !== null)
   const last = traces.reduce((/** @type {Trace | null} */ latest, trace) => latest && latest.to >= trace.to ? latest : trace, null)
   if (!last || lines.slice(last.to).filter((line) => line !== '').length > MAX_LINES_AFTER) return null
