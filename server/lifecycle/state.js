@@ -6,7 +6,7 @@ import { blankRecord } from './restart-policy.js'
  * @typedef {object} LifecycleOptions  durations in ms
  * @property {{ signal: 'auto' | 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[], addresses?: 'same' | 'any' }} ready
  * @property {{ idleGraceMs: number, deadlineMs: number }} drain
- * @property {{ termGraceMs: number }} stop
+ * @property {{ termGraceMs: number, signal: NodeJS.Signals }} stop  `signal`: of Node programs always SIGTERM
  * @property {{ graceMs: number }} crash
  * @property {import('./restart-policy.js').RestartPolicy} restart
  * @property {{ maxAgeMs: number, maxRssBytes?: number, maxRequests?: number }} [recycle]  0: never

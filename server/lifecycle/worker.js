@@ -126,9 +126,10 @@ export function terminateWorker (transition, worker) {
   transition.command({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: transition.state.options.stop.termGraceMs })
 }
 
-/** @param {Transition} transition @param {Worker} worker got SIGTERM and still runs */
+/** @param {Transition} transition @param {Worker} worker was told by a signal to end, and still runs */
 export function killLate (transition, worker) {
-  worker.killedFor = `it had not ended ${durationText(transition.state.options.stop.termGraceMs)} after SIGTERM (option stop.termGraceMs)`
+  const { termGraceMs, signal } = transition.state.options.stop
+  worker.killedFor = `it had not ended ${durationText(termGraceMs)} after ${signal} (option stop.termGraceMs)`
   transition.command({ type: 'kill', worker: worker.id })
 }
 

@@ -5,7 +5,7 @@ import { createState } from '../../server/lifecycle/state.js'
 export const OPTIONS = Object.freeze({
   ready: { signal: /** @type {const} */ ('auto'), timeoutMs: 30_000 },
   drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
-  stop: { termGraceMs: 5000 },
+  stop: { termGraceMs: 5000, signal: /** @type {const} */ ('SIGTERM') },
   crash: { graceMs: 1000 },
   restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } }
 })

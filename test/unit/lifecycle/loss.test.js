@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { simulate } from '../../support/simulation.js'
+import { OPTIONS, simulate } from '../../support/simulation.js'
 
 const OPEN = { requests: 3, connections: 1, isReported: false }
 
@@ -19,6 +19,14 @@ describe('what the end of a worker has ended with it', () => {
     pool.exit(1, { signal: 'SIGTERM', isAsTold: true })
     const { cause, message, detail } = pool.last('worker.exited')
     assert.deepEqual([cause, message, detail], ['restart', 'worker 1 (slot 1) ended, as another worker replaces it', null])
+  })
+
+  test('is told with the signal that it was to end by, where it had to be killed', () => {
+    const pool = draining({ ...OPTIONS, stop: { termGraceMs: 5000, signal: 'SIGQUIT' } })
+    pool.passNextDeadline()
+    pool.passNextDeadline()
+    pool.exit(1, { signal: 'SIGKILL' })
+    assert.match(pool.last('worker.exited').message, /^worker 1 \(slot 1\) was killed, as it had not ended 5 s after SIGQUIT \(option stop\.termGraceMs\)/)
   })
 
   test('is nothing once it has drained, also after the deadline, whatever its last report was', () => {
@@ -51,9 +59,9 @@ describe('what the end of a worker has ended with it', () => {
   })
 })
 
-/** A rollout has replaced worker 1, which drains. */
-function draining () {
-  const pool = simulate({ workers: 1 })
+/** A rollout has replaced worker 1, which drains. @param {import('../../../server/lifecycle/state.js').LifecycleOptions} [options] */
+function draining (options) {
+  const pool = simulate({ workers: 1, options })
   pool.settle()
   pool.feed({ type: 'rollout', kind: 'restart', actor: 'api' })
   pool.becomeReady(2)
