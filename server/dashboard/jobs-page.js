@@ -36,7 +36,7 @@ export function jobRunModel ({ jobs, id, now }) {
   const job = run.job === null ? null : jobs.list().find(({ name }) => name === run.job) ?? null
   // How the runs around it ended says whether this one is an exception.
   const others = job === null ? [] : jobs.runs(job.name, { limit: SHOWN_OTHERS }).items.filter((other) => other.id !== id).map(withBadge)
-  return { now, run, job: job && { ...job, words: job.cron && cronWords(job.cron) }, others }
+  return { now, run, job, others }
 }
 
 /** @param {{ isFailing: boolean, last: Pick<Run, 'state'> | null }} job */

@@ -3,7 +3,7 @@ import { lastRollout } from '../api/rollouts.js'
 import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { count } from '../health.js'
-import { changesOf, comparisonOf, crashesOn } from './comparison.js'
+import { comparisonOf, crashesOn } from './comparison.js'
 import { blockedReason, toRollout } from './overview.js'
 import { readOr } from './read-or.js'
 import { firstLine } from './readable-text.js'
@@ -60,7 +60,7 @@ export function releaseModel ({ deck, history, id, now }) {
     snapshot,
     blocked: blockedReason(snapshot),
     lastRollout: lastRollout(deck, history),
-    release: { ...release, means: MODES[release.mode ?? ''] ?? null, changes: changesOf(shown) },
+    release: { ...release, means: MODES[release.mode ?? ''] ?? null },
     standing: standingOf(release, { snapshot, history }),
     // Of the release that runs: the one that replaces it if it is at fault.
     wayBack: release.isCurrent ? offeredRelease(deck, () => deck.releases.before(id), snapshot) : release.canReturn ? release : null,
