@@ -190,7 +190,7 @@ function crashOf (exited, crashes) {
 /** @param {Pick<WorkerRow, 'id' | 'slot'>} row @param {WorkerRow[]} workers */
 function successorOf ({ id, slot }, workers) {
   const next = workers.find((worker) => worker.slot === slot && worker.id !== null && worker.id > Number(id))
-  return next ? { worker: Number(next.id), at: String(next.startedAt), url: workerUrlOf(Number(next.id)), afterMs: null } : null
+  return next ? toReplacement(next) : null
 }
 
 /**
@@ -199,7 +199,12 @@ function successorOf ({ id, slot }, workers) {
  */
 function predecessorOf (exited, slot, workers) {
   const old = workers.find((worker) => worker.slot === slot && worker.pid !== null && worker.id !== exited?.worker)
-  return old ? { worker: Number(old.id), at: String(old.startedAt), url: workerUrlOf(Number(old.id)), afterMs: null } : null
+  return old ? toReplacement(old) : null
+}
+
+/** @param {WorkerRow} worker */
+function toReplacement ({ id, startedAt }) {
+  return { worker: Number(id), at: String(startedAt), url: workerUrlOf(Number(id)), afterMs: null }
 }
 
 /**
