@@ -38,7 +38,7 @@ export function createAnonymousLimiter ({ windowMs, limit, now }) {
       if (isPublic(pathOf(req)) || isPageVisit(req)) return null
       if (countRequest(addressOf(req)) > limit) return tooManyFor(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
       // A session that has ended while a page without scripts was open: its form leads to the sign-in page.
-      return isFormOfPage(req) && !pathOf(req).startsWith('/api/') ? null : UNKNOWN
+      return isFormOfPage(req) ? null : UNKNOWN
     }
   }
 

@@ -124,8 +124,8 @@ export function isVisit ({ method, url, headers }) {
 }
 
 /** Whether a page has sent a form without its scripts. @param {IncomingMessage} req */
-export function isFormOfPage ({ method, headers }) {
-  return method === 'POST' && !headers['hx-request'] && String(headers.accept).includes('text/html')
+export function isFormOfPage ({ method, url, headers }) {
+  return method === 'POST' && !String(url).startsWith('/api/') && !headers['hx-request'] && String(headers.accept).includes('text/html')
 }
 
 /** The page that has sent the form, as a path: never one of another site. @param {IncomingMessage} req @returns {string} */
