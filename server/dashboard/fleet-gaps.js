@@ -1,3 +1,5 @@
+import { lossEvent, showsLoss, showsUnwritten, spanOf } from './history-gaps.js'
+
 /**
  * Where the history or the crashes of a fleet are incomplete: which hosts cannot write theirs now, and what some have lost.
  * @typedef {import('./history-gaps.js').Gap & { member: string }} MemberGap
@@ -8,8 +10,6 @@
 /** Events of the fleet come over the network, and what is lost stays lost. */
 const KEPT_MS = 60_000
 const MAX_LOSSES = 20
-const OF_EVENTS = 'history.recovered'
-const OF_CRASHES = 'crash.records-lost'
 /** @type {FleetGaps} */
 export const NO_FLEET_GAPS = Object.freeze({ unwritten: [], lost: [], isOfCrashes: false })
 
@@ -22,21 +22,16 @@ const KNOWN = new WeakMap()
  * @returns {Promise<FleetGaps>}
  */
 export async function fleetGaps (fleet, { member: only, since, until, now, isOfCrashes = false }) {
-  const [from, to] = [toMs(since) ?? -Infinity, toMs(until) ?? Infinity]
+  const span = spanOf({ since, until })
   const isMeant = (/** @type {{ member: string }} */ { member }) => only === undefined || member === only
-  const lost = await knownLosses(fleet, isOfCrashes ? OF_CRASHES : OF_EVENTS, now)
+  const lost = await knownLosses(fleet, lossEvent(isOfCrashes), now)
   return {
     isOfCrashes,
     unwritten: fleet.status().members
       .flatMap(({ member, unwritten }) => unwritten ? [{ member, ...unwritten }] : [])
-      .filter((each) => isMeant(each) && !(to < Date.parse(each.since ?? ''))),
-    lost: lost.filter((gap) => isMeant(gap) && Date.parse(gap.to) >= from && Date.parse(gap.from) <= to)
+      .filter((each) => isMeant(each) && showsUnwritten(span, each)),
+    lost: lost.filter((gap) => isMeant(gap) && showsLoss(span, gap))
   }
-}
-
-/** @param {string | number} [time] */
-function toMs (time) {
-  return time === undefined ? undefined : new Date(time).getTime()
 }
 
 /** @param {Fleet} fleet @param {string} type @param {number} now @returns {Promise<MemberGap[]>} newest first */

@@ -5,6 +5,7 @@ import { readOr } from './read-or.js'
  * history by now, and needs no word.
  * @typedef {{ problem: string | null, since: string | null, waiting: number, lost: number }} State
  * @typedef {{ at: string, since: string | null, lost: number, from: string, to: string }} Gap  `since`…`at`: while the history could not be written; `from`…`to`: the times of what is lost
+ * @typedef {{ fromMs: number, toMs: number }} Span  the times that a page shows, in ms since the epoch
  * @typedef {{ unwritten: (State & { isCopyShown: boolean }) | null, lost: Gap[], isOfCrashes: boolean }} Gaps  `isCopyShown`: events that wait are shown all the same
  */
 
@@ -12,8 +13,6 @@ import { readOr } from './read-or.js'
 const MAX_OUTAGES = 20
 /** @type {Gaps} */
 export const NO_GAPS = Object.freeze({ unwritten: null, lost: [], isOfCrashes: false })
-const OF_EVENTS = 'history.recovered'
-const OF_CRASHES = 'crash.records-lost'
 
 /**
  * @param {{ history: Pick<import('../../db/history.js').History, 'page'> & { away?: string | null }, deck: { snapshot: () => { history?: State } } }} sources
@@ -23,13 +22,12 @@ const OF_CRASHES = 'crash.records-lost'
 export function historyGaps ({ history, deck }, { since, until, isOfCrashes = false } = {}) {
   const snapshot = deck.snapshot()
   const state = snapshot.history
-  const [from, to] = [toMs(since) ?? -Infinity, toMs(until) ?? Infinity]
-  const isConcerned = state && state.problem !== null && !(to < Date.parse(state.since ?? ''))
+  const span = spanOf({ since, until })
+  const isConcerned = state && state.problem !== null && showsUnwritten(span, state)
   return {
     isOfCrashes,
     unwritten: isConcerned ? { ...state, isCopyShown: !isUnwritten(history, snapshot) && !isOfCrashes } : null,
-    lost: readOr(() => lossesOf(history, isOfCrashes ? OF_CRASHES : OF_EVENTS), [])
-      .filter((gap) => Date.parse(gap.to) >= from && Date.parse(gap.from) <= to)
+    lost: readOr(() => lossesOf(history, lossEvent(isOfCrashes)), []).filter((gap) => showsLoss(span, gap))
   }
 }
 
@@ -38,9 +36,29 @@ export function isUnwritten (history, snapshot) {
   return snapshot.history !== undefined && snapshot.history.problem !== null && typeof history.away !== 'string'
 }
 
-/** @param {string | number} [time] */
+/** @param {boolean} isOfCrashes @returns {string} the type of the events that tell of a loss */
+export function lossEvent (isOfCrashes) {
+  return isOfCrashes ? 'crash.records-lost' : 'history.recovered'
+}
+
+/** @param {{ since?: string | number, until?: string | number }} shown @returns {Span} */
+export function spanOf ({ since = -Infinity, until = Infinity }) {
+  return { fromMs: toMs(since), toMs: toMs(until) }
+}
+
+/** Whether a page shows times of which something is lost. @param {Span} span @param {Pick<Gap, 'from' | 'to'>} gap */
+export function showsLoss (span, gap) {
+  return Date.parse(gap.to) >= span.fromMs && Date.parse(gap.from) <= span.toMs
+}
+
+/** Whether a page shows times since a history cannot be written, of which it may lack events. @param {Span} span @param {{ since: string | null }} state */
+export function showsUnwritten (span, { since }) {
+  return !(span.toMs < Date.parse(since ?? ''))
+}
+
+/** @param {string | number} time */
 function toMs (time) {
-  return time === undefined ? undefined : new Date(time).getTime()
+  return typeof time === 'number' ? time : Date.parse(time)
 }
 
 /** @param {Pick<import('../../db/history.js').History, 'page'>} history @param {string} type @returns {Gap[]} newest first */
