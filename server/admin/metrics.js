@@ -80,9 +80,9 @@ const METRICS = [
   newestGauge('worker_eventloop_delay_max_seconds', 'How late timers were, maximum of the last second.', 'loopDelayMaxMs', 1000),
   newestGauge('worker_http_requests_in_flight', 'HTTP requests that are not answered yet.', 'inFlight'),
   newestGauge('worker_open_connections', 'Connections to the servers of the app.', 'openConnections'),
-  newestGauge('worker_processes', 'Processes of a worker that is no Node program.', 'processes'),
-  newestGauge('worker_threads', 'Their threads.', 'threads'),
-  newestGauge('worker_open_fds', 'Their open file descriptors.', 'descriptors'),
+  newestGauge('worker_processes', 'Processes of a worker that runs another program than Node.', 'processes'),
+  newestGauge('worker_threads', 'Threads of a worker that runs another program than Node.', 'threads'),
+  newestGauge('worker_open_fds', 'Open file descriptors of a worker that runs another program than Node.', 'descriptors'),
   [
     'http_requests_total',
     'counter',
