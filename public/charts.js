@@ -20,7 +20,7 @@ import { createFeed } from './vitals-feed.js'
 
 const WHOLE_MEGABYTES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024, 2048, 5120, 10_240, 51_200, 102_400].map((megabytes) => megabytes * 1024 ** 2)
 /** There is no half of a thread. */
-const WHOLE_NUMBERS = [1, 2, 5].flatMap((digit) => Array.from({ length: 6 }, (_, zeros) => digit * 10 ** zeros)).sort((a, b) => a - b)
+const WHOLE_NUMBERS = Array.from({ length: 6 }, (_, zeros) => [1, 2, 5].map((digit) => digit * 10 ** zeros)).flat()
 /** Marks that are closer than this become one with a count. */
 const CLUSTER_PX = 26
 /** How far a key moves, as a part of the range. @type {Readonly<Record<string, number>>} */
