@@ -47,15 +47,20 @@ export function hostFleetResources ({ apps }) {
         problems: ['no-fleet', 'fleet-away'],
         answer: HOST_FLEET,
         handle: async ({ auth }) => {
-          const fleet = fleetOf({ fleet: apps.fleet(), joinsFleet: apps.joinsFleet })
+          const fleet = fleetOfHost(apps)
           return { body: hostFleetFor(await fleet.look(), fleet, auth) }
         }
       })
     },
     '/host/fleet/members/:member': {
-      DELETE: forgetOperation({ name: 'forgetHost', summary: 'Forgets a host of the fleet that will not come back' }, () => fleetOf({ fleet: apps.fleet(), joinsFleet: apps.joinsFleet }))
+      DELETE: forgetOperation({ name: 'forgetHost', summary: 'Forgets a host of the fleet that will not come back' }, () => fleetOfHost(apps))
     }
   }
+}
+
+/** @param {FleetHost} apps @throws {DeckError} no-fleet, fleet-away */
+export function fleetOfHost (apps) {
+  return fleetOf({ fleet: apps.fleet(), joinsFleet: apps.joinsFleet })
 }
 
 /**

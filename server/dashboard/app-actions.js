@@ -2,7 +2,8 @@ import { Router } from 'express'
 import { z } from 'zod'
 import { findName, notRunning } from '../api/apps.js'
 import { requireRole } from '../api/endpoint.js'
-import { fleetOf, forgetHost } from '../api/fleet.js'
+import { forgetHost } from '../api/fleet.js'
+import { fleetOfHost } from '../api/host-fleet.js'
 import { parseBody } from '../api/input.js'
 import { DeckError } from '../errors.js'
 import { parseField, readFields, requireSession } from './actions.js'
@@ -42,7 +43,7 @@ export function appActionsRouter ({ apps }) {
   router.post('/actions/forget-host', requireSession, readFields, async (req, res) => {
     const { auth, body } = req
     requireRole(auth, 'operator')
-    await forgetHost(fleetOf({ fleet: apps.fleet(), joinsFleet: apps.joinsFleet }), parseBody(FORGOTTEN, body ?? {}).member, auth)
+    await forgetHost(fleetOfHost(apps), parseBody(FORGOTTEN, body ?? {}).member, auth)
     if (req.get('HX-Request')) res.status(204).end()
     else res.redirect(303, '/fleet')
   })
