@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { formatCommit } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { codeText } from './fleet-builds.js'
 
@@ -85,7 +84,7 @@ function becomesText ({ release, commits, files }) {
   const counted = (/** @type {{ items: unknown[], hasMore: boolean }} */ { items, hasMore }, /** @type {string} */ what) => items.length > 0 ? `${items.length}${hasMore ? ' or more' : ''} ${what} ${items.length === 1 ? 'commit' : 'commits'}` : null
   const facts = [
     release.package?.version,
-    git && `${formatCommit(git.commit)}${git.isDirty ? '+' : ''}`,
+    git && `${git.commit.slice(0, 10)}${git.isDirty ? '+' : ''}`,
     commits && counted(commits.added, 'new'),
     commits && counted(commits.removed, 'removed'),
     differing === null ? null : differing === 0 ? 'no file differs' : differing === 1 ? '1 file differs' : `${differing} files differ`
