@@ -1,11 +1,13 @@
 // Starts a program in its own place: whoever has started this process gets what answers for the program's bind(2) and
 // listen(2), and the program then has its pid, its output and its parent.
 import { readFileSync, readSync } from 'node:fs'
+import { loadPosix } from '../system/posix.js'
 import { loadSystemCalls } from './system-calls.js'
 
 /** A Unix socket to whoever has started this, and a pipe with what to start. Node closes both for the program. */
 const CHANNEL = 3
 const ORDER = 4
+const STANDARD_STREAMS = 3
 /** Above what a program numbers its own descriptors with. */
 const LISTENER_ABOVE = 200
 /** As shells have it. */
@@ -22,6 +24,6 @@ function launch ({ file, args, env }, system) {
   system.send(CHANNEL, JSON.stringify({ reason }), listener)
   // Nobody is there any more.
   if (readSync(CHANNEL, Buffer.alloc(1)) === 0) return
-  const failed = system.execute(file, args, Object.entries(env).map(([name, value]) => `${name}=${value}`))
+  const failed = loadPosix()?.execute(file, args, Object.entries(env).map(([name, value]) => `${name}=${value}`), STANDARD_STREAMS)
   system.send(CHANNEL, JSON.stringify({ failed }))
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { endianness } from 'node:os'
-import { addressOf } from './socket-request.js'
+import { addressOf, textOfV6 } from './socket-request.js'
 
 /** TCP_LISTEN, and the flag of a Unix socket that accepts connections: proc_pid_net(5). */
 const LISTENING = '0A'
@@ -33,8 +33,7 @@ function textOf (hex) {
   const bytes = Buffer.from(hex, 'hex')
   if (endianness() === 'LE') bytes.swap32()
   if (bytes.length === 4) return bytes.join('.')
-  const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(2 * index).toString(16))
-  return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+  return textOfV6(bytes)
 }
 
 /** @param {number} pid @param {string} table @returns {string[][]} the fields of each row */

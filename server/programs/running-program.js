@@ -32,7 +32,7 @@ export function whyUnheard () {
 export function runProgram ({ file, args, env, cwd, output }, { onStarted, onFailed, onHeard, onUnheard }) {
   const calls = loadSystemCalls()
   const [own, theirs] = calls?.socketPair() ?? []
-  if (!calls || own === undefined || theirs === undefined) return runUnheard({ file, args, env, cwd, output }, calls ? 'no descriptor is left' : UNAVAILABLE)
+  if (!calls || own === undefined || theirs === undefined) return runUnheard(calls ? 'no descriptor is left' : UNAVAILABLE)
   try {
     const child = spawn(process.execPath, [LAUNCHER], { cwd, env: {}, stdio: ['inherit', output.stdout, output.stderr, theirs, 'pipe'], detached: true })
     const order = /** @type {import('node:net').Socket} */ (child.stdio[4])
@@ -63,17 +63,17 @@ export function runProgram ({ file, args, env, cwd, output }, { onStarted, onFai
     })
   }
 
-  /** @param {Parameters<typeof runProgram>[0]} program @param {string} why */
-  function runUnheard (program, why) {
+  /** @param {string} reason */
+  function runUnheard (reason) {
     try {
-      const child = spawn(program.file, program.args, { cwd: program.cwd, env: /** @type {any} */ (program.env), stdio: ['inherit', program.output.stdout, program.output.stderr], detached: true })
+      const child = spawn(file, args, { cwd, env: /** @type {any} */ (env), stdio: ['inherit', output.stdout, output.stderr], detached: true })
       child.once('spawn', () => {
-        onUnheard(why)
+        onUnheard(reason)
         onStarted()
       })
       return child
     } finally {
-      program.output.close()
+      output.close()
     }
   }
 }

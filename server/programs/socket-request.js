@@ -112,8 +112,8 @@ function readPlace (name) {
   return { path: name.toString('utf8', 2, end === -1 ? name.length : end) }
 }
 
-/** @param {Buffer} bytes @returns {string} as RFC 5952 has it */
-function textOfV6 (bytes) {
+/** @param {Buffer} bytes  of an IPv6 address @returns {string} as RFC 5952 has it */
+export function textOfV6 (bytes) {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(2 * index).toString(16))
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
 }

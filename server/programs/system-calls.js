@@ -1,5 +1,6 @@
-import { createRequire } from 'node:module'
-import { endianness, release } from 'node:os'
+import { constants, release } from 'node:os'
+import { bindOnce } from '../system/native.js'
+import { toFilter } from '../system/posix.js'
 
 /** @typedef {NonNullable<ReturnType<typeof loadSystemCalls>>} SystemCalls */
 /** @typedef {{ id: bigint, pid: number, call: 'bind' | 'listen', args: bigint[] }} Notice  of a call that waits for its answer; `pid`: of the thread */
@@ -38,10 +39,9 @@ const OF_LEVEL = 24
 const OF_OPTION = 32
 /** Of struct sockaddr_nl: each look-up of a name binds such a socket, which is none that others could reach. */
 const NETLINK_ADDRESS_BYTES = 12
-// poll.h, fcntl.h, sys/socket.h, netinet/in.h, sys/eventfd.h, errno.h
+// poll.h, fcntl.h, sys/socket.h, netinet/in.h, sys/eventfd.h
 const POLLIN = 1
 const F_DUPFD = 0
-const F_SETFD = 2
 const F_GETFL = 3
 const F_SETFL = 4
 const O_NONBLOCK = 0o4000
@@ -56,38 +56,26 @@ const MAX_ADDRESS_BYTES = 128
 const SCM_RIGHTS = 1
 const MSG_DONTWAIT = 0x40
 const MSG_CMSG_CLOEXEC = 0x40000000
-/** struct cmsghdr with one descriptor, and struct msghdr. */
+/** Of struct cmsghdr with one descriptor. */
 const CONTROL_BYTES = 24
-const MESSAGE_BYTES = 56
+// Offsets: in struct msghdr, and of what comes behind it.
 const OF_CONTROL_LENGTH = 40
+const OF_PART = 56
+const OF_CONTROL = 72
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
 const EFD_CLOEXEC = 0o2000000
 const EFD_NONBLOCK = 0o4000
-const EACCES = 13
-const EINVAL = 22
-const ENOPROTOOPT = 92
-const SIGPIPE = 13
-const IS_LITTLE = endianness() === 'LE'
-
-/** @type {ReturnType<typeof bindCalls> | null | undefined} */
-let loaded
+const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT } = constants.errno
 
 /**
  * The system calls by which a program gets its sockets from somebody else: seccomp(2), seccomp_unotify(2), pidfd_getfd(2).
- * @returns {ReturnType<typeof bindCalls> | null} null where they cannot be had: not Linux on x86-64 or arm64, or the optional package is absent
+ * Null where they cannot be had, as on a machine that is neither x86-64 nor arm64.
  */
-export function loadSystemCalls () {
-  if (loaded !== undefined) return loaded
-  try {
-    const numbers = process.platform === 'linux' ? NUMBERS[/** @type {keyof typeof NUMBERS} */ (process.arch)] : undefined
-    loaded = numbers ? bindCalls(createRequire(import.meta.url)('koffi'), numbers) : null
-  } catch {
-    // No binary for this machine.
-    loaded = null
-  }
-  return loaded
-}
+export const loadSystemCalls = bindOnce((koffi) => {
+  const numbers = NUMBERS[/** @type {keyof typeof NUMBERS} */ (process.arch)]
+  return numbers === undefined ? null : bindCalls(koffi, numbers)
+})
 
 /** @param {any} koffi @param {typeof NUMBERS['x64']} numbers */
 function bindCalls (koffi, numbers) {
@@ -105,8 +93,6 @@ function bindCalls (koffi, numbers) {
   const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const eventfd = libc.func('int eventfd(unsigned int value, int flags)')
   const close = libc.func('int close(int fd)')
-  const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
-  const signal = libc.func('void *signal(int number, void *handler)')
   const strerror = libc.func('const char *strerror(int number)')
 
   /** @param {number} flags @param {Buffer} program */
@@ -128,10 +114,7 @@ function bindCalls (koffi, numbers) {
      * @returns {{ listener: number, reason?: undefined } | { listener?: undefined, reason: string }} `listener`: answers for it; what is executed has it too
      */
     askBeforeBind (above) {
-      const code = filterFor(numbers)
-      const program = Buffer.alloc(16)
-      program.writeUInt16LE(code.length / 8, 0)
-      program.writeBigUInt64LE(addressOf(code), 8)
+      const program = toFilter(koffi, filterFor(numbers))
       let flags = NEW_LISTENER | WAIT_KILLABLE_RECV
       let fd = setFilter(flags, program)
       if (fd < 0 && koffi.errno() === EINVAL) fd = setFilter(flags = NEW_LISTENER, program)
@@ -142,19 +125,6 @@ function bindCalls (koffi, numbers) {
       const listener = fcntl(fd, F_DUPFD, 'int', above)
       close(fd)
       return listener < 0 ? { reason: strerror(koffi.errno()) } : { listener }
-    },
-
-    /**
-     * Another program takes the place of this one, in the same process: execve(2). It returns only where that is not possible.
-     * @param {string} file @param {string[]} args @param {string[]} env @returns {string} why not
-     */
-    execute (file, args, env) {
-      // Node ignores it, and what is ignored stays so.
-      signal(SIGPIPE, null)
-      // Node closes all of its descriptors for it.
-      for (const fd of [0, 1, 2]) fcntl(fd, F_SETFD, 'int', 0)
-      execve(file, [...args, null], [...env, null])
-      return strerror(koffi.errno())
     },
 
     /**
@@ -198,7 +168,7 @@ function bindCalls (koffi, numbers) {
      */
     receive (listener) {
       const notice = Buffer.alloc(NOTICE_BYTES)
-      if (ioctl(listener, RECEIVE, notice) < 0) return koffi.errno() === 2 || koffi.errno() === 4 ? 'none' : 'over'
+      if (ioctl(listener, RECEIVE, notice) < 0) return [ENOENT, EINTR].includes(koffi.errno()) ? 'none' : 'over'
       return {
         id: notice.readBigUInt64LE(0),
         pid: notice.readUInt32LE(8),
@@ -262,49 +232,43 @@ function bindCalls (koffi, numbers) {
       return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) === 0 ? [pair[0], pair[1]] : null
     },
 
-    /** @param {number} fd  a Unix socket @param {string} text @param {number} [descriptor]  goes along: SCM_RIGHTS, unix(7) */
+    /** @param {number} fd  a Unix socket @param {string} text @param {number} [descriptor]  goes along: SCM_RIGHTS, unix(7) @returns {boolean} whether it was taken */
     send (fd, text, descriptor) {
-      const message = toMessage(Buffer.from(text), descriptor)
-      // Without one, nothing but the text is sent.
-      if (descriptor === undefined) message.whole.writeBigUInt64LE(0n, OF_CONTROL_LENGTH)
-      return Number(sendmsg(fd, message.whole, 0)) >= 0
+      const data = Buffer.from(text)
+      const message = toMessage(data, descriptor)
+      if (descriptor === undefined) message.writeBigUInt64LE(0n, OF_CONTROL_LENGTH)
+      return Number(sendmsg(fd, message, 0)) === data.length
     },
 
     /** Never waits. @param {number} fd  a Unix socket @returns {{ text: string, descriptor: number | null } | null} null: the other one has closed it */
     take (fd) {
       const data = Buffer.alloc(4096)
-      const { whole, control } = toMessage(data)
-      const length = Number(recvmsg(fd, whole, MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
+      const message = toMessage(data)
+      const length = Number(recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
       if (length <= 0) return null
-      const hasDescriptor = Number(whole.readBigUInt64LE(OF_CONTROL_LENGTH)) >= CONTROL_BYTES - 4 && control.readInt32LE(12) === SCM_RIGHTS
-      return { text: data.toString('utf8', 0, length), descriptor: hasDescriptor ? control.readInt32LE(16) : null }
+      const hasDescriptor = message.readBigUInt64LE(OF_CONTROL_LENGTH) > 0n && message.readInt32LE(OF_CONTROL + 12) === SCM_RIGHTS
+      return { text: data.toString('utf8', 0, length), descriptor: hasDescriptor ? message.readInt32LE(OF_CONTROL + 16) : null }
     }
   }
 
   /**
-   * A struct msghdr, with room for one descriptor.
+   * A struct msghdr, and in the same memory what it points to but for the data: a struct iovec, and a struct cmsghdr with one descriptor.
    * @param {Buffer} data @param {number} [descriptor]
    */
   function toMessage (data, descriptor = -1) {
-    const whole = Buffer.alloc(MESSAGE_BYTES)
-    const part = Buffer.alloc(16)
-    const control = Buffer.alloc(CONTROL_BYTES)
-    part.writeBigUInt64LE(addressOf(data), 0)
-    part.writeBigUInt64LE(BigInt(data.length), 8)
-    whole.writeBigUInt64LE(addressOf(part), 16)
+    const whole = Buffer.alloc(OF_CONTROL + CONTROL_BYTES)
+    const address = BigInt(koffi.address(whole))
+    whole.writeBigUInt64LE(address + BigInt(OF_PART), 16)
     whole.writeBigUInt64LE(1n, 24)
-    whole.writeBigUInt64LE(addressOf(control), 32)
+    whole.writeBigUInt64LE(address + BigInt(OF_CONTROL), 32)
     whole.writeBigUInt64LE(BigInt(CONTROL_BYTES), OF_CONTROL_LENGTH)
-    control.writeBigUInt64LE(BigInt(CONTROL_BYTES - 4), 0)
-    control.writeInt32LE(SOL_SOCKET, 8)
-    control.writeInt32LE(SCM_RIGHTS, 12)
-    control.writeInt32LE(descriptor, 16)
-    return { whole, part, control, data }
-  }
-
-  /** @param {Buffer} buffer */
-  function addressOf (buffer) {
-    return BigInt(koffi.address(buffer))
+    whole.writeBigUInt64LE(BigInt(koffi.address(data)), OF_PART)
+    whole.writeBigUInt64LE(BigInt(data.length), OF_PART + 8)
+    whole.writeBigUInt64LE(BigInt(CONTROL_BYTES - 4), OF_CONTROL)
+    whole.writeInt32LE(SOL_SOCKET, OF_CONTROL + 8)
+    whole.writeInt32LE(SCM_RIGHTS, OF_CONTROL + 12)
+    whole.writeInt32LE(descriptor, OF_CONTROL + 16)
+    return whole
   }
 
   /** @param {number} listener @param {bigint} id @param {{ errno?: number, flags?: number }} what */
@@ -326,12 +290,12 @@ function bindCalls (koffi, numbers) {
 }
 
 /**
- * Some listen only where a socket does not yet, and the master's does: nobody is told whether.
- * @param {typeof NUMBERS['x64']} numbers @returns {Buffer} the filter, as struct sock_filter[]
+ * Bind and listen wait for an answer. Nobody is told whether a socket listens already (SO_ACCEPTCONN): the master's do, and gunicorn
+ * would not listen then.
+ * @param {typeof NUMBERS['x64']} numbers @returns {import('../system/posix.js').Instruction[]}
  */
 function filterFor ({ audit, bind, listen, getsockopt }) {
-  /** @type {import('../system/posix.js').Instruction[]} */
-  const program = [
+  return [
     [LOAD, 0, 0, OF_ARCHITECTURE],
     [IF_EQUAL, 0, 10, audit],
     [LOAD, 0, 0, OF_NUMBER],
@@ -348,13 +312,4 @@ function filterFor ({ audit, bind, listen, getsockopt }) {
     [RETURN, 0, 0, RETURN_NOTICE],
     [RETURN, 0, 0, RETURN_ERROR | ENOPROTOOPT]
   ]
-  const code = Buffer.alloc(8 * program.length)
-  const view = new DataView(code.buffer, code.byteOffset)
-  program.forEach(([operation, ifTrue, ifFalse, k], index) => {
-    view.setUint16(8 * index, operation, IS_LITTLE)
-    view.setUint8(8 * index + 2, ifTrue)
-    view.setUint8(8 * index + 3, ifFalse)
-    view.setUint32(8 * index + 4, k, IS_LITTLE)
-  })
-  return code
 }

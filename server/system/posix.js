@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { constants, endianness } from 'node:os'
+import { bindOnce } from './native.js'
 
 /** @typedef {ReturnType<typeof bindLibc>} Posix */
 /** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
@@ -34,24 +34,10 @@ const FALLOC_FL_PUNCH_HOLE = 2
 const SEEK_DATA = 3
 // fcntl.h
 const F_SETFD = 2
+const FILTER_HEAD_BYTES = 16
 
-/** @type {Posix | null | undefined} */
-let loaded
-
-/**
- * The few calls of the system that Node has no function for.
- * @returns {Posix | null} null where they cannot be had: not Linux, or the optional package is absent
- */
-export function loadPosix () {
-  if (loaded !== undefined) return loaded
-  try {
-    loaded = process.platform === 'linux' ? bindLibc(createRequire(import.meta.url)('koffi')) : null
-  } catch {
-    // No binary for this machine.
-    loaded = null
-  }
-  return loaded
-}
+/** The few calls of the system that Node has no function for; null where they cannot be had. */
+export const loadPosix = bindOnce(bindLibc)
 
 /** @param {any} koffi */
 function bindLibc (koffi) {
@@ -69,6 +55,8 @@ function bindLibc (koffi) {
   const listen = libc.func('int listen(int fd, int backlog)')
   const toBytes = libc.func('int inet_pton(int family, const char *text, void *bytes)')
   const fcntl = libc.func('int fcntl(int fd, int command, ...)')
+  const signal = libc.func('void *signal(int number, void *handler)')
+  const strerror = libc.func('const char *strerror(int number)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
@@ -133,12 +121,16 @@ function bindLibc (koffi) {
     },
 
     /**
-     * Another program takes the place of this one, in the same process: execve(2).
+     * Another program takes the place of this one, in the same process: execve(2). It returns only where that is not possible.
      * @param {string} file @param {string[]} args @param {string[]} env @param {number} descriptors how many of them it gets, from 0 on; Node closes all others for it
+     * @returns {string} why not
      */
     execute (file, args, env, descriptors) {
+      // Node ignores it, and what is ignored stays so.
+      signal(constants.signals.SIGPIPE, null)
       for (let fd = 0; fd < descriptors; fd++) fcntl(fd, F_SETFD, 'int', 0)
       execve(file, [...args, null], [...env, null])
+      return strerror(koffi.errno())
     },
 
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */
@@ -160,22 +152,7 @@ function bindLibc (koffi) {
      * @param {number} fd @param {Instruction[]} program returns the index of one of them
      * @returns {boolean} false: the kernel does not take it
      */
-    pickBy (fd, program) {
-      const code = Buffer.alloc(8 * program.length)
-      const view = new DataView(code.buffer, code.byteOffset)
-      program.forEach(([operation, ifTrue, ifFalse, k], index) => {
-        view.setUint16(8 * index, operation, IS_LITTLE)
-        view.setUint8(8 * index + 2, ifTrue)
-        view.setUint8(8 * index + 3, ifFalse)
-        view.setUint32(8 * index + 4, k, IS_LITTLE)
-      })
-      // A struct sock_fprog: the count, and the address of the first.
-      const whole = Buffer.alloc(16)
-      const head = new DataView(whole.buffer, whole.byteOffset)
-      head.setUint16(0, program.length, IS_LITTLE)
-      head.setBigUint64(8, BigInt(koffi.address(code)), IS_LITTLE)
-      return setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, whole, whole.length) === 0
-    }
+    pickBy: (fd, program) => setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, toFilter(koffi, program), FILTER_HEAD_BYTES) === 0
   }
 
   /** @param {number} fd @param {number} level @param {number} name @param {number} value */
@@ -202,6 +179,25 @@ function bindLibc (koffi) {
     if (scope !== undefined) new Uint32Array(name.buffer, name.byteOffset + 24, 1)[0] = toIndex(scope) || Number(scope)
     return isKnown ? name : null
   }
+}
+
+/**
+ * @param {any} koffi @param {Instruction[]} program
+ * @returns {Buffer} a struct sock_fprog, linux/filter.h, and in the same memory what it points to
+ */
+export function toFilter (koffi, program) {
+  const whole = Buffer.alloc(FILTER_HEAD_BYTES + 8 * program.length)
+  const view = new DataView(whole.buffer, whole.byteOffset)
+  view.setUint16(0, program.length, IS_LITTLE)
+  view.setBigUint64(8, BigInt(koffi.address(whole)) + BigInt(FILTER_HEAD_BYTES), IS_LITTLE)
+  for (const [index, [operation, ifTrue, ifFalse, k]] of program.entries()) {
+    const at = FILTER_HEAD_BYTES + 8 * index
+    view.setUint16(at, operation, IS_LITTLE)
+    view.setUint8(at + 2, ifTrue)
+    view.setUint8(at + 3, ifFalse)
+    view.setUint32(at + 4, k, IS_LITTLE)
+  }
+  return whole
 }
 
 /** @param {string} path @returns {Buffer} a sockaddr_un, unix(7) */

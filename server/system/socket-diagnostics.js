@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { endianness } from 'node:os'
+import { bindOnce } from './native.js'
 
 /** @typedef {NonNullable<ReturnType<typeof loadSocketDiagnostics>>} SocketDiagnostics */
 /** @typedef {{ family: 4 | 6, port?: number }} TcpQuery  `port`: only those with this local port */
@@ -28,23 +28,8 @@ const OF_INODE = HEADER_BYTES + 68
 /** The kernel fills no more at once. */
 const ANSWER_BYTES = 32 * 1024
 
-/** @type {ReturnType<typeof bindCalls> | null | undefined} */
-let loaded
-
-/**
- * What the kernel knows of the TCP sockets of this network namespace: sock_diag(7).
- * @returns {ReturnType<typeof bindCalls> | null} null where it does not tell: not Linux, or the optional package is absent
- */
-export function loadSocketDiagnostics () {
-  if (loaded !== undefined) return loaded
-  try {
-    loaded = process.platform === 'linux' && endianness() === 'LE' ? bindCalls(createRequire(import.meta.url)('koffi')) : null
-  } catch {
-    // No binary for this machine.
-    loaded = null
-  }
-  return loaded
-}
+/** What the kernel knows of the TCP sockets of this network namespace: sock_diag(7); null where it does not tell. */
+export const loadSocketDiagnostics = bindOnce((koffi) => endianness() === 'LE' ? bindCalls(koffi) : null)
 
 /** @param {any} koffi */
 function bindCalls (koffi) {
