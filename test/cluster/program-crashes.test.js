@@ -4,8 +4,8 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.js'
 import { freePort } from '../support/ports.js'
-import { withoutNativeCalls } from '../support/service-manager.js'
 
 const PROGRAM = `
 const { readFileSync } = require('node:fs')
@@ -14,12 +14,11 @@ const name = load()
 require('node:http').createServer((req, res) => res.end(name)).listen(process.env.PORT, '127.0.0.1')
 `
 
-test('a bad release of a program is rolled back, for the reason that it has said itself; a later end of a worker has another one', { skip: process.platform !== 'linux' || withoutNativeCalls }, async (t) => {
+test('a bad release of a program is rolled back, for the reason that it has said itself; a later end of a worker has another one', { skip: withoutOtherPrograms }, async (t) => {
   const cwd = tempFolder()
   writeFileSync(path.join(cwd, 'server.js'), PROGRAM)
   writeFileSync(path.join(cwd, 'shop.json'), '{ "name": "good" }')
-  const args = ['sh', '-c', `exec env -u NODE_OPTIONS "${process.execPath}" server.js`]
-  const deck = await startDeck(t, null, { cwd, args, workers: 1, env: { PORT: String(await freePort()) } })
+  const deck = await startDeck(t, null, { cwd, args: asOtherProgram(path.join(cwd, 'server.js')), workers: 1, env: { PORT: String(await freePort()) } })
   await deck.until({ ready: 1 })
   const [{ pid }] = (await deck.status()).workers
 

@@ -4,16 +4,15 @@ import { describe, test } from 'node:test'
 import { FIXTURES, startDeck } from '../support/deck.js'
 import { findProcesses, isListening } from '../support/leftovers.js'
 import { openFreshConnections } from '../support/load.js'
+import { withoutOtherPrograms } from '../support/other-programs.js'
 import { freePort } from '../support/ports.js'
 import { rareTest } from '../support/rare.js'
-import { withoutNativeCalls } from '../support/service-manager.js'
 import { until } from '../support/until.js'
 
 const SERVER = `${process.execPath} ${path.join(FIXTURES, 'finishes-by-signal.js')}`
-const skip = process.platform !== 'linux' && 'it takes Linux'
 
 /** Programs that are no Node program to the deck, as a shell starts them, and masters that follow one another. */
-describe('programs and their masters', { skip: skip || withoutNativeCalls }, () => {
+describe('programs and their masters', { skip: withoutOtherPrograms }, () => {
   test('masters are killed while programs serve and while they boot, and one hands over to the next: no fresh connection fails, and nothing is left', async (t) => {
     const { deck, url, pids, leftovers } = await startProgram(t, { env: { BOOT_MS: '300' } })
     const first = pids()

@@ -9,9 +9,9 @@ import { startDeck } from '../support/deck.js'
 import { wordsOf } from '../support/examples.js'
 import { tempFolder } from '../support/folder.js'
 import { openFreshConnections } from '../support/load.js'
+import { withoutOtherPrograms } from '../support/other-programs.js'
 import { freePort } from '../support/ports.js'
 import { rareOnly } from '../support/rare.js'
-import { withoutNativeCalls } from '../support/service-manager.js'
 
 const PAGE = new URL('../../views/docs/programs.md', import.meta.url)
 /** A block that is a file begins with its name. */
@@ -22,9 +22,8 @@ const lines = blocks.filter((text) => !FILE.test(text)).flatMap((text) => text.s
 const starts = lines.filter((line) => line.startsWith('clusterdeck start '))
 const cwd = tempFolder()
 for (const text of files) writeFileSync(path.join(cwd, String(FILE.exec(text)?.[1])), text)
-const skip = process.platform !== 'linux' ? 'the kernel hears no program there' : withoutNativeCalls
 
-describe('examples of the page on other programs', { skip }, () => {
+describe('examples of the page on other programs', { skip: withoutOtherPrograms }, () => {
   test('all are started here', () => {
     assert.equal(files.length, 6)
     assert.equal(starts.length, 7)

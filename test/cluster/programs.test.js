@@ -7,24 +7,17 @@ import { FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { findProcesses } from '../support/leftovers.js'
 import { openFreshConnections } from '../support/load.js'
+import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.js'
 import { freePort } from '../support/ports.js'
 import { lacksPython } from '../support/pseudo-terminal.js'
 import { rareOnly, rareTest } from '../support/rare.js'
-import { withoutNativeCalls } from '../support/service-manager.js'
 
-const skip = process.platform !== 'linux' && 'the kernel hears no program there'
-
-/** What no preload of ours reaches, like a program in another language. @param {string} name of a fixture */
-function asProgram (name) {
-  return ['sh', '-c', `exec env -u NODE_OPTIONS "${process.execPath}" "${path.join(FIXTURES, name)}"`]
-}
-
-describe('programs that are no Node programs', { skip: skip || withoutNativeCalls }, () => {
+describe('programs that are no Node programs', { skip: withoutOtherPrograms }, () => {
   test('share a TCP port, a Unix socket and a UDP port: no request fails over a deploy, a killed worker and a restart, and nothing is left', async (t) => {
     const place = tempFolder()
     const port = await freePort()
     const mark = `PLACE=${place}`
-    const deck = await startDeck(t, null, { cwd: place, args: asProgram('serves-on-three-sockets.js'), env: { PORT: String(port), PLACE: place } })
+    const deck = await startDeck(t, null, { cwd: place, args: asOtherProgram('serves-on-three-sockets.js'), env: { PORT: String(port), PLACE: place } })
     await deck.until({ ready: 2 })
     const url = `http://127.0.0.1:${port}/`
     const load = openFreshConnections(t, url, { perSecond: 40 })
@@ -51,7 +44,7 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
 
   test('get no connection of others before ready.path has answered, which is asked of each alone', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-path', '/health', '--ready-interval-ms', '50'], args: asProgram('answers-late.js'), env: { PORT: String(port) } })
+    const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-path', '/health', '--ready-interval-ms', '50'], args: asOtherProgram('answers-late.js'), env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
     await load.untilAnswered(20)
@@ -64,7 +57,7 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
   test('that look for a free port first find it free, also where another copy serves there', async (t) => {
     const cwd = tempFolder()
     const port = await freePort()
-    const deck = await startDeck(t, null, { cwd, args: asProgram('looks-for-a-free-port.js'), env: { PORT: String(port) } })
+    const deck = await startDeck(t, null, { cwd, args: asOtherProgram('looks-for-a-free-port.js'), env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
 
@@ -83,7 +76,7 @@ describe('programs that are no Node programs', { skip: skip || withoutNativeCall
 
   test('that bind one address twice are told so', async (t) => {
     const port = String(await freePort())
-    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, args: asProgram('listens-twice.js'), env: { PORT: port, SECOND_PORT: port } })
+    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, args: asOtherProgram('listens-twice.js'), env: { PORT: port, SECOND_PORT: port } })
     await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
     const { items } = (await deck.api('/logs?lines=50')).body
     assert.ok(items.some((/** @type {{ text: string }} */ { text }) => text.includes(`EADDRINUSE: address already in use 127.0.0.1:${port}`)), JSON.stringify(items))
@@ -99,10 +92,10 @@ function without (...numbers) {
   return { through: [process.execPath, fileURLToPath(new URL('../support/denies-calls.js', import.meta.url)), numbers.join()] }
 }
 
-describe('programs in a container', { skip: skip || withoutNativeCalls }, () => {
+describe('programs in a container', { skip: withoutOtherPrograms }, () => {
   rareTest('share their sockets under the default profile of Docker, which forbids to look at those of others', async (t) => {
     const port = await freePort()
-    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asProgram('listens-on-port.js'), env: { PORT: String(port) }, launch: without(PIDFD_GETFD) })
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'), env: { PORT: String(port) }, launch: without(PIDFD_GETFD) })
     await deck.until({ ready: 2 })
     const before = await pidsOf(deck)
     await deck.rollout('restart')
@@ -112,7 +105,7 @@ describe('programs in a container', { skip: skip || withoutNativeCalls }, () => 
 
   test('that may not filter system calls run alone: several workers are refused with the reason, and one is said to have sockets of its own', async (t) => {
     const port = await freePort()
-    const parts = { cwd: tempFolder(), args: asProgram('listens-on-port.js'), env: { PORT: String(port) }, launch: without(SECCOMP) }
+    const parts = { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'), env: { PORT: String(port) }, launch: without(SECCOMP) }
     const { code, stderr } = await runCli(['start', '--workers', '2', '--data-dir', tempFolder(), '--admin-port', '0', '--', ...parts.args], parts)
     assert.equal(code, 2, stderr)
     assert.match(stderr, /workers: expected 1 with rollout\.order "stop-first" on this machine, received 2 with "start-first".*seccomp: Operation not permitted/)
