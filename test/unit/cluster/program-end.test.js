@@ -23,9 +23,11 @@ test('it is told to end once nothing waits at its socket and its connections are
 })
 
 test('connections that stay open are waited for as long as idle ones may be', { skip }, async (t) => {
-  const { end, said } = await run(t, SERVER, { countConnections: () => () => 1 })
+  let looks = 0
+  const { end, said } = await run(t, SERVER, { countConnections: () => () => ++looks })
   await end.drain({ idleGraceMs: 50 })
   await said('SIGTERM')
+  assert.ok(looks > 1, `${looks} looks`)
 })
 
 test('what a shell has started is told when the shell has ended, and the end is told when all have', { skip }, async (t) => {
