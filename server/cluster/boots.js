@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { namesIn, textIn } from '../system/proc.js'
 
 /** @typedef {ReturnType<typeof createBoots>} Boots */
 /** What the threads of a process have had of the CPUs, and how long they have waited for one, in ms. @typedef {{ cpuMs: number, queuedMs: number }} CpuTime */
@@ -47,20 +47,10 @@ export function createBoots ({ pidOf, now, measure = cpuTimeOf }) {
 export function cpuTimeOf (pid) {
   const folder = `/proc/${pid}/task`
   const sum = { cpuMs: 0, queuedMs: 0 }
-  for (const thread of readOr(() => readdirSync(folder), [])) {
-    const [cpuNs, queuedNs] = readOr(() => readFileSync(`${folder}/${thread}/schedstat`, 'utf8'), '').split(' ')
+  for (const thread of namesIn(folder)) {
+    const [cpuNs, queuedNs] = textIn(`${folder}/${thread}/schedstat`).split(' ')
     sum.cpuMs += Number(cpuNs) / 1e6 || 0
     sum.queuedMs += Number(queuedNs) / 1e6 || 0
   }
   return sum
-}
-
-/** @template T @param {() => T} read @param {T} otherwise @returns {T} */
-function readOr (read, otherwise) {
-  try {
-    return read()
-  } catch {
-    // ENOENT: another system, a kernel without it, or a thread or the whole process has just ended.
-    return otherwise
-  }
 }

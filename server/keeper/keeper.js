@@ -4,6 +4,7 @@ import { guardChannel } from '../system/channel-guard.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { oneLine } from '../system/one-line.js'
+import { childrenOf } from '../system/children.js'
 import { programProcesses } from '../system/process-tree.js'
 import { existingFolder, workingFolder } from '../system/working-folder.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
@@ -16,7 +17,7 @@ import { createMasterWatch } from './master-watch.js'
 import { createMemory } from './memory.js'
 import { whyMisshapen } from './message-shape.js'
 import { ownPrograms, trustedPrograms } from './programs.js'
-import { childrenOf, createReaper } from './reaper.js'
+import { createReaper } from './reaper.js'
 
 /**
  * The process that `clusterdeck start` becomes: it starts the master, holds a copy of every listening socket and starts

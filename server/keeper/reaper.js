@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { childrenOf } from '../system/children.js'
 import { loadPosix } from '../system/posix.js'
 
 /**
@@ -24,24 +24,4 @@ export function createReaper ({ isOurs, onReaped, say }) {
     }
   })
   return true
-}
-
-/** @param {number} pid @returns {number[]} those that have ended included; none where the system does not tell */
-export function childrenOf (pid) {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) => childrenOfThread(pid, thread))
-  } catch {
-    // ENOENT: it has ended, or this is another system.
-    return []
-  }
-}
-
-/** @param {number} pid @param {string} thread */
-function childrenOfThread (pid, thread) {
-  try {
-    return readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-  } catch {
-    // ENOENT: the thread has ended, or the kernel was built without CONFIG_PROC_CHILDREN.
-    return []
-  }
 }

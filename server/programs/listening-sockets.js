@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { endianness } from 'node:os'
+import { textIn } from '../system/proc.js'
 import { addressOf, textOfV6 } from './socket-request.js'
 
 /** TCP_LISTEN, and the flag of a Unix socket that accepts connections: proc_pid_net(5). */
@@ -38,10 +38,5 @@ function textOf (hex) {
 
 /** @param {number} pid @param {string} table @returns {string[][]} the fields of each row */
 function rowsOf (pid, table) {
-  try {
-    return readFileSync(`/proc/${pid}/net/${table}`, 'latin1').split('\n').slice(1).filter(Boolean).map((row) => row.trim().split(/\s+/))
-  } catch {
-    // It has ended, or there is no such protocol here.
-    return []
-  }
+  return textIn(`/proc/${pid}/net/${table}`).split('\n').slice(1).filter(Boolean).map((row) => row.trim().split(/\s+/))
 }

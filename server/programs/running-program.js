@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { readdirSync, readlinkSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { linkAt, namesIn } from '../system/proc.js'
 import { createDescriptorWatch } from './descriptor-watch.js'
 import { loadSystemCalls } from './system-calls.js'
 
@@ -108,29 +108,9 @@ export function hearProgram (listener, onNotice) {
  */
 export function findListener (calls, pids) {
   for (const pid of pids) {
-    const fd = descriptorsIn(pid).find((name) => linkOf(`/proc/${pid}/fd/${name}`) === 'anon_inode:seccomp notify')
+    const fd = namesIn(`/proc/${pid}/fd`).find((name) => linkAt(`/proc/${pid}/fd/${name}`) === 'anon_inode:seccomp notify')
     const copy = fd === undefined ? -1 : calls.descriptorOf(pid, Number(fd))
     if (copy >= 0) return copy
   }
   return null
-}
-
-/** @param {number} pid @returns {string[]} */
-function descriptorsIn (pid) {
-  try {
-    return readdirSync(`/proc/${pid}/fd`)
-  } catch {
-    // ENOENT: it has ended. EACCES: another user's.
-    return []
-  }
-}
-
-/** @param {string} link */
-function linkOf (link) {
-  try {
-    return readlinkSync(link)
-  } catch {
-    // It was closed meanwhile.
-    return null
-  }
 }

@@ -1,6 +1,7 @@
-import { closeSync, openSync, readFileSync, readlinkSync, readSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import path from 'node:path'
+import { socketAt, textIn } from '../system/proc.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {import('./system-calls.js').SystemCalls} SystemCalls */
@@ -46,7 +47,7 @@ export function readAddress (pid, address, length) {
 
 /** @param {number} thread @returns {number} the process that it is of */
 export function processOf (thread) {
-  return Number(/^Tgid:\s*(\d+)$/m.exec(readOr(`/proc/${thread}/status`))?.[1] ?? thread)
+  return Number(/^Tgid:\s*(\d+)$/m.exec(textIn(`/proc/${thread}/status`))?.[1] ?? thread)
 }
 
 /**
@@ -57,12 +58,12 @@ export function processOf (thread) {
  */
 export function descriptorOf ({ pid, fd }, calls) {
   const file = `/proc/${pid}/fd/${fd}`
-  const text = /^flags:\s*(\d+)$/m.exec(readOr(`/proc/${pid}/fdinfo/${fd}`))?.[1]
+  const text = /^flags:\s*(\d+)$/m.exec(textIn(`/proc/${pid}/fdinfo/${fd}`))?.[1]
   const flags = Number.parseInt(text ?? '0', 8)
   return {
     flags: text === undefined ? null : flags,
     protocol: calls.protocolOf(file),
-    inode: Number(/^socket:\[(\d+)\]$/.exec(linkOr(file))?.[1] ?? 0),
+    inode: socketAt(file),
     waits: (flags & O_NONBLOCK) === 0,
     isClosedOnExec: (flags & O_CLOEXEC) !== 0
   }
@@ -116,24 +117,4 @@ function readPlace (name) {
 export function textOfV6 (bytes) {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(2 * index).toString(16))
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
-}
-
-/** @param {string} file @returns {string} */
-function readOr (file) {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    // It has ended.
-    return ''
-  }
-}
-
-/** @param {string} link @returns {string} */
-function linkOr (link) {
-  try {
-    return readlinkSync(link)
-  } catch {
-    // It has ended.
-    return ''
-  }
 }

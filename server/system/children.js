@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { oneLine } from './one-line.js'
+import { namesIn, textIn } from './proc.js'
 import { identifyProcess } from './process-identity.js'
 
 /** @typedef {import('./process-identity.js').ProcessIdentity & { name: string }} ChildProcess  `name`: as the kernel has it, up to 15 bytes, on one line */
@@ -13,17 +13,15 @@ const MAX_THREADS = 200
  * @returns {ChildProcess[]} the first 20; none where the system does not tell
  */
 export function listChildren (pid) {
-  const threads = readOr(() => readdirSync(`/proc/${pid}/task`), []).slice(0, MAX_THREADS)
-  const pids = threads.flatMap((thread) => readOr(() => readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8'), '').split(' ').filter(Boolean))
-  return pids.slice(0, MAX_CHILDREN).map((each) => ({ ...identifyProcess(Number(each)), name: oneLine(readOr(() => readFileSync(`/proc/${each}/comm`, 'utf8'), '')).trim() || '?' }))
+  const pids = childrenOf(pid, { maxThreads: MAX_THREADS }).slice(0, MAX_CHILDREN)
+  return pids.map((each) => ({ ...identifyProcess(each), name: oneLine(textIn(`/proc/${each}/comm`)).trim() || '?' }))
 }
 
-/** @template T @param {() => T} read @param {T} otherwise @returns {T} */
-function readOr (read, otherwise) {
-  try {
-    return read()
-  } catch {
-    // ENOENT, ESRCH: it has ended, or this is not Linux. EACCES: it is not ours to look at.
-    return otherwise
-  }
+/**
+ * @param {number} pid @param {{ maxThreads?: number }} [options]
+ * @returns {number[]} those that have ended but were not waited for included; none where the kernel was built without CONFIG_PROC_CHILDREN
+ */
+export function childrenOf (pid, { maxThreads = Infinity } = {}) {
+  const threads = namesIn(`/proc/${pid}/task`).slice(0, maxThreads)
+  return threads.flatMap((thread) => textIn(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean).map(Number))
 }

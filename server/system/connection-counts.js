@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync } from 'node:fs'
+import { namesIn, socketAt } from './proc.js'
 
 /** @typedef {{ ports: Set<string>, held: Map<string, number> }} Tree `ports`: on which it listens; `held`: the inodes of what it listens on and of its connections, by process and descriptor */
 /** @typedef {Map<number, { port: string, isListening: boolean }>} Sockets by inode */
@@ -95,25 +95,4 @@ function openOf ({ ports, held }, sockets) {
     if (socket && !socket.isListening && ports.has(socket.port)) open++
   }
   return open
-}
-
-/** @param {string} folder @returns {string[]} */
-function namesIn (folder) {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // ENOENT: it has ended; EACCES: another user's.
-    return []
-  }
-}
-
-/** @param {string} link @returns {number} the inode of the socket; 0: it is something else */
-function socketAt (link) {
-  try {
-    const target = readlinkSync(link)
-    return target.startsWith('socket:[') ? Number(target.slice(8, -1)) : 0
-  } catch {
-    // It was closed meanwhile.
-    return 0
-  }
 }

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { textIn } from './proc.js'
 
 /**
  * How long each worker has not been heard, in time in which it could have been. A clock that goes on while the machine
@@ -96,10 +96,5 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () =>
  * @param {number | undefined} pid @returns {number} ms, 0 where the system does not tell
  */
 export function queuedMs (pid) {
-  try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6 || 0
-  } catch {
-    // ENOENT: another system, a kernel without it, or the process is gone.
-    return 0
-  }
+  return Number(textIn(`/proc/${pid}/schedstat`).split(' ')[1]) / 1e6 || 0
 }

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs'
 import { errorCode } from '../errors.js'
+import { statOf } from './proc.js'
 
 /**
  * A process, so that it cannot be taken for a later one with the same number.
@@ -7,7 +8,7 @@ import { errorCode } from '../errors.js'
  *   `startTime`: boot id and clock ticks since that boot; null where the system does not tell
  */
 
-/** Where the command name ends, which may hold anything, the third field of proc_pid_stat(5) begins. */
+/** Fields of proc_pid_stat(5). */
 const STATE_FIELD = 3
 const START_TIME_FIELD = 22
 
@@ -40,11 +41,10 @@ export function signalProcess (identity, signal) {
 /** @param {number} pid @returns {{ state: string, startTime: string } | null} */
 function lookUp (pid) {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return { state: fields[0], startTime: `${bootId()}:${fields[START_TIME_FIELD - STATE_FIELD]}` }
+    const fields = statOf(pid)
+    return fields && { state: fields[STATE_FIELD], startTime: `${bootId()}:${fields[START_TIME_FIELD]}` }
   } catch {
-    // ENOENT, ESRCH: there is no such process. Without /proc nothing is known.
+    // ENOENT: the system does not tell when it booted.
     return null
   }
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { namesIn, statOf, textIn } from './proc.js'
 import { identifyProcess, isAlive } from './process-identity.js'
 
 /** @typedef {import('./process-identity.js').ProcessIdentity} ProcessIdentity */
@@ -8,10 +8,10 @@ import { identifyProcess, isAlive } from './process-identity.js'
 /** All processes of a tree have this variable, also those that have left it by a session of their own. */
 export const TREE_VARIABLE = 'CLUSTERDECK_PROCESS_TREE'
 
-/** Fields of proc_pid_stat(5), from the state on, which is the first after the command name. */
-const STATE = 0
-const PARENT = 1
-const SESSION = 3
+/** Fields of proc_pid_stat(5). */
+const STATE = 3
+const PARENT = 4
+const SESSION = 6
 
 /**
  * What a process has started, and they have, as long as it lives: also where those between have ended, and those that
@@ -46,11 +46,9 @@ export function programProcesses () {
 function readProcesses () {
   /** @type {Map<number, Row>} */
   const rows = new Map()
-  for (const name of readOr(() => readdirSync('/proc'), [])) {
-    if (!/^\d+$/.test(name)) continue
-    const stat = readOr(() => readFileSync(`/proc/${name}/stat`, 'utf8'), '')
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    if (fields.length > SESSION) rows.set(Number(name), { pid: Number(name), parent: Number(fields[PARENT]), session: Number(fields[SESSION]), hasEnded: 'ZX'.includes(fields[STATE]) })
+  for (const name of namesIn('/proc')) {
+    const fields = /^\d+$/.test(name) ? statOf(name) : null
+    if (fields) rows.set(Number(name), { pid: Number(name), parent: Number(fields[PARENT]), session: Number(fields[SESSION]), hasEnded: 'ZX'.includes(fields[STATE]) })
   }
   return rows
 }
@@ -75,15 +73,5 @@ function withDescendants (roots, rows) {
 
 /** @param {number} pid @param {string} mark @returns {boolean} whether it began with a variable that begins so */
 function hasMark (pid, mark) {
-  return `\0${readOr(() => readFileSync(`/proc/${pid}/environ`, 'latin1'), '')}`.includes(`\0${mark}`)
-}
-
-/** @template T @param {() => T} read @param {T} otherwise @returns {T} */
-function readOr (read, otherwise) {
-  try {
-    return read()
-  } catch {
-    // ENOENT, ESRCH: it has ended, or this is not Linux. EACCES: another user's.
-    return otherwise
-  }
+  return `\0${textIn(`/proc/${pid}/environ`)}`.includes(`\0${mark}`)
 }

@@ -1,10 +1,11 @@
-import { closeSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
+import { childrenOf } from './children.js'
+import { statOf, textIn } from './proc.js'
 
 /** @typedef {{ rssBytes: number, cpuMs: number, processes: number, threads: number, descriptors: number }} Usage `cpuMs`: since the tree began, with that of those that have ended */
 /** @typedef {{ resident: number, shared: number, cpuMs: number, threads: number, descriptors: number }} ProcessUsage in bytes */
 
-/** Where the command name ends, which may hold anything, the third field of proc_pid_stat(5) begins. */
-const FIRST_FIELD = 3
+/** Fields of proc_pid_stat(5). */
 const CPU_FIELDS = [14, 15, 16, 17]
 const THREADS_FIELD = 20
 /** USER_HZ, whatever the kernel's own clock is. */
@@ -13,7 +14,6 @@ const MS_PER_TICK = 10
 const SHARE_EVERY_MS = 60_000
 /** Less than a thousandth of the time. */
 const SHARE_REST = 1000
-const buffer = Buffer.alloc(4096)
 
 /**
  * What a program and all that it has started take, by /proc.
@@ -47,40 +47,28 @@ export function createTreeUsage ({ now = () => performance.now() } = {}) {
     const at = now()
     const names = pids.join()
     if (at < last.at + Math.max(SHARE_REST * last.costMs, names === last.pids ? SHARE_EVERY_MS : 0)) return
-    const texts = pids.map((pid) => read(`/proc/${pid}/smaps_rollup`))
+    const texts = pids.map((pid) => textIn(`/proc/${pid}/smaps_rollup`))
     const [once, each] = [/^Pss_Anon:\s+(\d+)/m, /^Anonymous:\s+(\d+)/m].map((field) => texts.reduce((sum, text) => sum + Number(field.exec(text)?.[1] ?? 0), 0))
     ownShare = once > 0 && each > 0 ? Math.min(1, once / each) : 1
     last = { at, costMs: now() - at, pids: names }
   }
 }
 
-/** @param {number} pid @returns {number[]} it and all that it has started, see proc_pid_task_children(5) */
+/** @param {number} pid @returns {number[]} it and all that it has started */
 export function pidsOf (pid) {
-  const children = namesIn(`/proc/${pid}/task`).flatMap((thread) => read(`/proc/${pid}/task/${thread}/children`).split(' ').filter(Boolean))
-  return [pid, ...children.flatMap((child) => pidsOf(Number(child)))]
-}
-
-/** @param {string} folder @returns {string[]} */
-function namesIn (folder) {
-  try {
-    return readdirSync(folder)
-  } catch {
-    // ENOENT: it has ended.
-    return []
-  }
+  return [pid, ...childrenOf(pid).flatMap(pidsOf)]
 }
 
 /** @param {number} pid @returns {ProcessUsage | null} */
 function usageOf (pid) {
-  const stat = read(`/proc/${pid}/stat`)
-  if (stat === '') return null
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const [, resident, shared] = read(`/proc/${pid}/statm`).split(' ').map((pages) => Number(pages) * pageBytes())
+  const fields = statOf(pid)
+  if (fields === null) return null
+  const [, resident, shared] = textIn(`/proc/${pid}/statm`).split(' ').map((pages) => Number(pages) * pageBytes())
   return {
     resident: resident || 0,
     shared: shared || 0,
-    cpuMs: CPU_FIELDS.reduce((sum, field) => sum + Number(fields[field - FIRST_FIELD]), 0) * MS_PER_TICK,
-    threads: Number(fields[THREADS_FIELD - FIRST_FIELD]),
+    cpuMs: CPU_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0) * MS_PER_TICK,
+    threads: Number(fields[THREADS_FIELD]),
     descriptors: countDescriptors(pid)
   }
 }
@@ -90,7 +78,7 @@ let knownPageBytes
 
 /** Some kernels for arm64 have larger ones. */
 function pageBytes () {
-  knownPageBytes ??= Number(/^KernelPageSize:\s+(\d+)/m.exec(read('/proc/self/smaps'))?.[1] ?? 4) * 1024
+  knownPageBytes ??= Number(/^KernelPageSize:\s+(\d+)/m.exec(textIn('/proc/self/smaps'))?.[1] ?? 4) * 1024
   return knownPageBytes
 }
 
@@ -103,20 +91,5 @@ function countDescriptors (pid) {
   } catch {
     // ENOENT: it has ended; EACCES: it is another user's.
     return 0
-  }
-}
-
-/** Costs a quarter of what readFileSync does. @param {string} file of /proc, shorter than a page @returns {string} '' where there is none */
-function read (file) {
-  try {
-    const fd = openSync(file, 'r')
-    try {
-      return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0))
-    } finally {
-      closeSync(fd)
-    }
-  } catch {
-    // ENOENT, ESRCH: it has ended.
-    return ''
   }
 }

@@ -6,9 +6,11 @@ import { describe, test } from 'node:test'
 import { createConnectionCounts } from '../../../server/system/connection-counts.js'
 import { loadSocketDiagnostics } from '../../../server/system/socket-diagnostics.js'
 import { createTreeUsage, pidsOf } from '../../../server/system/tree-usage.js'
+import { rareOnly } from '../../support/rare.js'
 import { until } from '../../support/until.js'
 
 const MIB = 1024 ** 2
+const withoutPython = spawnSync('python3', ['--version']).status !== 0 && 'python3 is not here'
 const diagnostics = process.platform === 'linux' ? loadSocketDiagnostics() : null
 
 /** What a shell starts: it listens, and says on which port. */
@@ -37,13 +39,20 @@ describe('programs are measured from outside', { skip: process.platform !== 'lin
     assert.equal(createTreeUsage().measure([2 ** 22 + 1]), null, 'nobody')
   })
 
-  test('memory that a process has in common with those that it forked counts once', { skip: spawnSync('python3', ['--version']).status !== 0 && 'python3 is not here' }, async (t) => {
+  test('memory that a process has in common with those that it forked counts once', { skip: withoutPython }, async (t) => {
     const child = spawn('python3', ['-c', 'import os, time\nheld = b"x" * 60_000_000\nos.fork() and os.fork()\nprint("forked", flush=True)\ntime.sleep(600)'], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
     t.after(() => process.kill(-Number(child.pid), 'SIGKILL'))
     for (let said = ''; said.split('forked').length <= 3;) said += String((await once(child.stdout, 'data'))[0])
     const pids = pidsOf(Number(child.pid))
     const rssBytes = createTreeUsage().measure(pids)?.rssBytes ?? 0
     assert.ok(pids.length === 3 && rssBytes > 60_000_000 && rssBytes < 110_000_000, `${rssBytes} of ${pids.length}`)
+  })
+
+  test('all children of a process count, however many there are', { skip: rareOnly || withoutPython }, async (t) => {
+    const child = spawn('python3', ['-c', 'import os, time\nfor _ in range(1100): os.fork() or time.sleep(600)\nprint("forked", flush=True)\ntime.sleep(600)'], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+    t.after(() => process.kill(-Number(child.pid), 'SIGKILL'))
+    await once(child.stdout, 'data')
+    assert.equal(pidsOf(Number(child.pid)).length, 1101)
   })
 
   test('open connections are those to its own port, until they are closed', { skip: !diagnostics && 'koffi is not here' }, async (t) => {
