@@ -34,10 +34,10 @@ const FOLLOWING = Object.freeze([...PINNED, 'crash-body', 'crash-around'])
 const VITALS = Object.freeze([
   { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
   { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
-  { label: 'Requests/s', valueOf: countAnswered, format: (count) => count === null ? '–' : String(count) },
-  // Where nobody counts requests.
-  { label: 'Connections', valueOf: (sample) => countAnswered(sample) === null ? sample.openConnections : null, format: (count) => count === null ? '–' : String(count) },
-  { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: (count) => count === null ? '–' : String(count) },
+  { label: 'Requests/s', valueOf: countAnswered, format: numberText },
+  // Of a program whose requests nobody counts.
+  { label: 'Connections', valueOf: (sample) => countAnswered(sample) === null ? sample.openConnections : null, format: numberText },
+  { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: numberText },
   { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }
 ])
 
@@ -214,6 +214,11 @@ function vitalsOf ({ at, vitals }) {
 function countAnswered (sample) {
   const counts = Object.entries(sample).filter(([name]) => name.startsWith('requests')).map(([, value]) => value).filter((value) => typeof value === 'number')
   return counts.length === 0 ? null : counts.reduce((sum, value) => sum + value, 0)
+}
+
+/** @param {number | null} number @returns {string} */
+function numberText (number) {
+  return number === null ? '–' : String(number)
 }
 
 /** @param {Crash} record @param {number | null} event @returns {{ name: string, value: string, url: string | null }[]} */
