@@ -103,7 +103,7 @@ export function createErrorPage ({ views, now, log, frame, places }) {
 
 /** Shorter words are near to too many others. */
 const MIN_GUESSED_CHARS = 5
-/** The pages below which others are that no place names. @type {Readonly<Record<string, string>>} */
+/** Pages that no menu names, by how their addresses begin: the page that lists them. @type {Readonly<Record<string, string>>} */
 const LISTS = Object.freeze({ releases: '/deploys', rollouts: '/deploys', compare: '/deploys', workers: '/' })
 
 /**
