@@ -40,8 +40,11 @@ function knownLosses (fleet, type, now) {
   KNOWN.set(fleet, ofFleet)
   const known = ofFleet.get(type)
   if (known && now - known.at < KEPT_MS) return known.coming
-  // Where the fleet is out of reach the page says so itself.
-  const coming = fleet.history({ types: [type], limit: MAX_LOSSES }).then(({ items }) => items.flatMap(toLoss), () => [])
+  const coming = fleet.history({ types: [type], limit: MAX_LOSSES }).then(({ items }) => items.flatMap(toLoss), () => {
+    // Where the fleet is out of reach the page says so itself, and the next page asks again.
+    ofFleet.delete(type)
+    return []
+  })
   ofFleet.set(type, { at: now, coming })
   return coming
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DeckError } from '../../../server/errors.js'
+import { fleetGaps } from '../../../server/dashboard/fleet-gaps.js'
 import { fleetHistoryModel } from '../../../server/dashboard/fleet-history-page.js'
 import { createViews } from '../../../server/dashboard/views.js'
 
@@ -69,6 +70,20 @@ test('a host that cannot write its history is named, and so is what it has lost,
   const text = views.render('partials/fleet-gaps', { gaps: await gapsOf('') }).replace(/<svg.*?<\/svg>/gs, '').replace(/<[^>]*>/g, '').replace(/\s+/g, ' ')
   assert.match(text, /The history of two has not been written since .*: disk is full \(SQLITE_FULL\)\. Its events since then are missing here/)
   assert.match(text, /34 events of three are missing: from .* to .*, while its history could not be written\./)
+})
+
+test('what a fleet has lost is asked for again where there was no answer, and else once in a while', async () => {
+  let asked = 0
+  const fleet = /** @type {any} */ ({
+    status: () => ({ members: [] }),
+    async history () {
+      asked++
+      if (asked === 1) throw new DeckError('fleet-away', 'The fleet is out of reach: no')
+      return { items: [itemOf('two', { type: 'history.recovered', detail: { lost: 3, from: '2026-01-01T12:04:00.000Z', to: '2026-01-01T12:05:00.000Z' } })], next: null }
+    }
+  })
+  const lostAt = async (/** @type {number} */ now) => (await fleetGaps(fleet, { now })).lost.map(({ lost }) => lost)
+  assert.deepEqual([await lostAt(0), await lostAt(1), await lostAt(2), asked], [[], [3], [3], 2])
 })
 
 test('what another deck says is text, whatever it says', async () => {
