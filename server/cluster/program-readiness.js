@@ -8,15 +8,14 @@ import { createProgramProbe } from './program-probe.js'
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {{ inode: number, address: string, isListening: boolean, isUdp: boolean, at: number }} Bound  `at`: its place among those that listen */
 
-const WAITS_FOR_LISTEN = ['auto', 'listening']
 /** A program that opens several ports, or looks for a free one, binds the next one within this time. */
 const SETTLE_MS = 50
 /** A program may close what it has bound without listening there. */
 const LOOK_EVERY_MS = 100
 
 /**
- * When a program is ready: it listens at all that it has bound, or says so, and answers where it is asked.
- * It is told what the program and the master say to each other of sockets.
+ * Finds out when a program is ready: once it listens at all that it has bound, or runs where that is enough, and answers
+ * the probe. It is told what the program and the master say to each other of sockets.
  * @param {{ signal: import('../../workers/protocol.js').BootSettings['readySignal'], probe: import('../../workers/protocol.js').ProbeSettings | null }} settings
  * @param {object} parts
  * @param {(message: ToMaster) => void} parts.onMessage
@@ -24,9 +23,9 @@ const LOOK_EVERY_MS = 100
  * @param {() => void} parts.look  whether it has closed some of them, which `closes` is told of
  */
 export function createProgramReadiness ({ signal, probe }, { onMessage, connect, look }) {
-  /** Asked for, and not answered yet. @type {Map<number, SocketQuery>} */
+  /** What it asks for, until that is answered; by number. @type {Map<number, SocketQuery>} */
   const asked = new Map()
-  /** Of TCP, or a Unix socket. @type {Map<string, Bound>} by the master's key, or by its address where that is of no interest to others */
+  /** By the key of the master's socket, or by the address where the program has a socket of its own. @type {Map<string, Bound>} */
   const bound = new Map()
   const readiness = probe && createReadiness(probe, {
     createClient: (_program, { timeoutMs }) => createProgramProbe({ targets: listTargets, connect, timeoutMs }),
@@ -80,9 +79,6 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
     /** @param {string} key */
     closes (key) { bound.delete(key) },
 
-    /** It says that it is ready: sd_notify(3). */
-    says () { beOfUse() },
-
     /** It will not serve, or nobody waits for that here any more. */
     stop () {
       isStopped = true
@@ -107,10 +103,10 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
     look()
     const all = [...bound.values()]
     if (all.some(({ isListening }) => !isListening)) lookIn(LOOK_EVERY_MS)
-    else if (all.length > 0 && WAITS_FOR_LISTEN.includes(signal)) beOfUse()
+    else if (all.length > 0) beOfUse()
   }
 
-  /** Only the probe is left. */
+  /** Where it is probed, it is ready once it has answered, and otherwise now. */
   function beOfUse () {
     if (isReady || isStopped) return
     if (!readiness) return beReady()

@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import fs from 'node:fs'
+import http from 'node:http'
 import { test } from 'node:test'
 import { tempFolder } from '../../support/folder.js'
 import { tellProgramActivity } from '../../../server/cluster/program-activity.js'
 import { createProgramReadiness } from '../../../server/cluster/program-readiness.js'
+import { createDeferred } from '../../../server/system/deferred.js'
 
-/** @param {import('node:test').TestContext} t @param {'auto' | 'listening' | 'message' | 'online'} signal */
-function setUp (t, signal = 'auto') {
+/** @param {import('node:test').TestContext} t @param {'auto' | 'online'} signal @param {import('../../../workers/protocol.js').ProbeSettings | null} probe */
+function setUp (t, signal = 'auto', probe = null) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   /** @type {string[]} */
   const said = []
+  const ready = createDeferred()
   const closed = /** @type {string[]} */ ([])
-  const readiness = createProgramReadiness({ signal, probe: null }, {
-    onMessage: (message) => said.push(message.type === 'listening' ? message.address : message.type),
+  const readiness = createProgramReadiness({ signal, probe }, {
+    onMessage (message) {
+      said.push(message.type === 'listening' ? message.address : message.type)
+      if (message.type === 'ready') ready.reach()
+    },
     connect: () => null,
     look: () => closed.splice(0).forEach((key) => readiness.closes(key))
   })
@@ -24,6 +31,7 @@ function setUp (t, signal = 'auto') {
     readiness,
     said,
     closed,
+    untilReady: ready.reached,
     /** @param {number} port @param {number | string} [addressType] */
     bind (port, addressType = 4) {
       readiness.asks({ type: 'socket', seq: ++seq, query: { address: '0.0.0.0', port, addressType, index: 0 } })
@@ -74,13 +82,17 @@ test('an address that is the program\'s own alone counts too', (t) => {
   assert.deepEqual(said, ['ready'])
 })
 
-test('it is ready when it says so, where that is asked for, and not because it listens', (t) => {
-  const { readiness, said, bind, pass } = setUp(t, 'message')
-  bind(80)
-  readiness.listens('http://localhost:80')
-  pass(5000)
+test('where running is enough, it is still asked once it listens, if ready.path says so', async (t) => {
+  const server = http.createServer((_request, response) => response.end('fine'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { readiness, said, untilReady, pass } = setUp(t, 'online', { path: '/', status: ['200'], intervalMs: 100, timeoutMs: 1000, warmup: [], warmupRounds: 1 })
+  readiness.started(process.pid)
   assert.deepEqual(said, [])
-  readiness.says()
+  readiness.listens(`http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`)
+  pass(50)
+  await untilReady
   assert.deepEqual(said, ['ready'])
 })
 
