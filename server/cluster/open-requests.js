@@ -1,6 +1,6 @@
 import { DeckError } from '../errors.js'
 import { durationText } from '../lifecycle/duration.js'
-import { runtimeOf } from '../lifecycle/snapshot.js'
+import { runtimeOf } from '../lifecycle/state.js'
 import { createDeferred } from '../system/deferred.js'
 
 /** A page may take this long to load. */

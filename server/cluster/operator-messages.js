@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { runtimeOf } from '../lifecycle/snapshot.js'
+import { runtimeOf } from '../lifecycle/state.js'
 
 /**
  * An operator's message, which the app receives like any message of its primary.

@@ -54,7 +54,6 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   child.once('error', (error) => leave({ code: null, signal: null, error: { errorName: error.name, errorMessage: error.message, stack: null } }))
 
   return {
-    hasChannel: false,
     identity,
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {import('./worker-handle.js').Handle} [handle] */

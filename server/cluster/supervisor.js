@@ -4,6 +4,7 @@ import { isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { phaseOf } from '../lifecycle/rollout/stages.js'
 import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.js'
+import { runtimeOf } from '../lifecycle/state.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { createAdoption } from './adoption.js'
@@ -110,7 +111,7 @@ export function createSupervisor (initialState, {
     tell: tellWorker,
     onProblem: (problem) => events.publish({ type: 'unexpected', ...problem })
   })
-  const exitEvidence = createExitEvidence(crashes, { isProgram: (release) => state.releases[release]?.runtime === 'other' })
+  const exitEvidence = createExitEvidence(crashes, { isProgram: (release) => runtimeOf(state, release) === 'other' })
   const adopt = createAdoption({
     keeper,
     options: () => state.options,
@@ -123,7 +124,7 @@ export function createSupervisor (initialState, {
   const watchdog = createWatchdog({
     ...watch,
     receive,
-    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan }) => (its === 'ready' || its === 'standby') && !orphan && hasChannel(id)),
+    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan, release }) => (its === 'ready' || its === 'standby') && !orphan && handles.has(id) && runtimeOf(state, release) === 'node'),
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
   const ipcValidation = createIpcValidation({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
@@ -486,12 +487,6 @@ export function createSupervisor (initialState, {
     return endsStart
   }
 
-  /** @param {number} worker @returns {boolean} whether it can be heard, and asked */
-  function hasChannel (worker) {
-    const handle = handles.get(worker)
-    return handle !== undefined && 'hasChannel' in handle && handle.hasChannel
-  }
-
   /** While no worker has ever been ready, giving up loses nothing. */
   function isFirstStart () {
     return state.phase === 'starting' && Object.values(state.workers).every((worker) => worker.readyAt === null)
@@ -531,8 +526,9 @@ function servingWorkers ({ workers }) {
 }
 
 /** @param {import('../lifecycle/state.js').PoolState} state @returns {{ worker: number, pid: number }[]} */
-function runningPrograms ({ workers, releases }) {
-  return Object.values(workers).flatMap(({ id, pid, state, release }) => pid === null || state === 'exited' || releases[release]?.runtime !== 'other' ? [] : [{ worker: id, pid }])
+function runningPrograms (state) {
+  const running = Object.values(state.workers).filter((worker) => worker.state !== 'exited' && runtimeOf(state, worker.release) === 'other')
+  return running.flatMap(({ id, pid }) => pid === null ? [] : [{ worker: id, pid }])
 }
 
 /**

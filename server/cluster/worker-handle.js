@@ -85,8 +85,6 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
   })
 
   return {
-    hasChannel: true,
-
     /** What it takes for another master to look after it. */
     identity: identity && { ...identity, crashFile, orderFile },
 

@@ -1,3 +1,5 @@
+import { runtimeOf } from './state.js'
+
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').PoolState} PoolState */
@@ -61,9 +63,13 @@ export function awaitAddresses (transition, worker, report) {
   transition.command({ type: 'set-deadline', deadline: 'addresses', id: worker.id, ms: GRACE_MS })
 }
 
-/** A program of another language opens its next port when it likes, and does not move to another one: it never finds its own in use. @param {Transition} transition @param {Worker} worker */
+/**
+ * A program of another language opens its next port when it likes. It never finds its own port in use, so it does not move
+ * to another one.
+ * @param {Transition} transition @param {Worker} worker
+ */
 function isProgram ({ state }, { release }) {
-  return state.releases[release]?.runtime === 'other'
+  return runtimeOf(state, release) === 'other'
 }
 
 /** @param {Transition} transition @param {Worker} worker @returns {boolean} whether it still starts, although it is ready */

@@ -1,6 +1,6 @@
 import { isFinished } from './finished.js'
 import { describeRollout } from './rollout/record.js'
-import { shownRelease } from './state.js'
+import { runtimeOf, shownRelease } from './state.js'
 import { isOccupied, isVacant } from './vacancy.js'
 
 /**
@@ -25,11 +25,6 @@ export function snapshotOf (state) {
     standby: standbyOf(state),
     workers: [...workers, ...backoffs].map(rowOf).sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
   }
-}
-
-/** @param {Pick<import('./state.js').PoolState, 'releases'>} state @param {string} release @returns {import('../launch/launch.js').Runtime} what runs its workers */
-export function runtimeOf ({ releases }, release) {
-  return releases[release]?.runtime ?? 'node'
 }
 
 /** @param {import('./state.js').PoolState} state @returns {string[]} releases that a worker runs, or would run after a rollback */

@@ -334,6 +334,11 @@ export function shownRelease ({ args: _, execArgv: __, ...release }) {
   return release
 }
 
+/** @param {Pick<PoolState, 'releases'>} state @param {string} release @returns {import('../launch/launch.js').Runtime} what runs its workers */
+export function runtimeOf ({ releases }, release) {
+  return releases[release]?.runtime ?? 'node'
+}
+
 /** @param {number} number @param {string} release @returns {Slot} */
 export function createSlot (number, release) {
   return { number, release, serving: null, candidate: null, retryAt: null, blocked: null, finished: null, restarts: 0, record: blankRecord() }
