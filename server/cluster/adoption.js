@@ -1,9 +1,8 @@
 import { rmSync } from 'node:fs'
 import { takeCrashNote } from '../crashes/note.js'
 import { isAlive } from '../system/process-identity.js'
-import { treeOf } from '../system/process-tree.js'
 import { createOrphanHandle } from './orphan-handle.js'
-import { createProgramOrphan, isProgram } from './program-orphan.js'
+import { createProgramOrphan, isProgram, processesOfProgram } from './program-orphan.js'
 
 /** @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit'> & { identity: import('./orphan-handle.js').OrphanIdentity | null | undefined }} SavedWorker */
 
@@ -25,7 +24,8 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
     const isTold = keeper?.reaps
     const isGone = !identity || (!isAlive(identity) && (told || !isTold))
     const { code = null, signal = null } = told ?? {}
-    if (isGone && !hasRest(identity)) {
+    // Others of a program may run on without its main process.
+    if (isGone && processesOfProgram(identity).length === 0) {
       if (identity) rmSync(identity.orderFile, { force: true })
       return { ...worker, exit: exitEvidence.examine(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
@@ -42,9 +42,4 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
     if (!isProgram(identity)) return createOrphanHandle(identity, { ...common, deadlineMs })
     return createProgramOrphan(identity, { ...common, termGraceMs, wasStarting: state === 'starting', queue: () => queueOf(worker), onMessage: (message) => onMessage(worker, message) })
   }
-}
-
-/** @param {SavedWorker['identity']} identity @returns {boolean} whether others of a program run on without its main process */
-function hasRest (identity) {
-  return Boolean(identity && isProgram(identity) && treeOf(identity).length > 0)
 }

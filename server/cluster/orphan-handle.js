@@ -3,14 +3,11 @@ import path from 'node:path'
 import { orderText } from '../../workers/protocol.js'
 import { takeCrashNote } from '../crashes/note.js'
 import { writeJson } from '../system/json-file.js'
-import { isAlive, signalProcess } from '../system/process-identity.js'
+import { signalProcess } from '../system/process-identity.js'
+import { watchOrphan } from './orphan-watch.js'
 
 /** @typedef {ReturnType<typeof createOrphanHandle>} OrphanHandle */
 /** @typedef {import('../system/process-identity.js').ProcessIdentity & import('./worker-handle.js').WorkerFiles} OrphanIdentity */
-
-const POLL_MS = 100
-/** After a process is gone, the keeper may need this long to tell how it ended. */
-const TOLD_WITHIN_MS = 3000
 
 /**
  * A worker that a dead master has left behind, with the methods of a worker handle. It has no channel: orders reach it by a
@@ -21,9 +18,7 @@ const TOLD_WITHIN_MS = 3000
  */
 export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = false }) {
   const { pid, crashFile, orderFile } = identity
-  /** @type {number | undefined} */
-  let goneSince
-  const timer = setInterval(checkAlive, POLL_MS)
+  const stopWatching = watchOrphan(identity, { isTold, onGone: () => handle.leave({ code: null, signal: null }) })
   writeOrder(null)
 
   const handle = {
@@ -38,22 +33,16 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
     kill () { signalProcess(identity, 'SIGKILL') },
 
     /** Nothing more is heard of it here. */
-    letGo () { clearInterval(timer) },
+    letGo () { stopWatching() },
 
     /** @param {{ code: number | null, signal: string | null }} exit as the keeper has seen it */
     leave ({ code, signal }) {
-      clearInterval(timer)
+      stopWatching()
       withdrawOrder()
       onExit({ code, signal, error: takeCrashNote(crashFile, code) })
     }
   }
   return handle
-
-  function checkAlive () {
-    if (isAlive(identity)) return
-    goneSince ??= performance.now()
-    if (!isTold || performance.now() - goneSince >= TOLD_WITHIN_MS) handle.leave({ code: null, signal: null })
-  }
 
   function withdrawOrder () {
     try {

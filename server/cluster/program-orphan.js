@@ -1,16 +1,12 @@
 import { loadSystemCalls } from '../programs/system-calls.js'
 import { findListener } from '../programs/running-program.js'
-import { isAlive } from '../system/process-identity.js'
 import { treeOf } from '../system/process-tree.js'
 import { pidsOf } from '../system/tree-usage.js'
+import { watchOrphan } from './orphan-watch.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramSockets } from './program-sockets.js'
 
 /** @typedef {import('./orphan-handle.js').OrphanIdentity & { mark: string, stopSignal: NodeJS.Signals }} ProgramIdentity */
-
-const POLL_MS = 100
-/** After a process is gone, the keeper may need this long to tell how it ended. */
-const TOLD_WITHIN_MS = 3000
 
 /** @param {import('./orphan-handle.js').OrphanIdentity} identity @returns {identity is ProgramIdentity} whether it is another program than Node */
 export function isProgram (identity) {
@@ -38,12 +34,10 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     onDraining: () => onMessage({ type: 'draining' }),
     onCrashing: (error) => onMessage({ type: 'crashing', ...error })
   })
-  /** @type {number | undefined} */
-  let goneSince
   let isGone = false
   /** @type {NodeJS.Timeout | undefined} */
   let killTimer
-  const timer = setInterval(checkAlive, POLL_MS)
+  const stopWatching = watchOrphan(identity, { isTold, onGone: () => handle.leave({ code: null, signal: null }) })
 
   const handle = {
     identity,
@@ -60,7 +54,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     /** Nothing more is heard of it here. */
     letGo () {
       isGone = true
-      clearInterval(timer)
+      stopWatching()
       clearTimeout(killTimer)
       sockets?.close()
     },
@@ -69,7 +63,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
     async leave ({ code, signal }) {
       if (isGone) return
       isGone = true
-      clearInterval(timer)
+      stopWatching()
       sockets?.close()
       // Those that it has started may not have heard the signal either.
       const { isAsTold } = await end.ended({ code, signal })
@@ -82,12 +76,6 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
   function endSoon () {
     end.terminate()
     killTimer = setTimeout(end.kill, termGraceMs)
-  }
-
-  function checkAlive () {
-    if (isAlive(identity)) return
-    goneSince ??= performance.now()
-    if (!isTold || performance.now() - goneSince >= TOLD_WITHIN_MS) handle.leave({ code: null, signal: null })
   }
 }
 
