@@ -135,8 +135,8 @@ function toHandle (fd) {
   return handle
 }
 
-/** @param {SocketHandle} handle @returns {{ address: string, port: number }} */
-function placeOf (handle) {
+/** @param {SocketHandle} handle of TCP @returns {{ address: string, port: number }} */
+export function placeOf (handle) {
   const place = { address: '', port: 0 }
   handle.getsockname?.(place)
   return place

@@ -100,7 +100,7 @@ export function createSockets ({
     look: lookAtGroups,
 
     /** @param {number} worker @returns {number} how many connections wait until it accepts them, at sockets of its own */
-    queueOf: (worker) => own && 'queueOf' in own ? own.queueOf(worker) : 0,
+    queueOf: (worker) => own?.queueOf(worker) ?? 0,
 
     /** @param {number} worker @returns {{ key: string, address: string | null, addressType: number | string } | null} the TCP port that it asked for first */
     listensOn (worker) {
@@ -271,7 +271,7 @@ export function createSockets ({
 /**
  * @typedef {object} Socket
  * @property {Handle} handle
- * @property {SocketGroup} [group]  each slot has a socket of its own
+ * @property {SocketGroup} [group]  each slot, or each worker, has a socket of its own
  * @property {number} [kept]  how many of these the keeper has
  * @property {Place} query
  * @property {unknown} [data]  the ticket keys of a TLS server

@@ -2,10 +2,10 @@ import { fstatSync } from 'node:fs'
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 import { socketsOf } from '../system/open-sockets.js'
-import { adoptSocketGroup, bindSocketGroup } from './socket-group.js'
+import { adoptSocketGroup, bindSocketGroup, placeOf } from './socket-group.js'
 import { steeringProgram } from './steering-program.js'
 
-/** Where a socket answers that is bound to any address, the second where a machine has no IPv6. @type {Record<string, string[]>} */
+/** Where a socket answers that is bound to any address; a machine without IPv6 has the second one alone. @type {Record<string, string[]>} */
 const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
 
 /** @typedef {ReturnType<typeof createSteering>} Steering */
@@ -165,13 +165,6 @@ function bindBeside ({ handle: listener }) {
     errno = handle
   }
   throw new Error(`no connection can be made to ${address}: ${getSystemErrorName(errno)}`)
-}
-
-/** @param {SocketHandle} handle of TCP @returns {{ address: string, port: number }} */
-function placeOf (handle) {
-  const place = { address: '', port: 0 }
-  handle.getsockname?.(place)
-  return place
 }
 
 /**

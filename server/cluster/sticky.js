@@ -54,6 +54,9 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     /** A slot keeps its socket. */
     release () {},
 
+    /** What waits at the socket of a slot is accepted by another worker while its own is away. */
+    queueOf: () => 0,
+
     /** @param {string} _key @param {{ slot: number }} who @returns {number} of its socket in the group */
     numberFor: (_key, { slot }) => slot,
 
