@@ -11,9 +11,9 @@ const FAULTS = Object.freeze({
   SIGXCPU: 'it used more CPU time than it may',
   SIGXFSZ: 'it wrote a larger file than it may'
 })
-/** As shells have them. @type {Readonly<Record<number, string>>} */
+/** What a shell means by them. @type {Readonly<Record<number, string>>} */
 const CODES = Object.freeze({ 126: 'the command could not be executed', 127: 'the command was not found' })
-/** @type {Readonly<Record<number, string>>} */
+/** By their numbers on Linux: a shell ends with 128 more when its command was ended by one. @type {Readonly<Record<number, string>>} */
 const SIGNALS = Object.freeze({
   1: 'SIGHUP', 2: 'SIGINT', 3: 'SIGQUIT', 4: 'SIGILL', 5: 'SIGTRAP', 6: 'SIGABRT', 7: 'SIGBUS', 8: 'SIGFPE', 9: 'SIGKILL', 11: 'SIGSEGV', 13: 'SIGPIPE', 15: 'SIGTERM', 24: 'SIGXCPU', 25: 'SIGXFSZ', 31: 'SIGSYS'
 })
@@ -26,6 +26,6 @@ export function signalText (signal) {
 /** @param {number} code */
 export function codeText (code) {
   const signal = SIGNALS[code - 128]
-  const means = CODES[code] ?? (signal && `as after ${signalText(signal).replace(/ \((.*)\)$/, ': $1')}`)
+  const means = CODES[code] ?? (signal && `as after ${[signal, FAULTS[signal]].filter(Boolean).join(': ')}`)
   return means ? `code ${code} (${means})` : `code ${code}`
 }

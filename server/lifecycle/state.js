@@ -249,7 +249,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'stack-captured', worker: number }
  *   | { type: 'worker-due', worker: number, cause: 'memory-limit' | 'max-requests' | 'app-request', message: string, rssBytes?: number }
  *   | { type: 'worker-crashing', worker: number, errorName: string, errorMessage: string }
- *   | { type: 'worker-exited', worker: number, code: number | null, signal: string | null, error?: CrashNote | null, isOutOfMemory?: boolean, unfinished?: Unfinished | null, left?: LeftProcess[] }
+ *   | ({ type: 'worker-exited', worker: number } & import('./loss.js').Exit)
  *   | { type: 'deadline-passed', deadline: DeadlineKind, id: number, starvedMs?: number })} Input
  *
  * @typedef {{ [Each in Input as Each['type']]: Each }} Inputs  by type

@@ -234,14 +234,27 @@ export function nameOf ({ id, slot }) {
 }
 
 /** @param {Worker} worker @param {import('./loss.js').Exit} exit @param {string} cause */
-function exitMessage (worker, { code, signal, error, said, isAsTold = false }, cause) {
-  const killed = signal === 'SIGKILL' && worker.killedFor && `was killed, as ${worker.killedFor}`
-  const how = killed || (signal !== null ? `was ended by ${signalText(signal)}` : code !== null ? `exited with ${error ? `code ${code}` : codeText(code)}` : 'is gone; how it ended is not known')
-  const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
-  const why = error ? `: ${[error.errorName, error.errorMessage].filter(Boolean).join(': ')}` : said && isOneOf(BLAMED_CAUSES, cause) ? `: ${said}` : ''
+function exitMessage (worker, exit, cause) {
+  const { code, error, isAsTold = false } = exit
+  const order = worker.intent?.message
   // It did as it was told, and what it was told for says more than its code.
-  if ((code === 0 || isAsTold) && worker.intent?.message && !isOneOf(CRASH_CAUSES, cause)) return `${nameOf(worker)} ended, as ${worker.intent.message}`
+  if (order && (code === 0 || isAsTold) && !isOneOf(CRASH_CAUSES, cause)) return `${nameOf(worker)} ended, as ${order}`
+  const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
+  const why = whyItEnded(exit, cause)
   // The message of an exception is in the intent already.
-  const intent = worker.intent?.message && !error ? ` (${worker.intent.message})` : ''
-  return `${nameOf(worker)} ${how}${when}${why}${intent}`
+  return `${nameOf(worker)} ${howItEnded(worker, exit)}${when}${why && `: ${why}`}${order && !error ? ` (${order})` : ''}`
+}
+
+/** @param {Worker} worker @param {import('./loss.js').Exit} exit */
+function howItEnded ({ killedFor }, { code, signal, error }) {
+  if (signal === 'SIGKILL' && killedFor) return `was killed, as ${killedFor}`
+  if (signal !== null) return `was ended by ${signalText(signal)}`
+  if (code === null) return 'is gone; how it ended is not known'
+  return `exited with ${error ? `code ${code}` : codeText(code)}`
+}
+
+/** @param {import('./loss.js').Exit} exit @param {string} cause @returns {string} '' where the process has told nothing of it */
+function whyItEnded ({ error, said }, cause) {
+  if (error) return [error.errorName, error.errorMessage].filter(Boolean).join(': ')
+  return said && isOneOf(BLAMED_CAUSES, cause) ? said : ''
 }
