@@ -39,7 +39,10 @@ export function treeOf (root, known = []) {
 
 /** @returns {number[]} of all programs that this process, or any below it, has started as a tree; also those that have left theirs */
 export function programProcesses () {
-  return withDescendants(new Set([process.pid]), readProcesses()).filter((pid) => hasMark(pid, `${TREE_VARIABLE}=`))
+  // It may belong to a tree itself, and so do others that it has started.
+  const { [TREE_VARIABLE]: ownMark } = process.env
+  const isOfOwnTree = (/** @type {number} */ pid) => ownMark !== undefined && hasMark(pid, `${TREE_VARIABLE}=${ownMark}\0`)
+  return withDescendants(new Set([process.pid]), readProcesses()).filter((pid) => hasMark(pid, `${TREE_VARIABLE}=`) && !isOfOwnTree(pid))
 }
 
 /** @returns {Map<number, Row>} all that there are; none where the system does not tell */
