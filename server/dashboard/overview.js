@@ -107,7 +107,7 @@ export function followOverview ({ now, can, render, ...asked }) {
 }
 
 /** @param {Pick<Status, 'release'>} snapshot @returns {boolean} whether it runs something else than Node, of which less is known */
-export function isProgram ({ release }) {
+function isProgram ({ release }) {
   return release.runtime === 'other'
 }
 

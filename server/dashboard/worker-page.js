@@ -4,7 +4,7 @@ import { DeckError } from '../errors.js'
 import { newestMark } from './chart-news.js'
 import { historyGaps, isUnwritten } from './history-gaps.js'
 import { logsModel } from './logs-page.js'
-import { blockedReason, isProgram } from './overview.js'
+import { blockedReason } from './overview.js'
 import { readOr } from './read-or.js'
 import { toWorkerRow } from './worker-row.js'
 import { foldFrames } from './stack-view.js'
@@ -95,6 +95,8 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
     const { isAvailable, ...told } = readPast(story, { isNeeded: row === null })
     // Without `at` the live worker is meant.
     const isLive = row !== null && (at === undefined || isSame(row, told))
+    // Of this worker: in a rollout the release that runs may be of another kind.
+    const isProgram = isLive && row.runtime === 'other'
     const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
     const lives = toLives(told.lives, worker)
     return {
@@ -104,7 +106,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       newestMark: newestMark(history),
       isUnwritten: isUnwritten(history, snapshot),
       snapshot,
-      isProgram: isProgram(snapshot),
+      isProgram,
       blocked: blockedReason(snapshot),
       isAvailable,
       isLive,
@@ -115,7 +117,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       events: told.events,
       lives,
       before: isLive ? faultBefore(lives) : null,
-      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can, canLook: isLive && row.runtime !== 'other' })
+      ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can, canLook: isLive && !isProgram })
     }
   }
 }

@@ -122,6 +122,21 @@ test('a history that cannot be read takes no page of a live worker down', async 
   assert.match(html, /Worker 1 <span class="badge tone-ok">[^]*history database cannot be read[^]*Record CPU profile/)
 })
 
+test('a worker of another program than Node shows what is known of it, also while the release that runs is a Node app', async (t) => {
+  const admin = await startAdmin(t)
+  const { snapshot } = admin.deck
+  admin.deck.snapshot = () => {
+    const status = snapshot()
+    return { ...status, workers: status.workers.map((worker) => worker.id === 2 ? { ...worker, runtime: /** @type {const} */ ('other') } : worker) }
+  }
+  const program = await visit(admin, '/workers/2')
+  assert.match(program.html, /data-figure="processes"[^]*id="chart-descriptors"/)
+  assert.doesNotMatch(program.html, /Look inside|dialog-heap-snapshot|id="chart-requests"|data-figure="inFlight"/)
+  const node = await visit(admin, '/workers/1')
+  assert.match(node.html, /Look inside[^]*data-figure="inFlight"[^]*id="chart-requests"/)
+  assert.doesNotMatch(node.html, /data-figure="processes"|id="chart-descriptors"/)
+})
+
 test('looking is for everybody, looking inside for operators, files for admins', async (t) => {
   const admin = await startAdmin(t)
   admin.deck.diagnostics.items.unshift({ ...admin.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', durationMs: 5000 })
