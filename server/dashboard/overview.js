@@ -65,7 +65,9 @@ export function overviewModel ({ deck, history, params, now, kept }) {
   const past = readPast(history)
   const rollout = snapshot.rollout ?? past.rollout
   const health = toHealth(deck.health(seen))
-  const table = workersTable(snapshot, { params, history, now, kept, isProgram: isProgram(snapshot) })
+  // Of another program than Node less is known.
+  const isProgram = snapshot.release.runtime === 'other'
+  const table = workersTable(snapshot, { params, history, now, kept, isProgram })
   const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)
   return {
     now,
@@ -79,7 +81,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
     blocked: blockedReason(snapshot),
     lastRollout: rollout?.id ?? 0,
     totals: totalsOf(snapshot.workers),
-    isProgram: isProgram(snapshot),
+    isProgram,
     table,
     canonicalUrl: table.canonicalUrl,
     problem: table.problem,
@@ -104,11 +106,6 @@ export function followOverview ({ now, can, render, ...asked }) {
     kept = model.table.kept
     return OVERVIEW_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, { can, ...model }) }))
   }
-}
-
-/** @param {Pick<Status, 'release'>} snapshot @returns {boolean} whether it runs something else than Node, of which less is known */
-function isProgram ({ release }) {
-  return release.runtime === 'other'
 }
 
 /** @param {Status} snapshot @param {number} now @returns {Status} */
