@@ -119,6 +119,7 @@ async function askMember (deck, action, fields, person) {
 /** The same refusal with the size of now, which the form sends if its reader confirms. @param {import('../fleet/app-fleet.js').AppFleet} fleet @param {string} member @param {import('../api/roles.js').Auth} person @param {DeckError} refused */
 async function changedThere (fleet, member, person, refused) {
   const { desiredWorkers } = Object(await fleet.obtain(member, { method: 'GET', path: '/scale' }, person))
+  // The member goes on with what it has expected of the header, which a form does not show.
   const [why] = refused.message.split('. If-Match:')
   return new DeckError('precondition-failed', why, { details: { now: String(desiredWorkers) }, cause: refused })
 }
