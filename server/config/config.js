@@ -12,6 +12,7 @@ import { isObject } from './is-object.js'
 import { didYouMean, nearestName } from './nearest.js'
 import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
 import { asNamed, pinPath } from '../system/working-folder.js'
+import { valueIn } from './value-in.js'
 
 /** @typedef {import('./apps.js').ConfigFile} ConfigFile */
 /** @typedef {import('./options.js').Option} Option */
@@ -245,11 +246,8 @@ export function configFileOf (config) {
 }
 
 /** @param {Partial<Config>} config @param {Pick<Option, 'path'>} option @returns {unknown} */
-export function valueOf (config, { path: keys }) {
-  /** @type {unknown} */
-  let value = config
-  for (const key of keys) value = isObject(value) ? value[key] : undefined
-  return value
+export function valueOf (config, { path }) {
+  return valueIn(config, path)
 }
 
 /**
@@ -419,11 +417,6 @@ function validateOptions (given) {
   }
   if (kind === 'file' || isSecret) throw new DeckError('invalid-config', `${wrong.source}: expected ${expected}; wrong is ${placeOf(issue)}`)
   throw invalid(wrong.source, expected, shownValue(wrong.value))
-}
-
-/** @param {unknown} value @param {string[]} path @returns {unknown} */
-function valueIn (value, path) {
-  return path.reduce((part, key) => isObject(part) ? part[key] : undefined, value)
 }
 
 /** @param {Record<string, unknown>} group @param {string[]} path @param {unknown} value */

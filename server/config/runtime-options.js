@@ -1,8 +1,9 @@
 import { invalid } from './invalid.js'
 import { OPTIONS } from './options.js'
+import { valueIn } from './value-in.js'
 
 /** @typedef {import('../launch/launch.js').Runtime} Runtime */
-/** @typedef {{ expected: string, isFine: (value: any) => boolean }} Rule */
+/** @typedef {{ expected: string, isFine: (value: any, option: import('./options.js').Option) => boolean }} Rule */
 
 const OF_NODE = 'for a program that is not run by Node.js'
 
@@ -13,9 +14,9 @@ const NEEDS_NODE = Object.freeze({
   dispatch: { expected: `"shared" ${OF_NODE}`, isFine: (way) => way === 'shared' },
   portPerSlot: { expected: `0 ${OF_NODE}, as it listens on nothing that it has not bound itself`, isFine: (port) => port === 0 },
   'ready.signal': { expected: `"auto", "listening" or "online" ${OF_NODE}, as it sends no message`, isFine: (signal) => signal !== 'message' },
-  'stop.message': { expected: `nothing ${OF_NODE}, as it gets no message; stop.signal says which signal it gets`, isFine: isDefault('stop.message') },
-  'crash.graceMs': { expected: `nothing ${OF_NODE}, as its exceptions are its own`, isFine: isDefault('crash.graceMs') },
-  'watchdog.timeoutMs': { expected: `nothing or 0 ${OF_NODE}, as it has no event loop to watch`, isFine: (ms) => ms === 0 || isDefault('watchdog.timeoutMs')(ms) },
+  'stop.message': { expected: `nothing ${OF_NODE}, as it gets no message; stop.signal says which signal it gets`, isFine: isDefault },
+  'crash.graceMs': { expected: `nothing ${OF_NODE}, as its exceptions are its own`, isFine: isDefault },
+  'watchdog.timeoutMs': { expected: `nothing or 0 ${OF_NODE}, as it has no event loop to watch`, isFine: (ms, option) => ms === 0 || isDefault(ms, option) },
   'recycle.maxRequests': { expected: `0 ${OF_NODE}, as its requests are not counted; recycle.maxAgeMs and recycle.maxRssBytes count`, isFine: (number) => number === 0 }
 })
 
@@ -30,20 +31,16 @@ const NEEDS_OTHER = Object.freeze({
  * @throws {import('../errors.js').DeckError} invalid-config
  */
 export function checkRuntime ({ runtime = 'node', ...values }, sourceOf = (name) => name) {
-  for (const [name, { expected, isFine }] of Object.entries(runtime === 'other' ? NEEDS_NODE : NEEDS_OTHER)) {
-    const value = valueAt(values, name)
-    if (value === undefined || isFine(value)) continue
-    const isSecret = OPTIONS.find((option) => option.name === name)?.isSecret
-    throw invalid(sourceOf(name), expected, isSecret ? 'some' : typeof value === 'string' ? JSON.stringify(value) : String(value))
+  const rules = runtime === 'other' ? NEEDS_NODE : NEEDS_OTHER
+  for (const option of OPTIONS.filter(({ name }) => Object.hasOwn(rules, name))) {
+    const { expected, isFine } = rules[option.name]
+    const value = valueIn(values, option.path)
+    if (value === undefined || isFine(value, option)) continue
+    throw invalid(sourceOf(option.name), expected, option.isSecret ? 'some' : typeof value === 'string' ? JSON.stringify(value) : String(value))
   }
 }
 
-/** @param {string} name @returns {(value: unknown) => boolean} */
-function isDefault (name) {
-  return (value) => value === OPTIONS.find((option) => option.name === name)?.fallback
-}
-
-/** @param {Record<string, any>} values @param {string} name */
-function valueAt (values, name) {
-  return name.split('.').reduce((part, key) => part?.[key], /** @type {any} */ (values))
+/** @param {unknown} value @param {import('./options.js').Option} option */
+function isDefault (value, { fallback }) {
+  return value === fallback
 }
