@@ -64,7 +64,9 @@ const TRY_AGAIN_MS = 100
  */
 export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
   const config = settings.current
-  const ownSockets = config.runtime === 'other' ? whyUnheard() : null
+  const isOther = config.runtime === 'other'
+  const program = isOther ? programName(config) : null
+  const ownSockets = isOther ? whyUnheard() : null
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
   })
@@ -113,7 +115,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
       return {
         ...snapshot,
         master: { ...master, rssBytes: process.memoryUsage.rss() },
-        app: { name: deckName(config, snapshot.release), entry: config.entry, program: config.runtime === 'other' ? programName(config) : null, cwd: config.cwd, addresses: supervisor.addresses(), ownSockets },
+        app: { name: deckName(config, snapshot.release), entry: config.entry, program, cwd: config.cwd, addresses: supervisor.addresses(), ownSockets },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         // In turn, by the master.
