@@ -27,7 +27,7 @@ import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './
 const MAX_STEPS = 20
 const NODE_NAMES = new Set(['node', 'nodejs'])
 const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit', 'trap', '{', '!'])
-/** A wrapper that is refused for these reasons can be run itself. */
+/** Where a wrapper is refused for one of these reasons, the wrapper itself is run. */
 const ONLY_ITSELF = new Set(['option', 'expansion'])
 const ENV_FILE = '--env-file='
 /** As far as that can be told of what a shell is to run. */
@@ -43,12 +43,11 @@ const PACKAGE_TEXTS = ['name', 'version']
 export function followCommand (command, inherited) {
   /** @type {Command | Program} */
   let at = command
-  for (let steps = 0; steps < MAX_STEPS; steps++) {
-    if ('entry' in at) return at
+  for (let steps = 0; !('entry' in at); steps++) {
+    if (steps === MAX_STEPS) throw launchRefusal('circle', at)
     at = unwrapStep(at, inherited)
   }
-  if ('entry' in at) return at
-  throw launchRefusal('circle', at)
+  return at
 }
 
 /** @param {Command} command @param {Environment} inherited @returns {Command | Program} */
@@ -58,13 +57,12 @@ function unwrapStep (command, inherited) {
   const name = path.basename(word)
   // A file of the app's own may be called like any of these.
   const isKnown = !word.includes('/') || word.includes('node_modules/.bin/')
-  const rest = { ...command, words }
   if (NODE_NAMES.has(name)) return runNode(command, inherited)
   if (isKnown && Object.hasOwn(WRAPPERS, name)) return unwrap(command, name, inherited)
   if (isKnown && isPackageManager(name)) return runManager(command, name, inherited)
   const substitute = isKnown && Object.hasOwn(SUBSTITUTES, name) ? SUBSTITUTES[name](words, command.cwd) : null
   if (substitute) return withSubstitute(command, substitute, inherited)
-  return runFile(rest, word, inherited)
+  return runFile({ ...command, words }, word, inherited)
 }
 
 /** @param {Command} command @param {string} name @param {Environment} inherited @returns {Command | Program} */
@@ -98,10 +96,9 @@ function isFound ({ words: [word], cwd, env }, inherited) {
 }
 
 /** @param {Command} command  its first word is `node` @param {Environment} inherited @returns {Command | Program} */
-function runNode ({ words: [node, ...words], ...rest }, inherited) {
-  const command = { ...rest, words }
-  const { execArgv, rest: [file, ...args], watches, runs, refused } = parseNodeWords(words)
-  if (refused) return asItIs({ ...rest, words: [node, ...words] }, SEES_NO_NODE, inherited)
+function runNode (command, inherited) {
+  const { execArgv, rest: [file, ...args], watches, runs, refused } = parseNodeWords(command.words.slice(1))
+  if (refused) return asItIs(command, SEES_NO_NODE, inherited)
   const next = { ...(watches ? withNote(command, WATCH_NOTE) : command), execArgv: [...command.execArgv, ...execArgv] }
   if (runs !== null) return runScript(next, { name: runs, args: file === undefined ? [] : [file, ...args] }, inherited)
   if (file === undefined) throw launchRefusal('no-file', command)
@@ -168,7 +165,7 @@ function hasPlugAndPlay (folder) {
 function runManager (command, manager, inherited) {
   const errand = parseManagerWords(manager, command.words.slice(1))
   if ('refused' in errand) {
-    if (errand.runsSeveral) return asItIs(command, SEES_NO_NODE, inherited)
+    if (errand.isOnlyItsOwn) return asItIs(command, SEES_NO_NODE, inherited)
     if (errand.refused.startsWith('-')) throw wrongOption(command, errand.refused)
     throw launchRefusal('no-file', { ...command, why: `starts no program ("${errand.refused}")`, instead: 'Name a script of package.json: npm run <script>' })
   }

@@ -10,7 +10,7 @@ import { splitOption } from './node-options.js'
  * @property {string | null} folder  another one than the working folder
  * @property {string | null} workspace
  */
-/** `refused`: a word that says something else; `runsSeveral`: it runs more than one script, or a text. @typedef {Errand | { refused: string, runsSeveral?: boolean }} Parsed */
+/** `refused`: a word that says something else; `isOnlyItsOwn`: only the package manager itself can do that. @typedef {Errand | { refused: string, isOnlyItsOwn?: boolean }} Parsed */
 
 /**
  * One package manager: the options before its errand, with and without a value, and the words that begin one.
@@ -18,7 +18,7 @@ import { splitOption } from './node-options.js'
  * @property {readonly string[]} folder  options that name a folder
  * @property {readonly string[]} workspace
  * @property {readonly string[]} [valued] options whose value is of no interest
- * @property {readonly string[]} [refused] options with which it does something else
+ * @property {readonly string[]} [refused] options with which it runs more than one script, or a text as a shell would
  * @property {Readonly<Record<string, Errand['kind'] | 'start' | 'workspace' | 'node'>>} verbs
  * @property {boolean} runsAnything  another word is the name of a script or a command
  * @property {'npm' | 'drop' | 'keep'} separator  what it does with `--` behind a script's name; npm: keeps back what looks like an option before it
@@ -131,7 +131,7 @@ const KNOWN_SWITCHES = /^(-s|-q|-y|-d|--silent|--quiet|--yes|--no|--no-install|-
 
 /**
  * @param {string[]} words @param {Manager} manager
- * @returns {{ rest: string[], folder: string | null, workspace: string | null } | { refused: string, runsSeveral?: boolean }}
+ * @returns {{ rest: string[], folder: string | null, workspace: string | null } | { refused: string, isOnlyItsOwn?: boolean }}
  */
 function readOptions (words, { folder: folders, workspace: workspaces, valued = [], refused = [] }) {
   /** @type {{ folder: string | null, workspace: string | null }} */
@@ -141,7 +141,7 @@ function readOptions (words, { folder: folders, workspace: workspaces, valued = 
     if (word === '--') return { ...found, rest: words.slice(at + 1) }
     if (!word.startsWith('-')) return { ...found, rest: words.slice(at) }
     const [name, inner] = splitOption(word)
-    if (refused.includes(name)) return { refused: name, runsSeveral: true }
+    if (refused.includes(name)) return { refused: name, isOnlyItsOwn: true }
     const isOf = { folder: folders.includes(name), workspace: workspaces.includes(name) }
     if (isOf.folder || isOf.workspace || valued.includes(name)) {
       const value = inner ?? words[++at]

@@ -5,7 +5,7 @@ import { DeckError } from '../errors.js'
  * @typedef {keyof typeof OBSTACLES} Reason
  */
 const OBSTACLES = Object.freeze({
-  expansion: ['takes what a shell would put in', 'Start the program itself, with its values in "args" and "env" of clusterdeck.config.mjs'],
+  expansion: ['needs a shell', 'Start the program itself, with its values in "args" and "env" of clusterdeck.config.mjs'],
   empty: ['runs nothing', 'Name the app\'s main file'],
   option: ['has an option that has no meaning here', 'Start the program itself'],
   'no-file': ['starts no file', 'Start the file itself'],
