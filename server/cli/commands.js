@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
-import { DeckError } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { sendRequest } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 import { isInOtherNamespace } from '../system/recipient.js'
+import { checkedCount } from './count.js'
 import { checkedId } from './id.js'
 import { namesIn } from './names.js'
 import { jsonText, statusText } from './output.js'
@@ -62,7 +62,7 @@ export async function acknowledgeCommand ({ api, options, print }, notice) {
 
 /** @param {Context} context @param {string} count */
 export async function scaleCommand ({ api, options, answer, tell, timeoutMs }, count) {
-  const workers = checkedCount(count)
+  const workers = checkedCount('scale', count, { max: 256 })
   const { desiredWorkers } = await api.put('/scale', { workers })
   if (options.wait) {
     let told = ''
@@ -112,11 +112,4 @@ function openBrowser (url) {
   const [command, ...args] = OPENERS[process.platform] ?? ['xdg-open']
   // Where there is no browser, the printed link is enough.
   spawn(command, [...args, url], { stdio: 'ignore', detached: true, env: withoutOwnVariables(process.env) }).on('error', () => {}).unref()
-}
-
-/** @param {string} count */
-function checkedCount (count) {
-  const workers = /^\d{1,3}$/.test(count) ? Number(count) : NaN
-  if (workers >= 1 && workers <= 256) return workers
-  throw new DeckError('usage', `scale: expected an integer from 1 to 256, received ${JSON.stringify(count)}`)
 }
