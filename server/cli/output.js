@@ -72,15 +72,15 @@ export function statusLine ({ state, release, readyWorkers, desiredWorkers, work
     `release ${release?.id ?? '-'}`,
     `${readyWorkers} of ${desiredWorkers} ready`,
     ...countsOf(workers.map((worker) => worker.state).filter((each) => each !== 'ready')),
-    ...(countRequests(workers) ? [`${formatRate(sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond ?? 0)))} requests/s`] : []),
+    ...(areRequestsCounted(workers) ? [`${formatRate(sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond ?? 0)))} requests/s`] : []),
     ...(latencies.length > 0 ? [`slowest p99 ${formatLatency(Math.max(...latencies))}`] : []),
     formatBytes(sumOf(vitals.map(({ rssBytes }) => rssBytes ?? 0))),
     ...(rollout ? [rolloutText(rollout)] : [])
   ].join(', '))
 }
 
-/** @param {Pick<Worker, 'vitals'>[]} workers @returns {boolean} false: they are no Node programs, which could count them */
-export function countRequests (workers) {
+/** @param {Pick<Worker, 'vitals'>[]} workers @returns {boolean} false: they are programs of another language, and only Node programs count them */
+export function areRequestsCounted (workers) {
   const vitals = workers.flatMap((worker) => worker.vitals ?? [])
   return vitals.length === 0 || vitals.some(({ requestsPerSecond }) => requestsPerSecond !== null)
 }
@@ -156,7 +156,7 @@ function healthText ({ text, reasons }) {
 
 /** @param {Status} status @param {number} now @param {string[]} all  the columns; PORT is left out where no slot has one */
 function workersText ({ workers }, now, all) {
-  const others = countRequests(workers) ? OTHER_COLUMNS : NODE_COLUMNS
+  const others = areRequestsCounted(workers) ? OTHER_COLUMNS : NODE_COLUMNS
   const columns = all.filter((column) => !others.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port)))
   return formatTable(
     columns,

@@ -1,7 +1,7 @@
 import { DeckError } from '../errors.js'
 import { keepConnections } from '../system/http.js'
 import { createApiClient } from './api-client.js'
-import { countRequests } from './output.js'
+import { areRequestsCounted } from './output.js'
 
 /**
  * Who tells `clusterdeck top` of apps: a host of several, or the master of one.
@@ -150,7 +150,7 @@ function appOfDeck ({ state, app, health, readyWorkers, finishedWorkers, desired
     workers: { ready: readyWorkers + finishedWorkers, desired: desiredWorkers },
     cpu: sumOf(vitals.map(({ cpuPercent }) => cpuPercent)),
     memoryBytes: sumOf(vitals.map(({ rssBytes }) => rssBytes)),
-    requestsPerSecond: countRequests(workers) ? sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond)) : null,
+    requestsPerSecond: areRequestsCounted(workers) ? sumOf(vitals.map(({ requestsPerSecond }) => requestsPerSecond)) : null,
     p99Ms: latencies.length === 0 ? null : Math.max(...latencies),
     restarts: sumOf(workers.map(({ restarts }) => restarts)),
     release: release?.id ?? null,

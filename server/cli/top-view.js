@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 import { cellsOf, clipText, fitText, isPlain, widthOf } from './cells.js'
 import { isOpen } from './host.js'
-import { countRequests, rolloutText } from './output.js'
+import { areRequestsCounted, rolloutText } from './output.js'
 import { chosenApp, healthOf, visibleApps, visibleLines } from './top-model.js'
 
 /**
@@ -190,7 +190,7 @@ function workerRows ({ status, hasWorkers, size }, app, now, height) {
   if (status === null && isOpen(app)) return Array.from({ length: Math.min(height, (app.workers?.desired ?? 0) + 1) }, () => [])
   if (workers.length === 0 || !isOpen(app)) return []
   const gap = size.columns >= WIDE_COLUMNS ? 2 : 1
-  const columns = workerColumns({ now, isWide: size.columns >= WIDE_COLUMNS, isCounted: countRequests(workers) })
+  const columns = workerColumns({ now, isWide: size.columns >= WIDE_COLUMNS, isCounted: areRequestsCounted(workers) })
   const shown = workers.length < height ? workers : workers.slice(0, height - 2)
   const hidden = workers.length - shown.length
   return [
@@ -200,7 +200,7 @@ function workerRows ({ status, hasWorkers, size }, app, now, height) {
   ]
 }
 
-/** @param {{ now: number, isWide: boolean, isCounted: boolean }} how  `isCounted`: their requests are @returns {Column<Worker>[]} */
+/** @param {{ now: number, isWide: boolean, isCounted: boolean }} how  `isCounted`: whether their requests are counted @returns {Column<Worker>[]} */
 function workerColumns ({ now, isWide, isCounted }) {
   return [
     { head: 'SLOT', width: 4, isRight: true, cellOf: ({ slot }) => slot },
