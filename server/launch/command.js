@@ -6,7 +6,7 @@ import { parseNodeWords } from './node-options.js'
 import { isPackageManager, parseManagerWords } from './package-manager.js'
 import { fileOf, findCommand, installedPackage, isExecutable, isFile, mainOf, nearestPackage, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
 import { launchRefusal } from './refusal.js'
-import { shownWords, splitWords } from './shell-words.js'
+import { OF_THE_SHELL, shownWords, splitWords } from './shell-words.js'
 import { SEES_NO_NODE, SUBSTITUTES } from './substitutes.js'
 import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './wrappers.js'
 
@@ -26,7 +26,6 @@ import { withNote, WATCH_NOTE, withAssignments, WRAPPERS, wrongOption } from './
 
 const MAX_STEPS = 20
 const NODE_NAMES = new Set(['node', 'nodejs'])
-const OF_THE_SHELL = new Set(['cd', 'source', '.', 'set', 'export', 'if', 'for', 'while', 'test', '[', 'ulimit', 'trap', '{', '!'])
 /** Where a wrapper is refused for one of these reasons, the wrapper itself is run. */
 const ONLY_ITSELF = new Set(['option', 'expansion'])
 const ENV_FILE = '--env-file='

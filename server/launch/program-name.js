@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { isFile } from './packages.js'
+import { OF_THE_SHELL } from './shell-words.js'
 
 const MAX_WORDS = 3
 const MAX_CHARS = 60
@@ -10,7 +11,7 @@ const NAMES_AN_APP = new Set(['uvicorn', 'gunicorn', 'hypercorn', 'daphne', 'gra
 const IS_APP = /^[A-Za-z_][\w.]*:[A-Za-z_]\w*$/
 const IS_PYTHON = /^(python|pypy)[\d.]*$/
 const IS_ASSIGNMENT = /^[A-Za-z_]\w*=/
-const OF_THE_SHELL = new Set(['cd', 'exec', 'set', 'export', 'source', '.', 'ulimit', 'trap', 'if', 'then', 'fi', 'while', 'do', 'done', '!', '{', '}'])
+const NO_PROGRAMS = new Set([...OF_THE_SHELL, 'then', 'fi', 'do', 'done', '}'])
 
 /**
  * What a person calls another program than Node: `uvicorn app:app`, not `/usr/bin/python3`. Of its arguments it has only what cannot be a secret.
@@ -35,7 +36,7 @@ function isPlain (word, { name, cwd }) {
 /** @param {string} text @returns {string} the programs that a shell is to run, as far as that can be told */
 function shellPrograms (text) {
   const names = text.split(/[;&|\n()]+/).map((part) => part.trim().split(/\s+/).find((word) => word !== 'exec' && !IS_ASSIGNMENT.test(word)) ?? '')
-  const known = names.filter((name) => /^[\w./@+-]+$/.test(name) && !OF_THE_SHELL.has(name)).map((name) => path.basename(name))
+  const known = names.filter((name) => /^[\w./@+-]+$/.test(name) && !NO_PROGRAMS.has(name)).map((name) => path.basename(name))
   return clip([...new Set(known)].slice(0, MAX_WORDS).join(', '))
 }
 
