@@ -28,12 +28,12 @@ export function parseStack (stack, { root }) {
 export function toFrame (place, root) {
   const file = place.file === null ? null : localPath(place.file)
   const isInApp = file !== null && path.isAbsolute(file) && !file.split(path.sep).includes('node_modules') && !file.startsWith(OWN_FOLDER) && !OF_DENO.test(file)
-  return { ...place, file: file !== null && root !== null ? relativeTo(root, file) : file, isInApp }
+  return { ...place, file: withinRoot(file, root), isInApp }
 }
 
 /** @param {import('./traces/trace.js').Place} place  of another language @param {string | null} root @returns {Frame} */
 export function placedIn ({ isOwn, file, ...place }, root) {
-  return { ...place, file: file !== null && root !== null ? relativeTo(root, file) : file, isInApp: isOwn }
+  return { ...place, file: withinRoot(file, root), isInApp: isOwn }
 }
 
 /** @param {string} text */
@@ -70,7 +70,7 @@ function localPath (file) {
   }
 }
 
-/** @param {string} root @param {string} file */
-function relativeTo (root, file) {
-  return file.startsWith(root + path.sep) ? file.slice(root.length + 1) : file
+/** @param {string | null} file @param {string | null} root @returns {string | null} the path from there, if it is below */
+function withinRoot (file, root) {
+  return file !== null && root !== null && file.startsWith(root + path.sep) ? file.slice(root.length + 1) : file
 }

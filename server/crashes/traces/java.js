@@ -17,14 +17,14 @@ export function readJava (lines) {
   if (errorName === undefined) return null
   const to = onWhile(lines, top, OF_A_TRACE)
   const causes = lines.slice(top, to).map((line) => CAUSE.exec(line)).filter((found) => found !== null)
-  const isFirst = onWhile(lines, top, /^\s+at /)
+  const end = onWhile(lines, top, /^\s+at /)
   return {
     kind: 'exception',
     errorName,
     errorMessage: [first, ...lines.slice(from + 1, top)].join('\n'),
     from,
     to,
-    places: lines.slice(top, isFirst).map(toPlace).filter((place) => place !== null),
+    places: lines.slice(top, end).map(toPlace).filter((place) => place !== null),
     causes: causes.map(([, name, message = '']) => ({ errorName: name, errorMessage: message }))
   }
 }

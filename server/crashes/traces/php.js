@@ -1,7 +1,8 @@
 import { onWhile } from './trace.js'
 
 const HEAD = /^(?:\[[^\]]*\] )?(?:PHP )?(Fatal error|Parse error): +(?:Uncaught )?(.*)$/
-const END = /^(.*) in (\S+?)(?: on line |:)(\d+)$/
+/** The line that ends a message, and the whole message with it. */
+const END = /^([^]*) in (\S+?)(?: on line |:)(\d+)$/
 const TYPED = /^([A-Z][\w\\]*): ([^]*)$/
 const FRAME = /^#\d+ (?:([^\s(]+)\((\d+)\): )?(.*)$/
 const OF_A_TRACE = /^(?:Stack trace:|#\d+ | {2}thrown in )/
@@ -15,7 +16,7 @@ export function readPhp (lines) {
   const end = [first, ...lines.slice(from + 1, from + MAX_MESSAGE_LINES)].findIndex((line) => END.test(line))
   if (end < 0) return null
   const text = [first, ...lines.slice(from + 1, from + end + 1)].join('\n')
-  const [, said, file, line] = /^([^]*) in (\S+?)(?: on line |:)(\d+)$/.exec(text) ?? []
+  const [, said, file, line] = END.exec(text) ?? []
   const [, errorName = level, errorMessage = said] = TYPED.exec(said) ?? []
   const to = onWhile(lines, from + end + 1, OF_A_TRACE)
   const frames = lines.slice(from + end + 1, to).map((each) => FRAME.exec(each)).filter((found) => found !== null)
