@@ -178,11 +178,12 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   }
 
   /**
-   * One that was tried out in the meantime and failed has left its last words there.
+   * Where the output of a worker begins in the log of its slot: behind that of others, such as one that was tried out in the
+   * meantime and has failed.
    * @param {Mark} own @param {Stream} stream @param {number} to @returns {number}
    */
   function startOf (own, stream, to) {
-    const ends = [...marks.values()].filter((mark) => mark !== own && mark.slot === own.slot && mark.to !== null).map((mark) => Number(mark.to?.[stream]))
+    const ends = [...marks.values()].flatMap((mark) => mark !== own && mark.slot === own.slot && mark.to !== null ? [mark.to[stream]] : [])
     return Math.max(own.from[stream], ...ends.filter((end) => end <= to))
   }
 
