@@ -8,7 +8,7 @@ const MAX_TIMES = 4
 
 /**
  * @param {string} text
- * @returns {string | null} null: it is too intricate to be said shortly
+ * @returns {string | null} null: that would take too many words
  */
 export function cronWords (text) {
   const fields = text.trim().split(/\s+/)
@@ -16,8 +16,8 @@ export function cronWords (text) {
   // Days of the month and of the week together mean either of them.
   if (second !== '0' || month !== '*' || (day !== '*' && weekday !== '*')) return null
   const days = daysText(day, weekday)
-  const times = days === null ? null : timesText(minute, hour)
-  if (times === null || days === null) return null
+  const times = timesText(minute, hour)
+  if (days === null || times === null) return null
   if (times.isOften) return days === 'every day' ? times.text : `${times.text}, ${days}`
   return `${days} at ${times.text}`
 }
@@ -37,7 +37,7 @@ function timesText (minute, hour) {
 function daysText (day, weekday) {
   if (day === '*' && weekday === '*') return 'every day'
   if (day !== '*') return /^([1-9]|[12]\d|3[01])$/.test(day) ? `on day ${day} of each month` : null
-  const [, first, last] = /^([\w]+)-([\w]+)$/.exec(weekday) ?? []
+  const [, first, last] = /^(\w+)-(\w+)$/.exec(weekday) ?? []
   if (first !== undefined) return dayName(first) && dayName(last) ? `${dayName(first)} to ${dayName(last)}` : null
   const names = weekday.split(',').map(dayName)
   return names.includes(null) ? null : `every ${listed(/** @type {string[]} */ (names))}`
