@@ -85,7 +85,7 @@ const ROLLOUT = {
   limits: groupOf({
     crashes: integerOption(0, 10_000, 'how many workers of the new release may crash before the deploy fails').default(0),
     errorRate: numberOption(0, 1, 'by how much the new workers\' share of 5xx answers may exceed that of the old ones').default(0.05),
-    p99Ratio: numberOption(1, 1000, 'how many times the old workers\' latency the new ones\' may be, after warm-up; in other languages: their CPU and memory').default(3),
+    p99Ratio: numberOption(1, 1000, 'how many times the old workers\' latency the new ones\' may be, after warm-up; programs in other languages are compared by CPU and memory instead').default(3),
     slowerMs: millisecondsOption('a smaller difference of latency is ignored').default(50),
     warmupMs: millisecondsOption(
       'how long after its first answer the latency of a worker is ignored; new workers fail if they are slower in three periods of this length'
@@ -201,7 +201,7 @@ export const SCHEMA = z.strictObject({
     deadlineMs: millisecondsOption('how long a draining worker may take to finish its requests').default(30_000)
   }),
   stop: groupOf({
-    termGraceMs: millisecondsOption('how long a worker has after SIGTERM (of another language: after stop.signal) before it is killed').default(5000),
+    termGraceMs: millisecondsOption('how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed').default(5000),
     message: choiceOption(
       ['object', 'text'],
       'what a worker is sent before SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as PM2 does'

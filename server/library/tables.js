@@ -77,8 +77,8 @@
  * @property {number} [drain.idleGraceMs]  how long a draining worker keeps idle connections open; default: `5000`
  * @property {number} [drain.deadlineMs]  how long a draining worker may take to finish its requests; default: `30000`
  * @property {object} [stop]
- * @property {number} [stop.termGraceMs]  how long a worker has after SIGTERM (of another language: after stop.signal) before it is killed; default:
- *   `5000`
+ * @property {number} [stop.termGraceMs]  how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed;
+ *   default: `5000`
  * @property {'object' | 'text'} [stop.message]  what a worker is sent before SIGTERM; object: { type: "shutdown", from: "master" }, text: "shutdown", as
  *   PM2 does; default: `object`
  * @property {'SIGTERM' | 'SIGINT' | 'SIGQUIT' | 'SIGHUP' | 'SIGUSR1' | 'SIGUSR2' | 'SIGWINCH'} [stop.signal]  the signal that tells a program of another
@@ -111,8 +111,8 @@
  * @property {object} [rollout.limits]
  * @property {number} [rollout.limits.crashes]  how many workers of the new release may crash before the deploy fails; default: `0`
  * @property {number} [rollout.limits.errorRate]  by how much the new workers' share of 5xx answers may exceed that of the old ones; default: `0.05`
- * @property {number} [rollout.limits.p99Ratio]  how many times the old workers' latency the new ones' may be, after warm-up; in other languages: their
- *   CPU and memory; default: `3`
+ * @property {number} [rollout.limits.p99Ratio]  how many times the old workers' latency the new ones' may be, after warm-up; programs in other languages
+ *   are compared by CPU and memory instead; default: `3`
  * @property {number} [rollout.limits.slowerMs]  a smaller difference of latency is ignored; default: `50`
  * @property {number} [rollout.limits.warmupMs]  how long after its first answer the latency of a worker is ignored; new workers fail if they are slower
  *   in three periods of this length; default: `5000`
