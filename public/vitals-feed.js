@@ -165,7 +165,7 @@ export function createFeed ({ columns, slot = null, room, onChange }) {
     onChange(series.within(shown, room()), shown, state)
   }
 
-  /** As the chart joins them itself. */
+  /** How long a point stands for: the server joins steps as the chart would. */
   function pointMs () {
     return pointLength({ fromS: startMs() / 1000, toS: Math.floor(serverTime() / 1000), stepS: isLive(range) ? STEPS_S[range.step] : 1 }, room()) * 1000
   }

@@ -9,7 +9,7 @@ import { readable } from './readable-text.js'
 
 const ASK_EVERY_MS = 2000
 
-/** Another program than Node does not tell of them. */
+/** null: another program than Node does not tell of its requests. */
 const requests = document.getElementById('worker-requests')
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer

@@ -219,7 +219,7 @@ export function crashResources ({ deck, history, now }) {
   }
 }
 
-/** A tag has few kinds of characters. @param {string | null} assignee */
+/** A name may have characters that an ETag may not. @param {string | null} assignee */
 function assigneeTag (assignee) {
   return encodeURIComponent(assignee ?? '')
 }

@@ -30,7 +30,7 @@ const DEEDS = Object.freeze({
   'worker.listening': 'began to listen'
 })
 
-/** They crowd out what else happens; who it was stays in the row. */
+/** Sign-ins would crowd out what else happens. Their row says who it was. */
 const SIGN_IN = 'access.signed-in'
 const MAX_NAMED = 3
 

@@ -16,7 +16,7 @@ import { toShownEvent } from './shown-event.js'
 
 const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
-/** Of a slot, until the event: others may be of the same millisecond. */
+/** So many exits of a slot are read: some may be later than the event, but of the same millisecond. */
 const MAX_EXITS = 5
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 

@@ -62,7 +62,7 @@ export function releaseModel ({ deck, history, id, now }) {
     lastRollout: lastRollout(deck, history),
     release: { ...release, means: MODES[release.mode ?? ''] ?? null },
     standing: standingOf(release, { snapshot, history }),
-    // Of the release that runs: the one that replaces it if it is at fault.
+    // On the page of the release that runs, a rollback leads to the last good release.
     wayBack: release.isCurrent ? offeredRelease(deck, () => deck.releases.before(id), snapshot) : release.canReturn ? release : null,
     base: readOr(() => knownBase(deck, shown), null),
     rollouts: readOr(() => rolloutsOf(history, id), []),

@@ -16,7 +16,7 @@ import { workerUrlOf } from './worker-url.js'
  * @typedef {{ by: string, at: number, keys: string[] }} Kept  an order that was shown at that time
  */
 
-/** What there is of Node programs alone, and of others alone. */
+/** Columns that the table of a Node program alone has, and those that the table of another program alone has. */
 const NOT_OF_PROGRAMS = ['requests', 'p99']
 const OF_PROGRAMS = ['connections']
 
