@@ -6,7 +6,6 @@ import { treeOf } from '../system/process-tree.js'
 import { loadSocketDiagnostics } from '../system/socket-diagnostics.js'
 import { pidsOf } from '../system/tree-usage.js'
 
-/** @typedef {ReturnType<typeof createProgramEnd>} ProgramEnd */
 /** @typedef {{ signal: NodeJS.Signals, termGraceMs: number }} Stop */
 
 /** How long a client may take to finish a handshake that has begun. */
@@ -14,9 +13,9 @@ const HANDSHAKE_MS = 250
 /** A program that does not accept what waits for it is told to end after all. */
 const ACCEPTS_WITHIN_MS = 2000
 const LOOK_EVERY_MS = 10
-/** Counting takes longer, the more there are. */
+/** Counting takes longer, the more there are, so it slows down. */
 const COUNT_EVERY_MS = 20
-const COUNT_AT_MOST_EVERY_MS = 400
+const COUNT_SLOWEST_MS = 400
 const REST_POLL_MS = 50
 
 /**
@@ -27,10 +26,9 @@ const REST_POLL_MS = 50
  * @param {Stop} parts.stop
  * @param {() => number} [parts.queue]  how many connections wait for it alone
  * @param {() => () => number} [parts.countConnections]  begins to count those that are open
- * @param {() => void} parts.onDraining
- * @param {(error: { errorName: string, errorMessage: string }) => void} parts.onCrashing  its main process has failed, and others of it still run
+ * @param {(message: Extract<import('../../workers/protocol.js').ToMaster, { type: 'draining' | 'crashing' }>) => void} parts.onMessage  `crashing`: its main process has failed, and others of it still run
  */
-export function createProgramEnd (main, { stop, queue = () => 0, countConnections = () => openConnections(main.pid), onDraining, onCrashing }) {
+export function createProgramEnd (main, { stop, queue = () => 0, countConnections = () => openConnections(main.pid), onMessage }) {
   let isTold = false
   let isKilled = false
   /** @type {import('../system/process-identity.js').ProcessIdentity[]} those that belonged to it by the last look */
@@ -43,11 +41,11 @@ export function createProgramEnd (main, { stop, queue = () => 0, countConnection
      * @param {{ idleGraceMs: number }} how  how long open connections are waited for
      */
     async drain ({ idleGraceMs }) {
-      onDraining()
+      onMessage({ type: 'draining' })
       await setTimeout(HANDSHAKE_MS)
-      for (let left = ACCEPTS_WITHIN_MS; left > 0 && queue() > 0; left -= LOOK_EVERY_MS) await setTimeout(LOOK_EVERY_MS)
+      await waitWhile(() => queue() > 0, { atMostMs: ACCEPTS_WITHIN_MS, everyMs: LOOK_EVERY_MS })
       const count = countConnections()
-      for (let left = idleGraceMs, ms = COUNT_EVERY_MS; left > 0 && isWaiting() && count() > 0; left -= ms, ms = Math.min(2 * ms, COUNT_AT_MOST_EVERY_MS)) await setTimeout(Math.min(ms, left))
+      await waitWhile(() => isWaiting() && count() > 0, { atMostMs: idleGraceMs, everyMs: COUNT_EVERY_MS, slowestMs: COUNT_SLOWEST_MS })
       if (isWaiting()) tell()
     },
 
@@ -69,7 +67,7 @@ export function createProgramEnd (main, { stop, queue = () => 0, countConnection
      */
     async ended ({ code, signal }) {
       if (look().length > 0) {
-        if (!isTold && !isKilled && code !== 0) onCrashing({ errorName: 'Error', errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
+        if (!isTold && !isKilled && code !== 0) onMessage({ type: 'crashing', errorName: 'Error', errorMessage: `${howEnded({ code, signal })}, and others that it had started still ran` })
         await endRest()
       }
       return { isAsTold: isTold && (signal === stop.signal || code === 128 + constants.signals[stop.signal]) }
@@ -113,6 +111,14 @@ export function createProgramEnd (main, { stop, queue = () => 0, countConnection
   function signalAll (signal) {
     for (const each of look()) signalProcess(each, signal)
   }
+}
+
+/**
+ * @param {() => boolean} isSo @param {{ atMostMs: number, everyMs: number, slowestMs?: number }} pace  `everyMs`: the first pause between
+ *   two looks; the next ones are twice as long each, up to `slowestMs`
+ */
+async function waitWhile (isSo, { atMostMs, everyMs, slowestMs = everyMs }) {
+  for (let left = atMostMs, ms = everyMs; left > 0 && isSo(); left -= ms, ms = Math.min(2 * ms, slowestMs)) await setTimeout(Math.min(ms, left))
 }
 
 /** @param {{ code: number | null, signal: string | null }} exit */

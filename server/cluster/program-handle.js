@@ -39,12 +39,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   })
   const { pid } = child
   const identity = pid === undefined ? null : { ...identifyProcess(pid), ...files, mark, stopSignal: stop.signal }
-  const end = identity && createProgramEnd(identity, {
-    stop,
-    queue,
-    onDraining: () => onMessage({ type: 'draining' }),
-    onCrashing: (error) => onMessage({ type: 'crashing', ...error })
-  })
+  const end = identity && createProgramEnd(identity, { stop, queue, onMessage })
   const readiness = createProgramReadiness(ready, { onMessage, connect, look: () => sockets?.releaseClosed() })
   child.once('exit', async (code, signal) => {
     if (isLetGo || !end) return

@@ -28,12 +28,7 @@ export function isProgram (identity) {
 export function createProgramOrphan (identity, { onExit, onMessage, queue, termGraceMs, wasStarting, isTold = false }) {
   const listener = listenerOf(identity)
   const sockets = listener === null ? null : createProgramSockets(listener, { onMessage, pids: () => pidsOf(identity.pid) })
-  const end = createProgramEnd(identity, {
-    stop: { signal: identity.stopSignal, termGraceMs },
-    queue,
-    onDraining: () => onMessage({ type: 'draining' }),
-    onCrashing: (error) => onMessage({ type: 'crashing', ...error })
-  })
+  const end = createProgramEnd(identity, { stop: { signal: identity.stopSignal, termGraceMs }, queue, onMessage })
   let isGone = false
   /** @type {NodeJS.Timeout | undefined} */
   let killTimer

@@ -77,8 +77,7 @@ async function run (t, script, { signal = 'SIGTERM', termGraceMs = 60_000, queue
     stop: { signal, termGraceMs },
     queue,
     countConnections,
-    onDraining: () => heard.push('draining'),
-    onCrashing: ({ errorMessage }) => heard.push(errorMessage)
+    onMessage: (message) => heard.push(message.type === 'crashing' ? message.errorMessage : message.type)
   })
   const told = once(child, 'exit').then(async ([code, by]) => ({ code, signal: by, ...await end.ended({ code, signal: by }) }))
   const lines = child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })
