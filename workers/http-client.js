@@ -11,7 +11,7 @@ const EXCERPT_CHARS = 200
 
 /** @param {Line} line @returns {ProbeClient} */
 export function askOverHttp1 ({ connect, host, timeoutMs }) {
-  // The app has loaded it by now. Loaded earlier, it would make activity.js take the app for a server.
+  // In a worker the app has loaded it by now. Loaded earlier, it would make activity.js take the app for a server.
   /** @type {typeof import('node:http')} */
   const http = require('node:http')
   // Like most clients, it keeps one connection as long as the app lets it.

@@ -19,7 +19,8 @@ const RESOURCES = ['Program']
  * @param {() => number} [parts.now] monotonic, ms
  */
 export function tellProgramActivity ({ pid, onMessage, cpuMsOf = createCpuMeter(), now = () => performance.now() }) {
-  let told = ''
+  /** @type {boolean | undefined} */
+  let told
   let before = { at: now(), cpuMs: 0 }
   let idleSince = now()
   let timer = setTimeout(look, FIRST_LOOK_MS).unref()
@@ -33,8 +34,8 @@ export function tellProgramActivity ({ pid, onMessage, cpuMsOf = createCpuMeter(
     if (cpuMs - before.cpuMs > IDLE_SHARE * (at - before.at)) idleSince = at
     before = { at, cpuMs }
     const isIdle = at - idleSince >= IDLE_MS
-    if (told !== String(isIdle)) onMessage({ type: 'active', resources: RESOURCES, isIdle })
-    told = String(isIdle)
+    if (told !== isIdle) onMessage({ type: 'active', resources: RESOURCES, isIdle })
+    told = isIdle
     timer = setTimeout(look, LOOK_EVERY_MS).unref()
   }
 }

@@ -124,5 +124,5 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
   }
 }
 
-/** What the probe asks, at whichever of its sockets. */
+/** The probe asks it at whichever of its sockets answers, so they are one server to it. */
 const PROGRAM = Object.freeze({ listening: true })

@@ -7,7 +7,7 @@ import { socketsOf } from '../system/open-sockets.js'
 
 /** @typedef {import('../programs/system-calls.js').Notice} Notice */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
-/** @typedef {{ id: bigint, pid: number, fd: number, query: SocketQuery, waits: boolean, isClosedOnExec: boolean }} Asked a call that waits for the master's answer */
+/** @typedef {{ id: bigint, pid: number, fd: number, query: SocketQuery, waits: boolean, isClosedOnExec: boolean }} Asked  a call of bind(2) that waits for the master's answer; `waits`: calls on the socket wait, too */
 /** @typedef {{ query: SocketQuery, key: string, pid: number, isListening: boolean }} Bound  `key`: of the master; `pid`: of the process that has bound it; UDP listens as soon as it is bound */
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
@@ -27,7 +27,7 @@ export function createProgramSockets (listener, { onMessage, pids }) {
   const waiting = new Map()
   /** What it has bound, by the inode of the socket. @type {Map<number, Bound>} */
   const bound = new Map()
-  /** Sockets that are bound to nothing, and do not know it. @type {Set<number>} */
+  /** Sockets that are bound to nothing, while the program believes that they are. @type {Set<number>} */
   const pretended = new Set()
   let seq = 0
   const timer = setInterval(releaseClosed, LOOK_EVERY_MS).unref()

@@ -16,7 +16,7 @@ const RETURN = 0x06
 const IP = 0xfff00000
 /** SKF_AD_OFF + SKF_AD_RANDOM: what is loaded from there is a random number. */
 const RANDOM = 0xfffff000 + 56
-// Where it has the last 4 bytes of both addresses: RFC 791, RFC 8200. The header of IPv6 has a fixed length, and that of TCP begins with the source port.
+// Where the header of IP has the last 4 bytes of both addresses: RFC 791, RFC 8200. That of IPv6 has a fixed length, and that of TCP begins with the source port.
 const V4 = { source: 12, destination: 16 }
 const V6 = { source: 20, destination: 36, bytes: 40 }
 

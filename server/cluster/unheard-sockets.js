@@ -1,8 +1,9 @@
 import { listeningSockets } from '../programs/listening-sockets.js'
 import { socketsOf } from '../system/open-sockets.js'
 
-/** While it does not listen yet, and then. */
-const LOOK_EVERY_MS = [100, 5000]
+/** As long as it does not listen, its first socket is waited for. */
+const FIRST_EVERY_MS = 100
+const LOOK_EVERY_MS = 5000
 
 /**
  * What a program listens on that the system does not let us hear: it has sockets of its own, which are looked for.
@@ -22,7 +23,7 @@ export function createUnheardSockets ({ onMessage, pids }) {
     timer = setTimeout(() => {
       look()
       lookAgain()
-    }, LOOK_EVERY_MS[known.size === 0 ? 0 : 1]).unref()
+    }, known.size === 0 ? FIRST_EVERY_MS : LOOK_EVERY_MS).unref()
   }
 
   function look () {
