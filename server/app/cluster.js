@@ -107,14 +107,16 @@ function pastOf (history) {
 
 /**
  * @param {import('../config/config.js').Config} config @param {Restored['left'] | null} others  workers of the master that has the cluster now
- * @returns {{ calls: import('../system/posix.js').Posix, others: Restored['left'] | null } | null}
+ * @returns {{ calls: import('../system/posix.js').Posix, others: Restored['left'] | null } | null} null: the kernel is not told which workers get connections
+ * @throws {DeckError} invalid-config
  */
-function steeringOf ({ runtime, dispatch, workers, rollout }, others) {
-  const reason = runtime === 'other' ? whyUnheard() : null
+function steeringOf ({ runtime, workers, rollout }, others) {
+  if (runtime !== 'other') return null
+  const reason = whyUnheard()
   if (reason !== null && (workers > 1 || rollout.order !== 'stop-first')) {
     throw new DeckError('invalid-config', `workers: expected 1 with rollout.order "stop-first" on this machine, received ${workers} with "${rollout.order}": workers of a program that is no Node program cannot share its sockets here (${reason})`)
   }
-  const calls = runtime === 'other' && dispatch === 'shared' ? loadPosix() : null
+  const calls = loadPosix()
   return calls && { calls, others }
 }
 
