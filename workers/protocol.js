@@ -255,3 +255,11 @@ export function placeOfKey (key) {
   const [, address, port, addressType] = /^(.*):(-?\d+):([^:]*):[^:]*:\d+$/s.exec(key) ?? [null, 'null', '-1', '-1']
   return { address: address === 'null' ? null : address, port: Number(port), addressType }
 }
+
+/**
+ * @template {Pick<SocketQuery, 'addressType'>} Query
+ * @param {Query} query @returns {query is Query & { addressType: 'udp4' | 'udp6' }}
+ */
+export function isUdp (query) {
+  return String(query.addressType).startsWith('udp')
+}

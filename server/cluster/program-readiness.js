@@ -1,4 +1,5 @@
 import { fstatSync } from 'node:fs'
+import { isUdp } from '../../workers/protocol.js'
 import { createReadiness } from '../../workers/readiness.js'
 import { addressOf } from '../programs/socket-request.js'
 import { tellProgramActivity } from './program-activity.js'
@@ -60,9 +61,9 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
       if (!query || errno || isPlaceholder || fd === undefined) return
       const address = addressOf(query)
       // It receives as soon as it is bound.
-      const isUdp = typeof query.addressType === 'string'
-      bound.set(key, { inode: fstatSync(fd).ino, address, isListening: isUdp, isUdp, at: count++ })
-      if (isUdp) onMessage({ type: 'listening', address, isFixed: true })
+      const receives = isUdp(query)
+      bound.set(key, { inode: fstatSync(fd).ino, address, isListening: receives, isUdp: receives, at: count++ })
+      if (receives) onMessage({ type: 'listening', address, isFixed: true })
       lookIn(SETTLE_MS)
     },
 

@@ -1,5 +1,6 @@
 import { readlinkSync } from 'node:fs'
 import { constants } from 'node:os'
+import { isUdp } from '../../workers/protocol.js'
 import { hearProgram } from '../programs/running-program.js'
 import { addressOf, descriptorOf, ownAddressOf, processOf, readAddress, socketQuery } from '../programs/socket-request.js'
 import { loadSystemCalls } from '../programs/system-calls.js'
@@ -109,9 +110,9 @@ export function createProgramSockets (listener, { onMessage, pids }) {
     if (isPlaceholder) return pretend({ id, pid, fd })
     if (own === undefined) return calls.goOn(listener, id)
     // Node workers that have the same socket never wait at it.
-    if (isOwn || query.port === -1 || typeof query.addressType === 'string') calls.letCallsWait(own, waits)
+    if (isOwn || query.port === -1 || isUdp(query)) calls.letCallsWait(own, waits)
     calls.put(listener, id, { own, theirs: fd, isClosedOnExec })
-    bound.set(descriptorOf({ pid, fd }, calls).inode, { query, key, pid, isListening: typeof query.addressType === 'string' })
+    bound.set(descriptorOf({ pid, fd }, calls).inode, { query, key, pid, isListening: isUdp(query) })
     calls.answer(listener, id, 0)
   }
 

@@ -3,7 +3,7 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { handleOf, isDescriptor } from '../../workers/descriptor.js'
-import { placeOfKey, socketKey } from '../../workers/protocol.js'
+import { isUdp, placeOfKey, socketKey } from '../../workers/protocol.js'
 import { createInherited } from './activated.js'
 import { bindUnixPath, findUnixPath } from './unix-path.js'
 
@@ -369,14 +369,6 @@ function createHandle ({ address, port, addressType, flags }) {
 /** @param {Pick<SocketQuery, 'port' | 'addressType'>} query */
 function isTcpPort (query) {
   return !isUdp(query) && query.port !== null && query.port >= 0
-}
-
-/**
- * @template {Pick<SocketQuery, 'addressType'>} Query
- * @param {Query} query @returns {query is Query & { addressType: dgram.SocketType }}
- */
-function isUdp (query) {
-  return String(query.addressType).startsWith('udp')
 }
 
 /**
