@@ -12,10 +12,9 @@ const DIGITS = 4
 /** @param {Steps} steps @param {number} pointMs @returns {Steps & { points: Points }} */
 export function joinSteps ({ time, cluster, slots }, pointMs) {
   const pointOf = (/** @type {number} */ second) => Math.floor(second * 1000 / pointMs)
-  const newest = pointOf(time.at(-1) ?? 0)
   const starts = Array.from(time.keys()).filter((index) => index === 0 || pointOf(time[index]) > pointOf(time[index - 1]))
-  const open = time.length === 0 ? 0 : Number(starts.at(-1))
-  const whole = starts.filter((index) => pointOf(time[index]) < newest)
+  const open = starts.at(-1) ?? 0
+  const whole = starts.slice(0, -1)
   const spread = (/** @type {Columns} */ columns) => spreadOf(columns, whole, open)
   const openColumns = (/** @type {Columns} */ columns) => mapValues(columns, (values) => values.slice(open))
   return {
@@ -28,10 +27,8 @@ export function joinSteps ({ time, cluster, slots }, pointMs) {
 
 /** @param {Columns} columns @param {readonly number[]} starts of the points @param {number} end of the last @returns {Spread} */
 function spreadOf (columns, starts, end) {
-  const joined = (/** @type {(values: number[]) => number} */ join) => mapValues(columns, (values) => starts.map((start, index) => {
-    const known = values.slice(start, starts[index + 1] ?? end).filter((value) => value !== null)
-    return known.length === 0 ? null : Number(join(known).toPrecision(DIGITS))
-  }))
+  const points = mapValues(columns, (values) => starts.map((start, index) => values.slice(start, starts[index + 1] ?? end).filter((value) => value !== null)))
+  const joined = (/** @type {(values: number[]) => number} */ join) => mapValues(points, (lists) => lists.map((known) => known.length === 0 ? null : Number(join(known).toPrecision(DIGITS))))
   return {
     mean: joined((values) => values.reduce((sum, value) => sum + value, 0) / values.length),
     low: joined((values) => Math.min(...values)),
@@ -39,7 +36,7 @@ function spreadOf (columns, starts, end) {
   }
 }
 
-/** @param {Columns} columns @param {(values: (number | null)[]) => (number | null)[]} change @returns {Columns} */
-function mapValues (columns, change) {
-  return Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, change(values)]))
+/** @template T, U @param {Record<string, T>} values @param {(value: T) => U} change @returns {Record<string, U>} */
+function mapValues (values, change) {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value)]))
 }
