@@ -9,7 +9,7 @@ import { createRateLimiter } from './rate-limiter.js'
 import { createMemberRuntime } from './member-runtime.js'
 import { createFleetCrashes } from './crashes.js'
 import { createFleetLogs } from './logs.js'
-import { valueOrThrow, outOfReach } from './nats-connection.js'
+import { membersUnknown, valueOrThrow } from './nats-connection.js'
 import { createDeckAdapter, resultOf } from './deck-adapter.js'
 import { createRolloutStore } from './rollout-store.js'
 import { NO_MEMORY } from './member.js'
@@ -191,7 +191,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
       const { members, isComplete } = await allMembers()
       const { there, absent } = chooseMembers(members, wanted.only)
       const document = runtime.document
-      const refusals = [nameProblem(), isComplete ? null : membersUnknown().message]
+      const refusals = [nameProblem(), isComplete ? null : membersUnknown(nats.state).message]
       if (document && !STATES[document.state].done) refusals.push(`Rollout ${document.id} of the fleet is ${document.state}. Only one can run at a time`)
       /** @type {string[][]} */
       let batches = []
@@ -210,7 +210,7 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
       if (problem !== null) throw new DeckError('not-possible', problem)
       if (wanted.digest !== undefined && !await store.has(wanted.digest)) throw notPushed(wanted.digest)
       const present = await allMembers()
-      if (!present.isComplete) throw membersUnknown()
+      if (!present.isComplete) throw membersUnknown(nats.state)
       const { there, absent } = chooseMembers(present.members, wanted.only)
       checkAccepting(there, wanted.only)
       const { kind, path, digest, release, pauseMs = 0, deadlineMs = DEADLINE_MS, onFailure = 'hold', note = null } = wanted
@@ -282,10 +282,6 @@ export function createAppFleet ({ app, deck, state, folder, root, url, log, scop
   async function allMembers () {
     const { members, isComplete } = await presence.all()
     return { members: membersOf(members, app), isComplete }
-  }
-
-  function membersUnknown () {
-    return outOfReach(nats.state.problem ?? 'not all members are known yet')
   }
 
   /** @param {(document: FleetRollout | null) => FleetRollout} to */

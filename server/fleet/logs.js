@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { PLACE } from '../config/line-place.js'
 import { DeckError } from '../errors.js'
 import { askAll } from './ask-all.js'
+import { noMember } from './presence.js'
 
 /**
  * Asks all members that have an app for lines of their workers' output, and joins them by time. Times are by the clocks of
@@ -42,7 +43,7 @@ export function createFleetLogs ({ obtain, members }) {
     async list ({ member: only, lines = DEFAULT_LINES, ...wanted }, person) {
       const all = await members()
       const asked = only === undefined ? all : all.filter(({ member }) => member === only)
-      if (asked.length === 0 && only !== undefined) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(only.slice(0, 100))}`)
+      if (asked.length === 0 && only !== undefined) throw noMember(only)
       const query = queryOf({ lines, ...wanted })
       const joined = createJoin({ lines, around: wanted.around })
       const { values, ...outcome } = await askAll(asked, async (member) => {

@@ -52,6 +52,11 @@ export function outOfReach (reason) {
   return new DeckError('fleet-away', `The fleet is out of reach: ${reason}`)
 }
 
+/** @param {Presence} state @returns {DeckError} */
+export function membersUnknown ({ problem }) {
+  return outOfReach(problem ?? 'not all members are known yet')
+}
+
 /**
  * @param {object} parts
  * @param {FleetOptions} parts.options

@@ -2,7 +2,7 @@ import { formatDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { MAX_MEMBERS } from './document.js'
-import { outOfReach, SILENT_AFTER_MS, valueOrThrow } from './nats-connection.js'
+import { membersUnknown, SILENT_AFTER_MS, valueOrThrow } from './nats-connection.js'
 import { readMemberStatus } from './member-status.js'
 
 /**
@@ -111,11 +111,12 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
      */
     async forget (name) {
       const { members, isComplete } = await readAll()
-      if (!isComplete) throw outOfReach(nats.state.problem ?? 'not all members are known yet')
+      if (!isComplete) throw membersUnknown(nats.state)
       const found = members.find(({ member }) => member === name)
-      if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(name.slice(0, 100))}`)
+      if (!found) throw noMember(name)
+      if (found.isOwn || !found.isSilent) throw stillThere(found)
       const entry = valueOrThrow(await nats.call((open) => open.members.get(name)))
-      if (found.isOwn || !found.isSilent || !entry) throw stillThere(found)
+      if (!entry) throw noMember(name)
       // A report that comes meanwhile has another revision.
       valueOrThrow(await nats.call((open) => open.members.delete(name, { previousSeq: entry.revision })))
       known.delete(name)
@@ -287,6 +288,11 @@ export function createPresence ({ nats, describe, onName = () => {}, now = () =>
     nameProblem = next
     onName(next)
   }
+}
+
+/** @param {string} name @returns {DeckError} */
+export function noMember (name) {
+  return new DeckError('not-found', `The fleet has no member ${JSON.stringify(name.slice(0, 100))}`)
 }
 
 /** @param {Host} host @returns {DeckError} */

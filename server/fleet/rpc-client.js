@@ -1,5 +1,6 @@
 import { formatDuration, formatExactDuration } from '../../public/format.js'
 import { DeckError, toError } from '../errors.js'
+import { noMember } from './presence.js'
 import { MAX_RESPONSE_BYTES, parseResponse, roleFor, encodeResponse, encodeRequest } from './rpc-protocol.js'
 import { refusalOf } from './refusal.js'
 
@@ -60,7 +61,7 @@ export function createRpcClient ({ nats, presence, member: own, serve }) {
   async function findMember (member, app) {
     const isNamed = (/** @type {{ member: string }} */ each) => each.member === member
     const found = (member === own ? presence.list().find(isNamed) : presence.find(member)) ?? (await presence.all()).members.find(isNamed)
-    if (!found) throw new DeckError('not-found', `The fleet has no member ${JSON.stringify(member.slice(0, 100))}`)
+    if (!found) throw noMember(member)
     if (!found.apps.some((each) => each.app === app)) throw new DeckError('not-found', `${member} has no app ${JSON.stringify(app)}`)
     return found
   }
