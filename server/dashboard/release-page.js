@@ -139,10 +139,10 @@ export function baseOf (deck, release) {
 
 /** @param {Deck} deck @param {import('../deck.js').ReleaseView} release @returns {string | null} null: it is the first one that is kept */
 function knownBase ({ releases }, { id, changed }) {
-  const known = releases.list({ limit: COMPARABLE }).items
-  const isKept = (/** @type {string | undefined} */ wanted) => known.some((each) => each.id === wanted)
-  if (changed && isKept(changed.from)) return changed.from
-  const older = known.filter((each) => numberOf(each) < numberOf({ id })).sort((one, other) => numberOf(other) - numberOf(one))
+  // A list looks at the files of all of its releases.
+  const before = changed && readOr(() => releases.get(changed.from), null)
+  if (before) return before.id
+  const older = releases.list({ limit: COMPARABLE }).items.filter((each) => numberOf(each) < numberOf({ id })).sort((one, other) => numberOf(other) - numberOf(one))
   return older[0]?.id ?? null
 }
 
