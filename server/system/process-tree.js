@@ -68,7 +68,11 @@ function ancestorsOf (pid, rows) {
 function withDescendants (roots, rows) {
   /** @type {Map<number, number[]>} */
   const children = new Map()
-  for (const { pid, parent } of rows.values()) children.set(parent, [...children.get(parent) ?? [], pid])
+  for (const { pid, parent } of rows.values()) {
+    const siblings = children.get(parent)
+    if (siblings) siblings.push(pid)
+    else children.set(parent, [pid])
+  }
   const all = new Set(roots)
   for (const pid of all) for (const child of children.get(pid) ?? []) all.add(child)
   return [...all]
