@@ -41,25 +41,23 @@ function bindCalls (koffi) {
   const answer = Buffer.alloc(ANSWER_BYTES)
 
   return {
-    /** @param {TcpQuery} query @param {(inode: number, port: number) => void} take  for each that listens @returns {boolean} false: the kernel does not tell */
+    /** @param {TcpQuery} query @param {(inode: number, port: number) => void} take  for each that listens; for none where the kernel does not tell */
     listening: (query, take) => dump(requestFor(LISTENING, query), take),
 
-    /** @param {TcpQuery} query @param {(inode: number, port: number) => void} take  for each that is connected, and has been accepted @returns {boolean} */
+    /** @param {TcpQuery} query @param {(inode: number, port: number) => void} take  for each that is connected, and has been accepted */
     connected: (query, take) => dump(requestFor(CONNECTED, query), take)
   }
 
   /** @param {Buffer} request @param {(inode: number, port: number) => void} take */
   function dump (request, take) {
     const fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)
-    if (fd < 0) return false
+    if (fd < 0) return
     try {
-      if (Number(send(fd, request, request.length, MSG_DONTWAIT)) !== request.length) return false
-      for (;;) {
+      if (Number(send(fd, request, request.length, MSG_DONTWAIT)) !== request.length) return
+      for (let isLast = false; !isLast;) {
         // The answer is there at once: the kernel makes the next part of it while this one is read.
         const size = Number(recv(fd, answer, answer.length, MSG_DONTWAIT))
-        if (size <= 0) return false
-        const end = readMessages(answer.subarray(0, size), take)
-        if (end !== null) return end === NLMSG_DONE
+        isLast = size <= 0 || readMessages(answer.subarray(0, size), take)
       }
     } finally {
       close(fd)
@@ -67,18 +65,18 @@ function bindCalls (koffi) {
   }
 }
 
-/** @param {Buffer} part @param {(inode: number, port: number) => void} take @returns {number | null} the type of the last message of all */
+/** @param {Buffer} part @param {(inode: number, port: number) => void} take @returns {boolean} whether the last message of all is in it */
 function readMessages (part, take) {
   for (let at = 0; at + HEADER_BYTES <= part.length;) {
     const length = part.readUInt32LE(at)
     const type = part.readUInt16LE(at + 4)
-    if (type === NLMSG_DONE || type === NLMSG_ERROR) return type
+    if (type === NLMSG_DONE || type === NLMSG_ERROR) return true
     const inode = part.readUInt32LE(at + OF_INODE)
     // Nobody has accepted it yet.
     if (inode !== 0) take(inode, part.readUInt16BE(at + OF_PORT))
     at += Math.max(HEADER_BYTES, length + 3 & ~3)
   }
-  return null
+  return false
 }
 
 /** @param {number} states @param {TcpQuery} query @returns {Buffer} a struct inet_diag_req_v2 behind its header */
