@@ -156,8 +156,8 @@ function healthText ({ text, reasons }) {
 
 /** @param {Status} status @param {number} now @param {string[]} all  the columns; PORT is left out where no slot has one */
 function workersText ({ workers }, now, all) {
-  const others = areRequestsCounted(workers) ? OTHER_COLUMNS : NODE_COLUMNS
-  const columns = all.filter((column) => !others.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port)))
+  const hidden = areRequestsCounted(workers) ? OTHER_COLUMNS : NODE_COLUMNS
+  const columns = all.filter((column) => !hidden.includes(column) && (column !== 'PORT' || workers.some(({ port }) => port)))
   return formatTable(
     columns,
     workers.map((worker) => columns.map((column) => COLUMNS[column][1](worker, now))),

@@ -7,9 +7,9 @@ import { z } from 'zod'
  * @typedef {z.infer<typeof ALERT_CHANGES>} AlertChanges  what is left out stays
  */
 
-/** Of those that are added while clusterdeck runs, beside those of the configuration file. */
+/** So many can be added while clusterdeck runs, beside those of the configuration file. */
 export const MAX_ADDED_ALERTS = 20
-/** Of an SMTP server, where none is given. */
+/** The port of an SMTP server for which none is given. */
 export const DEFAULT_MAIL_PORT = 587
 export const ALERT_KINDS = Object.freeze(/** @type {const} */ (['slack', 'discord', 'teams', 'mail', 'webhook']))
 

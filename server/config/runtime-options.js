@@ -7,7 +7,7 @@ import { valueIn } from './value-in.js'
 
 const OF_NODE = 'for a program that is not run by Node.js'
 
-/** What takes a Node.js process inside, and what of it another program can have. @type {Readonly<Record<string, Rule>>} */
+/** Options that need a Node.js process, and which of their values another program can have. @type {Readonly<Record<string, Rule>>} */
 const NEEDS_NODE = Object.freeze({
   execArgv: { expected: `no options of Node ${OF_NODE}; its own go into "args"`, isFine: (words) => words.length === 0 },
   standby: { expected: `0 ${OF_NODE}, as it cannot load the app and wait`, isFine: (number) => number === 0 },
@@ -20,7 +20,7 @@ const NEEDS_NODE = Object.freeze({
   'recycle.maxRequests': { expected: `0 ${OF_NODE}, as its requests are not counted; recycle.maxAgeMs and recycle.maxRssBytes count`, isFine: (number) => number === 0 }
 })
 
-/** And the other way round. @type {Readonly<Record<string, Rule>>} */
+/** Options that only a program of another language has, and which of their values a Node.js program can have. @type {Readonly<Record<string, Rule>>} */
 const NEEDS_OTHER = Object.freeze({
   'stop.signal': { expected: '"SIGTERM" for a Node.js program, which is told to stop by a message first', isFine: (signal) => signal === 'SIGTERM' }
 })

@@ -1,7 +1,7 @@
 import { parseStack, placedIn } from './stack-frames.js'
 
 const MAX_STDERR_LINE_CHARS = 2000
-/** As shells have it. */
+/** The code of a shell that may not execute a command. */
 const NOT_EXECUTABLE = 126
 
 /** @typedef {import('../../db/crashes.js').CrashRecord} CrashRecord */
@@ -24,7 +24,7 @@ const NOT_EXECUTABLE = 126
  * @param {string | null} evidence.root the release's folder
  * @param {string[]} evidence.stderr
  * @param {unknown[]} evidence.vitals
- * @param {boolean} [evidence.isProgram]  another one than Node
+ * @param {boolean} [evidence.isProgram]  whether it was another program than Node
  * @param {number} evidence.at
  * @param {(frames: import('./stack-frames.js').Frame[], root: string | null) => import('./stack-frames.js').Frame[]} evidence.original
  * @returns {CrashRecord}

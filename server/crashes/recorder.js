@@ -18,7 +18,7 @@ const OF_CLUSTERDECK = 'clusterdeck: '
 const OUR_LINES = 20
 /** A trace may be this long. */
 const TRACE_LINES = 1000
-/** Who sends them is no part of the program. */
+/** They are sent from outside: what a program has written before does not tell why. */
 const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 /** There is one in a process: the kernel counts the workers of all apps together, and a death that is counted is of one app alone. @type {ReturnType<typeof createOutOfMemory> | undefined} */
 let lackedMemoryHere
@@ -62,7 +62,7 @@ export function createCrashRecorder ({
     /**
      * Finds out whether the process lacked memory, and what it wrote last.
      * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null, hasStarted?: boolean, isProgram?: boolean, isAsTold?: boolean }} exit
-     *   `isProgram`: another one than Node, which leaves no note
+     *   `isProgram`: it was another program than Node, which leaves no note; `isAsTold`: it ended by the signal that told it to
      * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[], said: string | null, note: import('./record.js').ExitNote | null }}
      *   `said`: the line that tells why; `note`: what a program has written of its error
      */

@@ -29,7 +29,7 @@ const NODE_NAMES = new Set(['node', 'nodejs'])
 /** Where a wrapper is refused for one of these reasons, the wrapper itself is run. */
 const ONLY_ITSELF = new Set(['option', 'expansion'])
 const ENV_FILE = '--env-file='
-/** As far as that can be told of what a shell is to run. */
+/** Whether a shell that is to run a text starts Node, as far as that can be told. */
 const STARTS_NODE = /(^|[\s;&|(])(node|nodejs|npm|npx|yarn|pnpm|tsx|ts-node|next|nuxt|nest)(\s|$)/
 const PACKAGE_TEXTS = ['name', 'version']
 
@@ -119,14 +119,14 @@ export function otherProgram (command, entry, args, inherited) {
   return { runtime: 'other', entry, args, execArgv: [], env: { ...variablesFor(command, inherited), ...env }, cwd, notes }
 }
 
-/** Files of variables that Node would have read. What is set already counts more, and of two files the last. @param {Command} command @param {Environment} inherited @returns {Record<string, string>} */
+/** The variables in files that Node would have read. What is set already counts more, and of two files the last. @param {Command} command @param {Environment} inherited @returns {Record<string, string>} */
 function variablesFor ({ execArgv, cwd }, inherited) {
   const files = execArgv.flatMap((option) => option.startsWith(ENV_FILE) ? [path.resolve(cwd, option.slice(ENV_FILE.length))] : [])
   const values = Object.assign({}, ...files.map((file) => parseEnv(readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))))
   return Object.fromEntries(Object.entries(values).filter(([name]) => inherited[name] === undefined))
 }
 
-/** @param {Command} command @param {string} text @param {Environment} inherited @returns {Program} what takes a shell to run it */
+/** @param {Command} command @param {string} text @param {Environment} inherited @returns {Program} a shell that runs it */
 export function byShell (command, text, inherited) {
   return otherProgram(STARTS_NODE.test(text) ? withNote(command, SEES_NO_NODE) : command, '/bin/sh', ['-c', text], inherited)
 }

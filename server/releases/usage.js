@@ -8,7 +8,7 @@ import { formatBytes, formatPercent } from '../../public/format.js'
 const STRETCHES = 3
 /** A smaller difference is ignored. @type {Readonly<Usage>} */
 const LEAST_MORE = Object.freeze({ cpuPercent: 20, rssBytes: 64 * 1024 ** 2 })
-/** Who takes less from one stretch to the next is still warming up. */
+/** Workers that take less than this share of what they took in the stretch before are still warming up. */
 const FALLS = 0.9
 /** @type {Readonly<Record<keyof Usage, { name: string, format: (value: number) => string }>>} */
 const KINDS = Object.freeze({ cpuPercent: { name: 'CPU', format: formatPercent }, rssBytes: { name: 'memory', format: formatBytes } })

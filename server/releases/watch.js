@@ -9,8 +9,9 @@ const MAX_FILES = 10_000
 const DEBOUNCE_MS = 200
 /** A removed file is looked for this often: watching its folder would miss some that come back. */
 const LOOK_FOR_MISSING_MS = 250
-/** What another program is made of. What it writes beside that, such as a database or a log, must not deploy it. */
+/** Sources of a program of another language. What it writes itself, such as a database or a log, must not deploy it. */
 const IS_SOURCE = /\.(py|rb|erb|php|go|rs|java|kt|scala|ex|exs|pl|lua|cs|c|cc|cpp|h|[cm]?[jt]sx?|html|css|tmpl|jinja2?|toml|ya?ml)$/
+/** Folders of tools and packages. */
 const NOT_ITS_OWN = /^(\..+|node_modules|__pycache__|venv|target|vendor)$/
 const MAX_ERROR_LINES = 6
 const MAX_LINE_CHARS = 300
