@@ -116,7 +116,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
       next: isLive ? successorOf(row, snapshot.workers) : replacementOf(told, worker.slot, snapshot.workers),
       events: told.events,
       lives,
-      before: isLive ? faultBefore(lives) : null,
+      before: isLive ? faultBefore(lives, row) : null,
       ...diagnosticsOf(deck.diagnostics.list(), { worker: number, pid: worker.pid, now: now(), params, can, canLook: isLive && !isProgram })
     }
   }
@@ -131,9 +131,10 @@ function toLives (lives, { id, pid }) {
   }))
 }
 
-/** The fault that a live worker came after: who looks at it mostly looks for that. @param {ReturnType<typeof toLives>} lives newest first */
-function faultBefore (lives) {
-  const last = lives.find(({ isThis, end }) => !isThis && end !== null)
+/** The fault that a live worker came after: who looks at it mostly looks for that. @param {ReturnType<typeof toLives>} lives newest first @param {Pick<WorkerRow, 'startedAt'>} row */
+function faultBefore (lives, { startedAt }) {
+  // One that was to replace it, and failed, came after it.
+  const last = lives.find((life) => life.end !== null && (life.startedAt ?? '') < String(startedAt))
   return last?.end && isOneOf(FAULTS, last.end.cause) ? { url: last.url, end: last.end } : null
 }
 

@@ -91,6 +91,10 @@ test('a new worker that failed in a rollout: the one that it was to replace has 
   const admin = await startAdmin(t)
   live(admin, { worker: 11 }, { cause: 'boot-failure', code: 1 })
   assert.match((await visit(admin, '/workers/11')).html, /href="\/workers\/1">Worker 1<\/a> has slot 1 now/)
+  assert.doesNotMatch((await visit(admin, '/workers/1')).html, /Before it:/, 'it came after the one that lives')
+  const at = new Date(admin.clock.now()).toISOString()
+  admin.deck.set({ workers: admin.deck.snapshot().workers.map((worker) => worker.id === 1 ? { ...worker, startedAt: at } : worker) })
+  assert.match((await visit(admin, '/workers/1')).html, /Before it: <a [^>]*href="\/workers\/11\?at=/, 'and here before it')
 })
 
 test('an id that a later cluster has used again means who lives, or who lived at a time', async (t) => {
