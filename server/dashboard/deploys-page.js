@@ -1,7 +1,7 @@
 import { PAGE_QUERY } from '../api/filters.js'
 import { parseFields } from '../api/input.js'
 import { lastRollout } from '../api/rollouts.js'
-import { toRollout } from './overview.js'
+import { runsProgram, toRollout } from './overview.js'
 import { readOr } from './read-or.js'
 import { baseOf, pickerOf } from './release-page.js'
 import { releaseRows } from './releases.js'
@@ -33,7 +33,7 @@ export function deploysModel ({ deck, history, params, now, blocked }) {
     lastRollout: lastRollout(deck, history),
     build: deck.jobs.building(),
     isFirstPage: cursor === undefined,
-    rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history }) : null,
+    rollout: snapshot.rollout ? toRollout(snapshot.rollout, { history, isProgram: runsProgram(snapshot) }) : null,
     past,
     releases: releaseRows(releases, snapshot).slice(0, LISTED),
     picker: pickerOf(releases, { from: readOr(() => baseOf(deck, deck.releases.get(snapshot.release.id)), undefined), to: snapshot.release.id }),

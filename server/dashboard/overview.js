@@ -66,7 +66,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
   const rollout = snapshot.rollout ?? past.rollout
   const health = toHealth(deck.health(seen))
   // Of another program than Node less is known.
-  const isProgram = snapshot.release.runtime === 'other'
+  const isProgram = runsProgram(snapshot)
   const table = workersTable(snapshot, { params, history, now, kept, isProgram })
   const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)
   return {
@@ -87,7 +87,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
     problem: table.problem,
     standby: snapshot.standby,
     build: deck.jobs.building(),
-    rollout: rollout && toRollout(rollout, { history }),
+    rollout: rollout && toRollout(rollout, { history, isProgram }),
     wayBack: wayBackOf(rollout, { deck, snapshot, isAtFault }),
     wayBackPlace: isAtFault ? 'health' : 'rollout',
     recent: { isAvailable: past.isAvailable, events: past.events.map(toShownEvent) }
@@ -106,6 +106,11 @@ export function followOverview ({ now, can, render, ...asked }) {
     kept = model.table.kept
     return OVERVIEW_FRAGMENTS.map((id) => ({ id, html: render(`partials/${id}`, { can, ...model }) }))
   }
+}
+
+/** @param {Pick<Status, 'release'>} snapshot @returns {boolean} whether its release is not run by Node */
+export function runsProgram ({ release }) {
+  return release.runtime === 'other'
 }
 
 /** @param {Status} snapshot @param {number} now @returns {Status} */
@@ -178,8 +183,8 @@ function highestOf (values) {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-/** @param {RolloutView} rollout @param {{ history?: Pick<History, 'page'> }} [sources] `history`: needed for a held rollout */
-export function toRollout (rollout, { history } = {}) {
+/** @param {RolloutView} rollout @param {{ history?: Pick<History, 'page'>, isProgram?: boolean }} [sources] both are needed for a held rollout */
+export function toRollout (rollout, { history, isProgram = false } = {}) {
   const outcome = ROLLOUT_STATES[rollout.state] ?? null
   // The duration stops while the rollout is paused.
   const stoppedAt = rollout.pausedAt ?? null
@@ -194,7 +199,7 @@ export function toRollout (rollout, { history } = {}) {
     waiting: waitingText(rollout),
     hookOutput: rollout.hook?.output ? readable(rollout.hook.output) : null,
     tookMs: msBetween(rollout.startedAt, rollout.finishedAt ?? stoppedAt),
-    beside: rollout.state === 'held' ? toBeside(rollout, crashesOfOld(history, rollout)) : null,
+    beside: rollout.state === 'held' ? toBeside(rollout, { crashesOfOld: crashesOfOld(history, rollout), isProgram }) : null,
     controls: outcome ? [] : controlsOf(rollout),
     steps: rollout.steps.map((step) => ({
       ...step,
@@ -213,34 +218,43 @@ function badgeOf ({ state }, { isCanary, isOver }) {
 
 /**
  * New workers beside old ones, so that an operator can decide.
- * @param {RolloutView} rollout @param {number | null} crashesOfOld null: unknown
- * @returns {{ at: string | null, rows: { name: string, canary: string, baseline: string, isWorse: boolean }[] }}
+ * @typedef {{ name: string, canary: string, baseline: string, isWorse: boolean }} BesideRow
+ * @param {RolloutView} rollout @param {{ crashesOfOld: number | null, isProgram: boolean }} parts `crashesOfOld`: null: unknown
+ * @returns {{ at: string | null, rows: BesideRow[] }}
  */
-function toBeside ({ comparison, verdicts, crashes, strategy }, crashesOfOld) {
+function toBeside ({ comparison, verdicts, crashes, strategy }, { crashesOfOld, isProgram }) {
   const last = comparison ?? verdicts?.at(-1) ?? null
-  const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
-  const formatShare = (/** @type {number | null} */ rate) => formatPercent(rate === null ? null : rate * 100)
+  const isUncounted = isProgram && !last?.canary.requests && !last?.baseline.requests
   return {
     at: last?.at ?? null,
     rows: [
-      { name: 'Requests', canary: numberText(canary.requests), baseline: numberText(baseline.requests), isWorse: false },
-      {
-        name: '5xx',
-        canary: formatShare(canary.errorRate),
-        baseline: formatShare(baseline.errorRate),
-        isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0)
-      },
-      {
-        name: 'p99',
-        canary: formatLatency(canary.p99Ms),
-        baseline: formatLatency(baseline.p99Ms),
-        isWorse: canary.p99Ms !== null &&
-          baseline.p99Ms !== null &&
-          canary.p99Ms > Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1), baseline.p99Ms + (strategy?.limits.slowerMs ?? 0))
-      },
+      ...(isUncounted ? [] : besideInRequests(last, strategy)),
       { name: 'Crashes', canary: String(crashes ?? 0), baseline: numberText(crashesOfOld), isWorse: (crashes ?? 0) > (strategy?.limits.crashes ?? 0) }
     ]
   }
+}
+
+/** @param {RolloutView['comparison']} last @param {RolloutView['strategy']} strategy @returns {BesideRow[]} */
+function besideInRequests (last, strategy) {
+  const { canary, baseline } = last ?? { canary: NO_FIGURES, baseline: NO_FIGURES }
+  const formatShare = (/** @type {number | null} */ rate) => formatPercent(rate === null ? null : rate * 100)
+  return [
+    { name: 'Requests', canary: numberText(canary.requests), baseline: numberText(baseline.requests), isWorse: false },
+    {
+      name: '5xx',
+      canary: formatShare(canary.errorRate),
+      baseline: formatShare(baseline.errorRate),
+      isWorse: (canary.errorRate ?? 0) - (baseline.errorRate ?? 0) > (strategy?.limits.errorRate ?? 0)
+    },
+    {
+      name: 'p99',
+      canary: formatLatency(canary.p99Ms),
+      baseline: formatLatency(baseline.p99Ms),
+      isWorse: canary.p99Ms !== null &&
+        baseline.p99Ms !== null &&
+        canary.p99Ms > Math.max(baseline.p99Ms * (strategy?.limits.p99Ratio ?? 1), baseline.p99Ms + (strategy?.limits.slowerMs ?? 0))
+    }
+  ]
 }
 
 /** @param {Pick<History, 'page'> | undefined} history @param {RolloutView} rollout @returns {number | null} */

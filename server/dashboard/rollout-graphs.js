@@ -29,21 +29,26 @@ const MEASURES = Object.freeze([
   { id: 'p99', name: 'p99', valueOf: ({ p99Ms }) => p99Ms, format: formatLatency, least: 1 }
 ])
 
-/** @param {RolloutView} rollout @param {{ axis: Axis, still: Span[], isRunning: boolean }} parts */
-export function graphsOf (rollout, { axis, still, isRunning }) {
+/** @param {RolloutView} rollout @param {{ axis: Axis, still: Span[], isRunning: boolean, isProgram: boolean }} parts */
+export function graphsOf (rollout, { axis, still, isRunning, isProgram }) {
   const comparisons = rollout.comparisons ?? []
+  const none = whyNoGraphs(rollout, { isRunning, isProgram })
   const xOf = (/** @type {number} */ ms) => toOneDecimal(GRAPH_BOX.width * Math.min(Math.max((ms - axis.startMs) / axis.lengthMs, 0), 1))
   return {
-    none: comparisons.length === 0 ? whyNoGraphs(rollout, isRunning) : null,
+    none,
     measurements: comparisons.map(({ at, canary, baseline }) => ({ at, canary: toTexts(canary), baseline: toTexts(baseline) })),
     bands: still.map(({ startMs, endMs }) => ({ x: xOf(startMs), width: Math.max(1, toOneDecimal(xOf(endMs) - xOf(startMs))) })),
     marks: (rollout.verdicts ?? []).map(({ at, passed }) => ({ x: xOf(Date.parse(at)), tone: passed === null ? 'warn' : passed ? 'ok' : 'bad' })),
-    lines: comparisons.length === 0 ? [] : MEASURES.map((measure) => graphOf(measure, comparisons, xOf))
+    lines: none ? [] : MEASURES.map((measure) => graphOf(measure, comparisons, xOf))
   }
 }
 
-/** @param {RolloutView} rollout @param {boolean} isRunning @returns {string} */
-function whyNoGraphs ({ kind, comparisons }, isRunning) {
+/** @param {RolloutView} rollout @param {{ isRunning: boolean, isProgram: boolean }} parts @returns {string | null} null: there are some */
+function whyNoGraphs ({ kind, comparisons }, { isRunning, isProgram }) {
+  if (comparisons?.length) {
+    const hasRequests = comparisons.some(({ canary, baseline }) => canary.requests > 0 || baseline.requests > 0)
+    return isProgram && !hasRequests ? 'Nobody counts the requests of a program in another language. A canary of it is judged by CPU and memory.' : null
+  }
   if (kind !== 'deploy') return 'Only deploys are compared with the old workers.'
   if (isRunning) return `No measurement yet: new workers are compared with old ones every ${MEASURED_EVERY}.`
   return comparisons

@@ -1,7 +1,7 @@
 import { ID } from '../config/id.js'
 import { usualOf } from '../api/usual-duration.js'
 import { DeckError } from '../errors.js'
-import { blockedReason, toRollout } from './overview.js'
+import { blockedReason, runsProgram, toRollout } from './overview.js'
 import { readOr } from './read-or.js'
 import { graphsOf } from './rollout-graphs.js'
 import { momentsOf, slotsOf, stillSpansOf } from './rollout-story.js'
@@ -68,7 +68,7 @@ function followRolloutModel ({ deck, history, id, now }) {
       now: now(),
       snapshot,
       blocked: blockedReason(snapshot),
-      ...storyOf(rollout, { deck, history, usual: known.usual, now: now(), isRunning: snapshot.rollout?.id === number })
+      ...storyOf(rollout, { deck, history, usual: known.usual, now: now(), isRunning: snapshot.rollout?.id === number, isProgram: runsProgram(snapshot) })
     }
   }
 }
@@ -78,26 +78,26 @@ function notFound (id) {
   return new DeckError('not-found', `Rollout ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
 }
 
-/** @param {RolloutView} rollout @param {{ deck: Deck, history: History, usual: ReturnType<typeof usualOf>, now: number, isRunning: boolean }} parts */
-function storyOf (rollout, { deck, history, usual, now, isRunning }) {
+/** @param {RolloutView} rollout @param {{ deck: Deck, history: History, usual: ReturnType<typeof usualOf>, now: number, isRunning: boolean, isProgram: boolean }} parts */
+function storyOf (rollout, { deck, history, usual, now, isRunning, isProgram }) {
   const axis = axisOf(rollout, { now, isRunning })
   const still = stillSpansOf(rollout, axis)
   const moments = momentsOf(rollout, still)
   return {
-    rollout: isRunning ? toRollout(rollout, { history }) : { ...toRollout(rollout), controls: [] },
+    rollout: isRunning ? toRollout(rollout, { history, isProgram }) : { ...toRollout(rollout), controls: [] },
     isRunning,
     who: whoOf(rollout),
     release: releaseOf(deck, rollout.to),
     compareUrl: rollout.to !== null && rollout.from !== rollout.to ? `/releases/${rollout.to}/compare?from=${rollout.from}` : null,
     took: { ms: isRunning ? null : endMs(rollout), usual, ratio: ratioOf(endMs(rollout), usual) },
-    verdict: verdictOf(rollout),
+    verdict: verdictOf(rollout, isProgram),
     stillAs: Array.from(new Set(still.map(({ state }) => state))).sort().reverse().join(' or '),
     pausedMs: still.reduce((sum, span) => sum + span.endMs - span.startMs, 0),
     slowest: slowestOf(rollout),
     axis,
     moments,
     slots: slotsOf(rollout, { axis, still }),
-    graphs: graphsOf(rollout, { axis, still, isRunning })
+    graphs: graphsOf(rollout, { axis, still, isRunning, isProgram })
   }
 }
 
@@ -140,11 +140,11 @@ function releaseOf (deck, id) {
   return id === null ? null : readOr(() => deck.releases.get(id), null)
 }
 
-/** @param {RolloutView} rollout @returns the last verdict of the judge */
-function verdictOf ({ kind, verdicts = [] }) {
+/** @param {RolloutView} rollout @param {boolean} isProgram @returns the last verdict of the judge */
+function verdictOf ({ kind, verdicts = [] }, isProgram) {
   const last = verdicts.at(-1)
   if (!last) return { label: kind === 'deploy' ? 'none' : 'not judged', tone: 'idle' }
-  if (last.passed === null) return { label: 'too few requests', tone: 'warn' }
+  if (last.passed === null) return { label: isProgram ? 'too short a time' : 'too few requests', tone: 'warn' }
   return last.passed ? { label: 'passed', tone: 'ok' } : { label: 'failed', tone: 'bad' }
 }
 

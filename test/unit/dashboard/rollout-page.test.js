@@ -8,15 +8,15 @@ import { after, rolledBackDeploy } from '../../support/rollouts.js'
 const views = createViews()
 const OPERATOR = { operate: true, administer: false, name: null, role: 'operator' }
 
-/** @param {any} rollout @param {{ durations?: number[], isRunning?: boolean, second?: number, releases?: any[] }} [parts] @returns {any} */
-function look (rollout, { durations = [], isRunning = false, second = 100, releases = [] } = {}) {
+/** @param {any} rollout @param {{ durations?: number[], isRunning?: boolean, second?: number, releases?: any[], runtime?: string }} [parts] @returns {any} */
+function look (rollout, { durations = [], isRunning = false, second = 100, releases = [], runtime = 'node' } = {}) {
   const history = { rollout: () => isRunning ? null : rollout, rolloutDurations: () => durations, page: () => ({ items: [], next: null }) }
   const get = (/** @type {string} */ id) => {
     const found = releases.find((release) => release.id === id)
     if (!found) throw new DeckError('not-found', id)
     return found
   }
-  const deck = { snapshot: () => ({ state: 'running', rollout: isRunning ? rollout : null, workers: [], release: { id: 'r1' } }), releases: { get } }
+  const deck = { snapshot: () => ({ state: 'running', rollout: isRunning ? rollout : null, workers: [], release: { id: 'r1', runtime } }), releases: { get } }
   return rolloutPageModel(/** @type {any} */ ({ deck, history, id: String(rollout.id), now: () => Date.parse(after(second)) }))
 }
 
@@ -81,6 +81,22 @@ test('why there is no graph is said: nothing is judged, or it was over too soon'
   assert.match(none({ kind: 'restart' }), /^Only deploys are compared/)
   assert.match(none({}), /^Too short to compare/)
   assert.match(none({ state: 'rolling', done: false, finishedAt: null }, { isRunning: true }), /^No measurement yet/)
+})
+
+test('of a program whose requests nobody counts, no requests are drawn or compared, and its verdicts are told', () => {
+  const silent = (/** @type {any} */ figures) => ({ ...figures, requests: 0, errorRate: null, p99Ms: null })
+  const sides = (/** @type {any} */ { canary, baseline }) => ({ canary: silent(canary), baseline: silent(baseline) })
+  const { comparisons, verdicts } = rolledBackDeploy()
+  const silenced = comparisons.map((/** @type {any} */ each) => ({ ...each, ...sides(each) }))
+  const uncounted = { comparison: silenced.at(-1), comparisons: silenced, verdicts: [{ ...verdicts[0], ...sides(verdicts[0]), passed: null, message: 'it has run for too short a time' }] }
+  const model = look(rolledBackDeploy(uncounted), { runtime: 'other' })
+  assert.equal(model.verdict.label, 'too short a time')
+  const text = textOf('partials/rollout-graphs', model)
+  assert.match(text, /judged by CPU and memory.* it has run for too short a time .* canary: 1 worker · baseline: \d workers? $/)
+  assert.doesNotMatch(text, /5xx|p99|Measurements/)
+  const held = look(rolledBackDeploy({ ...uncounted, state: 'held', done: false, finishedAt: null }), { runtime: 'other', isRunning: true })
+  assert.deepEqual(held.rollout.beside.rows.map((/** @type {any} */ { name }) => name), ['Crashes'])
+  assert.match(textOf('partials/rollout-graphs', look(rolledBackDeploy(uncounted))), /5xx/, 'a Node app without requests')
 })
 
 test('the usual is said where three of its kind have succeeded, as their median', () => {
