@@ -67,7 +67,7 @@ export function createForker (settings, {
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
     if (release.runtime === 'other') {
-      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: onProgramExit }, { crashFile, orderFile }, { signal: ready.signal, probe: probeOf(ready) })
+      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal: ready.signal, probe: probeOf(ready) })
     }
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
@@ -104,15 +104,14 @@ export function createForker (settings, {
     group.workers.add(worker)
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
 
-    function onProgramExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
-      logs.ended(id)
-      hooks.onExit(exit)
-    }
-
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
-      logs.ended(id)
       group.workers.delete(worker)
       inspectPorts.left(crashFile, exit)
+      tellExit(exit)
+    }
+
+    function tellExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
+      logs.ended(id)
       hooks.onExit(exit)
     }
   }
