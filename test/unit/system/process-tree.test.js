@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { identifyProcess, isAlive, signalProcess } from '../../../server/system/process-identity.js'
+import { statOf } from '../../../server/system/proc.js'
 import { TREE_VARIABLE, treeOf } from '../../../server/system/process-tree.js'
 import { untilFound } from '../../support/until.js'
 
@@ -25,7 +26,8 @@ test('a tree has those whose parent has ended, also in a session of their own, a
 
 test('one without the variable, in a session of its own, is found as long as it is known', { skip }, async (t) => {
   const { root, child } = runTree(t, `env -u ${TREE_VARIABLE} setsid sleep 605 & wait`)
-  const known = await untilFound(() => [treeOf(root)].find(({ length }) => length === 2), 'both')
+  const hasOwnSession = (/** @type {number} */ pid) => Number(statOf(pid)?.[6]) === pid
+  const known = await untilFound(() => [treeOf(root)].find((all) => all.length === 2 && hasOwnSession(all[1].pid)), 'both')
   t.after(() => signalProcess(known[1], 'SIGKILL'))
   signalProcess(root, 'SIGKILL')
   await once(child, 'exit')
