@@ -26,7 +26,7 @@ const DRAIN_MS = 2000
  */
 export function createAlerts ({ configured, store, events, deck, log }, options = {}) {
   const { time = Date.now } = options
-  /** Of the digests, as an alert has secrets. */
+  /** Without it nobody can try out, by its digest, which secrets an alert has. */
   const key = randomBytes(32)
   let lastOfFile = 0
   let ofFile = configured.map(toAlertOfFile)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isoTime } from './untrusted-json.js'
 
 /**
  * Folds the crash groups of several decks into one list: the same fingerprint is the same fault.
@@ -16,7 +17,6 @@ const MIXED = 'mixed'
 
 /** Longer texts are cut, not refused: another version may allow more. */
 const text = (/** @type {number} */ chars) => z.string().transform((all) => all.length > chars ? copyOf(all.slice(0, chars)) : all)
-const time = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
 const id = z.int().min(1)
 
 const GROUP = z.object({
@@ -28,8 +28,8 @@ const GROUP = z.object({
   errorName: text(500).nullable(),
   message: text(4000).nullable(),
   culprit: text(2000).nullable(),
-  firstSeenAt: time,
-  lastSeenAt: time,
+  firstSeenAt: isoTime,
+  lastSeenAt: isoTime,
   count: z.int().min(0).max(1e12),
   lastRelease: text(50).nullable(),
   hasReturned: z.boolean(),

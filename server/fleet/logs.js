@@ -3,6 +3,7 @@ import { PLACE } from '../config/line-place.js'
 import { DeckError } from '../errors.js'
 import { askAll } from './ask-all.js'
 import { noMember } from './presence.js'
+import { isoTime } from './untrusted-json.js'
 
 /**
  * Asks all members that have an app for lines of their workers' output, and joins them by time. Times are by the clocks of
@@ -27,7 +28,7 @@ const LINE = z.object({
   stream: z.enum(['stdout', 'stderr']),
   // A substring would keep the whole text in memory.
   text: z.string().transform((text) => text.length > MAX_CHARS ? Buffer.from(text.slice(0, MAX_CHARS)).toString() : text),
-  arrivedAt: z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/).refine((text) => !Number.isNaN(Date.parse(text))).nullable(),
+  arrivedAt: isoTime.refine((text) => !Number.isNaN(Date.parse(text))).nullable(),
   place: z.string().regex(PLACE)
 })
 const PAGE = z.object({ items: z.array(LINE).max(MAX_LINES), next: z.string().nullable() })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { APP_STATES } from '../config/app-states.js'
 import { LABEL_NAME, MEMBER_NAME } from '../config/member-name.js'
-import { parseUntrusted, textUpTo } from './untrusted-json.js'
+import { isoTime, parseUntrusted, textUpTo } from './untrusted-json.js'
 import { MAX_ID } from './rollout.js'
 
 /**
@@ -17,7 +17,6 @@ export const MAX_APPS = 200
 
 const count = z.int().min(0)
 const figure = z.number().nullable()
-const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/
 
 const APP_STATUS = z.object({
   app: textUpTo(200),
@@ -30,7 +29,7 @@ const APP_STATUS = z.object({
   health: z.object({ tone: z.enum(['ok', 'info', 'drain', 'warn', 'bad', 'idle']), text: textUpTo(500) }),
   vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure }),
   openCrashes: count.nullable(),
-  unwritten: z.object({ problem: textUpTo(500), since: textUpTo(40).regex(ISO_TIME).nullable() })
+  unwritten: z.object({ problem: textUpTo(500), since: isoTime.nullable() })
     .nullable().default(null).describe('why its history cannot be written now, and the first event that it lacks'),
   rollout: z.object({ id: count, kind: textUpTo(20), state: textUpTo(20), replaced: count, total: count }).nullable().describe('its own'),
   turnOf: textUpTo(64).nullable().describe('the uid of the rollout of the fleet in whose turn it is'),

@@ -18,6 +18,9 @@ export function textUpTo (chars) {
   return z.string().max(chars)
 }
 
+/** As other members write it. */
+export const isoTime = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
+
 /** A deeper value can be parsed, but not written again: the stack is too small. */
 const MAX_DEPTH = 100
 

@@ -43,7 +43,7 @@ function figuresOf ({ deck }) {
   const status = deck.snapshot()
   const { tone, text, hint } = deck.health(status)
   const vitals = status.workers.flatMap((worker) => worker.vitals ?? [])
-  // They are no Node programs.
+  // Nobody counts the requests of workers that are no Node programs.
   const isUncounted = vitals.length > 0 && vitals.every(({ requestsPerSecond }) => requestsPerSecond === null)
   return {
     startedAt: status.master.startedAt,
