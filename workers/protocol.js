@@ -41,7 +41,8 @@
  *   | { type: 'crashing', errorName: string, errorMessage: string }
  *   | { type: 'slot-read', name: string, place: string | null }
  *   | { type: 'crash-note', note: import('./crash-note.js').CrashNote }
- *   | { type: 'unfinished', requests: number, connections: number }
+ *   | { type: 'holds' } & Holds
+ *   | { type: 'unfinished' } & Unfinished
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `hello`: the worker can hear now; what was sent to it before would be lost.
@@ -59,7 +60,38 @@
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
  * `slot-read`: the app on standby has asked for its slot, in the variable `name`, while it loaded.
  * `crash-note`: what it dies of, where it could not leave a file.
- * `unfinished`: it ends before it has drained, and these end with it.
+ * `holds`: what a draining worker still has: as its drain begins, when that changes, and every 2 s as a sign of life.
+ * `unfinished`: as it ends: what did not come to an end by itself.
+ */
+
+/**
+ * What a draining worker still has.
+ * @typedef {object} Holds
+ * @property {number} requests  that are not answered yet, without those below
+ * @property {number} transfers  requests whose bytes move, up or down
+ * @property {number} webSockets
+ * @property {number} eventStreams
+ * @property {number} connections  other long-lived ones: of a server that is not HTTP, and tunnels
+ */
+
+/**
+ * What a worker that drained has not seen through.
+ * @typedef {object} Unfinished
+ * @property {number} requests  that ended without their answer
+ * @property {number} connections  that ended in the middle of something, those of the requests among them
+ * @property {number} [stalled]  of these requests: whose bytes had stopped moving
+ * @property {Pick<Holds, 'webSockets' | 'eventStreams' | 'connections'>} [closed]  long-lived ones that were ended in their own way
+ */
+
+/**
+ * How long a draining worker keeps what it has. Times count from the begin of the drain.
+ * @typedef {object} DrainLimits
+ * @property {number} idleGraceMs  for HTTP connections that are idle
+ * @property {number} deadlineMs  for requests
+ * @property {number} stalledMs  a request whose bytes have moved within this time is a transfer, and is not cut at `deadlineMs`
+ * @property {number} longLivedMs  for long-lived connections and transfers; 0: they end from the beginning, within `deadlineMs`
+ * @property {number} spreadMs  long-lived connections are not ended at once, but over this time
+ * @property {boolean} isLast  nobody serves their clients after this worker
  */
 
 /**
@@ -116,7 +148,8 @@ export function statusClass (code) {
  *   | { type: 'accept-no-more', key: string, name: number | 'port' }
  *   | { type: 'serve' }
  *   | { type: 'promote', slot: number }
- *   | { type: 'drain', idleGraceMs: number }
+ *   | { type: 'drain' } & DrainLimits
+ *   | { type: 'end-connections', spreadMs: number, isLast: boolean }
  *   | { type: 'probe' }
  *   | { type: 'limits', graceMs: number, maxRequests: number }
  *   | { type: 'close-inspector' }
@@ -131,6 +164,7 @@ export function statusClass (code) {
  * `accept-also`: the server that has `key` gets the connections of another socket too: of slot `name`, or of a port of its own.
  * `serve`: it listens, so it may accept the connections that the probe has held back.
  * `promote`: it was on standby and has that slot now; what it has asked for is answered next.
+ * `end-connections`: the time for long-lived connections and transfers of a draining worker is over now.
  * `probe`: the app has said that it is ready, so it can be asked.
  * `limits`: these limits of BootSettings have changed.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
@@ -175,35 +209,54 @@ export function statusClass (code) {
 
 /**
  * What a worker does whose master has died.
- * @typedef {object} OrphanSettings
+ * @typedef {Omit<DrainLimits, 'isLast'> & OwnOrphanSettings} OrphanSettings  the limits are for a drain that nobody has ordered
+ *
+ * @typedef {object} OwnOrphanSettings
  * @property {boolean} outlives
  * @property {string} orderFile
  * @property {number | null} keeper  the process that would start the next master
  * @property {number} afterMs  how long it waits for the next master where nobody would start one
- * @property {number} idleGraceMs
- * @property {number} deadlineMs
  * @property {number} termGraceMs
  * @property {ShutdownMessage} message
  *
  * @typedef {'object' | 'text'} ShutdownMessage  how an app is told to end; `text`: as PM2 does
  *
- * What the next master says to such a worker by the file `orderFile`, as there is no channel between them.
- * @typedef {{ pid: number, claimedBy: number, drain: { idleGraceMs: number, deadlineMs: number } | null }} OrphanOrder
+ * What the next master says to such a worker by the file `orderFile`, as there is no channel between them. The order to
+ * drain may change: one whose `longLivedMs` is 0 says `end-connections`.
+ * @typedef {{ pid: number, claimedBy: number, drain: DrainLimits | null }} OrphanOrder
  */
+
+/** Of DrainLimits, in the order in which orderText writes them. */
+const LIMITS = /** @type {const} */ (['idleGraceMs', 'deadlineMs', 'stalledMs', 'longLivedMs', 'spreadMs'])
+/** The shortest that both sides of the text can make and read. */
+const RADIX = 36
 
 /**
  * Writes an order as the target of a symbolic link. A full disk has room for one of up to 59 bytes: "fast symlinks" of ext4.
  * @param {OrphanOrder} order
  */
 export function orderText ({ pid, claimedBy, drain }) {
-  return [pid, claimedBy, ...(drain ? [drain.idleGraceMs, drain.deadlineMs] : [])].join(' ')
+  const numbers = [pid, claimedBy, ...(drain ? [...LIMITS.map((name) => drain[name]), Number(drain.isLast)] : [])]
+  return numbers.map((each) => each.toString(RADIX)).join(' ')
 }
 
 /** @param {string} text @returns {OrphanOrder} */
 export function parseOrderText (text) {
-  const [pid, claimedBy, idleGraceMs, deadlineMs] = text.split(' ').map(Number)
-  return { pid, claimedBy, drain: deadlineMs === undefined ? null : { idleGraceMs, deadlineMs } }
+  const [pid, claimedBy, ...numbers] = text.split(' ').map((each) => parseInt(each, RADIX))
+  if (numbers.length === 0) return { pid, claimedBy, drain: null }
+  const [idleGraceMs, deadlineMs, stalledMs, longLivedMs, spreadMs, isLast] = numbers
+  return { pid, claimedBy, drain: { idleGraceMs, deadlineMs, stalledMs, longLivedMs, spreadMs, isLast: isLast === 1 } }
 }
+
+/** What an orphan that drains still has: it writes this as JSON, as often as it would say `holds`. @typedef {{ pid: number } & Holds} OrphanHolds */
+
+/** @param {string} orderFile @returns {string} where an orphan writes what it holds */
+export function holdsFileOf (orderFile) {
+  return `${orderFile}.holds`
+}
+
+/** Limits that end nothing before the master does. */
+export const KEEPS_ALL = Object.freeze({ stalledMs: 10_000, longLivedMs: 2_147_483_647, spreadMs: 30_000, isLast: false })
 
 /** Only the worker has it: boot.js removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'

@@ -1,3 +1,5 @@
+import { KEEPS_ALL } from '../../workers/protocol.js'
+
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 /** @typedef {{ [Each in Command as Each['type']]: Each }} Commands  by type */
 
@@ -30,7 +32,7 @@ export function createEffects ({
   return {
     fork: forkWorker,
     promote: ({ worker, slot }) => standbys.promote(worker, slot),
-    drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ type: 'drain', idleGraceMs }),
+    drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ ...KEEPS_ALL, type: 'drain', idleGraceMs, deadlineMs: KEEPS_ALL.longLivedMs }),
     'count-as-ready': ({ worker }) => handles.get(worker)?.tell({ type: 'count-as-ready' }),
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),

@@ -102,6 +102,7 @@ export function createMessages ({
       if (mayChange(state().releases[known.release])) drift.noteLoaded(known.release, files, { id: worker, forkedAt: Date.parse(known.startedAt) })
       onLoaded(files)
     },
+    holds () {},
     drained: (worker) => receive({ type: 'worker-drained', worker }),
     vitals (worker, report) {
       const known = state().workers[worker]

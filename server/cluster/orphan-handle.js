@@ -26,7 +26,9 @@ export function createOrphanHandle (identity, { onExit, deadlineMs, isTold = fal
 
     /** @param {import('../../workers/protocol.js').ToWorker} message what cannot be said by a file is not for orphans */
     tell (message) {
-      if (message.type === 'drain' && !writeOrder({ idleGraceMs: message.idleGraceMs, deadlineMs })) handle.terminate()
+      if (message.type !== 'drain') return
+      const { type, ...limits } = message
+      if (!writeOrder({ ...limits, deadlineMs })) handle.terminate()
     },
 
     terminate () { signalProcess(identity, 'SIGTERM') },

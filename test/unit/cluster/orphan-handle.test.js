@@ -6,8 +6,11 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { createOrphanHandle } from '../../../server/cluster/orphan-handle.js'
 import { identifyProcess } from '../../../server/system/process-identity.js'
+import { orderText, parseOrderText } from '../../../workers/protocol.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
+
+const LIMITS = Object.freeze({ idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000, spreadMs: 30_000, isLast: false })
 
 /** @param {import('node:test').TestContext} t @param {{ folder?: string, isTold?: boolean }} [options] */
 async function setUp (t, { folder = tempFolder(), isTold = false } = {}) {
@@ -24,8 +27,8 @@ async function setUp (t, { folder = tempFolder(), isTold = false } = {}) {
 test('an orphan is claimed at once, and told to drain with all that it has to know', async (t) => {
   const { child, handle, order } = await setUp(t)
   assert.deepEqual(order(), { pid: child.pid, claimedBy: process.pid, drain: null })
-  handle.tell({ type: 'drain', idleGraceMs: 5000 })
-  assert.deepEqual(order(), { pid: child.pid, claimedBy: process.pid, drain: { idleGraceMs: 5000, deadlineMs: 30_000 } })
+  handle.tell({ type: 'drain', ...LIMITS })
+  assert.deepEqual(order(), { pid: child.pid, claimedBy: process.pid, drain: LIMITS })
 })
 
 test('the end of one that is seen to be gone is told, and its order is removed', async (t) => {
@@ -65,7 +68,16 @@ test('one that cannot be written to keeps nobody from starting, and is told to g
   const folder = tempFolder()
   writeFileSync(path.join(folder, 'orders'), 'no folder')
   const { child, handle, exits } = await setUp(t, { folder })
-  handle.tell({ type: 'drain', idleGraceMs: 5000 })
+  handle.tell({ type: 'drain', ...LIMITS })
   assert.equal((await once(child, 'exit'))[1], 'SIGTERM')
   await until(() => exits.length > 0, 'the end to be told')
+})
+
+test('an order fits into the name of a link, and says the same there', () => {
+  const longest = { idleGraceMs: 2 ** 31 - 1, deadlineMs: 2 ** 31 - 1, stalledMs: 2 ** 31 - 1, longLivedMs: 2 ** 31 - 1, spreadMs: 2 ** 31 - 1, isLast: true }
+  for (const drain of [null, LIMITS, longest]) {
+    const text = orderText({ pid: 2 ** 22, claimedBy: 2 ** 22, drain })
+    assert.ok(text.length <= 59, text)
+    assert.deepEqual(parseOrderText(text), { pid: 2 ** 22, claimedBy: 2 ** 22, drain })
+  }
 })
