@@ -151,7 +151,7 @@ test('three clicks from the overview tell a channel of Slack, and the page says 
   await alert.getByText('answered 404').first().waitFor()
   await page.locator('html[data-live=on]').waitFor()
   assert.equal(new URL(page.url()).search, '')
-  assert.match(await alert.innerText(), /All problems[^]*added \S+ by the owner's token[^]*Nobody has this address/)
+  assert.match(await alert.innerText(), /All problems[^]*added .+ by the owner's token[^]*Nobody has this address/)
 
   const isSamePage = await markPage(page)
   dashboard.deck.alerts.status = 204

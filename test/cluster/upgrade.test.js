@@ -233,7 +233,7 @@ async function startSlowReceiver (t, events) {
   const delivered = []
   const receiver = createServer(async (request, response) => {
     const { event } = JSON.parse(String(await buffer(request)))
-    setTimeout(() => response.end(() => delivered.push(event.type)), 700)
+    setTimeout(() => response.end(() => delivered.push(event.type)), 200)
   }).listen(0, '127.0.0.1')
   await once(receiver, 'listening')
   t.after(() => receiver.close())
