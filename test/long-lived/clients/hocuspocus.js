@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import { importFrom, soon } from './installed.js'
+
+const EDITORS = 2
+
+/** Two editors of a document, one of whom comes later: each sees what the other writes. @param {import('../programs.js').Joining} joining @returns {Promise<import('../programs.js').Session>} */
+export async function joinDocument ({ port, folder, number, onLost }) {
+  const [{ HocuspocusProvider, HocuspocusProviderWebsocket }, { Doc }, { default: WebSocket }] = await Promise.all(
+    ['@hocuspocus/provider', 'yjs', 'ws'].map((name) => importFrom(folder, name))
+  )
+  const name = `document-${number}`
+  /** @type {Awaited<ReturnType<typeof open>>[]} */
+  const editors = []
+  for (let n = 0; n < EDITORS; n++) editors.push(await open())
+  let asked = 0
+  return {
+    async ask () {
+      const [writer, reader] = asked++ % 2 === 0 ? editors : editors.toReversed()
+      const seen = new Promise((resolve) => reader.document.once('update', resolve))
+      writer.document.getMap('content').set('asked', asked)
+      await soon(seen, 'change in the other editor')
+    },
+    close () {
+      for (const { provider, websocket } of editors) {
+        websocket.off('close')
+        provider.destroy()
+        websocket.destroy()
+      }
+    }
+  }
+
+  async function open () {
+    const document = new Doc()
+    const websocket = new HocuspocusProviderWebsocket({ url: `ws://127.0.0.1:${port}/?document=${name}`, WebSocketPolyfill: WebSocket, maxAttempts: 1 })
+    const provider = new HocuspocusProvider({ websocketProvider: websocket, document, name })
+    provider.attach()
+    await soon(once(provider, 'synced'), 'document')
+    websocket.on('close', (/** @type {any} */ { event }) => onLost(`closed with ${event?.code}`))
+    return { document, provider, websocket }
+  }
+}

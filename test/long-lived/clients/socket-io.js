@@ -1,0 +1,26 @@
+import { importFrom, soon } from './installed.js'
+
+/** @param {import('../programs.js').Joining} joining @param {string[]} transports @returns {Promise<import('../programs.js').Session>} */
+export async function openSocketIo ({ port, folder, number, onLost }, transports) {
+  const { io } = await importFrom(folder, 'socket.io-client')
+  const socket = io(`http://127.0.0.1:${port}`, { transports, reconnection: false, forceNew: true })
+  await soon(connected(socket), 'session')
+  socket.on('disconnect', onLost)
+  return {
+    async ask () {
+      const answer = await soon(socket.emitWithAck('ask', `client ${number}`), 'answer')
+      if (!answer.includes(`client ${number}`)) throw new Error(`answered ${answer}`)
+    },
+    close () {
+      socket.off('disconnect')
+      socket.close()
+    }
+  }
+}
+
+/** @param {any} socket of Socket.IO */
+export function connected (socket) {
+  return new Promise((resolve, reject) => {
+    socket.once('connect', resolve).once('connect_error', reject).once('disconnect', (/** @type {string} */ reason) => reject(new Error(reason)))
+  })
+}

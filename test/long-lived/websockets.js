@@ -1,0 +1,102 @@
+// Many WebSockets over three deploys and the death of the master; then the old workers end.
+//   node test/long-lived/websockets.js [--connections 10000] [--everyMs 10000] [--flag=--drain-spread-ms=10000 …]
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { toTable } from '../apps/report.js'
+import { startDeck } from '../support/deck.js'
+import { freePort } from '../support/ports.js'
+import { pssMegabytes } from '../support/process-figures.js'
+import { until } from '../support/until.js'
+import { countBy, createWebSockets } from './clients/websockets.js'
+
+const { values: { connections, everyMs, flag } } = parseArgs({
+  options: { connections: { type: 'string', default: '10000' }, everyMs: { type: 'string', default: '10000' }, flag: { type: 'string', multiple: true, default: [] } }
+})
+const COUNT = Number(connections)
+const BUCKET_MS = 100
+/** What is on its way needs a moment on a busy machine. */
+const SETTLE_MS = 3000
+/** Close codes that say what happens: RFC 6455 and the registry of IANA. */
+const PROPER = [1000, 1001, 1012]
+
+/** @typedef {ReturnType<typeof createWebSockets>} Sockets */
+/** @typedef {import('../support/deck.js').Deck} Deck */
+
+const port = await freePort()
+const deck = await startDeck({ after () {} }, new URL('programs/echo.js', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: flag })
+await deck.until({ ready: 2 })
+const sockets = createWebSockets({ port, everyMs: Number(everyMs) })
+/** @type {(string | number)[][]} */
+const rows = []
+
+await step('opened', () => sockets.add(COUNT * 0.4))
+await step('deploy', () => deploy(COUNT * 0.2))
+await step('deploy', () => deploy(COUNT * 0.2))
+await step('SIGKILL of the master', async () => {
+  await deck.loseMaster()
+  await untilReady(2)
+  await sockets.add(COUNT * 0.2)
+})
+await step('deploy', () => deploy(0))
+const before = performance.now()
+await step('SIGTERM to the deck', async () => {
+  sockets.quieten()
+  await deck.stop()
+}, () => 0)
+console.log(toTable(['step', 'took s', 'open', 'closed', 'by code', 'messages lost', 'old workers', 'MB (PSS) of old workers'], rows))
+console.log(`\n${sockets.messages()} messages, ${sockets.strange.length} strange answers, ${sockets.failedToOpen()} connections that could not be opened`)
+console.log(`The end: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= before))}`)
+await sockets.end()
+process.exit()
+
+/** @param {string} name @param {() => Promise<unknown>} work @param {() => Promise<string[]> | number} [old] */
+async function step (name, work, old = describeOld) {
+  const [known, begunAt] = [sockets.closings.length, performance.now()]
+  await work()
+  const took = performance.now() - begunAt
+  await wait(SETTLE_MS)
+  const closed = sockets.closings.slice(known).filter(({ wasOpen }) => wasOpen)
+  const lost = closed.reduce((sum, { unanswered }) => sum + unanswered, 0)
+  const row = [name, (took / 1000).toFixed(1), sockets.open(), closed.length, describe(countBy(closed, ({ code }) => code)), lost, ...await Promise.all([old()].flat())].flat()
+  rows.push(row)
+  process.stderr.write(`${row.join(' | ')}\n`)
+}
+
+/** @param {number} more connections, once it is over */
+async function deploy (more) {
+  const { state, reason } = await deck.rollout('deploy')
+  if (state !== 'succeeded') throw new Error(`the deploy ${state}: ${reason}`)
+  await sockets.add(more)
+}
+
+/** @param {number} count */
+async function untilReady (count) {
+  await deck.untilStatus(({ readyWorkers, workers }) => readyWorkers === count && workers.filter((/** @type {any} */ { state }) => state === 'starting').length === 0, `${count} ready workers`)
+}
+
+/** What is left of those before, by the connections that they have. @returns {Promise<string[]>} */
+async function describeOld () {
+  await until(() => sockets.unanswered() < sockets.open() / 10, 'echoes')
+  const current = new Set((await deck.status()).workers.filter((/** @type {any} */ { state }) => state === 'ready').map((/** @type {any} */ { pid }) => pid))
+  const old = Object.entries(sockets.byPid()).map(([pid, count]) => ({ pid: Number(pid), count })).filter(({ pid }) => !current.has(pid))
+  return [old.map(({ count }) => count).join(' + ') || '0', old.map(({ pid }) => Math.round(pssMegabytes([pid]))).join(' + ') || '0']
+}
+
+/** @param {Record<string, number>} counts @returns {string} */
+function describe (counts) {
+  const abnormal = Object.keys(counts).filter((code) => !PROPER.includes(Number(code)))
+  const text = Object.entries(counts).map(([code, count]) => `${count} × ${code}`).join(', ')
+  return abnormal.length > 0 ? `**${text}**` : text || '–'
+}
+
+/** How evenly they closed. @param {import('./clients/websockets.js').Closing[]} closed */
+function spreadText (closed) {
+  if (closed.length === 0) return 'nothing closed'
+  const times = closed.map(({ at }) => at)
+  const from = Math.min(...times)
+  const buckets = new Array(Math.floor((Math.max(...times) - from) / BUCKET_MS) + 1).fill(0)
+  for (const at of times) buckets[Math.floor((at - from) / BUCKET_MS)]++
+  const mean = closed.length / buckets.length
+  return `${closed.length} closed in ${((Math.max(...times) - from) / 1000).toFixed(1)} s (${describe(countBy(closed, ({ code }) => code))}), ` +
+    `in each ${BUCKET_MS} ms ${mean.toFixed(1)} on average and ${Math.max(...buckets)} at most: ${(Math.max(...buckets) / mean).toFixed(2)} ×`
+}
