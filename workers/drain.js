@@ -1,11 +1,13 @@
 import net from 'node:net'
-import { clearInterval, setInterval } from 'node:timers'
+import { clearInterval, setImmediate, setInterval } from 'node:timers'
+import { createDrainLimits } from './drain-limits.js'
 import { createHttp2Sessions } from './http2-sessions.js'
-import { createIdleClock } from './idle-clock.js'
 import { createLastAnswers } from './last-answer.js'
+import { createOpenWork, isOfHttp, isRaw } from './open-work.js'
+import { createUpgrades } from './upgrades.js'
 
 /** A response that promised keep-alive before the drain may leave an idle connection at any time. */
-const CUT_INTERVAL_MS = 100
+const LOOK_EVERY_MS = 100
 /** After so many new connections the worker forgets those that the app has passed on. */
 const SWEEP_EVERY = 1024
 
@@ -13,18 +15,23 @@ const SWEEP_EVERY = 1024
  * @typedef {import('./node-internals.d.ts').AnyServer} Server
  * @typedef {import('./node-internals.d.ts').AnySocket} Socket
  * @typedef {import('./node-internals.d.ts').DatagramHandle} DatagramHandle
+ * @typedef {import('./protocol.js').DrainLimits} Limits
+ * @typedef {import('./protocol.js').Holds} Holds
  */
 
 /**
  * Makes this worker a lame duck: it accepts nothing new, answers what it has, says `Connection: close` with every
- * answer and cuts idle connections only after a grace period, because a client may be sending just then.
+ * answer and cuts idle connections only after a grace period, because a client may be sending just then. Long-lived
+ * connections and what still moves stay for longer; at the end of their time they end in their own way.
  * Costs nothing per request until the drain begins.
  * @param {object} options
  * @param {import('./requests.js').Requests} options.requests
  * @param {() => void} options.onStart
+ * @param {(holds: Holds) => void} options.onHolds  called now and then
+ * @param {() => void} options.onOverdue  the deadline has passed, and nothing may stay that is left
  * @param {() => void} options.onDrained called once, when no connection is left
  */
-export function createDrain ({ requests, onStart, onDrained }) {
+export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained }) {
   /** @type {Set<Server>} those that listen, or are about to */
   const servers = new Set()
   /** @type {WeakSet<Server>} a server may listen again after it was closed */
@@ -32,22 +39,33 @@ export function createDrain ({ requests, onStart, onDrained }) {
   /** @type {Map<Socket, Server>} the server of each open connection */
   const connections = new Map()
   const http2Sessions = createHttp2Sessions()
+  const upgrades = createUpgrades()
   const lastAnswers = createLastAnswers({ requests })
   /** @type {Set<DatagramHandle>} handles of UDP sockets that other workers have too */
   const datagrams = new Set()
   /** @type {'serving' | 'draining' | 'drained'} */
   let state = 'serving'
+  /** @type {ReturnType<typeof createOpenWork> | null} null: it serves */
+  let work = null
+  /** @type {ReturnType<typeof createDrainLimits> | null} */
+  let held = null
   /** @type {NodeJS.Timeout | undefined} */
-  let cutting
+  let looking
 
   return {
     watch: watchServer,
     watchDatagrams,
     start: beginDrain,
+
+    /** The time of what is long-lived is over. @param {{ spreadMs: number, isLast: boolean }} how */
+    endConnections (how) { held?.endLongLived(how) },
+
     letGo,
     servers: () => servers,
     countConnections,
     canBeAsked,
+    holdsLongLived,
+    unfinished,
     isDraining: () => state !== 'serving',
     isDrained: () => state === 'drained'
   }
@@ -61,6 +79,7 @@ export function createDrain ({ requests, onStart, onDrained }) {
     // The request of a TLS connection is kept at the outer socket.
     if (typeof server.setSecureContext === 'function') server.on('secureConnection', (socket) => keepConnection(server, socket))
     if (typeof server.updateSettings === 'function') http2Sessions.watch(server)
+    if (server.closeIdleConnections || server.updateSettings) upgrades.watch(server)
     server.on('close', () => servers.delete(server))
   }
 
@@ -71,16 +90,22 @@ export function createDrain ({ requests, onStart, onDrained }) {
 
   function keepConnection (/** @type {Server} */ server, /** @type {Socket} */ socket) {
     connections.set(socket, server)
+    work?.add(socket, server)
     if (connections.size % SWEEP_EVERY === 0) forgetPassedOn()
     socket.once('close', () => {
-      connections.delete(socket)
+      forget(socket)
       finishIfEmpty()
     })
   }
 
+  function forget (/** @type {Socket} */ socket) {
+    connections.delete(socket)
+    work?.remove(socket)
+  }
+
   /** A connection that the app has sent to another process belongs to that one now; Node reports nothing of it. */
   function forgetPassedOn () {
-    for (const socket of connections.keys()) if (!socket._handle && !socket.destroyed) connections.delete(socket)
+    for (const socket of connections.keys()) if (!socket._handle && !socket.destroyed) forget(socket)
   }
 
   /** @returns {number} how many are open. One of TLS has two sockets here, of which the outer one is not counted */
@@ -97,8 +122,22 @@ export function createDrain ({ requests, onStart, onDrained }) {
     return http2Sessions.count() > 0 || [...connections].some(([socket, server]) => isOfHttp(socket, server))
   }
 
-  /** @param {{ idleGraceMs: number }} message */
-  function beginDrain ({ idleGraceMs }) {
+  /** @returns {boolean} whether there is a connection that has to be ended in its own way */
+  function holdsLongLived () {
+    return work ? work.longLived.count() > 0 : [...connections].some(([socket, server]) => isRaw(socket, server))
+  }
+
+  /** @returns {import('./protocol.js').Unfinished | null} what has not come to its end by itself, if this process ends now; null: nothing */
+  function unfinished () {
+    if (!work) return null
+    const { cut, longLived: { closed } } = work
+    const open = state === 'drained' ? { requests: 0, connections: 0 } : { requests: requests.count(), connections: countConnections() }
+    const all = { requests: cut.requests + open.requests, connections: cut.connections + open.connections, stalled: cut.stalled, closed }
+    return all.requests + all.connections + closed.webSockets + closed.eventStreams + closed.connections > 0 ? all : null
+  }
+
+  /** @param {Limits} limits */
+  function beginDrain (limits) {
     if (state !== 'serving') return
     state = 'draining'
     onStart()
@@ -111,44 +150,32 @@ export function createDrain ({ requests, onStart, onDrained }) {
     http2Sessions.leave()
     // EBADF: it was closed meanwhile.
     for (const handle of datagrams) handle.recvStop()
-    const clock = createIdleClock(idleGraceMs)
-    // The check follows one turn after the timer: what came while this process had no CPU is read in between.
-    cutting = setInterval(() => setImmediate(cutIdle, clock), CUT_INTERVAL_MS)
-    forgetPassedOn()
-    finishIfEmpty()
+    work = createOpenWork({ limits, upgrades, http2Sessions })
+    for (const [socket, server] of connections) work.add(socket, server)
+    held = createDrainLimits({ limits, work, onHolds, onOverdue })
+    // The look follows one turn after the timer: what came while this process had no CPU is read in between.
+    looking = setInterval(() => setImmediate(look), LOOK_EVERY_MS)
+    look()
   }
 
   /** An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it running. */
   function letGo () {
-    cutting?.unref()
+    looking?.unref()
     process.channel?.unref()
   }
 
-  /** @param {ReturnType<typeof createIdleClock>} clock */
-  function cutIdle (clock) {
-    http2Sessions.closeIdle(clock)
+  function look () {
     forgetPassedOn()
-    for (const [socket, server] of connections) {
-      if (isOfHttp(socket, server) && clock.isOver(socket, { isAnswering: Boolean(socket._httpMessage), bytesRead: socket.bytesRead })) socket.destroy()
-    }
     finishIfEmpty()
+    if (state === 'draining') held?.look()
   }
 
   function finishIfEmpty () {
     if (state !== 'draining' || connections.size > 0) return
     state = 'drained'
-    clearInterval(cutting)
+    clearInterval(looking)
     onDrained()
   }
-}
-
-/**
- * @param {Socket} socket @param {Server} server
- * @returns {boolean} whether requests are read from it, or would be if it said anything. The one below TLS and one
- *   that was upgraded have no parser, and are never idle
- */
-function isOfHttp (socket, server) {
-  return Boolean(socket.parser || (server.closeIdleConnections && socket.bytesRead === 0))
 }
 
 /**

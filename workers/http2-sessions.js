@@ -29,6 +29,9 @@ export function createHttp2Sessions () {
 
     count: () => sessions.size,
 
+    /** @returns {import('node:http2').ServerHttp2Stream[]} those that are open */
+    streams: () => [...sessions].flatMap(streamsOf),
+
     /** Every session ends with its next stream, future sessions too. */
     leave () {
       isLeaving = true

@@ -19,6 +19,8 @@ export interface SocketHandle {
   /** Of a stream: whether it is read, and the end of that. */
   reading?: boolean
   readStop? (): number
+  /** How many bytes wait to be written. */
+  readonly writeQueueSize?: number
   /** A pipe has neither. */
   getsockname? (out: { address?: string, port?: number, family?: string }): number
   getpeername? (out: { address?: string, port?: number, family?: string }): number
@@ -63,10 +65,20 @@ export interface AnyServer extends NetServer {
 export interface AnySocket extends NetSocket {
   /** TLS. */
   encrypted?: boolean
+  alpnProtocol?: string | false | null
   /** Requests of HTTP/1 are read from it. */
   parser?: unknown
   /** The answer of HTTP/1 that is being written. */
-  _httpMessage?: unknown
+  _httpMessage?: AnyResponse | null
+  /** Of TLS: the socket below. */
+  _parent?: AnySocket
+}
+
+/** An answer of HTTP/1. */
+export interface AnyResponse extends ServerResponse {
+  /** As it goes out; null: not yet. */
+  _header?: string | null
+  socket: AnySocket | null
 }
 
 declare module 'net' {

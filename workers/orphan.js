@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
-import { readFileSync, readlinkSync } from 'node:fs'
-import { clearInterval, clearTimeout, setInterval, setTimeout } from 'node:timers'
-import { parseOrderText, shutdownMessage } from './protocol.js'
+import { readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
+import { clearInterval, setInterval, setTimeout } from 'node:timers'
+import { holdsFileOf, parseOrderText, shutdownMessage } from './protocol.js'
 
 const POLL_MS = 100
 /** The kernel closes the channel a little before the children of a dead process get a new parent. */
@@ -24,10 +24,10 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   let isOrphan = false
   let isLetGo = false
   let isEnding = false
+  /** It was told that the time of its long-lived connections is over. */
+  let hasEnded = false
   /** @type {NodeJS.Timeout | undefined} */
   let waiting
-  /** @type {NodeJS.Timeout | undefined} */
-  let deadline
   let outlives = settings.outlives
   let keeper = settings.keeper ?? null
   worker?.once('disconnect', () => {
@@ -49,12 +49,18 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
       return isOrphan
     },
 
+    /** Writes down what it holds, as nobody hears it. @param {import('./protocol.js').Holds} holds @returns {boolean} false: its master does */
+    note (holds) {
+      if (isOrphan) writeHolds(holdsFileOf(settings.orderFile), { pid: process.pid, ...holds })
+      return isOrphan
+    },
+
     /** @returns {boolean} whether a SIGTERM that comes is its own */
     isEnding: () => isEnding,
 
     /** Drains this worker and ends it. @returns {boolean} false: its master does that */
     leave () {
-      if (isOrphan) leaveDraining(settings)
+      if (isOrphan) leaveDraining()
       return isOrphan
     }
   }
@@ -78,16 +84,23 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     // EPIPE: the reader of the output may have ended with the master.
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
     if (drain.isDrained()) return endWorker()
-    // Its master would have ended it, and there may be no next one.
-    if (drain.isDraining()) return endWithin(settings.deadlineMs)
-    if (!outlives || !hasSockets) return leaveDraining(settings)
+    if (!outlives || !hasSockets) leaveDraining()
     let aloneSince = performance.now()
     waiting = setInterval(() => {
       const order = readOrder(settings.orderFile)
-      if (order?.drain) return leaveDraining(order.drain)
+      if (order?.drain) return obey(order.drain)
+      if (drain.isDraining()) return
       if ((order && isAlive(order.claimedBy)) || hasKeeper()) aloneSince = performance.now()
-      if (performance.now() - aloneSince >= settings.afterMs) leaveDraining(settings)
+      if (performance.now() - aloneSince >= settings.afterMs) leaveDraining()
     }, POLL_MS)
+  }
+
+  /** @param {import('./protocol.js').DrainLimits} limits */
+  function obey (limits) {
+    if (!drain.isDraining()) return drain.start(limits)
+    if (limits.longLivedMs > 0 || hasEnded) return
+    hasEnded = true
+    drain.endConnections(limits)
   }
 
   /** A living keeper will start the next master. Once it is gone, its pid may belong to another process. */
@@ -96,20 +109,15 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     return keeper !== null
   }
 
-  /** @param {{ idleGraceMs: number, deadlineMs: number }} limits */
-  function leaveDraining ({ idleGraceMs, deadlineMs }) {
-    clearInterval(waiting)
-    endWithin(deadlineMs)
-    drain.start({ idleGraceMs })
+  function leaveDraining () {
+    drain.start({ ...settings, isLast: false })
   }
-
-  /** @param {number} ms */
-  function endWithin (ms) { deadline = setTimeout(endWorker, ms) }
 
   /** Ends a drained worker as a master would. */
   function endWorker () {
+    if (isEnding) return
     isEnding = true
-    clearTimeout(deadline)
+    clearInterval(waiting)
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), settings.termGraceMs).unref()
     process.emit('message', shutdownMessage(settings.message), undefined)
     process.kill(process.pid, 'SIGTERM')
@@ -120,6 +128,16 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
 function readOrder (file) {
   const order = readOr(() => JSON.parse(readFileSync(file, 'utf8'))) ?? readOr(() => parseOrderText(readlinkSync(file)))
   return order?.pid === process.pid ? order : null
+}
+
+/** @param {string} file @param {import('./protocol.js').OrphanHolds} holds */
+function writeHolds (file, holds) {
+  try {
+    writeFileSync(`${file}.new`, JSON.stringify(holds))
+    renameSync(`${file}.new`, file)
+  } catch {
+    // ENOSPC, or there is no folder, as no master has claimed this worker.
+  }
 }
 
 /** @param {() => import('./protocol.js').OrphanOrder} read */

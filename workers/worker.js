@@ -39,6 +39,8 @@ export function startWorker (settings) {
   const drain = createDrain({
     requests,
     onStart: () => termination.prepare(),
+    onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
+    onOverdue: () => orphan.endAlone(),
     onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
   })
   const hasSockets = dispatch !== 'round-robin'
@@ -72,6 +74,7 @@ export function startWorker (settings) {
     drain.start(message)
     channel.send({ type: 'draining' })
   })
+  channel.on('end-connections', drain.endConnections)
   channel.on('probe', () => readiness?.begin())
   channel.on('outlive', orphan.outlive)
   channel.on('serve-alone', orphan.expectEnd)
@@ -83,7 +86,8 @@ export function startWorker (settings) {
   channel.on('serve', () => isReady && deferral?.end())
   process.on('exit', (code) => {
     if (drain.isDraining()) {
-      if (!drain.isDrained()) channel.send({ type: 'unfinished', requests: requests.count(), connections: drain.countConnections() })
+      const unfinished = drain.unfinished()
+      if (unfinished) channel.send({ type: 'unfinished', ...unfinished })
     } else if (code === 0 && isReady && hasListened && ![...drain.servers()].some(({ listening }) => listening)) {
       // An app that closes its servers before it ends has meant to.
       channel.send({ type: 'leaving' })

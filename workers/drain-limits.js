@@ -1,0 +1,61 @@
+/** What is held is told when it changes, but not more often than this, and after so long again, as a sign of life. */
+const TELL_EVERY_MS = 1000
+const TELL_AGAIN_MS = 2000
+/** Where long-lived connections end from the beginning, their clients have this time to answer before the deadline. */
+const CLOSE_MS = 2000
+
+/**
+ * Holds a draining worker to its limits: requests go on until the deadline, transfers and long-lived connections for longer.
+ * @param {object} parts
+ * @param {import('./protocol.js').DrainLimits} parts.limits
+ * @param {Pick<ReturnType<typeof import('./open-work.js').createOpenWork>, 'look' | 'cutIdle' | 'cutAllBut' | 'longLived'>} parts.work
+ * @param {(holds: import('./protocol.js').Holds) => void} parts.onHolds
+ * @param {() => void} parts.onOverdue  called again and again: the deadline has passed, and nothing that is left may stay
+ * @param {() => number} [parts.now]
+ */
+export function createDrainLimits ({ limits, work, onHolds, onOverdue, now = () => performance.now() }) {
+  const { longLived } = work
+  const { deadlineMs, longLivedMs, isLast } = limits
+  const spreadMs = longLivedMs > 0 ? limits.spreadMs : Math.min(limits.spreadMs, deadlineMs - Math.min(CLOSE_MS, deadlineMs / 5))
+  const beganAt = now()
+  let isEnding = false
+  let transfersUntilMs = Infinity
+  let hasKept = false
+  let told = ''
+  let toldAt = -Infinity
+
+  return {
+    endLongLived,
+
+    look () {
+      if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })
+      const found = work.look()
+      work.cutIdle()
+      if (now() - beganAt >= deadlineMs) endOverdue(found.transfers)
+      tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts })
+    }
+  }
+
+  /** @param {{ spreadMs: number, isLast: boolean }} how */
+  function endLongLived (how) {
+    isEnding = true
+    transfersUntilMs = Math.max(deadlineMs, now() - beganAt + how.spreadMs)
+    longLived.end(how)
+  }
+
+  /** @param {import('./open-work.js').Carrier[]} transfers */
+  function endOverdue (transfers) {
+    const kept = now() - beganAt < transfersUntilMs ? transfers : []
+    if (!hasKept && kept.length === 0 && longLived.count() === 0) return onOverdue()
+    hasKept = true
+    work.cutAllBut(kept)
+  }
+
+  function tellHolds (/** @type {import('./protocol.js').Holds} */ holds) {
+    const text = JSON.stringify(holds)
+    if (now() - toldAt < (text === told ? TELL_AGAIN_MS : TELL_EVERY_MS)) return
+    told = text
+    toldAt = now()
+    onHolds(holds)
+  }
+}

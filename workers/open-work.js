@@ -1,0 +1,139 @@
+import { createIdleClock } from './idle-clock.js'
+import { endConnection, endEventStream, endStream, endWebSocket, webSocketOf } from './endings.js'
+import { createLongLived } from './long-lived.js'
+import { createProgress } from './progress.js'
+
+/** The code of HTTP/2 for a stream that is not wanted any longer: RFC 9113, section 7. */
+const CANCEL = 8
+
+/**
+ * @typedef {import('./node-internals.d.ts').AnyServer} Server
+ * @typedef {import('./node-internals.d.ts').AnySocket} Socket
+ * @typedef {import('./node-internals.d.ts').AnyResponse} Response
+ * @typedef {import('node:http2').ServerHttp2Stream} Stream
+ * @typedef {Socket | Stream} Carrier  of a request: a connection of HTTP/1, or a stream of HTTP/2
+ */
+
+/**
+ * What a draining worker has open: requests, some of which are transfers, and long-lived connections. The app may turn one
+ * into the other at any time, so it is looked at again and again.
+ * @param {object} parts
+ * @param {{ idleGraceMs: number, stalledMs: number }} parts.limits
+ * @param {ReturnType<typeof import('./upgrades.js').createUpgrades>} parts.upgrades
+ * @param {ReturnType<typeof import('./http2-sessions.js').createHttp2Sessions>} parts.http2Sessions
+ */
+export function createOpenWork ({ limits, upgrades, http2Sessions }) {
+  /** Those of HTTP/1, as long as nothing on them is long-lived, and those that are about to begin TLS. @type {Map<Socket, Server>} */
+  const brief = new Map()
+  const longLived = createLongLived()
+  const progress = createProgress(limits)
+  const idleClock = createIdleClock(limits.idleGraceMs)
+  const cut = { requests: 0, connections: 0, stalled: 0 }
+
+  return {
+    longLived,
+    /** What was ended in the middle of something. */
+    cut,
+
+    /** @param {Socket} socket @param {Server} server */
+    add (socket, server) {
+      brief.set(socket, server)
+      // All that is to be known of it is known of the outer one.
+      if (socket._parent) brief.delete(socket._parent)
+    },
+
+    /** @param {Socket} socket */
+    remove (socket) {
+      brief.delete(socket)
+      longLived.remove(socket)
+    },
+
+    /** @returns {{ waiting: Carrier[], transfers: Carrier[] }} the requests that are in progress; `waiting`: no byte of them moves */
+    look () {
+      for (const [socket, server] of brief) sortOut(socket, server)
+      const streams = [...http2Sessions.streams()].filter(isRequest)
+      const answering = [...brief.keys()].filter(({ _httpMessage }) => _httpMessage)
+      /** @type {{ waiting: Carrier[], transfers: Carrier[] }} */
+      const found = { waiting: [], transfers: [] }
+      for (const carrier of [...answering, ...streams]) found[progress.look(carrier) ? 'transfers' : 'waiting'].push(carrier)
+      return found
+    },
+
+    cutIdle () {
+      http2Sessions.closeIdle(idleClock)
+      for (const [socket, server] of brief) {
+        if (isOfHttp(socket, server) && idleClock.isOver(socket, { isAnswering: Boolean(socket._httpMessage), bytesRead: socket.bytesRead })) socket.destroy()
+      }
+    },
+
+    /** Ends what has had its time, without an answer. @param {Iterable<Carrier>} transfers  that go on */
+    cutAllBut (transfers) {
+      const kept = new Set(transfers)
+      for (const stream of http2Sessions.streams()) if (isRequest(stream) && !kept.has(stream)) cutOne(stream, () => stream.close(CANCEL))
+      for (const socket of brief.keys()) if (!kept.has(socket)) cutOne(socket, () => socket.destroy())
+    }
+  }
+
+  function sortOut (/** @type {Socket} */ socket, /** @type {Server} */ server) {
+    if (isOfHttp(socket, server)) return socket._httpMessage && isEventStream(socket._httpMessage) && keepEvents(socket, server, socket._httpMessage)
+    if (isBelowTls(socket, server)) return
+    brief.delete(socket)
+    if (isOfSession(socket, server)) return
+    if (upgrades.isWebSocket(socket) || webSocketOf(socket)) longLived.add(socket, 'webSockets', (code) => endWebSocket(socket, { code, isOpen: upgrades.isOpen(socket) }))
+    else longLived.add(socket, 'connections', () => endConnection(socket))
+  }
+
+  /** Once its answer has ended, a connection is like any other of HTTP. @param {Socket} socket @param {Server} server @param {Response} response */
+  function keepEvents (socket, server, response) {
+    brief.delete(socket)
+    longLived.add(socket, 'eventStreams', () => endEventStream(response))
+    response.once('close', () => {
+      longLived.remove(socket)
+      if (!socket.destroyed) brief.set(socket, server)
+    })
+  }
+
+  /** @returns {boolean} whether it is no event stream; those are kept */
+  function isRequest (/** @type {Stream} */ stream) {
+    if (longLived.has(stream)) return false
+    if (!String(stream.sentHeaders?.['content-type']).startsWith('text/event-stream')) return true
+    longLived.add(stream, 'eventStreams', () => endStream(stream))
+    stream.once('close', () => longLived.remove(stream))
+    return false
+  }
+
+  function cutOne (/** @type {Carrier} */ carrier, /** @type {() => void} */ end) {
+    if ('session' in carrier || carrier._httpMessage) cut.requests++
+    if (!('session' in carrier)) cut.connections++
+    if (progress.hasMoved(carrier)) cut.stalled++
+    end()
+  }
+}
+
+/**
+ * @param {Socket} socket @param {Server} server
+ * @returns {boolean} whether neither HTTP nor TLS of its server reads it: it was upgraded, it is a tunnel, or its server is of another protocol
+ */
+export function isRaw (socket, server) {
+  return !isOfHttp(socket, server) && !isBelowTls(socket, server) && !isOfSession(socket, server)
+}
+
+/** @param {Socket} socket @param {Server} server @returns {boolean} whether requests of HTTP/1 are read from it, or would be if it said anything */
+export function isOfHttp (socket, server) {
+  return Boolean(socket.parser || (server.closeIdleConnections && socket.bytesRead === 0))
+}
+
+/** @param {Socket} socket @param {Server} server */
+function isBelowTls (socket, server) {
+  return typeof server.setSecureContext === 'function' && !socket.encrypted
+}
+
+/** @param {Socket} socket @param {Server} server @returns {boolean} whether it is a session of HTTP/2 */
+function isOfSession (socket, server) {
+  return typeof server.updateSettings === 'function' && (!socket.encrypted || socket.alpnProtocol === 'h2')
+}
+
+/** @param {Response} response @returns {boolean} whether its app has begun to send events */
+function isEventStream (response) {
+  return /^content-type: *text\/event-stream/im.test(response._header ?? '')
+}
