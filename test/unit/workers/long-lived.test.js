@@ -12,7 +12,7 @@ import { until } from '../../support/until.js'
 
 const LIMITS = Object.freeze({ idleGraceMs: 100, deadlineMs: 60_000, stalledMs: 10_000, longLivedMs: 60_000, spreadMs: 0, isLast: false })
 
-/** @param {import('node:test').TestContext} t @param {net.Server} server */
+/** @param {import('node:test').TestContext} t @param {import('node:net').Server} server */
 async function serve (t, server) {
   const requests = watchRequests()
   /** @type {import('../../../workers/protocol.js').Holds[]} */
@@ -25,7 +25,7 @@ async function serve (t, server) {
     requests.stop()
     server.close()
   })
-  const { port } = /** @type {net.AddressInfo} */ (server.address())
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
   const holds = () => told.at(-1)
   return { drain, port, told, holds, untilDrained: () => until(() => isDrained, 'the end of the drain') }
 }
@@ -43,8 +43,8 @@ test('a WebSocket of ws or socket.io, one that the app speaks itself and one tha
   t.after(() => upstream.close())
   server.on('upgrade', (request, socket, head) => {
     if (request.url === '/ws') library.handleUpgrade(request, socket, head, (webSocket) => library.emit('connection', webSocket))
-    if (request.url === '/own') answerUpgrade(request, /** @type {net.Socket} */ (socket))
-    if (request.url === '/passed-on') passOn(request, /** @type {net.Socket} */ (socket), /** @type {net.AddressInfo} */ (upstream.address()).port)
+    if (request.url === '/own') answerUpgrade(request, /** @type {import('node:net').Socket} */ (socket))
+    if (request.url === '/passed-on') passOn(request, /** @type {import('node:net').Socket} */ (socket), /** @type {import('node:net').AddressInfo} */ (upstream.address()).port)
   })
   sockets.attach(server, { destroyUpgrade: false })
   const clients = await Promise.all(['/ws', '/own', '/passed-on'].map(async (path) => {
@@ -69,7 +69,7 @@ test('a WebSocket of ws or socket.io, one that the app speaks itself and one tha
   assert.deepEqual(drain.unfinished(), { requests: 0, connections: 0, stalled: 0, closed: { webSockets: 4, eventStreams: 0, connections: 0 } })
 })
 
-/** Echoes short frames, in 30 lines less than a library. @param {http.IncomingMessage} request @param {net.Socket} socket */
+/** Echoes short frames, in 30 lines less than a library. @param {http.IncomingMessage} request @param {import('node:net').Socket} socket */
 function answerUpgrade (request, socket) {
   const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
@@ -79,7 +79,7 @@ function answerUpgrade (request, socket) {
   })
 }
 
-/** As a proxy does. @param {http.IncomingMessage} request @param {net.Socket} socket @param {number} port */
+/** As a proxy does. @param {http.IncomingMessage} request @param {import('node:net').Socket} socket @param {number} port */
 function passOn (request, socket, port) {
   const upstream = http.request({ port, headers: request.headers }).on('upgrade', (answer, other) => {
     const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`)
