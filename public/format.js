@@ -71,12 +71,12 @@ export function formatPercent (percent) {
 }
 
 /**
- * @param {{ dispatch: string, isEven: boolean | null, app?: { ownSockets: string | null } }} status
+ * @param {{ dispatch: string, stickyBy?: string | null, isEven: boolean | null, app?: { ownSockets: string | null } }} status
  * @returns {string} how connections reach the workers, as "shared, even"
  */
-export function formatDispatch ({ dispatch, isEven, app: { ownSockets } = { ownSockets: null } }) {
+export function formatDispatch ({ dispatch, stickyBy = null, isEven, app: { ownSockets } = { ownSockets: null } }) {
   if (ownSockets !== null) return `none: only one worker can have the program's sockets here (${ownSockets})`
-  if (dispatch === 'sticky') return 'sticky, by the address of the client'
+  if (stickyBy !== null) return `${dispatch}, by ${stickyBy}`
   if (isEven === null) return dispatch
   return `${dispatch}, ${isEven ? 'even' : 'uneven: that takes Linux and the optional package koffi'}`
 }

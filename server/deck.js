@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { stickyBy } from './config/session-by.js'
 import { createCrashService } from './crashes/crashes.js'
 import { DeckError, errorText } from './errors.js'
 import { WRITTEN } from './events/recorder.js'
@@ -118,6 +119,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         app: { name: deckName(config, snapshot.release), entry: config.entry, program, cwd: config.cwd, addresses: supervisor.addresses(), ownSockets },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
+        stickyBy: stickyBy(config),
         // In turn, by the master.
         ...(config.dispatch === 'round-robin' && { isEven: true }),
         history: historyState(),

@@ -122,8 +122,9 @@ function isFixed (order) {
  * @param {Pick<ReturnType<typeof import('./drain.js').createDrain>, 'isDraining' | 'watchDatagrams'>} options.drain
  * @param {import('./defer-accept.js').AcceptDeferral | null} options.deferral
  * @param {Pick<import('./even-accept.js').EvenAccept, 'take'>} options.evenAccept
+ * @param {Pick<import('./sessions.js').Sessions, 'take'>} options.sessions
  */
-export function shareSockets ({ channel, drain, deferral, evenAccept }) {
+export function shareSockets ({ channel, drain, deferral, evenAccept, sessions }) {
   const indexes = createIndexes()
   /** @type {Map<number, (reply: SocketReply, handle: SocketHandle | DatagramHandle) => void>} */
   const waiting = new Map()
@@ -160,6 +161,7 @@ export function shareSockets ({ channel, drain, deferral, evenAccept }) {
       } else if (server instanceof net.Server) {
         also.take(reply.key, handle)
         if (!reply.isOwn) evenAccept.take(server, handle)
+        sessions.take(server, reply.key, handle)
         deferral?.take(server, handle)
       }
       callback(0, handle)

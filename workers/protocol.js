@@ -30,6 +30,7 @@
  *   | { type: 'probed', text: string }
  *   | { type: 'ready', probe?: string, warmupFailed?: string | null }
  *   | { type: 'spread', isEven: boolean }
+ *   | { type: 'problem', message: string }
  *   | { type: 'draining' }
  *   | { type: 'drained' }
  *   | { type: 'inspected', isInspected: boolean }
@@ -53,6 +54,7 @@
  * `thread-port-taken`: what Node said to a thread whose address is in use.
  * `probed`: why the probe does not find the worker ready yet; `probe` of `ready`: what it found in the end.
  * `spread`: whether it takes turns with the others to accept; `draining`: it accepts nothing any more.
+ * `problem`: what it cannot do, to be told in the history.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `leaving`: the app asked for the end of this worker, which serves until it is replaced; or the app closed its servers and ends now.
  * `requests`: the oldest of those in flight, and how many there are of them.
@@ -190,10 +192,19 @@ export function statusClass (code) {
  * @property {number} maxRequests  after so many it is recycled; 0: never
  * @property {'off' | 'rarely' | 'often'} files  how soon it tells of files that it loads late
  * @property {ProbeSettings | null} probe
+ * @property {SessionSettings | null} sessions  null: they do not matter
  * @property {boolean} hasSecrets  some of its variables are on no disk, so what Node writes at its end is to leave out all
  * @property {string | null} calledAs  the entry as the user has named it; null: it is no link
  *
  * @typedef {'shared' | 'sticky' | 'round-robin'} Dispatch
+ */
+
+/**
+ * How sessions stay with the worker that has them in memory.
+ * @typedef {object} SessionSettings
+ * @property {string} folder  of this deck, where workers find each other
+ * @property {import('./session-names.js').SessionBy} by
+ * @property {number} idleMs  a session is over after so long without a request
  */
 
 /**

@@ -63,6 +63,23 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
       if (limit > 0 && begun >= limit) onLimit()
     },
 
+    /** @param {ServerResponse} response  in progress @returns {boolean} whether nothing else is in progress on its connection */
+    isAlone (response) {
+      /** @type {MarkedSocket} */
+      const socket = response.req.socket
+      const connection = socket[CONNECTION]
+      return !connection || (connection.response === response && !connection.later?.length)
+    },
+
+    /** @param {MarkedSocket} socket  another worker answers what was asked on it */
+    passOn (socket) {
+      const connection = socket[CONNECTION]
+      while (connection?.response) {
+        inFlight--
+        advanceConnection(connection)
+      }
+    },
+
     /** @param {ServerResponse} response  in progress @returns {boolean} whether nothing has been asked after it on its connection */
     isNewest (response) {
       /** @type {MarkedSocket} */

@@ -20,6 +20,7 @@ import { createProbeClient } from './probe-client.js'
 import { createReadiness } from './readiness.js'
 import { answerRequestLists } from './request-list.js'
 import { watchRequests } from './requests.js'
+import { createSessions, NO_SESSIONS } from './sessions.js'
 import { standBy } from './standby.js'
 import { createTermination } from './termination.js'
 import { watchThreads } from './threads.js'
@@ -67,7 +68,8 @@ export function startWorker (settings) {
     onSettled: beReadyIfServing
   })
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
-  if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept })
+  const sessions = settings.sessions ? createSessions(settings.sessions, { worker, requests, onProblem: (message) => channel.send({ type: 'problem', message }) }) : NO_SESSIONS
+  if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept, sessions })
   else openOwnDescriptors()
   channel.on('drain', (message) => {
     readiness?.stop()

@@ -105,9 +105,12 @@ export const STATUS = z.strictObject({
     ownSockets: z.string().nullable().describe('why workers of this program cannot share its sockets on this machine, so that only one can serve; null: they share them')
   }),
   dispatch: z.enum(['shared', 'sticky', 'round-robin']),
+  stickyBy: z.string()
+    .nullable()
+    .meta({ description: 'by what clients stay with a worker; null: dispatch is not sticky', examples: ['the header mcp-session-id'] }),
   isEven: z.boolean()
     .nullable()
-    .describe('whether idle workers get equally many connections; null: no worker listens yet, or dispatch is sticky'),
+    .describe('whether idle workers get equally many connections; null: no worker listens yet, or the addresses of the clients decide'),
   history: z.strictObject({
     problem: z.string().nullable().describe('why the history cannot be written now; null: it can'),
     since: TIME.nullable().describe('the first event that it lacks'),

@@ -2,6 +2,7 @@ import { createForker } from '../cluster/forker.js'
 import { measurePrograms } from '../cluster/program-vitals.js'
 import { createSupervisor } from '../cluster/supervisor.js'
 import { cpuCount } from '../config/cpu-count.js'
+import { sessionBy } from '../config/session-by.js'
 import { DeckError } from '../errors.js'
 import { createState } from '../lifecycle/state.js'
 import { whyUnheard } from '../programs/running-program.js'
@@ -34,6 +35,8 @@ import { loadPosix } from '../system/posix.js'
  */
 export function createCluster ({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events, rolloutTurns }, { release, restored, next }) {
   const { dispatch, portPerSlot, sticky, watchdog, recycle } = settings.current
+  const calls = dispatch === 'sticky' ? stickyCalls() : null
+  const by = sessionBy(settings.current)
   const state = createState({
     options: lifecycleOptions(settings.current),
     cpus: cpuCount(),
@@ -44,6 +47,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
   })
   const fork = createForker(settings, {
     ...dataDir,
+    sessions: by && { folder: dataDir.sessionFolder, by, idleMs: sticky.idleMs },
     outlives: () => next?.hasTakenOver ?? true,
     keeperPid: () => keeper.isKept ? process.ppid : null,
     logs,
@@ -57,7 +61,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     events,
     keeper,
     steering: steeringOf(settings.current, next ? restored.left : null),
-    sticky: dispatch === 'sticky' ? { calls: stickyCalls(), failoverMs: sticky.failoverMs } : null,
+    sticky: by || !calls ? null : { calls, failoverMs: sticky.failoverMs },
     rolloutTurns,
     portPerSlot,
     vitals,

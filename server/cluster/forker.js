@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE, KEEPS_ALL, SLOT_VARIABLE, slotVariables } from '../../workers/protocol.js'
+import { makeSessionOwners } from '../../workers/session-owners.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
@@ -25,6 +26,7 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
+ * @param {import('../../workers/protocol.js').SessionSettings | null} [options.sessions]  null: they do not matter
  * @param {() => boolean} options.outlives  whether workers outlive this master
  * @param {() => number | null} [options.keeperPid]  of the process that would start the next master
  * @param {Pick<import('../logs/logs.js').Logs, 'open' | 'ended'>} options.logs
@@ -35,10 +37,11 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
  * @param {() => number} [options.random]
  */
 export function createForker (settings, {
-  crashFolder, orderFolder, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onMissing = () => {}, random = Math.random
+  crashFolder, orderFolder, sessions = null, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onMissing = () => {}, random = Math.random
 }) {
   /** @type {Set<string>} folders that are gone, and have been told of */
   const missing = new Set()
+  if (sessions) makeSessionOwners(sessions.folder)
   /** @type {import('./worker-handle.js').WorkerGroup} */
   const group = { name: crashFolder, workers: new Set() }
 
@@ -49,10 +52,12 @@ export function createForker (settings, {
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
-    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch, instanceVariable, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
+    // Whoever gets a connection passes it to the worker that has its session.
+    const dispatch = sessions ? 'shared' : configured
     const name = `${process.pid}-${id}.json`
     const crashFile = path.join(crashFolder, name)
     const folder = folderFor({ cwd, entry: release.entry, release: release.id })
@@ -89,6 +94,7 @@ export function createForker (settings, {
       crash,
       files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
       probe: probeOf(ready),
+      sessions,
       slotVariableNames,
       hasSecrets: hasSecrets(release.id),
       calledAs: release.calledAs ?? null,

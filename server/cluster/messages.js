@@ -31,6 +31,7 @@ const MAX_RESOURCES = 50
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept'>} parts.vitals
  * @param {{ accept: (worker: number, report: import('../../workers/protocol.js').VitalsReport) => void }} parts.judge
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded'>} parts.drift
+ * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {() => number} parts.now
  * @param {(key: string) => boolean} parts.mayMakeWay  whether an address that is taken will be free soon
  * @param {(query: import('../../workers/protocol.js').SocketQuery, errno: number) => boolean} parts.onBindFailed  whether the start ends with it
@@ -42,7 +43,7 @@ const MAX_RESOURCES = 50
  */
 export function createMessages ({
   state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now,
-  mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, ipcValidation
+  events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, ipcValidation
 }) {
   /** @type {{ [Type in keyof Handled]: (worker: number, message: Handled[Type]) => unknown }} */
   const handlers = {
@@ -61,6 +62,7 @@ export function createMessages ({
       sockets.release(worker, key)
       acceptFairness.passOn(worker)
     },
+    problem: (worker, { message }) => events.publish({ type: 'unexpected', worker, message: clipText(message) }),
     spread: (worker, { isEven }) => acceptFairness.heard(worker, isEven === true),
     draining: acceptFairness.passOn,
     'bind-failed' (worker, { seq, query, errno }) {

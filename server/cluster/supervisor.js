@@ -144,6 +144,7 @@ export function createSupervisor (initialState, {
     vitals,
     judge,
     drift,
+    events,
     now,
     mayMakeWay: (key) => socketsBefore.has(key) && makeWay(),
     onBindFailed,

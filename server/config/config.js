@@ -184,9 +184,9 @@ function wishOf ({ script, args, execArgv, cwd: own }, given, cwd) {
  * @param {Pick<Config, Together>} values @param {(name: string) => string} [sourceOf]
  * @throws {DeckError} invalid-config
  *
- * @typedef {'standby' | 'dispatch' | 'rollout' | 'restart' | 'watch' | 'releases' | 'portPerSlot'} Together
+ * @typedef {'standby' | 'dispatch' | 'sticky' | 'rollout' | 'restart' | 'watch' | 'releases' | 'portPerSlot'} Together
  */
-function checkTogether ({ standby, dispatch, rollout, restart, watch, releases, portPerSlot }, sourceOf = (name) => name) {
+function checkTogether ({ standby, dispatch, sticky, rollout, restart, watch, releases, portPerSlot }, sourceOf = (name) => name) {
   const isStopFirst = rollout.order === 'stop-first'
   const isRoundRobin = dispatch === 'round-robin'
   const { canary } = rollout
@@ -194,6 +194,8 @@ function checkTogether ({ standby, dispatch, rollout, restart, watch, releases, 
     throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a copy never change', 'releases.mode "folder"')
   }
   if (portPerSlot > 0 && isRoundRobin) throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
+  const [by] = Object.entries(sticky.by).find(([, name]) => name !== undefined) ?? []
+  if (by !== undefined && dispatch !== 'sticky') throw invalid(sourceOf(`sticky.by.${by}`), 'dispatch "sticky" with it', `dispatch "${dispatch}"`)
   const noStandby = [
     isRoundRobin && '0 with dispatch "round-robin", where a worker cannot wait before it listens',
     isStopFirst && '0 with rollout.order "stop-first", as a standby worker runs beside those of the slots',

@@ -50,7 +50,7 @@ const SECRET = Object.freeze([
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze([
-  'sticky.failoverMs', 'instanceVariable', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
+  'sticky.idleMs', 'sticky.failoverMs', 'instanceVariable', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
   'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'stop.termGraceMs', 'stop.message', 'stop.signal', 'crash.graceMs', 'keeper',
   'restart.minDelayMs', 'restart.maxDelayMs', 'restart.resetAfterMs', 'restart.intensity', 'rollout.limits', 'rollout.progressDeadlineMs',
   'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents'
@@ -141,9 +141,15 @@ export const SCHEMA = z.strictObject({
   standby: integerOption(0, MAX_WORKERS, 'how many more workers load the app and wait: one replaces a worker that dies, within milliseconds').default(0),
   dispatch: choiceOption(
     ['shared', 'sticky', 'round-robin'],
-    'who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, round-robin: the master hands them out in turn'
+    'who gets a connection; shared: the worker that is idle longest, sticky: one slot per client address, or with sticky.by the worker that has the session, round-robin: the master hands them out in turn'
   ),
   sticky: groupOf({
+    by: groupOf({
+      header: nameOption('header', 'mcp-session-id', 'the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker that has made it'),
+      cookie: nameOption('cookie', 'connect.sid', 'the same with a cookie that an answer sets'),
+      query: nameOption('parameter', 'sid', 'the same with a parameter of the URL, which an answer tells at its beginning; sid for Socket.IO')
+    }),
+    idleMs: integerOption(1000, MAX_TIMER_MS, 'how long a replaced worker is kept for a session of sticky.by without a request', 'ms').default(600_000),
     failoverMs: millisecondsOption('how long a slot may be without a ready worker before its clients go to other slots').default(2000)
   }),
   instanceVariable: variableName('the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays')
@@ -500,6 +506,12 @@ function onOrOff (description) {
 /** @param {string} description */
 function textOption (description) {
   return z.string().min(1).register(ABOUT, { kind: 'text', hint: 'text', expected: 'a text that is not empty', description })
+}
+
+/** @param {string} what @param {string} example @param {string} description */
+function nameOption (what, example, description) {
+  return z.string().regex(/^[!#$%&'*+.^`|~\w-]{1,100}$/).optional()
+    .register(ABOUT, { kind: 'text', hint: 'name', expected: `the name of a ${what} such as "${example}"`, description })
 }
 
 /** @param {string} description */

@@ -40,8 +40,14 @@
  * @property {'max' | number} [workers]  how many workers run; max: one for each CPU that this process may use; default: `max`
  * @property {number} [standby]  how many more workers load the app and wait: one replaces a worker that dies, within milliseconds; default: `0`
  * @property {'shared' | 'sticky' | 'round-robin'} [dispatch]  who gets a connection; shared: the worker that is idle longest, sticky: one slot per
- *   client address, round-robin: the master hands them out in turn; default: `shared`
+ *   client address, or with sticky.by the worker that has the session, round-robin: the master hands them out in turn; default: `shared`
  * @property {object} [sticky]
+ * @property {object} [sticky.by]
+ * @property {string} [sticky.by.header]  the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker
+ *   that has made it
+ * @property {string} [sticky.by.cookie]  the same with a cookie that an answer sets
+ * @property {string} [sticky.by.query]  the same with a parameter of the URL, which an answer tells at its beginning; sid for Socket.IO
+ * @property {number} [sticky.idleMs]  how long a replaced worker is kept for a session of sticky.by without a request; default: `600000`
  * @property {number} [sticky.failoverMs]  how long a slot may be without a ready worker before its clients go to other slots; default: `2000`
  * @property {string} [instanceVariable]  the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays;
  *   default: `NODE_APP_INSTANCE`

@@ -70,6 +70,7 @@
  * @property {{ name: string, entry: string, cwd: string, addresses: string[], ownSockets: string | null }} app  `addresses`: URLs on which it listens;
  *   `ownSockets`: why its workers cannot share its sockets here; null: they do
  * @property {'shared' | 'sticky' | 'round-robin'} dispatch
+ * @property {string | null} stickyBy  by what clients stay with a worker, such as `the header mcp-session-id`; null: dispatch is not sticky
  * @property {boolean | null} isEven  whether idle workers share connections evenly;
  *   null: none listens yet, or the addresses of the clients decide
  * @property {number} desiredWorkers

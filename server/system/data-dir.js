@@ -45,6 +45,7 @@ export function openDataDir (wanted) {
     crashFolder: fileOf('crashes'),
     diagnosticsFolder: fileOf('diagnostics'),
     orderFolder: fileOf('orders'),
+    sessionFolder: fileOf('sessions'),
     releaseFolder: fileOf('releases'),
     folder,
     /** Why this folder takes the place of the one that was wanted; null: it is that one. @type {string | null} */
@@ -182,7 +183,7 @@ function isOutOfReach ({ code = '' }, folder) {
 function makeFolder (folder) {
   const isOurs = makePrivate(folder, SECRETS) || path.basename(folder) === DEFAULT_NAME
   if (isOurs) tryTo(() => keepOutOfRepositories(folder))
-  for (const name of ['logs', 'crashes', 'orders']) makePrivate(path.join(folder, name), [])
+  for (const name of ['logs', 'crashes', 'orders', 'sessions']) makePrivate(path.join(folder, name), [])
   const token = path.join(folder, 'admin.token')
   if (readToken(token) === null) makeToken(token)
 }

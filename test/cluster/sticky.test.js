@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import http from 'node:http'
+import net from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { io } from 'socket.io-client'
 import { runCliHere } from '../support/cli-here.js'
@@ -38,6 +39,35 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
 
     await scale(deck, WORKERS)
     assert.deepEqual(await slotsOf(url), first)
+  })
+
+  test('with sticky.by a session stays with the worker that has it, by header, cookie and URL, on new and on kept connections', async (t) => {
+    const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid']
+    const flags = [0, 2, 4].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
+    const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3, flags: [...STICKY, ...flags] })
+    await deck.until({ ready: 3 })
+    const url = await deck.appUrl()
+    const kept = new http.Agent({ keepAlive: true, maxSockets: 4 })
+    t.after(() => kept.destroy())
+    assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL$/m)
+
+    const pids = await Promise.all(Array.from({ length: 18 }, async (_, index) => {
+      const way = ['header', 'cookie', 'query'][index % 3]
+      const agent = index % 2 ? kept : false
+      const { sid, pid } = JSON.parse((await call(`${url}/?by=${way}`, { method: 'POST', agent })).slice(1))
+      const target = way === 'query' ? `${url}/?sid=${sid}` : url
+      const headers = /** @type {Record<string, string>} */ (way === 'header' ? { 'session-id': sid } : way === 'cookie' ? { cookie: `a=b; sid=${sid}` } : {})
+      // None, one of known length, one in parts, one that does not come together with its headers.
+      for (const [count, body] of [[], ['a'.repeat(1000)], ['b', 'c'.repeat(70_000)], ['d'.repeat(400_000)]].entries()) {
+        const length = body.join('').length
+        const answer = JSON.parse(await call(target, { method: 'PUT', agent, body, headers: body.length === 1 ? { ...headers, 'content-length': String(length) } : headers }))
+        assert.deepEqual([answer.pid, answer.count, answer.length], [pid, count + 1, length], `${way}, ${agent ? 'kept' : 'new'}`)
+      }
+      if (way === 'header') assert.equal(await upgrade(url, headers), `${pid} first`)
+      return pid
+    }))
+    assert.ok(new Set(pids).size > 1, 'all were with one worker')
+    assert.deepEqual((await deck.api('/events?type=unexpected')).body.items, [])
   })
 
   rareTest('a slot that goes, and one that nobody serves for long, strand nobody', async (t) => {
@@ -156,6 +186,29 @@ async function ask (url, localAddress) {
       })
     }).on('error', reject)
   })
+}
+
+/** @param {string} url @param {{ method: string, agent: http.Agent | false, headers?: Record<string, string>, body?: string[] }} how @returns {Promise<string>} */
+async function call (url, { method, agent, headers, body = [] }) {
+  return await new Promise((resolve, reject) => {
+    const request = http.request(url.replace('localhost', '127.0.0.1'), { method, agent, headers }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part) => { text += part }).on('end', () => response.statusCode === 200 ? resolve(text) : reject(new Error(`${response.statusCode} ${text}`)))
+    }).on('error', reject)
+    for (const part of body) request.write(part)
+    request.end()
+  })
+}
+
+/** @param {string} url @param {Record<string, string>} headers @returns {Promise<string>} what comes after the upgrade, to a client that does not wait for it */
+async function upgrade (url, headers) {
+  const { port } = new URL(url)
+  const client = net.connect(Number(port), '127.0.0.1')
+  const lines = ['GET / HTTP/1.1', 'Host: app', 'Connection: Upgrade', 'Upgrade: echo', ...Object.entries(headers).map((pair) => pair.join(': ')), '', 'first']
+  client.write(lines.join('\r\n'))
+  let text = ''
+  for await (const part of client) text += part
+  return text.split('\r\n\r\n')[1]
 }
 
 /** Each client asks again once it was answered. @param {import('node:test').TestContext} t @param {string} url */

@@ -324,6 +324,7 @@ function fakeSnapshot (/** @type {any} */ release) {
     master: { pid: 4000, version: '0.1.0', nodeVersion: 'v20.20.2', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 50 * 1024 * 1024, isShared: false },
     app: { name: 'app', entry: '/srv/app/app.js', program: null, cwd: '/srv/app', addresses: ['http://localhost:3000'], ownSockets: null },
     dispatch: 'shared',
+    stickyBy: null,
     isEven: true,
     desiredWorkers: 2,
     readyWorkers: 2,

@@ -2,7 +2,7 @@ import { OPTIONS } from '../../server/config/options.js'
 
 /** Headings of the manual's page of options, what they hold (beginnings of names), and the page that says more. @type {[string, (string | null)[], string?][]} */
 const GROUPS = [
-  ['General', [null], '[Connections](connections.md)'],
+  ['General', [null, 'sticky'], '[Connections](connections.md)'],
   ['Admin page', ['admin'], '[Security](security.md)'],
   ['Start and readiness', ['ready'], '[Readiness](readiness.md)'],
   ['Draining and stopping', ['drain'], '[How it works](how-it-works.md#drain)'],

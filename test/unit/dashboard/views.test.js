@@ -37,6 +37,7 @@ const aSnapshot = (fields) => ({
   master: { pid: 1, version: '0.1.0', nodeVersion: 'v20', startedAt: '2026-01-01T00:00:00.000Z', rssBytes: 1, isShared: false },
   app: { entry: '/app.js', cwd: '/', addresses: [] },
   dispatch: 'shared',
+  stickyBy: null,
   isEven: true,
   desiredWorkers: 2,
   readyWorkers: 2,

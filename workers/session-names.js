@@ -1,0 +1,71 @@
+/** A name that is longer than this is none: the headers of a request may have 16 kB. */
+const MAX_LENGTH = 1024
+/** An answer tells a new session at its beginning, if at all. */
+const MAX_BODY = 2048
+
+/**
+ * By what a request or an answer tells its session: the first of these that it has counts.
+ * @typedef {object} SessionBy
+ * @property {string | null} header
+ * @property {string | null} cookie
+ * @property {string | null} query  a parameter of the URL
+ */
+
+/** @typedef {ReturnType<typeof createSessionNames>} SessionNames */
+
+/**
+ * Finds the name that an app has given to a session of a client: in the requests of that client, and in the answer that
+ * told it.
+ * @param {SessionBy} by
+ */
+export function createSessionNames ({ header, cookie, query }) {
+  const headerName = header?.toLowerCase() ?? ''
+  const [headerLine, cookieLine, newCookie, parameter, told] = [
+    header && new RegExp(`\\n${escapeText(header)}:[ \\t]*([^\\r\\n]*)`, 'i'),
+    cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*;)?[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i'),
+    cookie && new RegExp(`\\n[sS]et-[cC]ookie:[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`),
+    query && new RegExp(`[?&]${escapeText(query)}=([^&#\\s]*)`),
+    query && new RegExp(`\\b${escapeText(query)}(?:=|":[ ]*")([^"&#\\s]*)`)
+  ]
+  const cookiePair = cookie && new RegExp(`(?:^|;)[ \\t]*${escapeText(cookie)}=([^;]*)`)
+
+  return {
+    /** @param {string} head  the first bytes of a connection @returns {string | null} null: none, or they do not say it yet */
+    inHead (head) {
+      const end = head.indexOf('\r\n\r\n')
+      if (end === -1) return null
+      const whole = head.slice(0, end)
+      return find(headerLine, whole) ?? find(cookieLine, whole) ?? (parameter && find(parameter, whole.slice(0, whole.indexOf('\r\n'))))
+    },
+
+    /** @param {import('node:http').IncomingMessage} request @returns {string | null} */
+    inRequest ({ headers, url = '' }) {
+      return (headerName && usable(headers[headerName])) || (cookiePair && headers.cookie && find(cookiePair, headers.cookie)) || find(parameter, url)
+    },
+
+    /** @param {string} head of an answer @returns {string | null} */
+    inAnswer: (head) => find(headerLine, head) ?? find(newCookie, head),
+
+    /** Whether the beginning of what an answer says may tell one. */
+    isInBody: Boolean(query),
+
+    /** @param {string} text @returns {string | null} */
+    inBody: (text) => find(told, text.slice(0, MAX_BODY))
+  }
+}
+
+/** @param {RegExp | '' | null} pattern @param {string} text */
+function find (pattern, text) {
+  return pattern ? usable(pattern.exec(text)?.[1]) : null
+}
+
+/** @param {unknown} name */
+function usable (name) {
+  const text = typeof name === 'string' ? name.trim() : ''
+  return text === '' || text.length > MAX_LENGTH ? null : text
+}
+
+/** @param {string} text @returns {string} the pattern that it alone matches */
+function escapeText (text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}

@@ -1,0 +1,236 @@
+import { setTimeout } from 'node:timers'
+import { watchAnswers } from './answers.js'
+import { headOf, takeBack } from './asked-connection.js'
+import { loadConnectionCalls } from './connection-calls.js'
+import { createPassing } from './passing.js'
+import { createSessionNames } from './session-names.js'
+import { openSessionOwners } from './session-owners.js'
+
+/** How many a worker knows by name. */
+const MAX_OWN = 100_000
+/** The file of all owners is told this often that a session is still in use. */
+const CLAIM_EVERY_MS = 60_000
+/** A worker that cannot take a connection now is asked again this often, until it can or has ended. */
+const AGAIN_MS = 5
+/** The events by which a server passes on what a client asks for, the request first. */
+/** @type {Set<string | symbol>} */
+const ASKED = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect'])
+/** With such a request a client of the Model Context Protocol ends its session. */
+const ENDED_BY_DELETE = 'mcp-session-id'
+
+/** @typedef {ReturnType<typeof createSessions>} Sessions */
+/** @typedef {import('./node-internals.d.ts').SocketHandle} SocketHandle */
+/** @typedef {import('./node-internals.d.ts').AnyServer} AnyServer */
+/** @typedef {import('node:http').IncomingMessage} Request */
+
+/** Where no session has an owner. @type {Pick<Sessions, 'take' | 'count' | 'end'>} */
+export const NO_SESSIONS = Object.freeze({ take () {}, count: () => 0, end () {} })
+
+/**
+ * Keeps the sessions of an app that has them in memory with the worker that has made them. The answer that tells a client
+ * its session tells it here too. A connection that another worker gets for this session is passed to its owner: a new one
+ * before anything is read from it, and one that was used before together with the request that names the session. A
+ * draining worker still gets those of its sessions, until these are over.
+ * @param {import('./protocol.js').SessionSettings} settings
+ * @param {object} parts
+ * @param {number} parts.worker
+ * @param {Pick<import('./requests.js').Requests, 'inFlight' | 'isAlone' | 'passOn'>} parts.requests
+ * @param {(message: string) => void} parts.onProblem
+ * @param {() => number} [parts.now] monotonic clock, ms
+ */
+export function createSessions ({ folder, by, idleMs }, { worker, requests, onProblem, now = () => performance.now() }) {
+  const names = createSessionNames(by)
+  /** Its own sessions, in the order in which they were claimed. @type {Map<string, { usedAt: number, claimedAt: number }>} */
+  const own = new Map()
+  /** @type {Map<string, (client: SocketHandle, bytes: Buffer) => void>} what takes the connections of a listening socket, by its key */
+  const places = new Map()
+  /** Connections that were passed here, with the session for which; '': the first request will say. @type {WeakMap<object, string>} */
+  const passedFor = new WeakMap()
+  /** @type {ReturnType<typeof openTools> | null | undefined} null: there are none here */
+  let tools
+  /** Connections that the worker does not take yet to which they are to go. */
+  let waiting = 0
+  let hasEnded = false
+
+  return {
+    /** @param {AnyServer} server @param {string} key @param {SocketHandle} handle  its listening socket, before Node has it */
+    take (server, key, handle) {
+      if (!isPlainHttp(server) || !prepare()) return
+      const { listen } = handle
+      handle.listen = function (backlog) {
+        handle.listen = listen
+        tools?.calls.waitForBytes(handle.fd)
+        watchServer(server, key, handle)
+        return listen.call(handle, backlog)
+      }
+    },
+
+    /** @returns {number} how many of its sessions were used a short while ago, or are about to leave it */
+    count () {
+      if (hasEnded) return waiting
+      for (const { response } of requests.inFlight()) if (response) noteUse(names.inRequest(response.req))
+      const since = now() - idleMs
+      return waiting + [...own.values()].filter(({ usedAt }) => usedAt >= since).length
+    },
+
+    /** Its sessions are over: others serve what still comes for them. */
+    end () {
+      hasEnded = true
+      own.clear()
+      tools?.passing.close()
+    }
+  }
+
+  /** @returns {boolean} whether sessions can be kept here */
+  function prepare () {
+    if (tools !== undefined) return tools !== null
+    try {
+      tools = openTools()
+      watchAnswers({ onHead: learnFromHead, onBody: names.isInBody ? learnFromBody : null })
+    } catch (error) {
+      tools = null
+      onProblem(`sessions do not stay with this worker (sticky.by): ${error instanceof Error ? error.message : error}`)
+    }
+    return tools !== null
+  }
+
+  /** @throws {Error} */
+  function openTools () {
+    const calls = loadConnectionCalls()
+    if (!calls) throw new Error('the package koffi cannot be loaded')
+    const owners = openSessionOwners(folder)
+    const passing = createPassing({
+      folder,
+      worker,
+      calls,
+      onPassed: ({ key, bytes, handle }) => (places.get(key) ?? closeHandle)(handle, bytes),
+      onProblem: ({ message }) => onProblem(`no worker can pass connections to this one (sticky.by): ${message}`)
+    })
+    return { calls, owners, passing }
+  }
+
+  /** @param {AnyServer} server @param {string} key @param {SocketHandle} handle */
+  function watchServer (server, key, handle) {
+    const { onconnection } = handle
+    const { emit } = server
+    /** @type {Buffer | null} what was read of the connection that is passed here just now */
+    let passed = null
+
+    handle.onconnection = function (error, client) {
+      if (error || !passNew(key, client, () => onconnection.call(handle, 0, client))) onconnection.call(handle, error, client)
+    }
+    server.emit = function (/** @type {any[]} */ ...event) {
+      const [name, ...args] = event
+      const goOn = () => Reflect.apply(emit, this, event)
+      if (ASKED.has(name) && passAsked(key, args, goOn)) return true
+      const isHeard = goOn()
+      if (name === 'connection' && passed) takeOver(args[0], passed)
+      return isHeard
+    }
+    places.set(key, (client, bytes) => {
+      passed = bytes
+      onconnection.call(handle, 0, client)
+      passed = null
+    })
+  }
+
+  /** @param {import('node:net').Socket} socket @param {Buffer} bytes */
+  function takeOver (socket, bytes) {
+    passedFor.set(socket, '')
+    if (bytes.length > 0) socket.unshift(bytes)
+  }
+
+  /** @param {string} key @param {SocketHandle} client @param {() => void} keep @returns {boolean} whether it goes to another worker, or waits for that */
+  function passNew (key, client, keep) {
+    const session = names.inHead(tools?.calls.peek(client.fd) ?? '')
+    const owner = session === null ? null : ownerElsewhere(session)
+    if (owner === null) return false
+    pass(owner, { key, fd: client.fd }, (isPassed) => isPassed ? client.close() : keep())
+    return true
+  }
+
+  /** @param {string} key @param {any[]} args  of the event @param {() => void} keep @returns {boolean} as of passNew */
+  function passAsked (key, [request, response, head], keep) {
+    const session = names.inRequest(request)
+    if (session === null) return false
+    const { socket } = request
+    const isPassed = passedFor.get(socket)
+    if (isPassed === '') passedFor.set(socket, session)
+    if (isPassed === '' || isPassed === session) return false
+    const owner = ownerElsewhere(session)
+    if (owner === null || !(request.upgrade || requests.isAlone(response))) return false
+    const to = owner
+    if (request.upgrade) leave(Buffer.concat([headOf(request), head]))
+    else takeBack(request, leave, keep)
+    return true
+
+    function leave (/** @type {Buffer} */ bytes) {
+      // Its client has gone meanwhile.
+      if (!socket._handle) return
+      socket._handle.readStop()
+      pass(to, { key, fd: socket._handle.fd, bytes }, () => {
+        requests.passOn(socket)
+        socket.destroy()
+      })
+    }
+  }
+
+  /** @param {number} to @param {Parameters<import('./passing.js').Passing['pass']>[1]} connection @param {(isPassed: boolean) => void} done */
+  function pass (to, connection, done) {
+    const outcome = tools?.passing.pass(to, connection)
+    if (outcome !== 'busy') return done(outcome === 'passed')
+    waiting++
+    setTimeout(() => {
+      waiting--
+      pass(to, connection, done)
+    }, AGAIN_MS)
+  }
+
+  /** @param {string} session @returns {number | null} null: this worker serves it */
+  function ownerElsewhere (session) {
+    if (noteUse(session)) return null
+    const owner = tools?.owners.find(session) ?? null
+    return owner === null || owner === worker || !tools?.passing.isThere(owner) ? null : owner
+  }
+
+  /** @param {string | null} session @returns {boolean} whether this worker has it */
+  function noteUse (session) {
+    const use = session === null ? undefined : own.get(session)
+    if (!use || session === null) return false
+    use.usedAt = now()
+    if (use.usedAt - use.claimedAt > CLAIM_EVERY_MS) claim(session)
+    return true
+  }
+
+  /** @param {string} session */
+  function claim (session) {
+    own.delete(session)
+    own.set(session, { usedAt: now(), claimedAt: now() })
+    if (own.size > MAX_OWN) own.delete(String(own.keys().next().value))
+    tools?.owners.claim(session, worker)
+  }
+
+  /** @param {import('./answers.js').Response} response @param {string} head */
+  function learnFromHead ({ req: { method, headers }, statusCode }, head) {
+    const ended = by.header === ENDED_BY_DELETE && method === 'DELETE' && statusCode < 300 ? headers[ENDED_BY_DELETE] : null
+    if (ended) own.delete(String(ended))
+    else learn(names.inAnswer(head))
+  }
+
+  /** @param {import('./answers.js').Response} response @param {string} body */
+  function learnFromBody ({ req }, body) {
+    // A client that names its session has been told before.
+    if (names.inRequest(req) === null) learn(names.inBody(body))
+  }
+
+  function learn (/** @type {string | null} */ session) {
+    if (session !== null && !hasEnded && !noteUse(session)) claim(session)
+  }
+}
+
+/** HTTP/1 without TLS: nobody else can go on with a connection of TLS. @param {AnyServer} server */
+function isPlainHttp (server) {
+  return typeof server.closeIdleConnections === 'function' && typeof server.setSecureContext !== 'function'
+}
+
+function closeHandle (/** @type {SocketHandle} */ handle) { handle.close() }
