@@ -1,5 +1,6 @@
-import { nameOf } from '../lifecycle/worker.js'
 import { durationText } from '../lifecycle/duration.js'
+import { CAPTURE_MS } from '../lifecycle/hang.js'
+import { nameOf } from '../lifecycle/worker.js'
 import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
 import { captureStack } from '../system/stuck-stack.js'
 
@@ -11,6 +12,8 @@ import { captureStack } from '../system/stuck-stack.js'
 const TICK_MS = 500
 /** Samples, one a second: a short peak is no reason to recycle a worker. */
 const SAMPLES_OVER_LIMIT = 5
+/** It ends before the worker is killed, so that it can say why there is no stack. */
+const CAPTURE_WITHIN_MS = CAPTURE_MS - 500
 
 /**
  * Checks that each worker reports once a second, and how much memory it reports.
@@ -80,7 +83,7 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
 
     /** @param {number} worker it is stuck: finds out where */
     async capture (worker) {
-      const found = stack === 'on' ? await capture(pids.get(worker)) : { stack: null, reason: 'watchdog.stack is "off"' }
+      const found = stack === 'on' ? await capture(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS }) : { stack: null, reason: 'watchdog.stack is "off"' }
       const note = notes.get(worker)
       // It has answered or ended in between.
       if (!note) return closeInspector(worker)

@@ -5,8 +5,8 @@ import { drainWorker } from './worker.js'
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').Worker} Worker */
 
-/** A stack has to be captured within this time; the capture itself gives up well before. */
-const CAPTURE_MS = 5000
+/** A stack has to be captured within this time: the worker serves nobody meanwhile, and its replacement has started. */
+export const CAPTURE_MS = 5000
 
 /**
  * A worker whose event loop does not answer serves nobody. It loses its slot and its replacement starts at once; it is

@@ -13,8 +13,6 @@ import { errorText } from '../errors.js'
  * `watchdog.stack: 'off'` is for machines where that is too much.
  */
 
-/** For all of it: the worker serves nobody meanwhile. */
-const CAPTURE_WITHIN_MS = 2000
 const POLL_MS = 10
 const MAX_FRAMES = 50
 const MAX_CHARS = 16_384
@@ -24,10 +22,10 @@ const LISTENS = '0A'
 
 /**
  * @param {number | undefined} pid a process of Node that is stuck, and will be killed afterwards
- * @param {{ withinMs?: number }} [options]
+ * @param {{ withinMs: number }} limits for all of it
  * @returns {Promise<{ stack: string | null, reason: string | null }>} frames as in an error's stack, or why there are none; never throws
  */
-export async function captureStack (pid, { withinMs = CAPTURE_WITHIN_MS } = {}) {
+export async function captureStack (pid, { withinMs }) {
   if (process.platform !== 'linux' || pid === undefined) return noStack('it can only be read on Linux')
   const until = performance.now() + withinMs
   try {
