@@ -4,9 +4,12 @@
  * @typedef {{ text: string, stream: 'stdout' | 'stderr' | null, shown: string }} Asked  `stream`: null: the line is wanted anyway; `shown`: the
  *   text in which hits are marked
  * @typedef {[number, number][] | null} Hits  null: the line is not wanted
+ * @typedef {Hits[] | string} Answer  a text: why there is none, for the user to read
  */
 
 const PATIENCE_MS = 5000
+const TOO_SLOW = 'This regular expression takes too long: its matches are not marked, and new lines are left out. Try a simpler one.'
+const NO_THREAD = 'The script that looks for regular expressions could not be loaded: matches are not marked, and new lines are left out. Load this page again.'
 
 /**
  * @param {string} url of log-matcher.js
@@ -15,27 +18,33 @@ const PATIENCE_MS = 5000
 export function createMatching (url, wanted) {
   const thread = new Worker(url)
   const isReady = new Promise((resolve) => { thread.onmessage = resolve })
-  /** @type {Promise<Hits[] | null>} */
+  /** @type {Promise<string>} */
+  const failure = new Promise((resolve) => { thread.onerror = () => resolve(NO_THREAD) })
+  /** @type {Promise<Answer>} */
   let last = Promise.resolve([])
 
   return {
-    /** @param {Asked[]} lines @returns {Promise<Hits[] | null>} in the order of the calls; null, also from then on: it takes too long */
+    /** @param {Asked[]} lines @returns {Promise<Answer>} in the order of the calls; once it is a text, it is that from then on */
     find (lines) {
-      last = last.then((answer) => answer && ask(lines))
+      last = last.then((answer) => typeof answer === 'string' ? answer : ask(lines))
       return last
     },
 
     end: () => thread.terminate()
   }
 
-  /** @param {Asked[]} lines @returns {Promise<Hits[] | null>} */
+  /** @param {Asked[]} lines @returns {Promise<Answer>} */
   async function ask (lines) {
     if (lines.length === 0) return []
-    await isReady
-    return await new Promise((resolve) => {
+    return await Promise.race([failure, isReady.then(() => match(lines))])
+  }
+
+  /** @param {Asked[]} lines @returns {Promise<Answer>} */
+  function match (lines) {
+    return new Promise((resolve) => {
       const timer = setTimeout(() => {
         thread.terminate()
-        resolve(null)
+        resolve(TOO_SLOW)
       }, PATIENCE_MS)
       thread.onmessage = ({ data }) => {
         clearTimeout(timer)

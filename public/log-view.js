@@ -17,7 +17,6 @@ import { formatCount, markHits, shownLine } from './log-text.js'
 export const MAX_LINES = 2000
 /** Half a line at the end is the end: zoomed pages scroll by fractions. */
 const END_PX = 8
-const TOO_SLOW = 'This regular expression takes too long: its matches are not marked, and new lines are left out. Try a simpler one.'
 
 /**
  * @param {HTMLElement} list with the lines that the server has put in
@@ -30,7 +29,7 @@ export function createView (list, onChange, { mark = null, wanted = {}, matching
   const backlog = createBacklog(MAX_LINES)
   let isFollowing = mark === null
   const findIn = createLineFilter(wanted)
-  let isTooSlow = false
+  let hasGivenUp = false
   const toElement = elementMaker(wanted)
   let frame = 0
   /** The scroll position that a change of the lines has set, not the viewer. */
@@ -88,7 +87,7 @@ export function createView (list, onChange, { mark = null, wanted = {}, matching
   async function addMatching (items) {
     const asked = items.filter(isLine).map(({ text, stream }) => ({ text, stream, shown: shownLine(text).text }))
     const found = await matching?.find(asked)
-    if (!found) return giveUp()
+    if (typeof found !== 'object') return giveUp(found)
     let place = 0
     addItems(items.flatMap((item) => {
       const hits = isLine(item) ? found[place++] : undefined
@@ -102,7 +101,7 @@ export function createView (list, onChange, { mark = null, wanted = {}, matching
     const texts = lines.map(({ parts }) => parts.map(({ text }) => text).join(''))
     // The server has chosen these, and by their whole text.
     const found = await matching?.find(texts.map((shown) => ({ text: shown, stream: null, shown })))
-    if (!found) return giveUp()
+    if (typeof found !== 'object') return giveUp(found)
     for (const [index, { line, parts }] of lines.entries()) {
       const cut = line.querySelector('.line-cut')
       const hits = found[index] ?? []
@@ -110,9 +109,10 @@ export function createView (list, onChange, { mark = null, wanted = {}, matching
     }
   }
 
-  function giveUp () {
-    if (!isTooSlow) addItems([{ note: TOO_SLOW }])
-    isTooSlow = true
+  /** @param {string} [note] why there are no more matches */
+  function giveUp (note = '') {
+    if (!hasGivenUp) addItems([{ note }])
+    hasGivenUp = true
   }
 
   function showLines () {

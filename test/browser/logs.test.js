@@ -272,10 +272,17 @@ rareTest('lines that come when other lines have just replaced these disturb noth
   assert.deepEqual(page.problems, [])
 })
 
-test('a regular expression that would take for ever leaves the page alive, and says so', async (t) => {
+test('a regular expression that would take for ever, or that nothing can look for, leaves the page alive, and says so', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const say = writer(dashboard)
-  const page = await dashboard.visit(`/logs?q=${encodeURIComponent('/^(a+)+$/')}`)
+  const path = `/logs?q=${encodeURIComponent('/^(a+)+$/')}`
+  const unlucky = await dashboard.openSignedIn()
+  await unlucky.route('**/log-matcher*', (route) => route.abort())
+  await unlucky.goto(dashboard.url + path)
+  await untilLive(unlucky)
+  say(1, 'stdout', ['ccc'])
+  await unlucky.getByText('The script that looks for regular expressions could not be loaded').waitFor()
+  const page = await dashboard.visit(path)
   await untilLive(page)
   say(1, 'stdout', ['aaa', 'bbb'])
   await page.locator('.line-hit').getByText('aaa').waitFor()
