@@ -87,6 +87,7 @@ declare module 'net' {
   interface Server {
     _handle: SocketHandle | null
     _connections: number
+    _emitCloseIfDrained? (): void
     _listeningId?: number
     _listen2 (address: null, port: null, addressType: null, backlog: number | undefined, fd: number, flags: number | undefined): void
     /** Only a server of TLS has these two, for its ticket keys. */

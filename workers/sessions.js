@@ -23,8 +23,8 @@ const ENDED_BY_DELETE = 'mcp-session-id'
 /** @typedef {import('./node-internals.d.ts').AnyServer} AnyServer */
 /** @typedef {import('node:http').IncomingMessage} Request */
 
-/** Where no session has an owner. @type {Pick<Sessions, 'take' | 'count' | 'end'>} */
-export const NO_SESSIONS = Object.freeze({ take () {}, count: () => 0, end () {} })
+/** Where no session has an owner. @type {Sessions} */
+export const NO_SESSIONS = Object.freeze({ take () {}, begin () {}, count: () => 0, end () {} })
 
 /**
  * Keeps the sessions of an app that has them in memory with the worker that has made them. The answer that tells a client
@@ -42,6 +42,8 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   const names = createSessionNames(by)
   /** Its own sessions, in the order in which they were claimed. @type {Map<string, { usedAt: number, claimedAt: number }>} */
   const own = new Map()
+  /** @type {Set<AnyServer>} */
+  const servers = new Set()
   /** @type {Map<string, (client: SocketHandle, bytes: Buffer) => void>} what takes the connections of a listening socket, by its key */
   const places = new Map()
   /** Connections that were passed here, with the session for which; '': the first request will say. @type {WeakMap<object, string>} */
@@ -50,7 +52,8 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   let tools
   /** Connections that the worker does not take yet to which they are to go. */
   let waiting = 0
-  let hasEnded = false
+  /** @type {'serving' | 'draining' | 'ended'} */
+  let state = 'serving'
 
   return {
     /** @param {AnyServer} server @param {string} key @param {SocketHandle} handle  its listening socket, before Node has it */
@@ -65,9 +68,16 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
       }
     },
 
+    /** It drains, and its servers are about to close. Apps may end what they need as soon as these say 'close', so that has to wait. */
+    begin () {
+      if (state !== 'serving') return
+      state = 'draining'
+      for (const server of servers) server._connections++
+    },
+
     /** @returns {number} how many of its sessions were used a short while ago, or are about to leave it */
     count () {
-      if (hasEnded) return waiting
+      if (state === 'ended') return waiting
       for (const { response } of requests.inFlight()) if (response) noteUse(names.inRequest(response.req))
       const since = now() - idleMs
       return waiting + [...own.values()].filter(({ usedAt }) => usedAt >= since).length
@@ -75,7 +85,8 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
 
     /** Its sessions are over: others serve what still comes for them. */
     end () {
-      hasEnded = true
+      if (state === 'draining') for (const server of servers) letClose(server)
+      state = 'ended'
       own.clear()
       tools?.passing.close()
     }
@@ -127,6 +138,7 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
       if (name === 'connection' && passed) takeOver(args[0], passed)
       return isHeard
     }
+    servers.add(server)
     places.set(key, (client, bytes) => {
       passed = bytes
       onconnection.call(handle, 0, client)
@@ -224,13 +236,19 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   }
 
   function learn (/** @type {string | null} */ session) {
-    if (session !== null && !hasEnded && !noteUse(session)) claim(session)
+    if (session !== null && state !== 'ended' && !noteUse(session)) claim(session)
   }
 }
 
 /** HTTP/1 without TLS: nobody else can go on with a connection of TLS. @param {AnyServer} server */
 function isPlainHttp (server) {
   return typeof server.closeIdleConnections === 'function' && typeof server.setSecureContext !== 'function'
+}
+
+/** @param {AnyServer} server */
+function letClose (server) {
+  server._connections--
+  server._emitCloseIfDrained?.()
 }
 
 function closeHandle (/** @type {SocketHandle} */ handle) { handle.close() }
