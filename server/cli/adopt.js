@@ -15,7 +15,7 @@ import { waitUntil } from './wait-until.js'
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('./find-master.js').Master} Master */
 /** @typedef {import('./api-client.js').ApiClient} ApiClient */
-/** @typedef {{ app?: string, name?: string, wait?: boolean, timeout?: string, json?: true }} AdoptOptions */
+/** @typedef {{ app?: string, name?: string, wait?: boolean, timeout?: string, workers?: string, grace?: string, json?: true }} AdoptOptions */
 /** @typedef {import('../api/host.js').AdoptionView} Adoption */
 
 /**
@@ -26,6 +26,8 @@ import { waitUntil } from './wait-until.js'
  */
 export async function adoptCommand (folder, options, terminal) {
   const { env } = terminal
+  const other = /** @type {const} */ (['workers', 'grace']).find((name) => options[name] !== undefined)
+  if (other) throw new DeckError('usage', `--${other}: expected with --pm2, --port or --pid, received alone`)
   const { timeoutMs } = timeoutOf(options, env)
   const signal = AbortSignal.timeout(timeoutMs)
   const master = await findDeck(path.resolve(terminal.cwd, folder ?? '.'), options, terminal)

@@ -24,11 +24,27 @@ export function addImportCommand (program, terminal) {
     .example('from a PM2 file', 'clusterdeck import ecosystem.config.js')
     .example('print it, with the variables of env_production', 'clusterdeck import ecosystem.config.js --env production --print')
     .example('from the running PM2', 'clusterdeck import --pm2')
-    .action(async (file, options) => { await importEcosystem(file, options, terminal) })
+    .action(async (file, options) => {
+      const written = await importEcosystem(file, options, terminal)
+      if (written) terminal.stdout.write(`${written.output} is written. Check it, then start ${written.next}\n`)
+    })
+}
+
+/**
+ * Writes what a running PM2 runs as a config file, whose comments say what became of each key.
+ * @param {Terminal} terminal @returns {Promise<string>} the file
+ * @throws {DeckError} usage, not-possible
+ */
+export async function writePm2Config (terminal) {
+  const nowhere = /** @type {any} */ ({ write: () => true })
+  const written = await importEcosystem(undefined, { pm2: true }, { ...terminal, stdout: nowhere })
+  terminal.stderr.write(`${written?.output} is written: it says how each app of PM2 is run here\n`)
+  return String(written?.output)
 }
 
 /**
  * @param {string | undefined} file @param {ImportOptions} options @param {Terminal} terminal
+ * @returns {Promise<{ output: string, next: string } | null>} `next`: the command that starts it; null: it was printed
  * @throws {DeckError} usage, invalid-config, not-possible
  */
 async function importEcosystem (file, options, terminal) {
@@ -48,10 +64,10 @@ async function importEcosystem (file, options, terminal) {
   }
   if (options.print) {
     stdout.write(text)
-    return
+    return null
   }
   writeConfigFile(output, text, { mode, isForced: options.force === true })
-  stdout.write(`${output} is written. Check it, then start ${nextCommand(conversion, { isAlone: isAlone(conversion), output, cwd: terminal.cwd })}\n`)
+  return { output, next: nextCommand(conversion, { isAlone: isAlone(conversion), output, cwd: terminal.cwd }) }
 }
 
 /** @param {string | undefined} named @param {Terminal} terminal */
@@ -67,8 +83,8 @@ async function ofFile (named, { env, cwd }) {
 async function ofPm2 (file, { env: envName }, { env, cwd }) {
   if (file !== undefined) throw new DeckError('usage', `--pm2: expected without a file, received ${file}`)
   if (envName !== undefined) throw new DeckError('usage', '--env: expected without --pm2, whose processes have their variables already')
-  const [{ askPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.js'), import('../import/process-list.js')])
-  const { apps, remarks } = appsOfList(await askPm2({ env, cwd }), env)
+  const [{ findPm2 }, { appsOfList }] = await Promise.all([import('../import/running-pm2.js'), import('../import/process-list.js')])
+  const { apps, remarks } = appsOfList(await (await findPm2({ env, cwd })).list(), env)
   if (apps.length === 0) throw new DeckError('not-possible', '--pm2: expected at least one process, received none')
   // The variables of processes may be secret.
   return { ecosystem: apps, folder: cwd, source: 'pm2 jlist', remarks, mode: OWNER_ONLY }

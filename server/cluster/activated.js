@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import path from 'node:path'
+import { isUdp } from '../../workers/protocol.js'
 import { ADMIN_NAME, describeInherited, listInherited } from '../systemd/activated-sockets.js'
 
 /** @typedef {import('../systemd/activated-sockets.js').InheritedSocket} InheritedSocket */
@@ -21,13 +22,13 @@ export function createInherited ({ held, claim }) {
     match (query) {
       // A second server of a worker on the same address uses the same socket.
       if (query.index > 0) return null
-      const best = fitting(query).find(({ data }) => claim?.(data.fd) ?? true)
+      const best = fits(query, sockets, ({ data }) => data).find(({ data }) => claim?.(data.fd) ?? true)
       return best ? { handle: best.handle, inherited: best.data.fd, ...(claim && { isLent: true }) } : null
     },
 
     /** @param {SocketQuery} query could not be bound @returns {string} a hint at the cause, or nothing */
     hint (query) {
-      const [others] = fitting(query)
+      const [others] = fits(query, sockets, ({ data }) => data)
       if (others) return `; the service manager has ${describeInherited(others.data)}, and another app of this host listens there`
       const near = sockets.find(({ data }) => data.port !== undefined && data.port === query.port)
       return near ? `; the service manager has ${describeInherited(near.data)}, and that is not the address that the app listens on` : ''
@@ -40,17 +41,22 @@ export function createInherited ({ held, claim }) {
       if (!claim) for (const { handle } of sockets) handle.close()
     }
   }
+}
 
-  /** @param {SocketQuery} query @returns {typeof sockets} the best one first */
-  function fitting (query) {
-    const exact = sockets.filter(({ data }) => isExactly(query, data))
-    return [...exact, ...sockets.filter((socket) => !exact.includes(socket) && isAlike(query, socket.data))]
-  }
+/**
+ * @template T @param {SocketQuery} query @param {readonly T[]} sockets @param {(socket: T) => Place} placeOf
+ * @returns {T[]} those on the address that an app asks for, the best one first
+ */
+export function fits (query, sockets, placeOf) {
+  if (isUdp(query)) return []
+  const exact = sockets.filter((socket) => isExactly(query, placeOf(socket)))
+  return [...exact, ...sockets.filter((socket) => !exact.includes(socket) && isAlike(query, placeOf(socket)))]
 }
 
 /** @typedef {{ handle: SocketHandle, inherited: number, isLent?: boolean, errno?: undefined }} Inherited  `inherited`: which one it is; `isLent`: it is not to be closed */
+/** @typedef {Pick<InheritedSocket, 'host' | 'port' | 'path'> & { fd?: number }} Place */
 
-/** @param {SocketQuery} query @param {InheritedSocket} socket */
+/** @param {SocketQuery} query @param {Place} socket */
 function isExactly ({ address, port, fd }, socket) {
   if (fd !== undefined && fd !== null) return fd === socket.fd
   if (socket.port === undefined) return port === -1 && address === socket.path
@@ -59,7 +65,7 @@ function isExactly ({ address, port, fd }, socket) {
 
 /**
  * `::` and `0.0.0.0` both mean any address, and a link to a folder leads to the same Unix socket.
- * @param {SocketQuery} query @param {InheritedSocket} socket
+ * @param {SocketQuery} query @param {Place} socket
  */
 function isAlike ({ address, port, fd }, socket) {
   if (fd !== undefined && fd !== null) return false

@@ -4,7 +4,9 @@ import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { handleOf, isDescriptor } from '../../workers/descriptor.js'
 import { isUdp, placeOfKey, socketKey } from '../../workers/protocol.js'
+import { holderText } from '../programs/holder.js'
 import { createInherited } from './activated.js'
+import { createGiven } from './given.js'
 import { bindUnixPath, findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
@@ -57,6 +59,7 @@ export function createSockets ({
     else held.set(key, { ...socket, handle: ungroupSockets(key, handles), isEstablished: false })
   }
   const inherited = createInherited(keeper)
+  const given = createGiven(keeper)
   let isClosed = false
 
   return {
@@ -79,13 +82,16 @@ export function createSockets ({
       let socket = held.get(key)
       if (!socket) {
         if (findRival(worker, query)?.isEstablished) return { key, isPlaceholder: true }
-        const found = isClosed ? { errno: ECANCELED } : inherited.match(query)
+        const ofOther = isClosed ? null : given.match(query)
+        const found = isClosed ? { errno: ECANCELED } : ofOther ?? inherited.match(query)
         if (!found && isDescriptor(query)) return { key, isWorkersOwn: true }
         const bound = found ?? bindGroup(key, query) ?? bind(query)
         if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describeBindError(query, bound.errno)) }
         const { errno, ...whose } = bound
         socket = { ...whose, query, data, isEstablished: false, users: new Set() }
         held.set(key, socket)
+        // Nobody could bind it again, so a worker that only tests whether the address is free does not free it.
+        if (ofOther) keepSocket(key, socket)
       }
       clearTimeout(socket.unusedTimer)
       socket.users.add(worker)
@@ -134,6 +140,12 @@ export function createSockets ({
       else expireSocket(key)
     },
 
+    /** @returns {import('./given.js').GivenPlace[]} where a program serves whose place the app takes, and no worker has asked to */
+    unclaimed: given.left,
+
+    /** Connections to these would wait for ever. */
+    closeUnclaimed: given.close,
+
     /** All workers have their sockets now: unused ones are closed, as connections to them would wait forever. */
     expireUnused () {
       for (const key of held.keys()) expireSocket(key, unaskedGraceMs)
@@ -149,7 +161,7 @@ export function createSockets ({
     /** @param {SocketQuery} query @param {number} errno @returns {BindError} in words, with what is known of the cause */
     explain (query, errno) {
       const error = describeBindError(query, errno)
-      return errno === EADDRINUSE ? { ...error, message: error.message + inherited.hint(query) } : error
+      return errno === EADDRINUSE ? { ...error, message: error.message + (inherited.hint(query) || holderHint(query)) } : error
     },
 
     /** @param {number} worker is gone; its sockets stay for its successor */
@@ -163,6 +175,7 @@ export function createSockets ({
       isClosed = true
       for (const key of [...held.keys()]) dropSocket(key)
       inherited.close()
+      given.close()
     },
 
     /** Those that are meant to last stay open, for whoever makes this cluster anew in this process, and has them from its keeper. */
@@ -401,6 +414,12 @@ function placesOverlap (one, other) {
   if (!one.port || one.port < 0 || one.port !== other.port) return false
   const [a, b] = [one.address ?? '::', other.address ?? '::']
   return a === b || a === '::' || b === '::' || (a === '0.0.0.0' && !b.includes(':')) || (b === '0.0.0.0' && !a.includes(':'))
+}
+
+/** @param {SocketQuery} query that could not be bound @returns {string} who has the port, or nothing */
+function holderHint ({ port, addressType }) {
+  const holder = isTcpPort({ port, addressType }) && port ? holderText(port) : null
+  return holder === null ? '' : `: ${holder}`
 }
 
 /** @param {SocketQuery} query @param {number} errno @returns {BindError} */

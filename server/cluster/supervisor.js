@@ -216,6 +216,11 @@ export function createSupervisor (initialState, {
     /** @param {typeof onLoaded} listener hears which files live workers have loaded */
     onLoaded (listener) { onLoaded = listener },
 
+    /** Where a program serves whose place the app takes, and no worker has asked to. */
+    unclaimed: sockets.unclaimed,
+
+    closeUnclaimed: sockets.closeUnclaimed,
+
     /** URLs on which the app listens. */
     addresses: () => listAddresses(state),
 

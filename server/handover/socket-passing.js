@@ -11,6 +11,7 @@ import { DeckError } from '../errors.js'
  *
  * @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle
  * @typedef {'stream' | 'datagram'} Kind
+ * @typedef {SocketHandle | number} Passable  a handle, or a descriptor of this process
  */
 
 const HAND_ON = programPath('hand-on-sockets.js')
@@ -26,12 +27,12 @@ export function kindOf (handle) {
 
 /**
  * @param {import('node:net').Socket} connection  is closed here; nobody may have read from it
- * @param {readonly SocketHandle[]} handles  stay open here
+ * @param {readonly { socket: Passable, kind: Kind }[]} sockets  stay open here
  * @throws {DeckError} not-possible
  */
-export async function sendSockets (connection, handles) {
-  const stdio = ['ignore', 'ignore', 'inherit', connection, ...handles]
-  const child = spawn(process.execPath, [HAND_ON, ...handles.map(kindOf)], { env: environment({ NODE_CHANNEL_FD: '3' }), stdio: /** @type {any} */ (stdio) })
+export async function sendSockets (connection, sockets) {
+  const stdio = ['ignore', 'ignore', 'inherit', connection, ...sockets.map(({ socket }) => socket)]
+  const child = spawn(process.execPath, [HAND_ON, ...sockets.map(({ kind }) => kind)], { env: environment({ NODE_CHANNEL_FD: '3' }), stdio: /** @type {any} */ (stdio) })
   connection.destroy()
   await untilDone(child)
 }

@@ -25,6 +25,8 @@ const LINE = 'deck'
 const SOCKETS = `${LINE}-sockets`
 
 const HELLO = z.strictObject({ type: z.literal('hello'), secret: z.string(), pid: z.int().positive(), dataDir: z.string().refine(path.isAbsolute), order: APP_ORDER })
+const PROGRAM = z.strictObject({ type: z.literal('program'), secret: z.string(), from: z.string().min(1).max(500), order: APP_ORDER })
+const COMER = z.union([HELLO, PROGRAM])
 const SOCKET_LIST = z.strictObject({
   type: z.literal('sockets'),
   sockets: z.array(z.strictObject({ key: z.string().max(1000), data: z.unknown(), kind: z.enum(['stream', 'datagram']) })).max(1000)
@@ -32,11 +34,11 @@ const SOCKET_LIST = z.strictObject({
 const EXIT = z.strictObject({ type: z.literal('exit'), pid: z.int().positive(), code: z.int().nullable(), signal: z.string().nullable() })
 
 /**
- * Takes running decks of this user into the host. Each comes by a socket in a folder that no other user can enter, with a
- * secret that counts once.
+ * Takes running decks of this user into the host, and starts apps in the place of programs of no deck, for whom a command comes. Each
+ * comes by a socket in a folder that no other user can enter, with a secret that counts once.
  * @param {object} parts
  * @param {string} parts.folder  of the host
- * @param {Pick<import('./apps.js').Apps, 'expect' | 'adopt'>} parts.apps
+ * @param {Pick<import('./apps.js').Apps, 'expect' | 'adopt' | 'replace'>} parts.apps
  * @param {import('../system/log.js').Log} parts.log
  * @param {number} [parts.comesWithinMs]
  */
@@ -88,8 +90,7 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
   async function receive (adoption, connection, sockets) {
     const line = createJsonLines(connection)
     try {
-      const { app, arrival } = await welcome(adoption, { line, sockets })
-      await goOn(adoption, { app, arrival, line })
+      await goOn(adoption, { ...await welcome(adoption, { line, sockets }), line })
     } catch (error) {
       const { code, message } = error instanceof DeckError ? error : { code: 'internal', message: errorText(error) }
       if (code === 'internal') log.error({ err: error }, 'a deck could not be adopted')
@@ -103,17 +104,17 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
 
   /** @param {Adoption} adoption @param {{ line: JsonLines, sockets: net.Server }} lines */
   async function welcome (adoption, { line, sockets }) {
-    const { secret, pid, dataDir, order } = expect(HELLO, await line.next())
+    const comer = expect(COMER, await line.next())
+    const { secret, order } = comer
     if (adoption.state !== 'waiting' || secret !== adoption.secret) throw new DeckError('forbidden', 'secret: expected that of this adoption, which counts once')
     adoption.state = 'moving'
     // Where the folder is must not depend on where a link leads by now, or on a config file that has changed since.
-    const app = await apps.expect({ ...order, ...(adoption.wantedName !== undefined && { name: adoption.wantedName }), flags: { ...order.flags, dataDir } })
+    const flags = comer.type === 'hello' ? { ...order.flags, dataDir: comer.dataDir } : order.flags
+    const app = await apps.expect({ ...order, ...(adoption.wantedName !== undefined && { name: adoption.wantedName }), flags })
     adoption.app = app.name
     line.send({ type: 'accepted', name: app.name, pid: process.pid })
     const handles = new Map()
     const { sockets: listed } = expect(SOCKET_LIST, await line.next())
-    /** @type {Arrival} */
-    const arrival = { before: { pid, code: null, signal: null }, sockets: handles, onExit: () => {} }
     if (listed.length > 0) {
       const received = await receiveSockets(await connectionTo(sockets), listed.map(({ kind }) => kind))
       listed.forEach(({ key, data }, index) => handles.set(key, { handle: received[index], data: data ?? undefined }))
@@ -122,18 +123,18 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
     if (adoption.state === 'moving') {
       adoption.stopWaiting()
       line.send({ type: 'received' })
-      if ((await line.next())?.type === 'released') return { app, arrival }
+      if ((await line.next())?.type === 'released') return { app, comer, handles }
     }
     for (const { handle } of handles.values()) handle.close()
     throw new DeckError('not-possible', 'the deck stays where it is')
   }
 
-  /** @param {Adoption} adoption @param {{ app: import('./apps.js').Expected, arrival: Arrival, line: JsonLines }} parts */
-  async function goOn (adoption, { app, arrival, line }) {
-    tellExits(line, arrival)
+  /** @param {Adoption} adoption @param {Awaited<ReturnType<typeof welcome>> & { line: JsonLines }} parts */
+  async function goOn (adoption, { app, comer, handles, line }) {
     const beat = setInterval(() => line.send({ type: 'starting' }), BEAT_MS)
     try {
-      await apps.adopt(app, arrival, { actor: adoption.actor })
+      if (comer.type === 'hello') await apps.adopt(app, arrivalOf(comer, handles, line), adoption)
+      else await apps.replace(app, { sockets: handles, from: comer.from, abandoned: untilAbandoned(line) }, adoption)
     } finally {
       clearInterval(beat)
     }
@@ -151,6 +152,20 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
   function forgetOldest () {
     for (const [id, { state }] of adoptions) if (adoptions.size > MAX_KEPT && (state === 'done' || state === 'failed')) adoptions.delete(id)
   }
+}
+
+/** @param {z.infer<typeof HELLO>} deck @param {Arrival['sockets']} sockets @param {JsonLines} line @returns {Arrival} */
+function arrivalOf ({ pid }, sockets, line) {
+  /** @type {Arrival} */
+  const arrival = { before: { pid, code: null, signal: null }, from: `a deck of its own (pid ${pid})`, sockets, onExit: () => {} }
+  tellExits(line, arrival)
+  return arrival
+}
+
+/** Nobody would ask the program to end any more. @param {JsonLines} line */
+async function untilAbandoned (line) {
+  while (await line.next() !== null);
+  return 'the command that moves it has ended'
 }
 
 /** The workers of a deck are children of its master, which waits for their end. @param {JsonLines} line @param {Arrival} arrival */

@@ -131,26 +131,18 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
      * @throws {DeckError} name-taken, start-failed; then nothing of it is left here, and its old workers serve on
      */
     async adopt (expected, arrival, { actor }) {
-      const { name, order, dataDir } = expected
-      if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
-      checkNew(expected)
-      lent.links.give(name, arrival.sockets)
-      const app = put({ name, order, dataDir, isStopped: false })
-      /** @type {ReturnType<typeof createDeferred<void>>} */
-      const settled = createDeferred()
-      arriving.set(app, settled.reached)
-      try {
-        await app.adopt(arrival, actor)
-      } catch (error) {
-        apps.delete(name)
-        forget(name)
-        throw error
-      } finally {
-        arriving.delete(app)
-        settled.reach()
-        tellChange()
-      }
-      tell('app.added', app, { actor, message: `${name} has moved into this host with its workers, from a deck of its own` })
+      await arrive(expected, arrival.sockets, (app) => app.adopt(arrival, actor))
+      tell('app.added', expected, { actor, message: `${expected.name} has moved into this host with its workers, from ${arrival.from}` })
+    },
+
+    /**
+     * Starts an app in the place of a program of no deck. It is remembered only once its workers serve.
+     * @param {Expected} expected @param {Pick<Arrival, 'sockets' | 'from'> & { abandoned: Promise<string> }} program @param {{ actor: string }} by
+     * @throws {DeckError} name-taken, start-failed; then nothing of it is left here
+     */
+    async replace (expected, { sockets, from, abandoned }, { actor }) {
+      await arrive(expected, sockets, (app) => app.replace({ from, abandoned }, actor))
+      tell('app.added', expected, { actor, message: `${expected.name} has moved into this host, from ${from}` })
     },
 
     /** @param {string} name @param {{ actor: string }} by @returns {Promise<AppView>} @throws {DeckError} not-found */
@@ -218,6 +210,32 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     }
   }
 
+  /**
+   * @param {Expected} expected @param {Arrival['sockets']} sockets @param {(app: HostedApp) => Promise<void>} begin
+   * @throws {DeckError} name-taken, and what `begin` throws; then nothing of it is left here
+   */
+  async function arrive (expected, sockets, begin) {
+    const { name, order, dataDir } = expected
+    if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
+    checkNew(expected)
+    lent.links.give(name, sockets)
+    const app = put({ name, order, dataDir, isStopped: false })
+    /** @type {ReturnType<typeof createDeferred<void>>} */
+    const settled = createDeferred()
+    arriving.set(app, settled.reached)
+    try {
+      await begin(app)
+    } catch (error) {
+      apps.delete(name)
+      forget(name)
+      throw error
+    } finally {
+      arriving.delete(app)
+      settled.reach()
+      tellChange()
+    }
+  }
+
   /** @param {AppOrder} order @param {ConfigFile | null} [file] @returns {Promise<{ name: string, dataDir: string }>} as its configuration says now */
   async function readOrder (order, file) {
     const config = await readConfigOf(order, { name: order.name, file })
@@ -277,7 +295,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     app.start(dependsOn.length === 0 || hasLeftWorkers(app.dataDir) ? { file } : { untilReady: untilReady(dependsOn) })
   }
 
-  /** @param {string} type @param {Pick<HostedApp, 'name'>} app @param {Partial<import('../events/stream.js').NewEvent>} [more] */
+  /** @param {string} type @param {{ name: string }} app @param {Partial<import('../events/stream.js').NewEvent>} [more] */
   function tell (type, { name }, more = {}) {
     events.publish({ type, actor: 'system', detail: { app: name }, ...more })
   }

@@ -1,17 +1,13 @@
-import net from 'node:net'
-import { once } from 'node:events'
 import { createEnd } from '../app/end.js'
-import { DeckError, errorReason, errorText, isErrorCode, toError } from '../errors.js'
-import { createJsonLines } from '../handover/json-lines.js'
-import { kindOf, sendSockets } from '../handover/socket-passing.js'
+import { DeckError, errorText } from '../errors.js'
+import { ANSWERS_WITHIN_MS, answerOf, openLine, passSockets, untilServing } from '../handover/host-line.js'
+import { kindOf } from '../handover/socket-passing.js'
 import { listInherited } from '../systemd/activated-sockets.js'
 
 /** @typedef {{ join: (app: import('../app/app.js').App, parts: Pick<import('./master.js').Parts, 'host' | 'shutdown'>) => void, begin: import('../deck.js').Move }} Departure */
 /** @typedef {import('../handover/json-lines.js').JsonLines} JsonLines */
 /** @typedef {{ app: import('../app/app.js').App, host: import('./host.js').Host, shutdown: import('./shutdown.js').Shutdown }} Parts */
 
-/** How long a host may take for an answer: it reads the configuration. While it starts the workers, it says every few seconds that it is there. */
-const ANSWERS_WITHIN_MS = 30_000
 /** The keeper holds these for the app, see cluster/sockets.js and cluster/slot-ports.js; the admin port stays here. */
 const OF_APP = /^(app|slot|port) /
 const OF_ADMIN = 'admin '
@@ -52,15 +48,11 @@ export function createDeparture (order) {
   async function offer ({ path, secret, actor }) {
     const { app, host, shutdown } = expectMaster()
     check({ app, host, shutdown, actor })
-    const connection = await connect(path)
-    const line = createJsonLines(connection)
+    const line = await openLine(path)
     try {
       line.send({ type: 'hello', secret, pid: process.pid, dataDir: app.config.dataDir, order: await order?.() })
       const { name, pid } = await answerOf(line, 'accepted')
-      const sockets = [...host.keeper.copies].filter(([key]) => OF_APP.test(key))
-      line.send({ type: 'sockets', sockets: sockets.map(([key, { handle, data }]) => ({ key, data: data ?? null, kind: kindOf(handle) })) })
-      if (sockets.length > 0) await sendSockets(await connect(`${path}-sockets`, { isPaused: true }), sockets.map(([, { handle }]) => handle))
-      await answerOf(line, 'received')
+      await passSockets(line, path, [...host.keeper.copies].filter(([key]) => OF_APP.test(key)).map(([key, { handle, data }]) => ({ key, data, socket: handle, kind: kindOf(handle) })))
       // Something may have begun meanwhile.
       check({ app, host, shutdown, actor })
       // Whoever has asked for it gets an answer from this master.
@@ -114,60 +106,7 @@ async function leave ({ app, host: { keeper, terminal, closers }, line, name, ho
   }
 }
 
-/**
- * Waits until the host serves the app. The host has the data folder of the app: if it hangs, nobody else can go on with the app until
- * that host has ended. The old workers serve meanwhile.
- * @param {Pick<JsonLines, 'next'>} line
- * @param {{ onSilent: () => void, silentMs?: number, timers?: Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'> }} how  `onSilent`: called each time that the host has
- *   not said for so long that it is still there
- * @throws {DeckError} what the host has against it
- */
-export async function untilServing (line, { onSilent, silentMs = ANSWERS_WITHIN_MS, timers = globalThis }) {
-  for (;;) {
-    const timer = timers.setTimeout(onSilent, silentMs)
-    const answer = await line.next()
-    timers.clearTimeout(timer)
-    if (answer?.type !== 'starting') return checkAnswer(answer, 'serving')
-  }
-}
-
 /** @param {number} hostPid */
 function silenceText (hostPid) {
   return `the host (pid ${hostPid}) has not answered for ${ANSWERS_WITHIN_MS / 1000} s: the workers serve on, and this deck goes on with them once that host has ended. Wait, or end it: kill -9 ${hostPid}`
-}
-
-/**
- * @param {JsonLines} line @param {string} type  of the message that is expected
- * @returns {Promise<import('../handover/json-lines.js').Message>}
- * @throws {DeckError} what the host has against it
- */
-async function answerOf (line, type) {
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer
-  const late = new Promise((resolve) => { timer = setTimeout(resolve, ANSWERS_WITHIN_MS, { type: 'late' }) })
-  const answer = /** @type {import('../handover/json-lines.js').Message | null} */ (await Promise.race([line.next(), late]))
-  clearTimeout(timer)
-  return checkAnswer(answer, type)
-}
-
-/** @param {import('../handover/json-lines.js').Message | null} answer @param {string} type that is expected @throws {DeckError} */
-function checkAnswer (answer, type) {
-  if (answer?.type === type) return answer
-  if (answer?.type === 'refused') throw new DeckError(isErrorCode(answer.code) ? answer.code : 'not-possible', String(answer.message))
-  throw new DeckError('not-possible', answer === null ? 'the host has gone, or has closed the connection' : 'the host does not answer as expected')
-}
-
-/**
- * @param {string} path @param {{ isPaused?: boolean }} [how]  `isPaused`: nothing may be read here
- * @returns {Promise<net.Socket>} @throws {DeckError} not-possible
- */
-async function connect (path, { isPaused = false } = {}) {
-  const connection = net.connect({ path })
-  if (isPaused) connection.pause()
-  try {
-    await once(connection, 'connect')
-    return connection
-  } catch (error) {
-    throw new DeckError('not-possible', `path: expected the socket of a host that waits for this deck, received ${path} (${errorReason(toError(error))})`)
-  }
 }

@@ -4,7 +4,7 @@ import { createDeferred } from '../system/deferred.js'
 import { openAppPart } from './app-part.js'
 import { readConfigOf } from './order-config.js'
 import { createRecovery } from './recovery.js'
-import { untilServed } from './until-served.js'
+import { untilReplaced, untilServed } from './until-served.js'
 
 /** @typedef {ReturnType<typeof createHostedApp>} HostedApp */
 /** @typedef {import('./app-list.js').AppOrder} AppOrder */
@@ -21,6 +21,7 @@ import { untilServed } from './until-served.js'
  * What another master has left of an app.
  * @typedef {object} Arrival
  * @property {import('../keeper/link.js').Predecessor} before  that master
+ * @property {string} from  what it is, in words
  * @property {ReadonlyMap<string, { handle: import('../keeper/link.js').SocketHandle, data?: import('../keeper/link.js').KeptData }>} sockets  by the keeper's key
  * @property {(exit: import('../keeper/link.js').Exit) => void} onExit  is replaced by whoever wants to know how its workers end
  */
@@ -112,7 +113,28 @@ export function createHostedApp ({ name, order: firstOrder, dataDir, isStopped }
         await giveBack(opened, missing)
         throw new DeckError('start-failed', missing)
       }
-      opened.app.events.publish({ type: 'app.adopted', actor, message: `moved into the host as ${name}, from a deck of its own (pid ${arrival.before.pid})` })
+      opened.app.events.publish({ type: 'app.adopted', actor, message: `moved into the host as ${name}, from ${arrival.from}` })
+    },
+
+    /**
+     * Starts it in the place of a program of no deck, which serves on meanwhile, and waits until its workers serve where that one does.
+     * @param {{ from: string, abandoned: Promise<string> }} how  `from`: that program, in words; `abandoned`: whoever wants it has gone
+     * @param {string} actor
+     * @throws {DeckError} start-failed; then none of its workers is left
+     */
+    async replace ({ from, abandoned }, actor) {
+      await open({})
+      const opened = part
+      if (!opened?.isOpen) throw new DeckError('start-failed', String(status.reason))
+      const ended = closed.reached.then(() => status.reason ?? 'it was stopped')
+      const missing = await Promise.race([untilReplaced(opened.app), opened.fault.then(errorText), ended, abandoned])
+      if (missing === null) {
+        opened.app.events.publish({ type: 'app.adopted', actor, message: `started in this host as ${name}, in the place of ${from}` })
+        return
+      }
+      this.stop(actor)
+      await closed.reached
+      throw new DeckError('start-failed', missing)
     },
 
     /** Lets its workers finish. @param {string} actor */

@@ -1,4 +1,10 @@
+import { setTimeout as wait } from 'node:timers/promises'
+
 /** @typedef {import('../app/app.js').App} App */
+
+/** A ready worker may open a second port a little later. */
+const SECOND_PORT_MS = 5000
+const POLL_MS = 50
 
 /**
  * Waits until no worker of another master is needed any more: each slot has one of this master that serves. One that ends before
@@ -25,6 +31,22 @@ export function untilServed ({ events, supervisor, restored }) {
       resolve(reason)
     }
   })
+}
+
+/**
+ * Waits until the workers of an app serve, on all addresses of the program whose place they take.
+ * @param {Pick<App, 'events' | 'supervisor' | 'restored'>} app @returns {Promise<string | null>} why it comes to nothing; null: they do
+ */
+export async function untilReplaced (app) {
+  const missing = await untilServed(app)
+  if (missing !== null) return missing
+  const { supervisor } = app
+  const lacking = () => supervisor.unclaimed().filter(({ isCertain }) => isCertain)
+  for (let left = SECOND_PORT_MS; left > 0 && lacking().length > 0; left -= POLL_MS) await wait(POLL_MS)
+  const places = lacking().map(({ host, port, path }) => path ?? (host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+  if (places.length > 0) return `the new workers are ready, but do not listen on ${places.join(', ')}, where the program does`
+  supervisor.closeUnclaimed()
+  return null
 }
 
 /** @param {ReturnType<App['supervisor']['snapshot']>} snapshot */

@@ -94,7 +94,7 @@ function checkEnvironment (names, envName) {
 }
 
 /** Makes names that are unique and that a config file can have. @param {Record<string, unknown>[]} apps @param {string | undefined} envName */
-function namesOf (apps, envName) {
+export function namesOf (apps, envName) {
   /** @type {string[]} */
   const names = []
   for (const app of apps) {

@@ -34,7 +34,7 @@ const USUAL = {
 /** Keys that are read from elsewhere, or that tell the state of a process and not its configuration. */
 const NOT_READ = [
   'script', 'args', 'node_args', 'exec_interpreter', 'cwd', 'env', 'name', 'instances', 'username', 'out_file', 'error_file', 'log_file', 'pid_file',
-  'versioning', 'env_<name>', 'env_file', 'merge_logs'
+  'versioning', 'pm_pid', 'env_<name>', 'env_file', 'merge_logs'
 ]
 const SECRET = /secret|token|passw|pwd|credential|private|auth|_key$|^key$|apikey|dsn|_ur[il]$/i
 
@@ -45,9 +45,8 @@ const SECRET = /secret|token|passw|pwd|credential|private|auth|_key$|^key$|apike
  */
 export function appsOfList (list, ownEnv) {
   const processes = list.flatMap((each) => isObject(each) && isObject(each.pm2_env) ? [each.pm2_env] : [])
-  const [modules, own] = [processes.filter((env) => env.pmx_module), processes.filter((env) => !env.pmx_module)]
-  const groups = groupBy(own, groupOf)
-  const found = [...groups.values()].map((group) => appOf(group, ownEnv))
+  const modules = processes.filter((env) => env.pmx_module)
+  const found = groupsOf(list).map((group) => appOf(group, ownEnv))
   return {
     apps: found.map(({ app }) => app),
     remarks: [
@@ -55,6 +54,12 @@ export function appsOfList (list, ownEnv) {
       ...new Set(modules.map(({ name }) => `Left out: ${name}, a module of PM2.`))
     ]
   }
+}
+
+/** @param {unknown[]} list @returns {Record<string, unknown>[][]} what it has of the processes of each app; `pm_pid`: the number of the process */
+export function groupsOf (list) {
+  const own = list.flatMap((each) => isObject(each) && isObject(each.pm2_env) && !each.pm2_env.pmx_module ? [{ ...each.pm2_env, pm_pid: each.pid }] : [])
+  return [...groupBy(own, groupOf).values()]
 }
 
 /** @param {Record<string, unknown>} env */

@@ -10,13 +10,14 @@ const PATIENCE_MS = 15_000
 /** The list has the whole environment of each process. */
 const MAX_LIST_BYTES = 256 * 1024 * 1024
 
+/** @typedef {Awaited<ReturnType<typeof findPm2>>} RunningPm2 */
+
 /**
- * Asks a running PM2 for its processes. `pm2 jlist` alone would start a PM2.
+ * Finds the PM2 that runs. Its commands alone would start one.
  * @param {{ env: Record<string, string | undefined>, cwd: string }} where
- * @returns {Promise<unknown[]>}
  * @throws {DeckError} not-possible
  */
-export async function askPm2 ({ env, cwd }) {
+export async function findPm2 ({ env, cwd }) {
   const ownHome = homeFolder(env)
   const home = env.PM2_HOME || (ownHome && path.join(ownHome, '.pm2'))
   if (!home) throw new DeckError('not-possible', '--pm2: expected PM2_HOME or HOME, received neither, and this user has no home folder')
@@ -24,22 +25,35 @@ export async function askPm2 ({ env, cwd }) {
   if (!isAlive(pidFile)) {
     throw new DeckError('not-possible', `--pm2: expected a PM2 that runs, received none: no process is named in ${pidFile} (PM2_HOME sets the folder)`)
   }
-  const output = await listProcesses(env, cwd)
-  // PM2 may print other lines first, for example when its version has changed.
-  const line = output.split('\n').find((each) => each.startsWith('[{') || each.trim() === '[]')
-  try {
-    const list = JSON.parse(line ?? '')
-    if (Array.isArray(list)) return list
-    throw new TypeError('no list')
-  } catch (cause) {
-    throw new DeckError('not-possible', '--pm2: expected a list from pm2 jlist, received something else', { cause })
+  return {
+    home,
+
+    /** Of its daemon. */
+    pid: pidIn(pidFile),
+
+    /** @returns {Promise<unknown[]>} its processes @throws {DeckError} not-possible */
+    async list () {
+      const output = await runPm2(['jlist'], { env, cwd })
+      // PM2 may print other lines first, for example when its version has changed.
+      const line = output.split('\n').find((each) => each.startsWith('[{') || each.trim() === '[]')
+      try {
+        const list = JSON.parse(line ?? '')
+        if (Array.isArray(list)) return list
+        throw new TypeError('no list')
+      } catch (cause) {
+        throw new DeckError('not-possible', '--pm2: expected a list from pm2 jlist, received something else', { cause })
+      }
+    },
+
+    /** Its list keeps them as stopped. @param {readonly number[]} ids @throws {DeckError} not-possible */
+    async stop (ids) { await runPm2(['stop', ...ids.map(String)], { env, cwd, patienceMs: 0 }) }
   }
 }
 
 /** @param {string} file */
 function isAlive (file) {
   try {
-    process.kill(Number(readFileSync(file, 'utf8').trim()) || NaN, 0)
+    process.kill(pidIn(file) || NaN, 0)
     return true
   } catch (error) {
     // EPERM: it runs as another user. ENOENT, ESRCH, or no number: it does not run.
@@ -47,20 +61,28 @@ function isAlive (file) {
   }
 }
 
-/** @param {Record<string, string | undefined>} env @param {string} cwd @returns {Promise<string>} */
-function listProcesses (env, cwd) {
+/** @param {string} file */
+function pidIn (file) {
+  return Number(readFileSync(file, 'utf8').trim())
+}
+
+/**
+ * @param {readonly string[]} words @param {{ env: Record<string, string | undefined>, cwd: string, patienceMs?: number }} how  `patienceMs`: 0: as long as it takes
+ * @returns {Promise<string>}
+ */
+function runPm2 (words, { env, cwd, patienceMs = PATIENCE_MS }) {
   return new Promise((resolve, reject) => {
-    execFile('pm2', ['jlist'], {
+    execFile('pm2', words, {
       env: withoutOwnVariables(env),
       cwd,
-      timeout: PATIENCE_MS,
+      timeout: patienceMs,
       killSignal: 'SIGKILL',
       maxBuffer: MAX_LIST_BYTES
     }, (error, stdout) => {
       if (error === null) return resolve(stdout)
       const failure = error.killed ? `nothing within ${durationText(PATIENCE_MS)}` : `exit code ${error.code}`
       const reason = error.code === 'ENOENT' ? 'no such command in PATH' : failure
-      reject(new DeckError('not-possible', `--pm2: expected pm2 jlist to answer, received ${reason}`, { cause: error }))
+      reject(new DeckError('not-possible', `--pm2: expected pm2 ${words[0]} to answer, received ${reason}`, { cause: error }))
     })
   })
 }

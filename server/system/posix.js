@@ -17,6 +17,7 @@ const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
 const SO_REUSEADDR = 2
 const SO_REUSEPORT = 15
+const SO_ACCEPTCONN = 30
 const SO_ATTACH_REUSEPORT_CBPF = 51
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
@@ -135,6 +136,12 @@ function bindLibc (koffi) {
 
     /** Others may be bound to its address from now on: SO_REUSEPORT, socket(7). @param {number} fd @returns {boolean} */
     sharePort: (fd) => setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1),
+
+    /** @param {number} fd of a socket @returns {boolean} whether it accepts connections */
+    isListening (fd) {
+      const value = Buffer.alloc(4)
+      return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, value, Buffer.from(Uint32Array.of(4).buffer)) === 0 && value.readInt32LE() !== 0
+    },
 
     /** @param {number} fd @param {number} backlog @returns {number} 0, or below it an error number */
     listen: (fd, backlog) => listen(fd, backlog) === 0 ? 0 : -koffi.errno(),

@@ -1,21 +1,65 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 
+/** They start the programs of others: what is below one of these is not its service. */
+const STARTS_OTHERS = /^(sshd?|cron|crond|atd|anacron|user@.*|getty@.*|serial-getty@.*|docker|containerd|podman|snapd|.*-session|display-manager|gdm|sddm|lightdm)\.service$/
+
+/** @typedef {{ name: string, isOfUser: boolean }} ServiceUnit */
+
 /**
  * The service that a process is the main one of, as far as the process table tells: it is in the control group of a service, and
  * systemd itself has started it.
  * @param {number} pid @param {(file: string) => string} [read]
- * @returns {{ name: string, isOfUser: boolean } | null} null: it is none
+ * @returns {ServiceUnit | null} null: it is none
  */
-export function unitOf (pid, read = (file) => readFileSync(file, 'utf8')) {
+export function unitOf (pid, read = readText) {
   try {
-    const [, group = ''] = /^0::(.*)$/m.exec(read(`/proc/${pid}/cgroup`)) ?? []
-    const name = path.basename(group)
-    const [, parent] = /^PPid:\s*(\d+)$/m.exec(read(`/proc/${pid}/status`)) ?? []
-    if (!name.endsWith('.service') || read(`/proc/${parent}/comm`).trim() !== 'systemd') return null
-    return { name, isOfUser: /\/user@\d+\.service\//.test(group) }
+    const unit = serviceOf(pid, read)
+    return unit && isOfSystemd(parentOf(pid, read), read) ? unit : null
   } catch {
     // ENOENT: it has ended, or this is another system.
     return null
   }
+}
+
+/**
+ * The service that a process belongs to: its main process has started this one, perhaps by others in between, such as npm and a shell.
+ * @param {number} pid @param {(file: string) => string} [read]
+ * @returns {ServiceUnit | null} null: none, or one that starts the programs of others, such as sshd
+ */
+export function unitAround (pid, read = readText) {
+  try {
+    const unit = serviceOf(pid, read)
+    if (!unit || STARTS_OTHERS.test(unit.name)) return null
+    for (let at = pid; at > 1; at = parentOf(at, read)) {
+      if (serviceOf(at, read)?.name !== unit.name) return null
+      if (isOfSystemd(parentOf(at, read), read)) return unit
+    }
+    return null
+  } catch {
+    // ENOENT: it has ended, or this is another system.
+    return null
+  }
+}
+
+/** @param {number} pid @param {(file: string) => string} read @returns {ServiceUnit | null} */
+function serviceOf (pid, read) {
+  const [, group = ''] = /^(?:0:|\d+:name=systemd):(.*\.service.*)$/m.exec(read(`/proc/${pid}/cgroup`)) ?? []
+  const name = path.basename(group)
+  return name.endsWith('.service') ? { name, isOfUser: /\/user@\d+\.service\//.test(group) } : null
+}
+
+/** @param {number} pid @param {(file: string) => string} read */
+function parentOf (pid, read) {
+  return Number(/^PPid:\s*(\d+)$/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0)
+}
+
+/** @param {number} pid @param {(file: string) => string} read */
+function isOfSystemd (pid, read) {
+  return pid > 0 && read(`/proc/${pid}/comm`).trim() === 'systemd'
+}
+
+/** @param {string} file */
+function readText (file) {
+  return readFileSync(file, 'utf8')
 }

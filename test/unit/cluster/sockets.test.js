@@ -234,3 +234,20 @@ test('what another master leaves to a keeper is there for the next one, and drop
   assert.deepEqual(told.slice(1), [`drop ${unused}`])
   sockets.close()
 })
+
+test('a socket beside that of a program is for whoever asks for its address first, and is freed by no worker that only tests whether it is free', () => {
+  const handle = fakeHandle()
+  /** @type {string[]} */
+  const told = []
+  const keeper = { held: new Map([['given 0', { handle, data: { given: { host: '::', port: 80, isCertain: true } } }]]), hold: (/** @type {string} */ key) => told.push(`hold ${key}`), drop: (/** @type {string} */ key) => told.push(`drop ${key}`), send () {} }
+  const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
+  assert.deepEqual(sockets.unclaimed(), [{ host: '::', port: 80, isCertain: true }])
+  const asked = query({ address: null })
+  const { key, handle: first } = sockets.request(1, { query: asked })
+  assert.equal(first, handle)
+  assert.deepEqual(told, ['drop given 0', `hold app ${key}`])
+  sockets.release(1, key)
+  assert.equal(sockets.request(1, { query: asked }).handle, handle)
+  assert.equal(sockets.request(2, { query: asked }).handle, handle)
+  assert.deepEqual(sockets.unclaimed(), [])
+})

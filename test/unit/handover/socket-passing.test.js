@@ -41,7 +41,7 @@ test('sockets of TCP, Unix and UDP come to a process that is no relative, in the
   t.after(() => { for (const handle of own) handle.close() })
   assert.deepEqual(kinds, ['stream', 'stream', 'datagram'])
   const { sender, receiver } = await connectEnds(t)
-  const [received] = /** @type {[any[], void]} */ (await Promise.all([receiveSockets(receiver, kinds), sendSockets(sender, own)]))
+  const [received] = /** @type {[any[], void]} */ (await Promise.all([receiveSockets(receiver, kinds), sendSockets(sender, own.map((socket) => ({ socket, kind: kindOf(socket) })))]))
   for (const handle of own.splice(0)) handle.close()
 
   const servers = received.slice(0, 2).map((handle) => http.createServer((_, response) => response.end('here')).listen(handle))

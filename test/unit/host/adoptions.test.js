@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { test } from 'node:test'
 import { createJsonLines } from '../../../server/handover/json-lines.js'
+import { DeckError } from '../../../server/errors.js'
 import { createAdoptions } from '../../../server/host/adoptions.js'
 import { createDeferred } from '../../../server/system/deferred.js'
 import { tempFolder } from '../../support/folder.js'
@@ -15,20 +16,20 @@ async function begin (t) {
   /** @type {ReturnType<typeof createDeferred<void>>} */
   const served = createDeferred()
   const dataDir = tempFolder()
-  const apps = /** @type {any} */ ({ expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.reached })
+  const apps = /** @type {any} */ ({ expect: async () => ({ name: 'shop', dataDir }), adopt: () => served.reached, replace: (/** @type {any} */ _, /** @type {any} */ { abandoned }) => Promise.race([served.reached, abandoned.then((/** @type {string} */ why) => { throw new DeckError('start-failed', why) })]) })
   const adoptions = createAdoptions({ folder: tempFolder(), apps, log: /** @type {any} */ ({}), comesWithinMs: WITHIN_MS })
   const { view: { id }, path, secret } = await adoptions.begin({ actor: 'cli' })
   return {
     served,
     view: () => adoptions.view(id),
 
-    /** A deck comes, and is accepted. */
-    async meet () {
+    /** A deck comes, or a command for a program, and is accepted. @param {object} [hello] */
+    async meet (hello = { type: 'hello', pid: process.pid, dataDir }) {
       const connection = net.connect({ path })
       t.after(() => connection.destroy())
       await once(connection, 'connect')
       const line = createJsonLines(connection)
-      line.send({ type: 'hello', secret, pid: process.pid, dataDir, order: { cwd: dataDir } })
+      line.send(/** @type {any} */ ({ ...hello, secret, order: { cwd: dataDir } }))
       assert.deepEqual(await line.next(), { type: 'accepted', name: 'shop', pid: process.pid })
       return line
     }
@@ -63,4 +64,15 @@ test('a deck whose sockets come too late stays where it is', async (t) => {
   line.send({ type: 'sockets', sockets: [] })
   assert.deepEqual(await line.next(), { type: 'refused', code: 'not-possible', message: 'the deck stays where it is' })
   assert.equal(view().state, 'failed')
+})
+
+test('a command that moves a program and ends before its workers are ready has nothing moved', async (t) => {
+  const { view, meet } = await begin(t)
+  const line = await meet({ type: 'program', from: 'web of PM2' })
+  line.send({ type: 'sockets', sockets: [] })
+  assert.equal((await line.next())?.type, 'received')
+  line.send({ type: 'released' })
+  line.close()
+  await line.next()
+  assert.deepEqual([view().state, view().reason], ['failed', 'the command that moves it has ended'])
 })

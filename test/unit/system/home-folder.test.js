@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import os from 'node:os'
 import { test } from 'node:test'
 import { decksTable } from '../../../server/cli/decks-table.js'
-import { askPm2 } from '../../../server/import/running-pm2.js'
+import { findPm2 } from '../../../server/import/running-pm2.js'
 import { homeFolder } from '../../../server/system/home-folder.js'
 import { unitFolder } from '../../../server/systemd/installation.js'
 
@@ -13,5 +13,5 @@ test('a user that no passwd knows has no home folder, which is no error where no
   assert.match(decksTable([row], { now: 0, home: homeFolder({}), hasFolders: true }), /shop/)
   assert.throws(() => unitFolder('user', {}), { code: 'not-possible', message: /^expected XDG_CONFIG_HOME or HOME/ })
   assert.equal(unitFolder('user', { XDG_CONFIG_HOME: '/etc/u' }), '/etc/u/systemd/user')
-  await assert.rejects(askPm2({ env: {}, cwd: '/' }), { code: 'not-possible', message: /^--pm2: expected PM2_HOME or HOME/ })
+  await assert.rejects(findPm2({ env: {}, cwd: '/' }), { code: 'not-possible', message: /^--pm2: expected PM2_HOME or HOME/ })
 })

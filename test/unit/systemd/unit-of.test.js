@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { unitOf } from '../../../server/systemd/unit-of.js'
+import { unitAround, unitOf } from '../../../server/systemd/unit-of.js'
 
 /** @param {string} group @param {string} parent  what the parent of process 7 is called @returns {(file: string) => string} */
 function tableWith (group, parent) {
@@ -20,4 +20,18 @@ test('tells the service that a process was started as, of the system and of a us
   assert.equal(unitOf(7, tableWith('/system.slice/ssh.service', 'bash')), null)
   assert.equal(unitOf(7, tableWith('/user.slice/user-1000.slice/session-2.scope', 'systemd')), null)
   assert.equal(unitOf(8, ofSystem), null)
+})
+
+test('tells the service that a program belongs to, also by npm and a shell, and none that starts the programs of others', () => {
+  /** @param {string} unit @param {string} [ofShell] @returns {(file: string) => string} */
+  const chain = (unit, ofShell = unit) => {
+    const files = new Map([['7', '5'], ['5', '3'], ['3', '1']].flatMap(([pid, parent]) => [
+      [`/proc/${pid}/cgroup`, `0::/system.slice/${pid === '5' ? ofShell : unit}\n`], [`/proc/${pid}/status`, `PPid:\t${parent}\n`], [`/proc/${pid}/comm`, 'npm\n']
+    ]))
+    return (file) => file === '/proc/1/comm' ? 'systemd\n' : String(files.get(file))
+  }
+  assert.deepEqual(unitAround(7, chain('shop.service')), { name: 'shop.service', isOfUser: false })
+  assert.equal(unitAround(7, chain('ssh.service')), null)
+  assert.equal(unitAround(7, chain('cron.service')), null)
+  assert.equal(unitAround(7, chain('shop.service', 'other.service')), null)
 })

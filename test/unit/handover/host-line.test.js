@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { untilServing } from '../../../server/host/departure.js'
+import { untilServing } from '../../../server/handover/host-line.js'
 
 /** A host that says something now and then; null: it has gone. */
 function host () {

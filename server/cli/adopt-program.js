@@ -1,0 +1,148 @@
+import os from 'node:os'
+import { setTimeout as wait } from 'node:timers/promises'
+import { formatExactDuration } from '../../public/format.js'
+import { DeckError } from '../errors.js'
+import { answerOf, openLine, passSockets, untilServing } from '../handover/host-line.js'
+import { takePlaces } from '../programs/takeover.js'
+import { isAlive } from '../system/process-identity.js'
+import { programAt, programsOfPm2 } from './adoptable.js'
+import { createTools } from './context.js'
+import { readDeckStatus } from './deck-status.js'
+import { decksTable } from './decks-table.js'
+import { checkedDuration, timeoutOf } from './duration.js'
+import { callHost } from './host.js'
+import { ensureHost } from './host-start.js'
+
+/** @typedef {import('./program.js').Terminal} Terminal */
+/** @typedef {import('./adoptable.js').Adoptable} Adoptable */
+/** @typedef {import('../programs/takeover.js').Takeover} Takeover */
+/** @typedef {import('./api-client.js').ApiClient} ApiClient */
+/** @typedef {{ pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string, grace?: string, timeout?: string, json?: true, app?: string, wait?: boolean }} Options */
+/** @typedef {{ program: Adoptable, takeover: Takeover }} Move */
+
+const DEFAULT_GRACE = '10s'
+const LOOK_EVERY_MS = 50
+/** How long a program is waited for that was told to end. It goes on ending meanwhile. */
+const ENDS_WITHIN_MS = 60_000
+
+/**
+ * Starts apps in the host of this user in the place of programs that run: the workers get sockets on the same addresses and become ready
+ * while the program serves. Then it gets no new connections, and is asked to end.
+ * @param {string | undefined} folder  is for a deck @param {Options} options @param {Terminal} terminal
+ * @throws {DeckError} usage, not-possible, start-failed, timed-out; a program whose workers did not get ready goes on as before
+ */
+export async function adoptPrograms (folder, options, terminal) {
+  checkOptions(folder, options)
+  const { timeoutMs } = timeoutOf(options, terminal.env)
+  const graceMs = checkedDuration('--grace', options.grace ?? DEFAULT_GRACE)
+  const { answer, tell } = createTools({ json: options.json }, terminal)
+  const programs = options.pm2 === undefined ? [await programAt(options, terminal)] : await programsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
+  const moves = takeAll(programs)
+  try {
+    const own = asUserOf(programs[0], terminal)
+    const signal = AbortSignal.timeout(timeoutMs)
+    const { master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal: own })
+    const host = callHost(master, { env: own.env, timeoutMs, signal })
+    const names = []
+    for (const move of moves) names.push(await moveIn(move, { host, name: options.name, graceMs, tell }))
+    const views = await Promise.all(names.map((name) => host.get(`/apps/${name}`)))
+    const rows = await Promise.all(views.map(async (view) => ({ name: view.name, dataDir: view.dataDir, adminUrl: `${master.url}${view.path}`, answer: await readDeckStatus(view.dataDir, own), state: view.state })))
+    answer(views, () => decksTable(rows, { now: Date.now() }))
+  } finally {
+    for (const { takeover } of moves) takeover.close()
+  }
+}
+
+/** @param {string | undefined} folder @param {Options} options @throws {DeckError} usage */
+function checkOptions (folder, options) {
+  const given = /** @type {const} */ (['pm2', 'port', 'pid']).filter((name) => options[name] !== undefined)
+  if (given.length > 1) throw new DeckError('usage', `adopt: expected one of --pm2, --port and --pid, received ${given.map((name) => `--${name}`).join(' and ')}`)
+  const ofDeck = folder ?? (options.app === undefined ? options.wait === false ? '--no-wait' : undefined : '--app')
+  if (ofDeck !== undefined) throw new DeckError('usage', `--${given[0]}: expected without what names or moves a deck, received ${ofDeck} too`)
+}
+
+/** @param {Adoptable[]} programs @returns {Move[]} @throws {DeckError} not-possible; then none is taken */
+function takeAll (programs) {
+  /** @type {Move[]} */
+  const moves = []
+  try {
+    for (const program of programs) moves.push({ program, takeover: takePlaces(program.listening, program) })
+    return moves
+  } catch (error) {
+    for (const { takeover } of moves) takeover.close()
+    throw error
+  }
+}
+
+/**
+ * Root can take over the program of another user. The app is to run as that user, in the host of that one.
+ * @param {Adoptable} program @param {Terminal} terminal @returns {Terminal}
+ */
+function asUserOf ({ text, facts: { user, groups } }, terminal) {
+  const own = process.geteuid?.() ?? user
+  if (user === own) return terminal
+  if (own !== 0) throw new DeckError('not-possible', `${text} is of another user (uid ${user}): call this as that user, or by sudo`)
+  process.setgroups?.(groups)
+  process.setgid?.(groups[0])
+  process.setuid?.(user)
+  const { username, homedir, shell } = os.userInfo()
+  const kept = Object.entries(terminal.env).filter(([name]) => !/^(SUDO_|XDG_)/.test(name))
+  return { ...terminal, env: { ...Object.fromEntries(kept), HOME: homedir, USER: username, LOGNAME: username, SHELL: shell ?? '/bin/sh' } }
+}
+
+/** @param {Move} move @param {{ host: ApiClient, name: string | undefined, graceMs: number, tell: (text: string) => void }} how @returns {Promise<string>} what the host calls it */
+async function moveIn ({ program, takeover }, { host, name, graceMs, tell }) {
+  const { text, processes, isAlone } = program
+  const places = takeover.places.map(({ host, port, path }) => path ?? (host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+  tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : 'runs'}; new workers start beside it`)
+  const app = await startBeside({ program, takeover }, { host, name, tell })
+  takeover.steer()
+  const left = await untilLeft(takeover, graceMs)
+  tell(`${app} serves, and the other one is asked to end: ${program.stopText}`)
+  if (left > 0) tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
+  await program.stop()
+  const late = await untilEnded(processes)
+  if (late.length > 0) throw new DeckError('timed-out', `${app} serves, and ${text} has not ended within ${formatExactDuration(ENDS_WITHIN_MS)} after ${program.stopText}: wait, or end it yourself: kill -9 ${late.join(' ')}`)
+  for (const line of [`${text} has ended`, ...program.afterwards]) tell(line)
+  return app
+}
+
+/**
+ * Has the host start the app, with the sockets, and waits until its workers are ready.
+ * @param {Move} move @param {{ host: ApiClient, name: string | undefined, tell: (text: string) => void }} how @returns {Promise<string>} what the host calls it
+ */
+async function startBeside ({ program: { text, order, isAlone }, takeover }, { host, name, tell }) {
+  const { path, secret } = await host.post('/host/adoptions', { name })
+  const line = await openLine(path)
+  try {
+    line.send({ type: 'program', secret, from: text, order })
+    const { name: app } = await answerOf(line, 'accepted')
+    await passSockets(line, path, takeover.places.map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
+    line.send({ type: 'released' })
+    takeover.holdBack()
+    await untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') })
+    return String(app)
+  } catch (error) {
+    if (error instanceof DeckError) throw new DeckError(error.code, `adopt: ${error.message}; ${text} goes on as before`)
+    throw error
+  } finally {
+    line.close()
+  }
+}
+
+/** Waits until nothing is left of what the program has begun. @param {Takeover} takeover @param {number} graceMs @returns {Promise<number>} connections that are left */
+async function untilLeft (takeover, graceMs) {
+  const end = performance.now() + graceMs
+  for (;;) {
+    const left = takeover.connections() + takeover.queued()
+    if (left === 0 || performance.now() >= end) return left
+    await wait(LOOK_EVERY_MS)
+  }
+}
+
+/** @param {Adoptable['processes']} processes @returns {Promise<number[]>} those that have not */
+async function untilEnded (processes) {
+  const end = performance.now() + ENDS_WITHIN_MS
+  while (processes.some(isAlive) && performance.now() < end) await wait(LOOK_EVERY_MS)
+  return processes.filter(isAlive).map(({ pid }) => pid)
+}

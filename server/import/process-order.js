@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { DeckError } from '../errors.js'
+import { withoutOwnVariables } from '../system/own-variables.js'
+import { programOf } from './program.js'
+
+/** @typedef {import('../programs/holder.js').ProcessFacts} ProcessFacts */
+
+const NODE = /^node(js)?(\d+)?$/
+/** What a service manager, a shell or the parent of a Node process has told this process alone. */
+const OF_THIS_PROCESS = /^(_|SHLVL|OLDPWD|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MAINPID|MEMORY_PRESSURE_\w+|NODE_CHANNEL_\w+|NODE_UNIQUE_ID|SUDO_\w+)$/
+
+/**
+ * What `clusterdeck start` would have to be told to run the same as a process does.
+ * @param {ProcessFacts} facts @param {import('./program.js').Look} look
+ * @returns {Record<string, string | string[]>} by the key of the option
+ * @throws {DeckError} not-possible: its command line does not tell
+ */
+export function flagsOfProcess ({ pid, file, words, cwd }, look) {
+  const [command, ...args] = words
+  const isNode = NODE.test(path.basename(file))
+  // Who gives itself a title has one word left, in which the command line is not.
+  if (command === undefined || command === '' || (args.length === 0 && (isNode || /\s/.test(command)))) throw untold(pid, command)
+  if (!isNode) return { entry: command, ...(args.length > 0 && { args }) }
+  const program = programOf({ script: 'node', args }, { cwd, look })
+  if ('reason' in program || !existsSync(program.entry)) throw untold(pid, words.join(' '))
+  const { entry, args: ofApp, execArgv } = program
+  return { entry, ...(ofApp.length > 0 && { args: ofApp }), ...(execArgv.length > 0 && { execArgv }) }
+}
+
+/** @param {ProcessFacts} facts @returns {Record<string, string>} its variables that are meant for the app */
+export function variablesOfProcess ({ env }) {
+  const kept = Object.entries(withoutOwnVariables(env)).filter(([name, value]) => value !== undefined && !OF_THIS_PROCESS.test(name))
+  return Object.fromEntries(/** @type {[string, string][]} */ (kept))
+}
+
+/** @param {number} pid @param {string | undefined} text */
+function untold (pid, text) {
+  return new DeckError('not-possible', `the command line of process ${pid} does not tell what it runs (${JSON.stringify(text ?? '')}): write what it is into a clusterdeck.config.mjs in its folder, { entry: "…" }, and call this again`)
+}

@@ -1,0 +1,116 @@
+import path from 'node:path'
+import { socketsOf } from '../system/open-sockets.js'
+import { linkAt, namesIn, statOf, textIn } from '../system/proc.js'
+import { unitAround } from '../systemd/unit-of.js'
+import { listenersOf } from './listening-sockets.js'
+
+/**
+ * A process, as far as this user may know of it: proc(5).
+ * @typedef {object} ProcessFacts
+ * @property {number} pid
+ * @property {number} parent
+ * @property {number} user
+ * @property {number[]} groups  the main one first
+ * @property {string} file  that it executes; empty where that is not told
+ * @property {string[]} words  of its command line, or one text that it calls itself
+ * @property {string} cwd  empty where that is not told
+ * @property {Record<string, string>} env  with which it was started; empty where that is not told
+ */
+
+const MAX_TEXT = 100
+const PARENT = 4
+const PM2_DAEMON = /^PM2 v\S+: God Daemon \((.*)\)$/
+
+/** @param {number} pid @returns {ProcessFacts | null} null: there is none */
+export function factsOf (pid) {
+  const fields = statOf(pid)
+  if (!fields) return null
+  const line = textIn(`/proc/${pid}/cmdline`)
+  const ids = new Map(Array.from(textIn(`/proc/${pid}/status`).matchAll(/^(Uid|Gid|Groups):\s*(.*)$/gm), ([, name, text]) => [name, text.split(/\s+/).filter(Boolean).map(Number)]))
+  return {
+    pid,
+    parent: Number(fields[PARENT]),
+    user: ids.get('Uid')?.[0] ?? -1,
+    groups: [...new Set([...ids.get('Gid')?.slice(0, 1) ?? [], ...ids.get('Groups') ?? []])],
+    file: linkAt(`/proc/${pid}/exe`),
+    // A process that gives itself a title fills what is left of its command line.
+    words: /\0{2,}$/.test(line) ? [line.replace(/\0+$/, '').trim()] : line.replace(/\0$/, '').split('\0'),
+    cwd: linkAt(`/proc/${pid}/cwd`),
+    env: Object.fromEntries(textIn(`/proc/${pid}/environ`).split('\0').filter((each) => each.indexOf('=') > 0).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]))
+  }
+}
+
+/** @returns {number[]} of all that there are */
+export function allProcesses () {
+  return namesIn('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+}
+
+/** @param {readonly number[]} inodes @returns {number[]} processes that have one of these sockets, as far as this user may know */
+export function holdersOf (inodes) {
+  return allProcesses().filter((pid) => {
+    const held = socketsOf(pid)
+    return inodes.some((inode) => held.has(inode))
+  })
+}
+
+/** @param {readonly number[]} pids @returns {number} the one of these that has started the others; of several, the oldest */
+export function firstOf (pids) {
+  const top = pids.filter((pid) => !pids.includes(factsOf(pid)?.parent ?? 0))
+  return Math.min(...top.length > 0 ? top : pids)
+}
+
+/** @param {ProcessFacts} facts @returns {string | null} the folder of the PM2 that it is the daemon of */
+export function pm2DaemonAt ({ words: [title] }) {
+  return PM2_DAEMON.exec(title)?.[1] ?? null
+}
+
+/** @param {ProcessFacts} facts @returns {string | null} what PM2 calls it; null: PM2 has not started it */
+export function nameInPm2 ({ env }) {
+  if (env.pm_id !== undefined && env.PM2_HOME !== undefined) return env.name ?? null
+  return /^\{"name":"([^"\\]*)"/.exec(env.pm2_env ?? '')?.[1] ?? null
+}
+
+/** @param {number} pid @returns {number[]} with all that it has started */
+export function descendantsOf (pid) {
+  const all = allProcesses().flatMap((each) => factsOf(each) ?? [])
+  const found = [pid]
+  for (const parent of found) found.push(...all.filter((each) => each.parent === parent).map((each) => each.pid))
+  return found
+}
+
+/** @param {number} daemon of a PM2 @returns {string[]} names of apps whose sockets it may have: those in cluster mode */
+export function clusterAppsOf (daemon) {
+  const names = allProcesses().flatMap((pid) => {
+    const facts = factsOf(pid)
+    return facts?.parent === daemon && facts.env.pm2_env !== undefined ? nameInPm2(facts) ?? [] : []
+  })
+  return [...new Set(names)]
+}
+
+/** @param {ProcessFacts} facts @returns {string} for people */
+export function processText (facts) {
+  const { pid, words } = facts
+  const [first, ...rest] = words
+  const line = [rest.length > 0 ? path.basename(first) : first, ...rest].join(' ')
+  const name = nameInPm2(facts)
+  const unit = unitAround(pid)
+  const whose = [...(name === null ? [] : [`PM2 calls it ${name}`]), ...(unit === null || name !== null ? [] : [unit.name])]
+  return `${line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line} (${[`pid ${pid}`, ...whose].join(', ')})`
+}
+
+/**
+ * @param {number} port of TCP on this machine
+ * @returns {string | null} who listens there, and the command that takes it over; null: nobody, or that is not told
+ */
+export function holderText (port) {
+  const inodes = listenersOf('self').filter((each) => each.port === port).map(({ inode }) => inode)
+  const pids = inodes.length === 0 ? [] : holdersOf(inodes)
+  const facts = pids.length === 0 ? null : factsOf(firstOf(pids))
+  if (!facts || pids.includes(process.pid)) return null
+  const home = pm2DaemonAt(facts)
+  const names = home === null ? [nameInPm2(facts)].flatMap((name) => name ?? []) : clusterAppsOf(facts.pid)
+  const who = home === null ? processText(facts) : `PM2 (pid ${facts.pid}), which runs ${names.join(', ') || 'nothing that it tells'},`
+  if (pids.some((pid) => factsOf(pid)?.env.CLUSTERDECK_SLOT !== undefined)) return `${who} listens there`
+  const words = names.length > 0 ? `--pm2 ${names.length === 1 ? names[0] : '<name>'}` : `--port ${port}`
+  return `${who} listens there; without a gap, it is replaced by: clusterdeck adopt ${words}`
+}

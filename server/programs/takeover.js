@@ -1,0 +1,153 @@
+import { constants } from 'node:os'
+import path from 'node:path'
+import { getSystemErrorName } from 'node:util'
+import { DeckError } from '../errors.js'
+import { socketsOf } from '../system/open-sockets.js'
+import { loadPosix } from '../system/posix.js'
+import { linkAt, namesIn, socketAt, textIn } from '../system/proc.js'
+import { absolutePath, countConnections, listenersOf, placeText } from './listening-sockets.js'
+import { loadSystemCalls } from './system-calls.js'
+
+/** @typedef {import('./listening-sockets.js').Listener} Listener */
+/** @typedef {ReturnType<typeof takePlaces>} Takeover */
+/**
+ * @typedef {object} Place
+ * @property {string} [host]
+ * @property {number} [port]
+ * @property {string} [path]  absolute
+ * @property {number} fd  of a socket that serves there: one beside those of the program, or a copy of its own
+ * @property {number | null} index  of that one among all that share the port; null: it is a copy
+ */
+
+// linux/bpf_common.h; what is loaded from SKF_AD_OFF + SKF_AD_RANDOM is a random number.
+const LOAD = 0x20
+const MODULO = 0x94
+const RETURN = 0x06
+const RETURN_LOADED = 0x16
+const RANDOM = 0xfffff000 + 56
+/** For so long at most, new workers may get connections before they are meant to: those that they have accepted are served. */
+const LOOK_EVERY_MS = 5
+const { EACCES, ENOSYS, EPERM } = constants.errno
+const YAMA = '/proc/sys/kernel/yama/ptrace_scope'
+
+/**
+ * Gets sockets on all addresses where a program serves. On a TCP port it is another socket, which shares the port with those of the
+ * program, so that the kernel can be told which of them gets new connections. Where that cannot be, it is a copy of theirs.
+ * @param {readonly number[]} pids  processes of the program @param {{ except?: string }} [how]  `except`: not Unix sockets in this folder
+ * @throws {DeckError} not-possible
+ */
+export function takePlaces (pids, { except } = {}) {
+  const [calls, posix] = [loadSystemCalls(), loadPosix()]
+  if (!calls || !posix) throw new DeckError('not-possible', 'the sockets of a running program can be taken over on Linux alone, on x86-64 and arm64, with the package koffi, which npm installs where it can')
+  const found = listenersIn(pids).filter(({ pid, listener }) => except === undefined || listener.path === undefined || path.dirname(absolutePath(pid, listener.path)) !== except)
+  /** @type {number[]} */
+  const descriptors = []
+  /** @type {NodeJS.Timeout | undefined} */
+  let timer
+  const close = () => {
+    clearInterval(timer)
+    for (const fd of descriptors.splice(0)) calls.close(fd)
+  }
+  try {
+    const copies = found.map(({ pid, fd, listener }) => ({ pid, listener, copy: kept(copyOf(pid, fd)) }))
+    const places = new Map(copies.map(({ pid, listener, copy }) => [addressOf(pid, listener), placeOf(pid, listener, copy)]))
+    return {
+      /** @type {Place[]} */
+      places: [...places.values()],
+
+      /** Connections to them that nobody has accepted yet. */
+      queued: () => copies.filter(({ listener }) => listener.port !== undefined).reduce((sum, { copy }) => sum + posix.queueLength(copy), 0),
+
+      /** Established connections of the program to its ports. */
+      connections () {
+        const ports = new Set(copies.flatMap(({ listener }) => listener.port ?? []))
+        return countConnections(pids.find((pid) => namesIn(`/proc/${pid}/fd`).length > 0) ?? 0, new Set(pids.flatMap((pid) => [...socketsOf(pid)])), ports)
+      },
+
+      /** Until then the program gets all new connections, also once somebody listens on a socket beside its own. */
+      holdBack () {
+        const waiting = new Set([...places.values()].filter(({ index }) => index !== null))
+        timer = setInterval(() => {
+          for (const place of waiting) {
+            if (posix.isListening(place.fd) && posix.pickBy(place.fd, oneOf(Number(place.index)))) waiting.delete(place)
+          }
+          if (waiting.size === 0) clearInterval(timer)
+        }, LOOK_EVERY_MS)
+      },
+
+      /** From now on it gets none where there is a socket beside its own. */
+      steer () {
+        clearInterval(timer)
+        for (const { fd, index } of places.values()) if (index !== null) posix.pickBy(fd, [[RETURN, 0, 0, index]])
+      },
+
+      close
+    }
+
+    /** @param {number} pid @param {Listener} listener @param {number} copy @returns {Place} */
+    function placeOf (pid, { host, port, path: file }, copy) {
+      if (host === undefined) return { path: absolutePath(pid, file), fd: copy, index: null }
+      const theirs = copies.filter(({ listener }) => listener.host === host && listener.port === port)
+      for (const each of theirs) posix?.sharePort(each.copy)
+      const { fd } = posix?.bindTcp({ address: host, port, isV6Only: calls?.isV6Only(copy), isShared: true }) ?? {}
+      return fd === undefined ? { host, port, fd: copy, index: null } : { host, port, fd: kept(fd), index: theirs.length }
+    }
+  } catch (error) {
+    close()
+    throw error
+  }
+
+  /** @param {number} pid @param {number} fd @returns {number} */
+  function copyOf (pid, fd) {
+    const copy = calls?.descriptorOf(pid, fd) ?? -ENOSYS
+    if (copy < 0) throw new DeckError('not-possible', whyRefused(pid, -copy))
+    return copy
+  }
+
+  /** @param {number} fd */
+  function kept (fd) {
+    descriptors.push(fd)
+    return fd
+  }
+}
+
+/** @param {number} count @returns {import('../system/posix.js').Instruction[]} any of so many sockets, which were there first */
+function oneOf (count) {
+  return count === 1 ? [[RETURN, 0, 0, 0]] : [[LOAD, 0, 0, RANDOM], [MODULO, 0, 0, count], [RETURN_LOADED, 0, 0, 0]]
+}
+
+/** @param {number} pid @returns {string | null} why a program of this process cannot be run here in its place; null: nothing is known against it */
+export function whyElsewhere (pid) {
+  const differs = (/** @type {string} */ link) => ![linkAt(`/proc/self/${link}`), ''].includes(linkAt(`/proc/${pid}/${link}`))
+  if (differs('root') || differs('ns/mnt')) return 'it sees other files than this command, as in a container: run the command where it runs'
+  return differs('ns/net') ? 'it is in another network than this command, as in a container: run the command where it runs' : null
+}
+
+/** @param {number} pid @param {Listener} listener */
+function addressOf (pid, listener) {
+  return placeText(listener.path === undefined ? listener : { ...listener, path: absolutePath(pid, listener.path) })
+}
+
+/** @param {readonly number[]} pids @returns {{ pid: number, fd: number, listener: Listener }[]} each socket once */
+function listenersIn (pids) {
+  /** @type {Map<number, { pid: number, fd: number, listener: Listener }>} */
+  const found = new Map()
+  for (const pid of pids) {
+    const listeners = new Map(listenersOf(pid).map((listener) => [listener.inode, listener]))
+    for (const name of namesIn(`/proc/${pid}/fd`)) {
+      const listener = listeners.get(socketAt(`/proc/${pid}/fd/${name}`))
+      if (listener && !found.has(listener.inode) && !listener.path?.startsWith('@')) found.set(listener.inode, { pid, fd: Number(name), listener })
+    }
+  }
+  return [...found.values()]
+}
+
+/** @param {number} pid @param {number} errno @returns {string} */
+function whyRefused (pid, errno) {
+  const name = getSystemErrorName(-errno)
+  if (errno === ENOSYS) return `the sockets of process ${pid} cannot be copied (${name}): it takes Linux 5.6, or the sandbox of this container forbids it`
+  if (errno !== EPERM && errno !== EACCES) return `the sockets of process ${pid} cannot be copied (${name})`
+  const scope = textIn(YAMA).trim()
+  if (scope === '1' || scope === '2') return `the sockets of process ${pid} cannot be copied (${name}): the kernel lets root alone look into other processes (kernel.yama.ptrace_scope is ${scope}). Call the same command by sudo: the app then runs as the user that the process has`
+  return `the sockets of process ${pid} cannot be copied (${name}): it takes the rights of its user, and in a container CAP_SYS_PTRACE`
+}

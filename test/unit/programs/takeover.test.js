@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { factsOf, holderText } from '../../../server/programs/holder.js'
+import { listenersOf } from '../../../server/programs/listening-sockets.js'
+import { takePlaces } from '../../../server/programs/takeover.js'
+import { loadSystemCalls } from '../../../server/programs/system-calls.js'
+import { get } from '../../support/asking.js'
+import { tempFolder } from '../../support/folder.js'
+import { until } from '../../support/until.js'
+
+const SERVER = `const net = require('net'); const http = require('http')
+  const server = http.createServer((_, response) => response.end(process.argv[1]))
+  server.listen(JSON.parse(process.argv[2]), () => console.log(server.address().port ?? 0))`
+
+/** @param {import('node:test').TestContext} t @param {string} answer @param {object} place @param {number[]} [passed] descriptors, from 3 on */
+async function serve (t, answer, place, passed = []) {
+  const child = spawn(process.execPath, ['-e', SERVER, answer, JSON.stringify(place)], { stdio: ['ignore', 'pipe', 'inherit', ...passed] })
+  t.after(() => { child.kill('SIGKILL') })
+  const [line] = await once(/** @type {any} */ (child.stdout), 'data')
+  return { child, pid: Number(child.pid), port: Number(line) }
+}
+
+/** @param {number} port @returns {Promise<string>} who answers 20 connections, each once */
+async function answers (port) {
+  const all = []
+  for (let n = 0; n < 20; n++) all.push(await get(`http://127.0.0.1:${port}/`))
+  return [...new Set(all)].sort().join(' ')
+}
+
+const skip = loadSystemCalls() ? false : 'not on this machine'
+
+test('beside a program that serves, others listen on its port: it gets all connections until they are ready, then they do, and it may end', { skip }, async (t) => {
+  const { child, pid, port } = await serve(t, 'old', { port: 0 })
+  const takeover = takePlaces([pid])
+  t.after(takeover.close)
+  const [{ fd, host, port: at, index }] = takeover.places
+  assert.deepEqual([host, at, index], ['::', port, 1])
+  takeover.holdBack()
+  await serve(t, 'new', { fd: 3 }, [fd])
+  await until(async () => await answers(port) === 'old', 'the program to get all connections')
+  assert.equal(await answers(port), 'old')
+  takeover.steer()
+  assert.equal(await answers(port), 'new')
+  assert.equal(takeover.queued(), 0)
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+  takeover.close()
+  assert.equal(await answers(port), 'new')
+})
+
+test('the socket of a path is a copy of that of the program', { skip }, async (t) => {
+  const file = path.join(tempFolder(), 'app.sock')
+  const { pid } = await serve(t, 'old', { path: file })
+  const takeover = takePlaces([pid])
+  t.after(takeover.close)
+  assert.deepEqual(takeover.places.map(({ path: place, index }) => [place, index]), [[file, null]])
+  assert.ok(existsSync(file))
+})
+
+test('of a process that listens nowhere there is nothing to take', { skip }, (t) => {
+  assert.deepEqual(takePlaces([process.pid]).places, listenersOf('self').filter(({ inode }) => inode === 0))
+})
+
+test('who has a port is said by command and process, with the command that takes its place', { skip }, async (t) => {
+  const { pid, port } = await serve(t, 'old', { port: 0 })
+  assert.ok(factsOf(pid)?.words.includes('old'))
+  assert.match(String(holderText(port)), new RegExp(`^node -e [^]* \\(pid ${pid}[^)]*\\) listens there; without a gap, it is replaced by: clusterdeck adopt --port ${port}$`))
+  assert.equal(holderText(1), null)
+})
