@@ -8,12 +8,13 @@ const CLOSE_MS = 2000
  * Holds a draining worker to its limits: requests go on until the deadline, transfers and long-lived connections for longer.
  * @param {object} parts
  * @param {import('./protocol.js').DrainLimits} parts.limits
- * @param {Pick<ReturnType<typeof import('./open-work.js').createOpenWork>, 'look' | 'cutIdle' | 'cutAllBut' | 'longLived'>} parts.work
+ * @param {Pick<ReturnType<typeof import('./open-work.js').createOpenWork>, 'look' | 'cutIdle' | 'cutRequests' | 'cutConnections' | 'longLived'>} parts.work
+ * @param {import('./drain.js').Sessions} parts.sessions
  * @param {(holds: import('./protocol.js').Holds) => void} parts.onHolds
  * @param {() => void} parts.onOverdue  called again and again: the deadline has passed, and nothing that is left may stay
  * @param {() => number} [parts.now]
  */
-export function createDrainLimits ({ limits, work, onHolds, onOverdue, now = () => performance.now() }) {
+export function createDrainLimits ({ limits, work, sessions, onHolds, onOverdue, now = () => performance.now() }) {
   const { longLived } = work
   const { deadlineMs, longLivedMs, isLast } = limits
   const spreadMs = longLivedMs > 0 ? limits.spreadMs : Math.min(limits.spreadMs, deadlineMs - Math.min(CLOSE_MS, deadlineMs / 5))
@@ -31,8 +32,8 @@ export function createDrainLimits ({ limits, work, onHolds, onOverdue, now = () 
       if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })
       const found = work.look()
       work.cutIdle()
-      if (now() - beganAt >= deadlineMs) endOverdue(found.transfers)
-      tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts })
+      if (now() - beganAt >= deadlineMs) endOverdue(found)
+      tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts, ...(sessions.count() > 0 && { sessions: sessions.count() }) })
     }
   }
 
@@ -41,14 +42,16 @@ export function createDrainLimits ({ limits, work, onHolds, onOverdue, now = () 
     isEnding = true
     transfersUntilMs = Math.max(deadlineMs, now() - beganAt + how.spreadMs)
     longLived.end(how)
+    sessions.end()
   }
 
-  /** @param {import('./open-work.js').Carrier[]} transfers */
-  function endOverdue (transfers) {
-    const kept = now() - beganAt < transfersUntilMs ? transfers : []
-    if (!hasKept && kept.length === 0 && longLived.count() === 0) return onOverdue()
+  /** Where others may stay, only what has had its time is cut. @param {ReturnType<typeof work.look>} found */
+  function endOverdue ({ waiting, transfers }) {
+    const mayMove = now() - beganAt < transfersUntilMs
+    if (!hasKept && (!mayMove || transfers.length === 0) && longLived.count() + sessions.count() === 0) return onOverdue()
     hasKept = true
-    work.cutAllBut(kept)
+    work.cutRequests(mayMove ? waiting : [...waiting, ...transfers], deadlineMs)
+    work.cutConnections(deadlineMs)
   }
 
   function tellHolds (/** @type {import('./protocol.js').Holds} */ holds) {

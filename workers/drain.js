@@ -8,6 +8,8 @@ import { createUpgrades } from './upgrades.js'
 
 /** A response that promised keep-alive before the drain may leave an idle connection at any time. */
 const LOOK_EVERY_MS = 100
+/** Where no session has to find its worker again. */
+const NO_SESSIONS = Object.freeze({ count: () => 0, end () {} })
 /** After so many new connections the worker forgets those that the app has passed on. */
 const SWEEP_EVERY = 1024
 
@@ -17,6 +19,10 @@ const SWEEP_EVERY = 1024
  * @typedef {import('./node-internals.d.ts').DatagramHandle} DatagramHandle
  * @typedef {import('./protocol.js').DrainLimits} Limits
  * @typedef {import('./protocol.js').Holds} Holds
+ *
+ * @typedef {object} Sessions  that are in the memory of this worker
+ * @property {() => number} count  whose connections come here, whichever worker accepts them
+ * @property {() => void} end  none is to come any more
  */
 
 /**
@@ -30,8 +36,9 @@ const SWEEP_EVERY = 1024
  * @param {(holds: Holds) => void} options.onHolds  called now and then
  * @param {() => void} options.onOverdue  the deadline has passed, and nothing may stay that is left
  * @param {() => void} options.onDrained called once, when no connection is left
+ * @param {Sessions} [options.sessions]
  */
-export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained }) {
+export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained, sessions = NO_SESSIONS }) {
   /** @type {Set<Server>} those that listen, or are about to */
   const servers = new Set()
   /** @type {WeakSet<Server>} a server may listen again after it was closed */
@@ -152,7 +159,7 @@ export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained 
     for (const handle of datagrams) handle.recvStop()
     work = createOpenWork({ limits, upgrades, http2Sessions })
     for (const [socket, server] of connections) work.add(socket, server)
-    held = createDrainLimits({ limits, work, onHolds, onOverdue })
+    held = createDrainLimits({ limits, work, sessions, onHolds, onOverdue })
     // The look follows one turn after the timer: what came while this process had no CPU is read in between.
     looking = setInterval(() => setImmediate(look), LOOK_EVERY_MS)
     look()
@@ -171,7 +178,7 @@ export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained 
   }
 
   function finishIfEmpty () {
-    if (state !== 'draining' || connections.size > 0) return
+    if (state !== 'draining' || connections.size > 0 || sessions.count() > 0) return
     state = 'drained'
     clearInterval(looking)
     onDrained()

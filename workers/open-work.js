@@ -11,7 +11,7 @@ const CANCEL = 8
  * @typedef {import('./node-internals.d.ts').AnySocket} Socket
  * @typedef {import('./node-internals.d.ts').AnyResponse} Response
  * @typedef {import('node:http2').ServerHttp2Stream} Stream
- * @typedef {Socket | Stream} Carrier  of a request: a connection of HTTP/1, or a stream of HTTP/2
+ * @typedef {{ request: Response, carrier: Socket } | { request: Stream, carrier: Stream }} Request  that is in progress, of HTTP/1 or HTTP/2
  */
 
 /**
@@ -21,12 +21,13 @@ const CANCEL = 8
  * @param {{ idleGraceMs: number, stalledMs: number }} parts.limits
  * @param {ReturnType<typeof import('./upgrades.js').createUpgrades>} parts.upgrades
  * @param {ReturnType<typeof import('./http2-sessions.js').createHttp2Sessions>} parts.http2Sessions
+ * @param {() => number} [parts.now]
  */
-export function createOpenWork ({ limits, upgrades, http2Sessions }) {
-  /** Those of HTTP/1, as long as nothing on them is long-lived, and those that are about to begin TLS. @type {Map<Socket, Server>} */
+export function createOpenWork ({ limits, upgrades, http2Sessions, now = () => performance.now() }) {
+  /** Those of HTTP/1, as long as nothing on them is long-lived, and those that are about to begin TLS. @type {Map<Socket, { server: Server, since: number }>} */
   const brief = new Map()
   const longLived = createLongLived()
-  const progress = createProgress(limits)
+  const progress = createProgress({ ...limits, now })
   const idleClock = createIdleClock(limits.idleGraceMs)
   const cut = { requests: 0, connections: 0, stalled: 0 }
 
@@ -37,7 +38,7 @@ export function createOpenWork ({ limits, upgrades, http2Sessions }) {
 
     /** @param {Socket} socket @param {Server} server */
     add (socket, server) {
-      brief.set(socket, server)
+      brief.set(socket, { server, since: now() })
       // All that is to be known of it is known of the outer one.
       if (socket._parent) brief.delete(socket._parent)
     },
@@ -48,30 +49,51 @@ export function createOpenWork ({ limits, upgrades, http2Sessions }) {
       longLived.remove(socket)
     },
 
-    /** @returns {{ waiting: Carrier[], transfers: Carrier[] }} the requests that are in progress; `waiting`: no byte of them moves */
+    /** @returns {{ waiting: Request[], transfers: Request[] }} `waiting`: no byte of them moves */
     look () {
-      for (const [socket, server] of brief) sortOut(socket, server)
-      const streams = [...http2Sessions.streams()].filter(isRequest)
-      const answering = [...brief.keys()].filter(({ _httpMessage }) => _httpMessage)
-      /** @type {{ waiting: Carrier[], transfers: Carrier[] }} */
+      for (const [socket, { server }] of brief) sortOut(socket, server)
+      /** @type {{ waiting: Request[], transfers: Request[] }} */
       const found = { waiting: [], transfers: [] }
-      for (const carrier of [...answering, ...streams]) found[progress.look(carrier) ? 'transfers' : 'waiting'].push(carrier)
+      for (const each of requestsInProgress()) found[progress.look(each.request, each.carrier) ? 'transfers' : 'waiting'].push(each)
       return found
     },
 
     cutIdle () {
       http2Sessions.closeIdle(idleClock)
-      for (const [socket, server] of brief) {
+      for (const [socket, { server }] of brief) {
         if (isOfHttp(socket, server) && idleClock.isOver(socket, { isAnswering: Boolean(socket._httpMessage), bytesRead: socket.bytesRead })) socket.destroy()
       }
     },
 
-    /** Ends what has had its time, without an answer. @param {Iterable<Carrier>} transfers  that go on */
-    cutAllBut (transfers) {
-      const kept = new Set(transfers)
-      for (const stream of http2Sessions.streams()) if (isRequest(stream) && !kept.has(stream)) cutOne(stream, () => stream.close(CANCEL))
-      for (const socket of brief.keys()) if (!kept.has(socket)) cutOne(socket, () => socket.destroy())
+    /** Ends requests without an answer. @param {Request[]} requests @param {number} ageMs  those that are so old */
+    cutRequests (requests, ageMs) {
+      for (const { request, carrier } of requests) {
+        if (now() - progress.beganAt(request) < ageMs) continue
+        cut.requests++
+        if (progress.hasMoved(request)) cut.stalled++
+        if ('session' in carrier) carrier.close(CANCEL)
+        else cutConnection(carrier)
+      }
+    },
+
+    /** Ends connections on which nothing is asked, or not completely. @param {number} ageMs  those that are so old */
+    cutConnections (ageMs) {
+      for (const [socket, { since }] of brief) if (!socket._httpMessage && now() - since >= ageMs) cutConnection(socket)
     }
+  }
+
+  /** @returns {Request[]} */
+  function requestsInProgress () {
+    /** @type {Request[]} */
+    const requests = []
+    for (const carrier of brief.keys()) if (carrier._httpMessage) requests.push({ request: carrier._httpMessage, carrier })
+    for (const stream of http2Sessions.streams()) if (!isKept(stream)) requests.push({ request: stream, carrier: stream })
+    return requests
+  }
+
+  function cutConnection (/** @type {Socket} */ socket) {
+    cut.connections++
+    socket.destroy()
   }
 
   function sortOut (/** @type {Socket} */ socket, /** @type {Server} */ server) {
@@ -89,24 +111,17 @@ export function createOpenWork ({ limits, upgrades, http2Sessions }) {
     longLived.add(socket, 'eventStreams', () => endEventStream(response))
     response.once('close', () => {
       longLived.remove(socket)
-      if (!socket.destroyed) brief.set(socket, server)
+      if (!socket.destroyed) brief.set(socket, { server, since: now() })
     })
   }
 
-  /** @returns {boolean} whether it is no event stream; those are kept */
-  function isRequest (/** @type {Stream} */ stream) {
-    if (longLived.has(stream)) return false
-    if (!String(stream.sentHeaders?.['content-type']).startsWith('text/event-stream')) return true
+  /** @returns {boolean} whether it sends events: it is long-lived then */
+  function isKept (/** @type {Stream} */ stream) {
+    if (longLived.has(stream)) return true
+    if (!String(stream.sentHeaders?.['content-type']).startsWith('text/event-stream')) return false
     longLived.add(stream, 'eventStreams', () => endStream(stream))
     stream.once('close', () => longLived.remove(stream))
-    return false
-  }
-
-  function cutOne (/** @type {Carrier} */ carrier, /** @type {() => void} */ end) {
-    if ('session' in carrier || carrier._httpMessage) cut.requests++
-    if (!('session' in carrier)) cut.connections++
-    if (progress.hasMoved(carrier)) cut.stalled++
-    end()
+    return true
   }
 }
 

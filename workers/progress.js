@@ -2,29 +2,34 @@ import { privateField } from './private-field.js'
 
 /**
  * @typedef {import('./node-internals.d.ts').AnySocket} Socket
+ * @typedef {import('./node-internals.d.ts').AnyResponse} Response
  * @typedef {import('node:http2').ServerHttp2Stream} Stream
+ * @typedef {{ beganAt: number, bytes: string, movedAt: number | null }} Seen  `movedAt`: null: not since the first look
  */
 
 /**
  * Tells which requests still move, by the bytes that have come and gone since the last look.
- * @param {{ stalledMs: number, now?: () => number }} options
+ * @param {{ stalledMs: number, now: () => number }} options
  */
-export function createProgress ({ stalledMs, now = () => performance.now() }) {
-  /** `movedAt`: null: not since the first look. @type {WeakMap<Socket | Stream, { bytes: string, movedAt: number | null }>} */
+export function createProgress ({ stalledMs, now }) {
+  /** @type {WeakMap<Response | Stream, Seen>} by request */
   const seen = new WeakMap()
 
   return {
-    /** @param {Socket | Stream} carrier  of the request @returns {boolean} whether it is a transfer */
-    look (carrier) {
+    /** @param {Response | Stream} request @param {Socket | Stream} carrier @returns {boolean} whether it is a transfer */
+    look (request, carrier) {
       const bytes = 'session' in carrier ? bytesOfStream(carrier) : bytesOfSocket(carrier)
-      const last = seen.get(carrier)
-      const movedAt = last && last.bytes !== bytes ? now() : last?.movedAt ?? null
-      seen.set(carrier, { bytes, movedAt })
+      const { beganAt, ...last } = seen.get(request) ?? { beganAt: now(), bytes, movedAt: null }
+      const movedAt = last.bytes === bytes ? last.movedAt : now()
+      seen.set(request, { beganAt, bytes, movedAt })
       return movedAt !== null && now() - movedAt < stalledMs
     },
 
-    /** @param {Socket | Stream} carrier */
-    hasMoved: (carrier) => (seen.get(carrier)?.movedAt ?? null) !== null
+    /** @param {Response | Stream} request @returns {number} since when it was looked at */
+    beganAt: (request) => seen.get(request)?.beganAt ?? now(),
+
+    /** @param {Response | Stream} request */
+    hasMoved: (request) => (seen.get(request)?.movedAt ?? null) !== null
   }
 }
 
