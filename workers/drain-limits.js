@@ -29,8 +29,8 @@ export function createDrainLimits ({ limits, work, sessions, onHolds, onOverdue,
     endLongLived,
 
     look () {
-      if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })
       const found = work.look()
+      if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })
       work.cutIdle()
       if (now() - beganAt >= deadlineMs) endOverdue(found)
       tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts, ...(sessions.count() > 0 && { sessions: sessions.count() }) })

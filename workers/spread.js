@@ -3,17 +3,15 @@ import { clearInterval, setInterval } from 'node:timers'
 const TICK_MS = 20
 
 /**
- * Calls back for each of many within `ms`, evenly and in no order: each has a moment of its own in a part of the time
- * that is as long as that of any other.
+ * Calls back for each of many within `ms`, evenly and in no order.
  * @template Item
  * @param {Item[]} items @param {number} ms @param {(item: Item) => void} each
- * @param {{ random?: () => number, now?: () => number }} [options]
  * @returns {NodeJS.Timeout | undefined} what it waits by
  */
-export function spreadOver (items, ms, each, { random = Math.random, now = () => performance.now() } = {}) {
-  const order = shuffle(items, random)
-  const moments = order.map((_, index) => (index + random()) / order.length * ms)
-  const begin = now()
+export function spreadOver (items, ms, each) {
+  const order = shuffle(items)
+  const moments = evenMoments(items.length, ms)
+  const begin = performance.now()
   let next = 0
   callDue()
   if (next === order.length) return
@@ -24,16 +22,21 @@ export function spreadOver (items, ms, each, { random = Math.random, now = () =>
   return timer
 
   function callDue () {
-    const elapsed = now() - begin
+    const elapsed = performance.now() - begin
     while (next < order.length && moments[next] <= elapsed) each(order[next++])
   }
 }
 
-/** @template Item @param {Item[]} items @param {() => number} random */
-function shuffle (items, random) {
+/** Each has a part of the time of its own, as long as any other's, and a random moment in it. @param {number} count @param {number} ms @returns {number[]} ascending, ms */
+export function evenMoments (count, ms) {
+  return Array.from({ length: count }, (_, index) => (index + Math.random()) / count * ms)
+}
+
+/** @template Item @param {Item[]} items */
+function shuffle (items) {
   const order = [...items]
   for (let last = order.length - 1; last > 0; last--) {
-    const other = Math.floor(random() * (last + 1));
+    const other = Math.floor(Math.random() * (last + 1));
     [order[last], order[other]] = [order[other], order[last]]
   }
   return order

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import diagnostics from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import http from 'node:http'
+import http2 from 'node:http2'
+import https from 'node:https'
+import net from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { Server as SocketServer } from 'socket.io'
 import { io } from 'socket.io-client'
 import WebSocket, { WebSocketServer } from 'ws'
@@ -12,8 +19,9 @@ import { until } from '../../support/until.js'
 
 const LIMITS = Object.freeze({ idleGraceMs: 100, deadlineMs: 60_000, stalledMs: 10_000, longLivedMs: 60_000, spreadMs: 0, isLast: false })
 
-/** @param {import('node:test').TestContext} t @param {import('node:net').Server} server */
+/** @param {import('node:test').TestContext} t @param {net.Server} server */
 async function serve (t, server) {
+  leaveNoSubscriptions(t)
   const requests = watchRequests()
   /** @type {import('../../../workers/protocol.js').Holds[]} */
   const told = []
@@ -21,13 +29,19 @@ async function serve (t, server) {
   const drain = createDrain({ requests, onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
-  t.after(() => {
-    requests.stop()
-    server.close()
-  })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  t.after(() => server.close())
+  const { port } = /** @type {net.AddressInfo} */ (server.address())
   const holds = () => told.at(-1)
   return { drain, port, told, holds, untilDrained: () => until(() => isDrained, 'the end of the drain') }
+}
+
+/** A worker drains once, so it never stops to tell every answer to be the last. @param {import('node:test').TestContext} t */
+function leaveNoSubscriptions (t) {
+  const { subscribe } = diagnostics
+  t.mock.method(diagnostics, 'subscribe', (/** @type {string} */ name, /** @type {() => void} */ listener) => {
+    subscribe(name, listener)
+    t.after(() => diagnostics.unsubscribe(name, listener))
+  })
 }
 
 test('a WebSocket of ws or socket.io, one that the app speaks itself and one that it passes on are kept, and closed with 1012 in the end', async (t) => {
@@ -43,8 +57,8 @@ test('a WebSocket of ws or socket.io, one that the app speaks itself and one tha
   t.after(() => upstream.close())
   server.on('upgrade', (request, socket, head) => {
     if (request.url === '/ws') library.handleUpgrade(request, socket, head, (webSocket) => library.emit('connection', webSocket))
-    if (request.url === '/own') answerUpgrade(request, /** @type {import('node:net').Socket} */ (socket))
-    if (request.url === '/passed-on') passOn(request, /** @type {import('node:net').Socket} */ (socket), /** @type {import('node:net').AddressInfo} */ (upstream.address()).port)
+    if (request.url === '/own') answerUpgrade(request, /** @type {net.Socket} */ (socket))
+    if (request.url === '/passed-on') passOn(request, /** @type {net.Socket} */ (socket), /** @type {net.AddressInfo} */ (upstream.address()).port)
   })
   sockets.attach(server, { destroyUpgrade: false })
   const clients = await Promise.all(['/ws', '/own', '/passed-on'].map(async (path) => {
@@ -69,7 +83,136 @@ test('a WebSocket of ws or socket.io, one that the app speaks itself and one tha
   assert.deepEqual(drain.unfinished(), { requests: 0, connections: 0, stalled: 0, closed: { webSockets: 4, eventStreams: 0, connections: 0 } })
 })
 
-/** Echoes short frames, in 30 lines less than a library. @param {http.IncomingMessage} request @param {import('node:net').Socket} socket */
+test('a WebSocket over TLS is closed with 1001 where nobody serves after the worker, and one that is not agreed to yet just ends', async (t) => {
+  const read = (/** @type {string} */ name) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url))
+  const server = https.createServer({ key: read('key'), cert: read('cert') })
+  const { drain, port, told, untilDrained } = await serve(t, server)
+  server.on('upgrade', (request, socket) => { if (request.url === '/own') answerUpgrade(request, /** @type {net.Socket} */ (socket)) })
+  const [open, pending] = ['/own', '/pending'].map((path) => new WebSocket(`wss://127.0.0.1:${port}${path}`, { rejectUnauthorized: false }))
+  pending.on('error', () => {})
+  let upgrades = 0
+  server.on('upgrade', () => upgrades++)
+  await Promise.all([once(open, 'open'), until(() => upgrades === 2, 'both upgrades')])
+  const closes = [open, pending].map((client) => new Promise((resolve) => client.on('close', resolve)))
+  drain.start({ ...LIMITS, longLivedMs: 0, isLast: true })
+  assert.deepEqual(await Promise.all(closes), [1001, 1006])
+  await untilDrained()
+  assert.deepEqual([told[0].webSockets, drain.unfinished()?.closed?.webSockets], [2, 2])
+})
+
+test('event streams of HTTP/1 and HTTP/2 and a connection of another protocol are kept, and end in a way that is no error to client or app', async (t) => {
+  const seen = /** @type {string[]} */ ([])
+  const sendEvents = (/** @type {any} */ request, /** @type {any} */ response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
+    const timer = setInterval(() => response.write('data: .\n\n'), 5)
+    response.on('close', () => {
+      clearInterval(timer)
+      response.end('too late')
+      seen.push(`close ${request.httpVersion}`)
+    })
+  }
+  const drained = await Promise.all([http.createServer(sendEvents), http2.createServer(sendEvents), net.createServer((socket) => {
+    const timer = setInterval(() => socket.write('.'), 5)
+    socket.on('close', (hadError) => seen.push(`close tcp ${hadError}`)).on('close', () => clearInterval(timer))
+  })].map((server) => serve(t, /** @type {net.Server} */ (server))))
+  const [one, two, other] = drained
+  const session = http2.connect(`http://127.0.0.1:${two.port}`)
+  const [response] = await once(http.get({ port: one.port }), 'response')
+  const stream = session.request()
+  const socket = net.connect({ port: other.port, host: '127.0.0.1' })
+  await Promise.all([once(response, 'readable'), once(stream, 'response'), once(socket, 'readable')])
+  for (const { drain } of drained) drain.start(LIMITS)
+  assert.deepEqual(drained.map(({ holds }) => [holds()?.eventStreams, holds()?.connections, holds()?.requests]), [[1, 0, 0], [1, 0, 0], [0, 1, 0]])
+  const texts = [response, stream, socket].map((each) => text(each))
+  for (const { drain } of drained) drain.endConnections({ spreadMs: 50, isLast: false })
+  for (const each of await Promise.all(texts)) assert.match(each, /^((data: \.\n\n)+|\.+)$/)
+  session.close()
+  await Promise.all(drained.map(({ untilDrained }) => untilDrained()))
+  assert.deepEqual(seen.sort(), ['close 1.1', 'close 2.0', 'close tcp false'])
+})
+
+test('a connection whose event stream its app has ended is asked again, as any other', async (t) => {
+  const { drain, port, told, untilDrained } = await serve(t, http.createServer((request, response) => {
+    response.writeHead(200, { 'content-type': request.url === '/' ? 'text/event-stream' : 'text/plain' })
+    response.write('data: .\n\n')
+    setTimeout(() => response.end(), request.url === '/' ? 300 : 0)
+  }))
+  const agent = new http.Agent({ keepAlive: true })
+  const [events] = await once(http.get({ port, agent }), 'response')
+  drain.start({ ...LIMITS, idleGraceMs: 60_000 })
+  await Promise.all([text(events), once(agent, 'free')])
+  const again = http.get({ port, agent, path: '/again' })
+  const [response] = await once(again, 'response')
+  assert.deepEqual([again.reusedSocket, response.headers.connection, await text(response)], [true, 'close', 'data: .\n\n'])
+  await untilDrained()
+  assert.equal(told[0].eventStreams, 1)
+})
+
+test('at the deadline an upload and a download that still move go on, what has stopped or never moved is cut, over HTTP/1 and HTTP/2', async (t) => {
+  const megabytes = Buffer.alloc(24_000_000)
+  const answer = async (/** @type {any} */ request, /** @type {any} */ response) => {
+    if (request.url === '/download') return response.end(megabytes)
+    if (request.url === '/wait') return
+    let bytes = 0
+    request.on('data', (/** @type {Buffer} */ chunk) => { bytes += chunk.length }).on('end', () => response.end(String(bytes))).on('error', () => {})
+  }
+  const servers = await Promise.all([http.createServer(answer), http2.createServer({ maxSessionMemory: 100 }, answer)].map((server) => serve(t, /** @type {net.Server} */ (server))))
+  const clients = [clientOf1(servers[0].port), clientOf2(t, servers[1].port)]
+  const ends = clients.map((send) => ({ moving: upload(send('/upload')), stopping: upload(send('/upload'), 4), download: download(send('/download')), waiting: download(send('/wait')) }))
+  await wait(200)
+  for (const { drain } of servers) drain.start({ ...LIMITS, deadlineMs: 1500, stalledMs: 700 })
+  for (const { moving, stopping, download, waiting } of ends) {
+    assert.deepEqual(await Promise.all([moving, stopping, download, waiting]), ['30000', 'cut', String(megabytes.length), 'cut'])
+  }
+  await Promise.all(servers.map(({ untilDrained }) => untilDrained()))
+  assert.deepEqual(servers.map(({ drain }) => drain.unfinished()?.requests), [2, 2])
+  assert.ok(servers[0].told.some(({ transfers }) => transfers > 0), JSON.stringify(servers[0].told))
+})
+
+/** @param {number} port @returns {(path: string) => any} */
+function clientOf1 (port) {
+  const agent = new http.Agent()
+  return (path) => http.request({ port, path, agent, method: path === '/upload' ? 'POST' : 'GET' })
+}
+
+/** @param {import('node:test').TestContext} t @param {number} port @returns {(path: string) => any} */
+function clientOf2 (t, port) {
+  const session = http2.connect(`http://127.0.0.1:${port}`).on('error', () => {})
+  t.after(() => session.destroy())
+  return (path) => session.request({ ':path': path, ':method': path === '/upload' ? 'POST' : 'GET' })
+}
+
+/** Sends 1,000 bytes every 100 ms. @param {any} request @param {number} [pieces] @returns {Promise<string>} the answer, or `cut` */
+async function upload (request, pieces = 30) {
+  const end = download(request, false)
+  for (let piece = 0; piece < pieces; piece++) {
+    request.write(Buffer.alloc(1000))
+    await wait(100)
+  }
+  if (pieces === 30) request.end()
+  return end
+}
+
+/** Reads slowly. @param {any} request @param {boolean} [isWhole] @returns {Promise<string>} the number of bytes, or what came if it is short, or `cut` */
+async function download (request, isWhole = true) {
+  if (isWhole) request.end()
+  try {
+    const response = 'session' in request ? request : await new Promise((resolve, reject) => request.once('response', resolve).once('error', reject))
+    let bytes = 0
+    let last = ''
+    for await (const chunk of response) {
+      bytes += chunk.length
+      last = String(chunk.subarray(0, 10))
+      await wait(isWhole ? 3 : 0)
+    }
+    if (request.rstCode > 0) return 'cut'
+    return isWhole ? String(bytes) : last
+  } catch {
+    return 'cut'
+  }
+}
+
+/** Echoes short frames, in 30 lines less than a library. @param {http.IncomingMessage} request @param {net.Socket} socket */
 function answerUpgrade (request, socket) {
   const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
@@ -79,7 +222,7 @@ function answerUpgrade (request, socket) {
   })
 }
 
-/** As a proxy does. @param {http.IncomingMessage} request @param {import('node:net').Socket} socket @param {number} port */
+/** As a proxy does. @param {http.IncomingMessage} request @param {net.Socket} socket @param {number} port */
 function passOn (request, socket, port) {
   const upstream = http.request({ port, headers: request.headers }).on('upgrade', (answer, other) => {
     const lines = Object.entries(answer.headers).map(([name, value]) => `${name}: ${value}`)
