@@ -9,12 +9,12 @@ const CLOSE_MS = 2000
  * @param {object} parts
  * @param {import('./protocol.js').DrainLimits} parts.limits
  * @param {Pick<ReturnType<typeof import('./open-work.js').createOpenWork>, 'look' | 'cutIdle' | 'cutRequests' | 'cutConnections' | 'longLived'>} parts.work
- * @param {import('./drain.js').Sessions} parts.sessions
+ * @param {() => void} parts.onEnd  the time of what is long-lived is over
  * @param {(holds: import('./protocol.js').Holds) => void} parts.onHolds
  * @param {() => void} parts.onOverdue  called again and again: the deadline has passed, and nothing that is left may stay
  * @param {() => number} [parts.now]
  */
-export function createDrainLimits ({ limits, work, sessions, onHolds, onOverdue, now = () => performance.now() }) {
+export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, now = () => performance.now() }) {
   const { longLived } = work
   const { deadlineMs, longLivedMs, isLast } = limits
   const spreadMs = longLivedMs > 0 ? limits.spreadMs : Math.min(limits.spreadMs, deadlineMs - Math.min(CLOSE_MS, deadlineMs / 5))
@@ -28,12 +28,13 @@ export function createDrainLimits ({ limits, work, sessions, onHolds, onOverdue,
   return {
     endLongLived,
 
-    look () {
+    /** @param {number} sessions  whose connections go on to come */
+    look (sessions) {
       const found = work.look()
       if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })
       work.cutIdle()
-      if (now() - beganAt >= deadlineMs) endOverdue(found)
-      tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts, ...(sessions.count() > 0 && { sessions: sessions.count() }) })
+      if (now() - beganAt >= deadlineMs) endOverdue(found, sessions)
+      tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts, ...(sessions > 0 && { sessions }) })
     }
   }
 
@@ -42,13 +43,13 @@ export function createDrainLimits ({ limits, work, sessions, onHolds, onOverdue,
     isEnding = true
     transfersUntilMs = Math.max(deadlineMs, now() - beganAt + how.spreadMs)
     longLived.end(how)
-    sessions.end()
+    onEnd()
   }
 
-  /** Where others may stay, only what has had its time is cut. @param {ReturnType<typeof work.look>} found */
-  function endOverdue ({ waiting, transfers }) {
+  /** Where others may stay, only what has had its time is cut. @param {ReturnType<typeof work.look>} found @param {number} sessions */
+  function endOverdue ({ waiting, transfers }, sessions) {
     const mayMove = now() - beganAt < transfersUntilMs
-    if (!hasKept && (!mayMove || transfers.length === 0) && longLived.count() + sessions.count() === 0) return onOverdue()
+    if (!hasKept && (!mayMove || transfers.length === 0) && longLived.count() + sessions === 0) return onOverdue()
     hasKept = true
     work.cutRequests(mayMove ? waiting : [...waiting, ...transfers], deadlineMs)
     work.cutConnections(deadlineMs)

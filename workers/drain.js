@@ -8,8 +8,6 @@ import { createUpgrades } from './upgrades.js'
 
 /** A response that promised keep-alive before the drain may leave an idle connection at any time. */
 const LOOK_EVERY_MS = 100
-/** Where no session has to find its worker again. */
-const NO_SESSIONS = Object.freeze({ count: () => 0, end () {} })
 /** After so many new connections the worker forgets those that the app has passed on. */
 const SWEEP_EVERY = 1024
 
@@ -19,10 +17,6 @@ const SWEEP_EVERY = 1024
  * @typedef {import('./node-internals.d.ts').DatagramHandle} DatagramHandle
  * @typedef {import('./protocol.js').DrainLimits} Limits
  * @typedef {import('./protocol.js').Holds} Holds
- *
- * @typedef {object} Sessions  that are in the memory of this worker
- * @property {() => number} count  whose connections come here, whichever worker accepts them
- * @property {() => void} end  none is to come any more
  */
 
 /**
@@ -32,13 +26,13 @@ const SWEEP_EVERY = 1024
  * Costs nothing per request until the drain begins.
  * @param {object} options
  * @param {import('./requests.js').Requests} options.requests
+ * @param {Pick<import('./sessions.js').Sessions, 'begin' | 'count' | 'end'>} options.sessions
  * @param {() => void} options.onStart
  * @param {(holds: Holds) => void} options.onHolds  called now and then
  * @param {() => void} options.onOverdue  the deadline has passed, and nothing may stay that is left
  * @param {() => void} options.onDrained called once, when no connection is left
- * @param {Sessions} [options.sessions]
  */
-export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained, sessions = NO_SESSIONS }) {
+export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, onDrained }) {
   /** @type {Set<Server>} those that listen, or are about to */
   const servers = new Set()
   /** @type {WeakSet<Server>} a server may listen again after it was closed */
@@ -58,6 +52,8 @@ export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained,
   let held = null
   /** @type {NodeJS.Timeout | undefined} */
   let looking
+  /** By the last look. */
+  let sessionCount = 0
 
   return {
     watch: watchServer,
@@ -65,7 +61,9 @@ export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained,
     start: beginDrain,
 
     /** The time of what is long-lived is over. @param {{ spreadMs: number, isLast: boolean }} how */
-    endConnections (how) { held?.endLongLived(how) },
+    endConnections (how) {
+      held?.endLongLived(how)
+    },
 
     letGo,
     servers: () => servers,
@@ -148,6 +146,7 @@ export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained,
     if (state !== 'serving') return
     state = 'draining'
     onStart()
+    sessions.begin()
     // http.Server.close() would cut idle keep-alive connections at once.
     for (const server of servers) {
       net.Server.prototype.close.call(server)
@@ -159,7 +158,7 @@ export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained,
     for (const handle of datagrams) handle.recvStop()
     work = createOpenWork({ limits, upgrades, http2Sessions })
     for (const [socket, server] of connections) work.add(socket, server)
-    held = createDrainLimits({ limits, work, sessions, onHolds, onOverdue })
+    held = createDrainLimits({ limits, work, onEnd: sessions.end, onHolds, onOverdue })
     // The look follows one turn after the timer: what came while this process had no CPU is read in between.
     looking = setInterval(() => setImmediate(look), LOOK_EVERY_MS)
     look()
@@ -173,14 +172,17 @@ export function createDrain ({ requests, onStart, onHolds, onOverdue, onDrained,
 
   function look () {
     forgetPassedOn()
+    // There may be too many to count them with each connection that closes.
+    sessionCount = sessions.count()
     finishIfEmpty()
-    if (state === 'draining') held?.look()
+    if (state === 'draining') held?.look(sessionCount)
   }
 
   function finishIfEmpty () {
-    if (state !== 'draining' || connections.size > 0 || sessions.count() > 0) return
+    if (state !== 'draining' || connections.size > 0 || sessionCount > 0 || sessions.count() > 0) return
     state = 'drained'
     clearInterval(looking)
+    sessions.end()
     onDrained()
   }
 }

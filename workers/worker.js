@@ -37,8 +37,10 @@ export function startWorker (settings) {
   const channel = openChannel()
   const standby = standsBy ? standBy(channel, slotVariableNames) : null
   const requests = watchRequests()
+  const sessions = settings.sessions ? createSessions(settings.sessions, { worker, requests, onProblem: (message) => channel.send({ type: 'problem', message }) }) : NO_SESSIONS
   const drain = createDrain({
     requests,
+    sessions,
     onStart: () => termination.prepare(),
     onHolds: (holds) => orphan.note(holds) || channel.send({ type: 'holds', ...holds }),
     onOverdue: () => orphan.endAlone(),
@@ -68,7 +70,6 @@ export function startWorker (settings) {
     onSettled: beReadyIfServing
   })
   const evenAccept = createEvenAccept({ onKnown: (isEven) => channel.send({ type: 'spread', isEven }) })
-  const sessions = settings.sessions ? createSessions(settings.sessions, { worker, requests, onProblem: (message) => channel.send({ type: 'problem', message }) }) : NO_SESSIONS
   if (hasSockets) shareSockets({ channel, drain, deferral, evenAccept, sessions })
   else openOwnDescriptors()
   channel.on('drain', (message) => {

@@ -15,6 +15,7 @@ import { io } from 'socket.io-client'
 import WebSocket, { WebSocketServer } from 'ws'
 import { createDrain } from '../../../workers/drain.js'
 import { watchRequests } from '../../../workers/requests.js'
+import { NO_SESSIONS } from '../../../workers/sessions.js'
 import { until } from '../../support/until.js'
 
 const LIMITS = Object.freeze({ idleGraceMs: 100, deadlineMs: 60_000, stalledMs: 10_000, longLivedMs: 60_000, spreadMs: 0, isLast: false })
@@ -26,7 +27,7 @@ async function serve (t, server) {
   /** @type {import('../../../workers/protocol.js').Holds[]} */
   const told = []
   let isDrained = false
-  const drain = createDrain({ requests, onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
+  const drain = createDrain({ requests, sessions: NO_SESSIONS, onStart () {}, onHolds: (holds) => told.push(holds), onOverdue () {}, onDrained: () => { isDrained = true } })
   drain.watch(server)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   t.after(() => server.close())

@@ -14,7 +14,7 @@ test('each is called once, in no order, and all at once where there is no time',
   const items = Array.from({ length: 1000 }, (_, index) => index)
   for (const ms of [0, 60]) {
     const called = /** @type {number[]} */ ([])
-    await new Promise((resolve) => spreadOver(items, ms, (item) => called.push(item) === items.length && resolve(null)))
+    await new Promise((resolve) => spreadOver(items, ms, (item) => called.push(item) === items.length && resolve(null))?.ref())
     assert.notDeepEqual(called, items)
     assert.deepEqual(called.sort((a, b) => a - b), items)
   }
