@@ -20,7 +20,7 @@ const ROOMS = {
     may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'vitals/', 'alerts/', '../db/'],
     never: OF_THE_CLUSTER
   },
-  lifecycle: { because: 'the lifecycle is pure: it imports its own files and the tables of errors, causes and problems alone', may: [], never: ['^[^.]'] },
+  lifecycle: { because: 'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone', may: ['held-words.js'], never: ['^[^.]'] },
   cluster: {
     because: 'the cluster makes happen what the lifecycle decides, and knows nothing of who watches it',
     may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'programs/', 'releases/', 'system/', 'systemd/', '../workers/'],
@@ -44,11 +44,11 @@ const ROOMS = {
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'system/connection-owner.js'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
-  dashboard: { because: ADMIN, may: ['api/', 'config/', 'cron-words.js', 'doctor/finding.js', 'events/', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
+  dashboard: { because: ADMIN, may: ['api/', 'config/', 'cron-words.js', 'doctor/finding.js', 'events/', 'held-words.js', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js', 'systemd/unit-quoting.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'cron-words.js', 'doctor/', 'events/kinds.js', 'handover/host-line.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'programs/', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/user.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'cron-words.js', 'doctor/', 'events/kinds.js', 'handover/host-line.js', 'held-words.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'programs/', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/one-line.js', 'system/own-variables.js', 'system/process-identity.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/user.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
@@ -91,7 +91,7 @@ const LAYERS = [
  * either. A folder stands for all that is in it.
  */
 const ORDER = [
-  'server/errors.js', 'server/causes.js', 'server/problem.js', 'server/cron-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'server/launch', 'server/events', 'server/lifecycle',
+  'server/errors.js', 'server/causes.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',

@@ -28,6 +28,7 @@ import { checkedProgram } from './system/program.js'
  *   | { [S in Steering]: { type: S, rollout: number } }[Steering]
  *   | { type: 'restart-worker', worker: number, client?: Client }
  *   | { type: 'kill-worker', worker: number }
+ *   | { type: 'end-connections', worker: number }
  *   | { type: 'scale', workers: number }
  *   | { type: 'upgrade', execPath: string | null, note: string | null }
  *   | { type: 'stop' })} DeckCommand
@@ -257,6 +258,7 @@ const RESULTS = {
   rollout: started,
   'restart-worker': started,
   'kill-worker': () => ({}),
+  'end-connections': () => ({}),
   scale: (/** @type {Supervisor} */ supervisor) => ({ desiredWorkers: supervisor.snapshot().desiredWorkers }),
   pause: running,
   resume: running,

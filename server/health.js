@@ -1,3 +1,4 @@
+import { heldWords } from './held-words.js'
 import { capitalised } from '../public/format.js'
 import { crashReasons, openCrashes } from './crash-reasons.js'
 import { turnText } from './lifecycle/rollout/turn.js'
@@ -92,12 +93,20 @@ function verdictOf (snapshot) {
 
 /** @param {Snapshot} snapshot @param {{ crashes: OpenCrashes | null, notices: readonly unknown[] }} more @returns {Verdict} */
 function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { crashes, notices }) {
-  const leaving = workers.filter(({ state }) => state === 'draining' || state === 'stopping').length
+  const kept = workers.filter(({ keptUntil }) => keptUntil)
+  const leaving = workers.filter(({ state, keptUntil }) => !keptUntil && (state === 'draining' || state === 'stopping')).length
   return {
     tone: notices.length > 0 ? 'warn' : 'ok',
     text: finishedWorkers > 0 ? `${portion(total - finishedWorkers, total)} ready, ${finishedWorkers} finished` : total === 1 ? 'The worker is ready' : `All ${total} workers are ready`,
-    ...(leaving > 0 ? { hint: `${count(leaving, 'old worker')} still draining.` } : hintOfCrashes(crashes))
+    ...(leaving > 0 ? { hint: `${count(leaving, 'old worker')} still draining.` } : kept.length > 0 ? { hint: hintOfKept(kept) } : hintOfCrashes(crashes))
   }
+}
+
+/** @param {Snapshot['workers']} kept */
+function hintOfKept (kept) {
+  const sum = (/** @type {keyof import('./held-words.js').LongLived} */ name) => kept.reduce((total, { holds }) => total + (holds?.[name] ?? 0), 0)
+  const held = heldWords({ webSockets: sum('webSockets'), eventStreams: sum('eventStreams'), connections: sum('connections'), transfers: sum('transfers') })
+  return `${count(kept.length, 'old worker')} ${kept.length === 1 ? 'is' : 'are'} kept for ${held}.`
 }
 
 /** @param {Verdict} verdict @param {readonly { job: string, reason: string }[]} failing @returns {Verdict} */

@@ -267,9 +267,6 @@ export function holdsFileOf (orderFile) {
   return `${orderFile}.holds`
 }
 
-/** Limits that end nothing before the master does. */
-export const KEEPS_ALL = Object.freeze({ stalledMs: 10_000, longLivedMs: 2_147_483_647, spreadMs: 30_000, isLast: false })
-
 /** Only the worker has it: boot.js removes it, so that no child of the app takes itself for a worker. */
 export const BOOT_VARIABLE = 'CLUSTERDECK_BOOT'
 

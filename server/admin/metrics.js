@@ -12,6 +12,9 @@ import { operation } from '../api/endpoint.js'
  * @typedef {[name: string, type: 'gauge' | 'counter' | 'histogram', help: string, values: (facts: Facts) => Value[]]} Metric
  */
 
+/** @type {Readonly<Record<string, 'webSockets' | 'eventStreams' | 'connections' | 'transfers'>>} by the label `kind` */
+const HELD = Object.freeze({ websocket: 'webSockets', 'event-stream': 'eventStreams', other: 'connections', transfer: 'transfers' })
+
 /** @type {readonly Metric[]} */
 const METRICS = [
   ['workers_desired', 'gauge', 'Workers that should run.', ({ status }) => [{ value: status.desiredWorkers }]],
@@ -29,6 +32,18 @@ const METRICS = [
     ({ status }) => slotsOf(status).map((slot) => ({ labels: { slot }, value: Number(hasReady(status, slot)) }))
   ],
   [
+    'old_workers',
+    'gauge',
+    'Replaced workers that are kept for their long-lived connections.',
+    ({ status }) => [{ value: status.workers.filter(({ keptUntil }) => keptUntil).length }]
+  ],
+  [
+    'long_lived_connections',
+    'gauge',
+    'What draining workers still have, by kind.',
+    ({ status }) => Object.entries(HELD).map(([kind, name]) => ({ labels: { kind }, value: status.workers.reduce((sum, { holds }) => sum + (holds?.[name] ?? 0), 0) }))
+  ],
+  [
     'rollout_running',
     'gauge',
     'Whether a rollout is running (1) or not (0).',
@@ -42,6 +57,7 @@ const METRICS = [
     'Requests without an answer when their worker ended: it did not drain in time or was killed.',
     ({ vitals }) => [{ value: vitals.endedRequests }]
   ],
+  ['stalled_requests_total', 'counter', 'Those of them whose bytes had stopped moving (drain.stalledMs).', ({ vitals }) => [{ value: vitals.stalledRequests }]],
   ['ended_connections_total', 'counter', 'Connections that were open when their worker ended.', ({ vitals }) => [{ value: vitals.endedConnections }]],
   [
     'job_runs_total',

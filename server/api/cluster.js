@@ -28,6 +28,14 @@ export const WORKER = z.strictObject({
   restarts: COUNT.describe('how often its slot was restarted after a worker died'),
   crashLooping: z.boolean(),
   retryAt: TIME.nullable().describe('when a slot without a worker gets its next one'),
+  holds: z.strictObject({
+    requests: COUNT.describe('requests that are not answered yet, without the transfers'),
+    transfers: COUNT.describe('requests whose bytes move, up or down'),
+    webSockets: COUNT,
+    eventStreams: COUNT,
+    connections: COUNT.describe('other long-lived connections, such as those of a TCP server')
+  }).nullable().describe('what a draining worker still has; null: it does not drain, or has not told yet'),
+  keptUntil: TIME.nullable().describe('a replaced worker that has nothing but long-lived connections and transfers keeps them at most until then; null: nothing is kept'),
   finished: z.strictObject({
     at: TIME,
     worker: NUMBER,
@@ -211,6 +219,23 @@ export function clusterResources ({ deck, history }) {
           findWorker(id)
           deck.dispatch({ type: 'kill-worker', worker: id, actor: auth.actor })
           return { body: { worker: id } }
+        }
+      })
+    },
+
+    '/workers/:id/end-connections': {
+      POST: operation({
+        name: 'endWorkerConnections',
+        summary: 'Ends the long-lived connections that a replaced worker keeps, within drain.spreadMs, and then the worker',
+        role: 'operator',
+        cli: 'clusterdeck end-connections 3',
+        status: 202,
+        problems: ['not-found', 'not-possible', 'stopping'],
+        answer: WORKER,
+        handle ({ id, auth }) {
+          findWorker(id)
+          deck.dispatch({ type: 'end-connections', worker: id, actor: auth.actor })
+          return { body: findWorker(id) }
         }
       })
     },

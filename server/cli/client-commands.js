@@ -10,7 +10,7 @@ import { createContext } from './context.js'
 import { crashesCommand } from './crashes.js'
 import { addDeckOptions, flagOfDeck, namesDeck } from './deck-options.js'
 import { decksTable } from './decks-table.js'
-import { diagnoseCommand, killCommand } from './diagnose.js'
+import { diagnoseCommand, endConnectionsCommand, killCommand } from './diagnose.js'
 import { doctorCommand, doctorHere, isBeforeStart } from './doctor.js'
 import { fleetCommand } from './fleet.js'
 import { historyCommand, hostHistory } from './history.js'
@@ -163,6 +163,9 @@ export function addClientCommands (program, terminal, outcome, behind) {
   addCommand('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', killCommand)
     .example('a worker that "clusterdeck status" lists', 'clusterdeck kill 5')
     .example('for a script', 'clusterdeck kill 5 --json')
+  addCommand('end-connections <worker>', 'close the WebSockets, event streams and transfers that a replaced worker keeps', endConnectionsCommand)
+    .example('a worker that "clusterdeck status" lists as draining', 'clusterdeck end-connections 5')
+    .example('for a script', 'clusterdeck end-connections 5 --json')
   addCommand('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnoseCommand, {
     onlyHere: 'the file holds secrets of the process and stays on its machine'
   })

@@ -69,10 +69,10 @@ export async function scaleCommand ({ api, options, answer, tell, timeoutMs }, c
     await waitUntil(async () => {
       /** @type {import('../api/cluster.js').Status} */
       const { readyWorkers, finishedWorkers = 0, workers: rows } = await api.get('/status')
-      const progress = `${Number(readyWorkers)} of ${workers} workers ready, ${rows.filter(({ pid }) => pid !== null).length} alive`
+      const progress = `${Number(readyWorkers)} of ${workers} workers ready, ${rows.filter(({ pid, keptUntil }) => pid !== null && !keptUntil).length} alive`
       if (progress !== told) tell(progress)
       told = progress
-      return readyWorkers + finishedWorkers === workers && rows.length === workers
+      return readyWorkers + finishedWorkers === workers && rows.filter(({ keptUntil }) => !keptUntil).length === workers
     }, api.signal, timeoutMs)
   }
   const counted = desiredWorkers === 1 ? '1 worker' : `${desiredWorkers} workers`

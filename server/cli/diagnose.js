@@ -3,6 +3,7 @@ import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError, errorCode, errorText } from '../errors.js'
+import { heldWords } from '../held-words.js'
 import { timedOut } from './api-client.js'
 import { optionalDuration } from './duration.js'
 import { checkedId } from './id.js'
@@ -17,6 +18,14 @@ export async function killCommand ({ api, options, print }, worker) {
   const id = checkedId('kill', worker)
   const body = await api.post(`/workers/${id}/kill`)
   print(options.json ? jsonText(body) : `worker ${id} killed; its replacement starts`)
+}
+
+/** @param {Context} context @param {string} worker */
+export async function endConnectionsCommand ({ api, options, print }, worker) {
+  const id = checkedId('end-connections', worker)
+  /** @type {import('../api/cluster.js').Worker} */
+  const body = await api.post(`/workers/${id}/end-connections`)
+  print(options.json ? jsonText(body) : `worker ${id} closes ${heldWords(body.holds)}, and ends then`)
 }
 
 /** @param {Context} context @param {string} worker */

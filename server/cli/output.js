@@ -1,3 +1,4 @@
+import { heldWords } from '../held-words.js'
 import { waitingText } from '../health.js'
 import { oneLine } from '../system/one-line.js'
 import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
@@ -125,9 +126,15 @@ function optionalFact (name, value) {
   return value ? [[name, value]] : []
 }
 
-/** @param {Worker} worker */
-function stateText ({ state, finished, crashLooping }) {
-  return [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)'].filter(Boolean).join(' ')
+/** @param {Worker} worker @param {number} now */
+function stateText ({ state, finished, crashLooping, holds, keptUntil }, now) {
+  const kept = keptUntil && `(${heldWords(holds)}, ${keptText(Date.parse(keptUntil) - now)})`
+  return [state, finished && `(${finishedText(finished)})`, crashLooping && '(crash-looping)', kept].filter(Boolean).join(' ')
+}
+
+/** @param {number} leftMs */
+function keptText (leftMs) {
+  return leftMs > 0 ? `closed in ${formatDuration(leftMs)}` : 'closing'
 }
 
 /** @param {NonNullable<Worker['finished']>} finished */

@@ -10,7 +10,7 @@ import { createProgramOrphan, isProgram, processesOfProgram } from './program-or
  * Takes over the workers that another master has left.
  * @param {object} parts
  * @param {Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [parts.keeper]  tells how they end
- * @param {() => Pick<import('../lifecycle/state.js').LifecycleOptions, 'drain' | 'stop'>} parts.options
+ * @param {() => Pick<import('../lifecycle/state.js').LifecycleOptions, 'stop'>} parts.options
  * @param {(worker: number) => number} parts.queueOf  how many connections wait for it alone
  * @param {(worker: number, message: import('../../workers/protocol.js').ToMaster) => void} parts.onMessage
  * @param {ReturnType<typeof import('./exit-evidence.js').createExitEvidence>} parts.exitEvidence
@@ -37,9 +37,13 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
 
   /** @param {Pick<SavedWorker, 'id' | 'state'>} worker @param {import('./orphan-handle.js').OrphanIdentity} identity */
   function handleOf ({ id: worker, state }, identity) {
-    const { drain: { deadlineMs }, stop: { termGraceMs } } = options()
-    const common = { isTold: keeper?.reaps, onExit: (/** @type {import('../lifecycle/loss.js').ToldExit} */ exit) => onExit(worker, exit) }
-    if (!isProgram(identity)) return createOrphanHandle(identity, { ...common, deadlineMs })
-    return createProgramOrphan(identity, { ...common, termGraceMs, wasStarting: state === 'starting', queue: () => queueOf(worker), onMessage: (message) => onMessage(worker, message) })
+    const { stop: { termGraceMs } } = options()
+    const common = {
+      isTold: keeper?.reaps,
+      onMessage: (/** @type {import('../../workers/protocol.js').ToMaster} */ message) => onMessage(worker, message),
+      onExit: (/** @type {import('../lifecycle/loss.js').ToldExit} */ exit) => onExit(worker, exit)
+    }
+    if (!isProgram(identity)) return createOrphanHandle(identity, common)
+    return createProgramOrphan(identity, { ...common, termGraceMs, wasStarting: state === 'starting', queue: () => queueOf(worker) })
   }
 }

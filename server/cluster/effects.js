@@ -1,5 +1,3 @@
-import { KEEPS_ALL } from '../../workers/protocol.js'
-
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 /** @typedef {{ [Each in Command as Each['type']]: Each }} Commands  by type */
 
@@ -32,7 +30,8 @@ export function createEffects ({
   return {
     fork: forkWorker,
     promote: ({ worker, slot }) => standbys.promote(worker, slot),
-    drain: ({ worker, idleGraceMs }) => handles.get(worker)?.tell({ ...KEEPS_ALL, type: 'drain', idleGraceMs, deadlineMs: KEEPS_ALL.longLivedMs }),
+    drain: ({ worker, limits }) => handles.get(worker)?.tell({ type: 'drain', ...limits }),
+    'end-connections': (order) => handles.get(order.worker)?.tell(order),
     'count-as-ready': ({ worker }) => handles.get(worker)?.tell({ type: 'count-as-ready' }),
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import { BOOT_VARIABLE, KEEPS_ALL, SLOT_VARIABLE, slotVariables } from '../../workers/protocol.js'
+import { BOOT_VARIABLE, SLOT_VARIABLE, slotVariables } from '../../workers/protocol.js'
 import { makeSessionOwners } from '../../workers/session-owners.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
@@ -98,7 +98,7 @@ export function createForker (settings, {
       slotVariableNames,
       hasSecrets: hasSecrets(release.id),
       calledAs: release.calledAs ?? null,
-      orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...KEEPS_ALL, ...drain, ...stop }
+      orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
     }
     const worker = forkInto(output, { crashFile, args }, {
       // node:cluster merges it into the environment of this process, which may be that of another shell.

@@ -1,6 +1,7 @@
 import { constants } from 'node:os'
 import { errorText } from '../errors.js'
 import { mayChange } from '../releases/resolve.js'
+import { toHolds } from './told-counts.js'
 
 const EADDRINUSE = -constants.errno.EADDRINUSE
 const EMFILE = -constants.errno.EMFILE
@@ -104,7 +105,7 @@ export function createMessages ({
       if (mayChange(state().releases[known.release])) drift.noteLoaded(known.release, files, { id: worker, forkedAt: Date.parse(known.startedAt) })
       onLoaded(files)
     },
-    holds () {},
+    holds: (worker, report) => receive({ type: 'worker-holds', worker, holds: toHolds(report) }),
     drained: (worker) => receive({ type: 'worker-drained', worker }),
     vitals (worker, report) {
       const known = state().workers[worker]

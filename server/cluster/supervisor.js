@@ -124,7 +124,7 @@ export function createSupervisor (initialState, {
   const watchdog = createWatchdog({
     ...watch,
     receive,
-    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan, release }) => (its === 'ready' || its === 'standby') && !orphan && handles.has(id) && runtimeOf(state, release) === 'node'),
+    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan, release, keptUntil }) => (its === 'ready' || its === 'standby' || (its === 'draining' && keptUntil)) && !orphan && handles.has(id) && runtimeOf(state, release) === 'node'),
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
   const ipcValidation = createIpcValidation({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })

@@ -5,6 +5,7 @@ import { listChildren } from '../system/children.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { refuseUntilReady } from './refuse-until-ready.js'
+import { toUnfinished } from './told-counts.js'
 import { guardWorkerChannel } from './worker-channel.js'
 
 /** @typedef {ReturnType<typeof createWorkerHandle>} WorkerHandle */
@@ -51,7 +52,7 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
   /** @type {unknown} */
   let crashNote
   let isToGo = false
-  /** What ends with it, as it has said itself. @type {{ requests: number, connections: number } | null} */
+  /** What ends with it, as it has said itself. @type {ToldExit['unfinished']} */
   let unfinished = null
   /** What it had started when it was told to end. @type {import('../system/children.js').ChildProcess[]} */
   let children = []
@@ -64,7 +65,7 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
     const body = isLetGo ? null : unwrapMessage(message)
     if (body?.type === 'hello') deliverUnheard()
     else if (body?.type === 'crash-note') crashNote = body.note
-    else if (body?.type === 'unfinished') unfinished = { requests: toCount(body.requests), connections: toCount(body.connections) }
+    else if (body?.type === 'unfinished') unfinished = toUnfinished(body)
     else if (body) onMessage(body)
   })
   child.once('exit', (code, signal) => {
@@ -160,11 +161,6 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
     isGone = true
     onExit({ ...exit, unfinished, left: children.filter(isAlive) })
   }
-}
-
-/** @param {unknown} value untrusted */
-function toCount (value) {
-  return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0
 }
 
 /** @typedef {{ name: string, workers: Set<import('node:cluster').Worker> }} WorkerGroup  those of one app, which share its sockets */

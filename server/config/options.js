@@ -51,7 +51,7 @@ const SECRET = Object.freeze([
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze([
   'sticky.idleMs', 'sticky.failoverMs', 'instanceVariable', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
-  'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'stop.termGraceMs', 'stop.message', 'stop.signal', 'crash.graceMs', 'keeper',
+  'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'drain.stalledMs', 'drain.spreadMs', 'stop.termGraceMs', 'stop.message', 'stop.signal', 'crash.graceMs', 'keeper',
   'restart.minDelayMs', 'restart.maxDelayMs', 'restart.resetAfterMs', 'restart.intensity', 'rollout.limits', 'rollout.progressDeadlineMs',
   'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents'
 ])
@@ -204,7 +204,16 @@ export const SCHEMA = z.strictObject({
   }),
   drain: groupOf({
     idleGraceMs: millisecondsOption('how long a draining worker keeps idle connections open').default(5000),
-    deadlineMs: millisecondsOption('how long a draining worker may take to finish its requests').default(30_000)
+    deadlineMs: millisecondsOption('how long a draining worker may take to finish its requests').default(30_000),
+    stalledMs: millisecondsOption('a request whose bytes have moved within this time, up or down, is not cut off at drain.deadlineMs').default(10_000),
+    longLivedMs: millisecondsOption('how long a replaced worker keeps its WebSockets, event streams, TCP connections and moving transfers; 0: not at all').default(14_400_000),
+    maxOldWorkers: z.union([z.literal('auto'), z.int().min(0).max(10_000)]).default('auto').register(ABOUT, {
+      kind: 'integer',
+      hint: 'auto|n',
+      expected: '"auto" or an integer from 0 to 10000',
+      description: 'how many replaced workers are kept for these; the oldest one ends first. auto: two for each worker that should run'
+    }),
+    spreadMs: millisecondsOption('over how long the connections of such a worker are closed, so that clients do not all come back at once').default(30_000)
   }),
   stop: groupOf({
     termGraceMs: millisecondsOption('how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed').default(5000),

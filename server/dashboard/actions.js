@@ -72,6 +72,9 @@ export const ACTIONS = {
   'kill-worker': (deck, { worker }, actor) => deck.dispatch({
     type: 'kill-worker', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'), actor
   }),
+  'end-connections': (deck, { worker }, actor) => deck.dispatch({
+    type: 'end-connections', worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'), actor
+  }),
   diagnose: (deck, { worker, kind, seconds }, actor) => deck.diagnostics.start({
     worker: parseField(NUMBER, worker, 'worker: expected the id of a worker'),
     kind: parseField(LOOK, kind, 'kind: expected cpu-profile or heap-snapshot'),

@@ -45,6 +45,7 @@ const OWN_CALLS = Object.freeze({
   'fleet-abort': { operation: 'abortFleetRollout', method: 'POST', path: '/api/v1/fleet/rollout/abort', cli: ['fleet', 'abort'] },
   'restart-worker': { operation: 'restartWorker', method: 'POST', path: '/api/v1/workers/{worker}/restart' },
   'kill-worker': { operation: 'killWorker', method: 'POST', path: '/api/v1/workers/{worker}/kill', cli: ['kill', '{worker}'] },
+  'end-connections': { operation: 'endWorkerConnections', method: 'POST', path: '/api/v1/workers/{worker}/end-connections', cli: ['end-connections', '{worker}'] },
   diagnose: {
     operation: 'startDiagnostics',
     method: 'POST',

@@ -37,6 +37,7 @@ const UNKNOWN = Object.freeze({ workers: null, workersProblem: null, lines: null
 const textUpTo = (/** @type {number} */ chars) => z.string().transform((all) => all.slice(0, chars))
 const time = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
 const number = z.int().min(1)
+const count = z.int().min(0)
 const figure = z.number().nullable().catch(null)
 
 const WORKERS = z.object({
@@ -52,6 +53,8 @@ const WORKERS = z.object({
     drifted: z.boolean(),
     orphan: z.boolean(),
     retryAt: time.nullable(),
+    keptUntil: time.nullable().default(null),
+    holds: z.object({ transfers: count, webSockets: count, eventStreams: count, connections: count }).nullable().default(null),
     finished: z.object({ at: time, cause: textUpTo(60), code: z.int().nullable(), succeeded: z.boolean() }).nullable(),
     vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure, rssBytes: figure, cpuPercent: figure }).nullable()
   })).max(MAX_WORKERS)

@@ -138,9 +138,9 @@ function lastEnds (history) {
 }
 
 /** @param {ReturnType<typeof toWorkerRow>} row @param {{ why: string } | null} last */
-function titleOf ({ id, slot, badge }, last) {
+function titleOf ({ id, slot, badge, held }, last) {
   const who = id === null ? '' : `worker ${id}, `
-  return `Slot ${slot}: ${who}${badge.label.toLowerCase()}${last ? `. ${last.why}` : ''}`
+  return `Slot ${slot}: ${who}${badge.label.toLowerCase()}${held ? ` for ${held}` : ''}${last ? `. ${last.why}` : ''}`
 }
 
 /**

@@ -42,6 +42,8 @@ const KINDS = Object.freeze({
   'worker.standby': { icon: 'hourglass', tone: 'idle', label: 'Worker on standby', weight: 'routine' },
   'worker.promoted': { icon: 'arrow-right', tone: 'info', label: 'Standby took over' },
   'worker.draining': { icon: 'hourglass', tone: 'drain', label: 'Worker draining', weight: 'routine' },
+  'worker.kept': { icon: 'radio', tone: 'drain', label: 'Old worker kept' },
+  'worker.closing': { icon: 'unplug', tone: 'drain', label: 'Connections closing' },
   'worker.exited': {
     icon: 'circle-x', tone: 'idle', label: 'Worker exited', inTerminal: (event) => isFault(event) || event.detail?.endedConnections !== undefined
   },

@@ -4,22 +4,22 @@
  * @typedef {'master.started' | 'master.waiting' | 'master.stopped' | 'master.upgrading' | 'master.upgraded' | 'master.upgrade-failed' | 'keeper.lost' |
  *   'app.adopted' | 'app.added' | 'app.started' | 'app.stopped' | 'app.failed' | 'app.removed' | 'worker.forked' | 'worker.online' | 'worker.listening' |
  *   'worker.ready' | 'worker.no-server' | 'worker.listens-late' | 'worker.thread-port-taken' | 'worker.warm-up-failed' | 'worker.standby' |
- *   'worker.promoted' | 'worker.draining' | 'worker.exited' | 'worker.unresponsive' | 'worker.responsive' | 'worker.killed' | 'worker.recycling' |
- *   'worker.recycle-failed' | 'recycling.slowed' | 'worker.message' | 'worker.unanswered' | 'worker.orphaned' | 'worker.restarted' |
- *   'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'standby.useless' | 'slot.finished' | 'slot.held' | 'slot.resumed' |
- *   'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened' | 'crash.group-assigned' |
- *   'crash.records-lost' | 'crash.note-added' | 'crash.note-removed' | 'fleet.connected' | 'fleet.away' | 'fleet.host-silent' | 'fleet.host-back' |
- *   'fleet.host-left' | 'fleet.host-forgotten' | 'fleet.name-taken' | 'fleet.forgotten' | 'fleet.abort-refused' | 'fleet.rollout-started' |
- *   'fleet.rollout-paused' | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' | 'fleet.rollout-held' | 'fleet.rollout-rolling-back' |
- *   'fleet.rollout-succeeded' | 'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'restart.skipped' | 'rollout.started' | 'rollout.step' |
- *   'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' |
- *   'rollout.succeeded' | 'rollout.failed' | 'rollback.refused' | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.step' |
- *   'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' | 'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' |
- *   'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' |
- *   'diagnostics.downloaded' | 'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' |
- *   'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' |
- *   'config.changed' | 'socket.unused' | 'secrets.failed' | 'secrets.read' | 'release.created' | 'history.degraded' | 'history.recovered' | 'unexpected'}
- *   EventType
+ *   'worker.promoted' | 'worker.draining' | 'worker.kept' | 'worker.closing' | 'worker.exited' | 'worker.unresponsive' | 'worker.responsive' |
+ *   'worker.killed' | 'worker.recycling' | 'worker.recycle-failed' | 'recycling.slowed' | 'worker.message' | 'worker.unanswered' | 'worker.orphaned' |
+ *   'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'standby.useless' | 'slot.finished' | 'slot.held' |
+ *   'slot.resumed' | 'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened' |
+ *   'crash.group-assigned' | 'crash.records-lost' | 'crash.note-added' | 'crash.note-removed' | 'fleet.connected' | 'fleet.away' | 'fleet.host-silent' |
+ *   'fleet.host-back' | 'fleet.host-left' | 'fleet.host-forgotten' | 'fleet.name-taken' | 'fleet.forgotten' | 'fleet.abort-refused' |
+ *   'fleet.rollout-started' | 'fleet.rollout-paused' | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' | 'fleet.rollout-held' |
+ *   'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' | 'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'restart.skipped' |
+ *   'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' |
+ *   'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'rollback.refused' | 'hook.started' | 'hook.succeeded' |
+ *   'hook.failed' | 'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' | 'job.skipped' | 'job.missed' |
+ *   'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' | 'diagnostics.started' |
+ *   'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' |
+ *   'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.deleted' |
+ *   'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' | 'secrets.read' | 'release.created' |
+ *   'history.degraded' | 'history.recovered' | 'unexpected'} EventType
  */
 
 /**
@@ -82,6 +82,14 @@
  * @property {object} [drain]
  * @property {number} [drain.idleGraceMs]  how long a draining worker keeps idle connections open; default: `5000`
  * @property {number} [drain.deadlineMs]  how long a draining worker may take to finish its requests; default: `30000`
+ * @property {number} [drain.stalledMs]  a request whose bytes have moved within this time, up or down, is not cut off at drain.deadlineMs; default:
+ *   `10000`
+ * @property {number} [drain.longLivedMs]  how long a replaced worker keeps its WebSockets, event streams, TCP connections and moving transfers; 0: not
+ *   at all; default: `14400000`
+ * @property {'auto' | number} [drain.maxOldWorkers]  how many replaced workers are kept for these; the oldest one ends first. auto: two for each worker
+ *   that should run; default: `auto`
+ * @property {number} [drain.spreadMs]  over how long the connections of such a worker are closed, so that clients do not all come back at once; default:
+ *   `30000`
  * @property {object} [stop]
  * @property {number} [stop.termGraceMs]  how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed;
  *   default: `5000`

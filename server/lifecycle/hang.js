@@ -30,6 +30,14 @@ export function killStuck (transition, worker) {
   transition.command({ type: 'kill', worker: worker.id })
 }
 
+/** @param {Transition} transition @param {Worker} worker has no slot, and does not answer @param {string} message */
+export function killHung (transition, worker, message) {
+  worker.state = 'stopping'
+  worker.intent = { cause: 'hung', actor: 'system', rollout: null }
+  transition.emitForWorker('worker.unresponsive', worker, { cause: 'hung', actor: 'system', message })
+  transition.command({ type: 'kill', worker: worker.id })
+}
+
 /**
  * A worker that answers again before it was killed serves on. Its slot was given away, so it drains once its replacement
  * is ready.

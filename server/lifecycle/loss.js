@@ -1,3 +1,4 @@
+import { countLongLived, heldWords } from '../held-words.js'
 import { addWarning } from './rollout/record.js'
 import { nameOf } from './worker.js'
 import { durationText } from './duration.js'
@@ -20,14 +21,15 @@ const MAX_NAMED = 5
 export function unfinishedOf (worker, { signal, unfinished }) {
   const isOurs = signal === 'SIGKILL' || worker.state === 'draining' || worker.state === 'stopping'
   if (!unfinished || !isOurs || worker.drainEnd === 'drained') return null
-  return unfinished.requests > 0 || unfinished.connections > 0 ? unfinished : null
+  return isLost(unfinished) || countLongLived(unfinished.closed) > 0 ? unfinished : null
 }
 
 /** @param {Unfinished | null} unfinished @param {Exit['left']} [left] @returns {string} the end of the sentence about the exit */
 export function lossOf (unfinished, left = []) {
   const named = left.slice(0, MAX_NAMED).map(({ name, pid }) => `${name} (pid ${pid})`)
   return [
-    unfinished && `, with ${describeUnfinished(unfinished)}`,
+    unfinished && isLost(unfinished) && `, with ${describeUnfinished(unfinished)}`,
+    unfinished?.closed && countLongLived(unfinished.closed) > 0 && `; it has closed ${heldWords(unfinished.closed)}`,
     left.length > 0 && `; processes that it started still run: ${named.join(', ')}${left.length > MAX_NAMED ? ' …' : ''}`
   ].filter(Boolean).join('')
 }
@@ -36,7 +38,8 @@ export function lossOf (unfinished, left = []) {
 export function toEndDetail ({ error, left = [] }, unfinished) {
   const detail = {
     ...(error ? { errorName: error.errorName, stack: error.stack } : {}),
-    ...(unfinished ? { endedRequests: unfinished.requests, endedConnections: unfinished.connections } : {}),
+    ...(unfinished && isLost(unfinished) ? { endedRequests: unfinished.requests, endedConnections: unfinished.connections, ...(unfinished.stalled ? { stalledRequests: unfinished.stalled } : {}) } : {}),
+    ...(unfinished && countLongLived(unfinished.closed) > 0 ? { closed: unfinished.closed } : {}),
     ...(left.length > 0 ? { leftProcesses: left.map(({ name, pid }) => ({ name, pid })) } : {})
   }
   return Object.keys(detail).length > 0 ? detail : null
@@ -45,14 +48,19 @@ export function toEndDetail ({ error, left = [] }, unfinished) {
 /** @param {import('./transition.js').Transition} transition @param {Worker} worker was replaced by a rollout @param {Unfinished | null} unfinished */
 export function warnOfLoss (transition, worker, unfinished) {
   const { rollout, options } = transition.state
-  if (!unfinished || !rollout || worker.intent?.rollout !== rollout.id) return
+  if (!unfinished || !isLost(unfinished) || !rollout || worker.intent?.rollout !== rollout.id) return
   const why = worker.drainEnd === 'deadline' ? `, as it had not drained within ${durationText(options.drain.deadlineMs)} (option drain.deadlineMs)` : ''
   addWarning(rollout, `${nameOf(worker)} ended with ${describeUnfinished(unfinished)}${why}`)
 }
 
+/** @param {Unfinished} unfinished @returns {boolean} whether a client did not get what it waited for */
+function isLost ({ requests, connections }) {
+  return requests > 0 || connections > 0
+}
+
 /** @param {Unfinished} unfinished */
-function describeUnfinished ({ requests, connections, isReported }) {
-  const parts = [requests > 0 && countOf(requests, 'request'), connections > 0 && countOf(connections, 'connection')].filter(Boolean)
+function describeUnfinished ({ requests, connections, stalled = 0, isReported }) {
+  const parts = [requests > 0 && `${countOf(requests, 'request')}${stalled > 0 ? ` (${stalled} had stopped moving)` : ''}`, connections > 0 && countOf(connections, 'connection')].filter(Boolean)
   return `${parts.join(' and ')} still open${isReported ? ', by its last report' : ''}`
 }
 

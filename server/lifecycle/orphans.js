@@ -1,3 +1,4 @@
+import { drainLimits } from './drain-limits.js'
 import { recordEnd, drainWorker, nameOf } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
@@ -33,10 +34,21 @@ const GOES_ON = Object.freeze({ 'master-lost': 'runs without its master', upgrad
 
 /** @param {Transition} transition @param {Worker} worker is told once more, as the other master may not have told it */
 function goOnDraining (transition, worker) {
-  const { idleGraceMs, deadlineMs } = transition.state.options.drain
+  const { id, keptUntil, holds } = worker
+  const sinceMs = worker.drain ? Math.max(0, Date.parse(transition.isoTime()) - Date.parse(worker.drain.since)) : 0
+  worker.drain = {
+    since: transition.isoTime(-sinceMs),
+    limits: drainLimits(transition.state, worker, worker.intent ?? withoutMaster('master-lost')),
+    ...worker.drain,
+    at: transition.at - sinceMs
+  }
+  const { limits, isOver = false } = worker.drain
+  if (holds) worker.holds = { ...holds, at: transition.at }
   worker.state = 'draining'
-  transition.command({ type: 'drain', worker: worker.id, idleGraceMs })
-  transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: deadlineMs })
+  transition.command({ type: 'drain', worker: id, limits })
+  if (isOver) transition.command({ type: 'end-connections', worker: id, spreadMs: limits.spreadMs, isLast: limits.isLast })
+  else if (keptUntil) transition.command({ type: 'set-deadline', deadline: 'long-lived', id, ms: Math.max(0, limits.longLivedMs - sinceMs) })
+  transition.command({ type: 'set-deadline', deadline: 'drain', id, ms: limits.deadlineMs + (isOver ? limits.spreadMs : 0) })
 }
 
 /** @param {Transition} transition @param {(orphan: Worker) => boolean} isMeant tells whose replacement is ready */

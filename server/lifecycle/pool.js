@@ -3,7 +3,8 @@ import { extendBoot, noteBoot } from './boot-room.js'
 import { beginCrash } from './crashing.js'
 import { driftRefusal, whyNoReturn } from './drift.js'
 import { endsSlot, finishSlot, isFinished } from './finished.js'
-import { becomeResponsive, becomeUnresponsive, drainReplaced, killStuck } from './hang.js'
+import { becomeResponsive, becomeUnresponsive, drainReplaced, killHung, killStuck } from './hang.js'
+import { endConnections, endConnectionsNow, endOfKeeping, endSurplus, lookAtDrain, noteHolds } from './old-workers.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import {
   becomeDue, callOff, candidateTakesOver, endRecycling, forgetDue, promoteRecycled, isRecycled, recycledGone,
@@ -20,7 +21,7 @@ import {
   advanceRollout, candidateFinished, candidateLost, candidateReady, cutShort, hookEnded, noProgress, oldWorkerGone,
   releaseNotPrepared, releasePrepared, resizeRollout, servingLost, endSoak, startRollout, takeTurn, waitForTurn
 } from './rollout/rollout.js'
-import { becomeStandby, endStandby, endStandbys, keepStandbys, killHungStandby, loseStandby, standbyTooSlow, readSlot, retryStandby } from './standby.js'
+import { becomeStandby, endStandby, endStandbys, keepStandbys, loseStandby, standbyTooSlow, readSlot, retryStandby } from './standby.js'
 import { createSlot } from './state.js'
 import { noteProgress } from './rollout/record.js'
 import { phaseOf } from './rollout/stages.js'
@@ -150,6 +151,8 @@ const HANDLERS = {
     onWorkerLost(transition, worker, role, { cause: 'operator', reason: `${nameOf(worker)} was killed by an operator` })
   },
 
+  'end-connections': endConnectionsNow,
+
   ...UPGRADE_HANDLERS,
 
   upgrade (transition, input) {
@@ -173,7 +176,10 @@ const HANDLERS = {
     transition.command({ type: 'close-sockets' })
     for (const slot of state.slots) cancelRetry(transition, slot)
     endStandbys(transition, { cause, actor, rollout: null })
-    for (const worker of Object.values(state.workers)) drainWorker(transition, worker, { cause, actor, rollout: null })
+    for (const worker of Object.values(state.workers)) {
+      if (cause === 'shutdown') endConnections(transition, worker, { message: 'all workers stop', actor, isLast: true })
+      drainWorker(transition, worker, { cause, actor, rollout: null })
+    }
   },
 
   'kill-all' (transition, { reason }) {
@@ -235,16 +241,19 @@ const HANDLERS = {
     else markReady(transition, worker, report)
   }),
 
+  'worker-holds': ofWorker((transition, worker, { holds }) => noteHolds(transition, worker, holds)),
+
   'worker-drained': ofWorker((transition, worker) => {
     worker.drainEnd = 'drained'
     if (worker.state === 'draining') terminateWorker(transition, worker)
   }),
 
   'worker-silent': ofWorker((transition, worker, { message }) => {
+    if (worker.keptUntil && worker.state === 'draining') return killHung(transition, worker, message)
     // A worker that starts or drains has a deadline of its own.
     if (!['standby', 'ready'].includes(worker.state) || transition.state.phase === 'stopping') return
     const role = roleOf(transition, worker)
-    if (role === 'standby') killHungStandby(transition, worker, message)
+    if (role === 'standby') killHung(transition, worker, message)
     else becomeUnresponsive(transition, worker, message)
     leaveSlot(transition, worker)
     onWorkerLost(transition, worker, role, { cause: 'hung', reason: message })
@@ -255,6 +264,7 @@ const HANDLERS = {
   'stack-captured': ofWorker(killStuck),
 
   'worker-due': ofWorker((transition, worker, reason) => {
+    if (worker.state === 'draining' && reason.cause === 'memory-limit') return endConnections(transition, worker, { message: reason.message })
     if (roleOf(transition, worker) !== 'standby') return becomeDue(transition, worker, reason)
     endStandby(transition, worker, { cause: reason.cause, actor: 'system', rollout: null, message: reason.message })
     loseStandby(transition, worker, reason.cause)
@@ -313,11 +323,8 @@ const DEADLINES = {
     releaseAddresses(transition, worker)
     failBoot(transition, worker, message)
   },
-  drain (transition, worker) {
-    if (worker.state !== 'draining') return
-    worker.drainEnd = 'deadline'
-    terminateWorker(transition, worker)
-  },
+  drain: lookAtDrain,
+  'long-lived': endOfKeeping,
   term (transition, worker) {
     if (worker.state === 'stopping') killLate(transition, worker)
   },
@@ -354,6 +361,7 @@ function refusalOf (state, input) {
   }
   if (state.awaitsTurn !== null && !JOINING_INPUTS.includes(input.type)) return { code: 'starting', message: state.awaitsTurn }
   if (input.type === 'kill-worker') return state.workers[input.worker] ? null : { code: 'not-found', message: `no worker ${input.worker} is alive` }
+  if (input.type === 'end-connections') return endRefusal(state, input.worker)
   if (isSteering(input)) return refuseSteering(state, input)
   if (state.rollout && !JOINING_INPUTS.includes(input.type)) {
     const { id, kind } = state.rollout
@@ -382,9 +390,16 @@ function orderRefusal (state, input) {
   return { code: 'not-possible', message: `${why}: restart the master instead` }
 }
 
+/** @param {PoolState} state @param {number} id @returns {import('./state.js').Refusal | null} */
+function endRefusal ({ workers }, id) {
+  if (!workers[id]) return { code: 'not-found', message: `no worker ${id} is alive` }
+  if (workers[id].state === 'draining') return null
+  return { code: 'not-possible', message: `${nameOf(workers[id])} is ${workers[id].state}: expected one that was replaced and drains; restart it first` }
+}
+
 /** Inputs that are possible during a rollout. */
 const JOINING_INPUTS = ['scale', 'configure']
-const OPERATOR_INPUTS = [...JOINING_INPUTS, 'rollout', 'restart-worker', 'kill-worker', 'upgrade', 'stop', ...Object.keys(STEERING)]
+const OPERATOR_INPUTS = [...JOINING_INPUTS, 'rollout', 'restart-worker', 'kill-worker', 'end-connections', 'upgrade', 'stop', ...Object.keys(STEERING)]
 
 /** @param {PoolState} state @param {number} id */
 function isServing (state, id) {
@@ -500,6 +515,7 @@ function settleState (transition) {
   }
   if (state.phase !== 'stopping') drainOrphans(transition, (orphan) => isReplaced(transition, orphan))
   drainReplaced(transition)
+  endSurplus(transition)
   rollBackGuarded(transition)
   fillVacant(transition)
   recycleNext(transition)

@@ -56,7 +56,7 @@ function standbyOf ({ options, standby, release, workers }) {
 }
 
 /** @param {import('./state.js').Worker} worker @param {number} number @param {import('./state.js').Slot} [slot] */
-function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, drift = null }, number, slot) {
+function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, drift = null, holds, keptUntil }, number, slot) {
   return {
     /** @type {number | null} */ id,
     slot: number,
@@ -72,8 +72,15 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
     restarts: slot?.restarts ?? 0,
     crashLooping: slot?.record.crashLooping ?? false,
     /** @type {string | null} */ retryAt: null,
+    /** @type {import('./state.js').Holds | null} */ holds: holds && state === 'draining' ? countsOf(holds) : null,
+    /** @type {string | null} */ keptUntil: (state === 'draining' && keptUntil) || null,
     /** @type {import('./state.js').Finished | null} */ finished: null
   }
+}
+
+/** @param {import('./state.js').Holds} holds @returns {import('./state.js').Holds} */
+function countsOf ({ requests, transfers, webSockets, eventStreams, connections }) {
+  return { requests, transfers, webSockets, eventStreams, connections }
 }
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
@@ -94,6 +101,8 @@ function waitingRow (slot) {
     restarts,
     crashLooping: record.crashLooping,
     retryAt,
+    holds: null,
+    keptUntil: null,
     finished: isFinished(slot) ? finished : null
   }
 }

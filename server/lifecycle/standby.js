@@ -82,14 +82,6 @@ export function loseStandby (transition, worker, cause) {
   })
 }
 
-/** @param {Transition} transition @param {Worker} worker does not answer @param {string} message */
-export function killHungStandby (transition, worker, message) {
-  worker.state = 'stopping'
-  worker.intent = { cause: 'hung', actor: 'system', rollout: null }
-  transition.emitForWorker('worker.unresponsive', worker, { cause: 'hung', actor: 'system', message })
-  transition.command({ type: 'kill', worker: worker.id })
-}
-
 /** @param {Transition} transition @param {Worker} worker has not come to listen within ready.timeoutMs */
 export function standbyTooSlow (transition, worker) {
   const limit = durationText(worker.readyTimeoutMs)

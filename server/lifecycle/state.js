@@ -5,7 +5,7 @@ import { blankRecord } from './restart-policy.js'
 /**
  * @typedef {object} LifecycleOptions  durations in ms
  * @property {{ signal: 'auto' | 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[], addresses?: 'same' | 'any' }} ready
- * @property {{ idleGraceMs: number, deadlineMs: number }} drain
+ * @property {Omit<DrainLimits, 'isLast'> & { maxOldWorkers: number | 'auto' }} drain
  * @property {{ termGraceMs: number, signal: NodeJS.Signals }} stop  `signal`: of Node programs always SIGTERM
  * @property {{ graceMs: number }} crash
  * @property {import('./restart-policy.js').RestartPolicy} restart
@@ -14,6 +14,15 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ onDrift: 'mark' | 'hold' }} [releases]
  * @property {number} [standby]  how many workers are kept beside those of the slots
  * @property {{ first: 'one' | 'all' }} [start]
+ */
+
+/**
+ * How long a draining worker keeps what it has. Times count from the begin of the drain, see workers/protocol.js.
+ * @typedef {{ idleGraceMs: number, deadlineMs: number, stalledMs: number, longLivedMs: number, spreadMs: number, isLast: boolean }} DrainLimits
+ * What it still has: `requests` without the transfers, whose bytes move; `connections`: other long-lived ones.
+ * @typedef {{ requests: number, transfers: number, webSockets: number, eventStreams: number, connections: number }} Holds
+ * `at`: monotonic ms of its begin; `isOver`: it was told to end its long-lived connections; `isDoubted`: it says nothing of them any more
+ * @typedef {{ since: string, at: number, limits: DrainLimits, isOver?: boolean, isDoubted?: boolean }} Drain
  */
 
 /**
@@ -69,6 +78,9 @@ import { blankRecord } from './restart-policy.js'
  * @property {{ probe?: string, warmupFailed?: string | null }} [report]  it is ready, but does not listen yet where it has to
  * @property {string[]} [resources]  what keeps it running while it does not listen, as Node names it
  * @property {boolean} [isNoServer]  it counts as ready though it has not listened
+ * @property {Drain} [drain]
+ * @property {Holds & { at: number }} [holds]  `at`: monotonic ms of its report
+ * @property {string} [keptUntil]  it is replaced, and is kept for its long-lived connections alone: until then, wall time, ISO 8601
  * @property {'drained' | 'deadline'} [drainEnd]  it has nothing open any more, or was told to end before that
  * @property {string} [killedFor]  why the master has killed it
  * @property {string} [probed]  why its app was not ready when it was last asked
@@ -87,7 +99,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * What another master has left behind of a worker. `exit`: it is known to have ended, and how as far as that is known.
- * @typedef {Pick<Worker, 'id' | 'slot' | 'hasStoodBy' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent'> & { addresses?: import('./addresses.js').Address[], orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
+ * @typedef {Pick<Worker, 'id' | 'slot' | 'hasStoodBy' | 'pid' | 'release' | 'startedAt' | 'readyAt' | 'intent' | 'drain' | 'holds' | 'keptUntil'> & { addresses?: import('./addresses.js').Address[], orphan: OrphanCause, state: 'starting' | 'ready' | 'draining' | 'stopping', exit: { code: number | null, signal: string | null, error?: CrashNote | null } | null }} Orphan
  */
 
 /**
@@ -129,7 +141,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string | null} startedAt
  * @property {string | null} [readyAt]  its new worker was ready
  * @property {string | null} [promotedAt]  its new worker took the slot over, and the old one began to drain
- * @property {string | null} [drainedAt]  the old worker was gone
+ * @property {string | null} [drainedAt]  the old worker was gone, or had nothing but long-lived connections
  * @property {string | null} [revertingAt]  since when the slot goes back
  * @property {string | null} finishedAt
  */
@@ -224,6 +236,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'judged', rollout: number, verdict: Verdict & { warning?: string } }
  *   | { type: 'restart-worker', worker: number, actor: string, client?: Client | null }
  *   | { type: 'kill-worker', worker: number, actor: string }
+ *   | { type: 'end-connections', worker: number, actor: string }
  *   | { type: 'stop', actor: string, cause?: 'shutdown' | 'rollback' }
  *   | { type: 'kill-all', reason: string }
  *   | { type: 'upgrade', execPath: string | null, note?: string | null, readyWithinMs?: number, actor: string }
@@ -243,6 +256,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'thread-port-taken', worker: number, message: string }
  *   | { type: 'worker-probed', worker: number, text: string }
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }
+ *   | { type: 'worker-holds', worker: number, holds: Holds }
  *   | { type: 'worker-drained', worker: number }
  *   | { type: 'worker-silent', worker: number, message: string }
  *   | { type: 'worker-answered', worker: number }
@@ -254,17 +268,20 @@ import { blankRecord } from './restart-policy.js'
  *
  * @typedef {{ [Each in Input as Each['type']]: Each }} Inputs  by type
  * @typedef {Input extends infer I ? I extends Input ? Omit<I, keyof Stamp> : never : never} PlainInput  without the stamp, which the supervisor adds
- * @typedef {Extract<PlainInput, { type: 'scale' | 'configure' | 'rollout' | 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'restart-worker' | 'kill-worker' | 'stop' | 'upgrade' }>} OperatorInput
+ * @typedef {Extract<PlainInput, { type: 'scale' | 'configure' | 'rollout' | 'pause' | 'resume' | 'abort' | 'promote' | 'retry' | 'restart-worker' | 'kill-worker' | 'end-connections' | 'stop' | 'upgrade' }>} OperatorInput
  * @typedef {{ errorName: string, errorMessage: string, stack: string | null }} CrashNote
- * @typedef {{ requests: number, connections: number, isReported: boolean }} Unfinished  what was open when a worker ended; `isReported`: as of its last report, as it could not say it in the end
+ * What was open when a worker ended. `stalled`: of these requests, whose bytes had stopped moving; `closed`: long-lived ones that were ended
+ * in their own way; `isReported`: as of its last report, as it could not say it in the end.
+ * @typedef {{ requests: number, connections: number, stalled?: number, closed?: Pick<Holds, 'webSockets' | 'eventStreams' | 'connections'>, isReported: boolean }} Unfinished
  * @typedef {{ name: string, pid: number }} LeftProcess  that a worker had started, and that lives on
- * @typedef {'ready' | 'addresses' | 'alive' | 'drain' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
+ * @typedef {'ready' | 'addresses' | 'alive' | 'drain' | 'long-lived' | 'term' | 'steady' | 'stack' | 'age' | 'soak' | 'retry' | 'upgrade' | 'recycle' | 'recycle-pace' | 'progress' | 'canary' | 'judge' | 'guard' | 'standby'} DeadlineKind  `id` is a worker's, for 'retry' a slot's, from 'upgrade' on 0
  */
 
 /**
  * @typedef {{ type: 'fork', worker: number, slot: number | null, release: Release }
  *   | { type: 'promote', worker: number, slot: number }
- *   | { type: 'drain', worker: number, idleGraceMs: number }
+ *   | { type: 'drain', worker: number, limits: DrainLimits }
+ *   | { type: 'end-connections', worker: number, spreadMs: number, isLast: boolean }
  *   | { type: 'terminate', worker: number }
  *   | { type: 'count-as-ready', worker: number }
  *   | { type: 'kill', worker: number }

@@ -1,5 +1,6 @@
 import { BLAMED_CAUSES, CRASH_CAUSES, isOneOf } from '../causes.js'
 import { mayStart } from './boot-room.js'
+import { drainLimits } from './drain-limits.js'
 import { holdSlot, isBlocked, knownDrift, tellDrift, resumeSlot } from './drift.js'
 import { isAsked } from './readiness.js'
 import { takeStandby } from './promotion.js'
@@ -94,10 +95,11 @@ export function drainWorker (transition, worker, intent, { isTold = false, deadl
   leaveSlot(transition, worker)
   worker.state = 'draining'
   worker.intent = intent
-  const { idleGraceMs } = transition.state.options.drain
+  const limits = drainLimits(transition.state, worker, intent)
+  worker.drain = { since: transition.isoTime(), at: transition.at, limits }
   transition.emitForWorker('worker.draining', worker, { cause: intent.cause, actor: intent.actor, rollout: intent.rollout, message: intent.message ?? null })
   clearDeadlines(transition, worker.id, ['ready', 'addresses', 'alive', 'steady', 'age'])
-  if (!isTold) transition.command({ type: 'drain', worker: worker.id, idleGraceMs })
+  if (!isTold) transition.command({ type: 'drain', worker: worker.id, limits })
   const ms = deadlineMs ?? (worker.servesNobody ? Math.min(UNSERVED_DRAIN_MS, longestMs) : longestMs)
   transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms })
 }
@@ -121,7 +123,7 @@ export function drainListening (transition, worker) {
 export function terminateWorker (transition, worker) {
   worker.state = 'stopping'
   delete worker.report
-  transition.command({ type: 'clear-deadline', deadline: 'drain', id: worker.id })
+  clearDeadlines(transition, worker.id, ['drain', 'long-lived'])
   transition.command({ type: 'terminate', worker: worker.id })
   transition.command({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: transition.state.options.stop.termGraceMs })
 }
@@ -139,7 +141,7 @@ export function clearDeadlines (transition, id, kinds = WORKER_DEADLINES) {
 }
 
 /** @typedef {typeof WORKER_DEADLINES[number]} WorkerDeadline */
-const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', 'drain', 'term', 'steady', 'stack', 'age', 'soak'])
+const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', 'drain', 'long-lived', 'term', 'steady', 'stack', 'age', 'soak'])
 
 /**
  * Takes note of an exit.

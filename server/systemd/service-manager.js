@@ -15,7 +15,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1
  * @param {object} parts
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {{ snapshot: () => Snapshot }} parts.supervisor
- * @param {{ readonly current: Pick<import('../config/config.js').Config, 'drain' | 'stop'> }} parts.settings
+ * @param {{ readonly current: { drain: { deadlineMs: number }, stop: { termGraceMs: number } } }} parts.settings
  * @param {{ isKept: boolean }} parts.keeper
  * @param {object} [options]
  * @param {Record<string, string | undefined>} [options.env]

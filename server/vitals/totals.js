@@ -23,6 +23,7 @@ export function createTotals () {
   const exits = new Map([...CAUSES, OTHER_CAUSE].map((cause) => [cause, 0]))
   let endedRequests = 0
   let endedConnections = 0
+  let stalledRequests = 0
   /** @type {Map<number, number>} */
   const restarts = new Map()
   /** @type {Map<string, number>} */
@@ -35,6 +36,7 @@ export function createTotals () {
         countUp(exits, exits.has(String(cause)) ? String(cause) : OTHER_CAUSE)
         endedRequests += detail?.endedRequests ?? 0
         endedConnections += detail?.endedConnections ?? 0
+        stalledRequests += detail?.stalledRequests ?? 0
       } else if (type === 'worker.restarted' && slot !== null) countUp(restarts, slot)
       else if (rollouts.has(type)) countUp(rollouts, type)
     },
@@ -60,6 +62,7 @@ export function createTotals () {
         exits: [...exits].map(([cause, value]) => ({ cause, value })),
         endedRequests,
         endedConnections,
+        stalledRequests,
         restarts: [...restarts].sort(([a], [b]) => a - b).map(([slot, value]) => ({ slot, value })),
         rollouts: [...rollouts].map(([type, value]) => ({ result: type.slice('rollout.'.length), value })),
         duration: slots.length > 0 && slots.every(([, { statuses }]) => statuses === null) ? null : { ...cumulativeCounts(latency), sumSeconds: latencySumMs / 1000 }

@@ -21,6 +21,7 @@ const FORMS = {
   'fleet-abort': { rollout: '7' },
   'restart-worker': { worker: '2' },
   'kill-worker': { worker: '2' },
+  'end-connections': { worker: '2' },
   diagnose: { worker: '2', kind: 'heap-snapshot' },
   message: { worker: '', type: 'reload', data: '{"a":1}' },
   'message-to-worker': { worker: '2', type: 'reload', data: '' },

@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.js'
-import { KEEPS_ALL } from '../../workers/protocol.js'
 import { startDeck } from '../support/deck.js'
 import { openFreshConnections } from '../support/load.js'
 import { rareOnly, rareTest } from '../support/rare.js'
@@ -23,7 +22,7 @@ describe('orphan', { concurrency: 2 }, () => {
     await until(() => !isAlive(abandoned) && !isAlive(mistaken), 'those to end that nobody has claimed')
     assert.equal(isAlive(claimed), true)
 
-    tell(claimed, { claimedBy: process.pid, drain: { ...KEEPS_ALL, idleGraceMs: 0, deadlineMs: 1000 } })
+    tell(claimed, { claimedBy: process.pid, drain: { idleGraceMs: 0, deadlineMs: 1000, stalledMs: 0, longLivedMs: 0, spreadMs: 0, isLast: false } })
     await until(() => !isAlive(claimed), 'the end of the last one')
   })
 

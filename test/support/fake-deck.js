@@ -52,6 +52,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
       return state.upgrade
     },
     'kill-worker': () => ({}),
+    'end-connections': () => ({}),
     ...Object.fromEntries(STEERING.map((type) => [type, () => structuredClone(state.rollout)])),
     stop () {
       state.state = 'stopping'
@@ -316,6 +317,8 @@ function fakeSnapshot (/** @type {any} */ release) {
     restarts: 0,
     crashLooping: false,
     retryAt: null,
+    holds: null,
+    keptUntil: null,
     finished: null,
     vitals: { rssBytes: 64 * 1024 * 1024, cpuPercent: 12.5 }
   })

@@ -4,7 +4,7 @@ import { createState } from '../../server/lifecycle/state.js'
 
 export const OPTIONS = Object.freeze({
   ready: { signal: /** @type {const} */ ('auto'), timeoutMs: 30_000 },
-  drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
+  drain: { idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000, spreadMs: 30_000, maxOldWorkers: /** @type {const} */ ('auto') },
   stop: { termGraceMs: 5000, signal: /** @type {const} */ ('SIGTERM') },
   crash: { graceMs: 1000 },
   restart: { minDelayMs: 100, maxDelayMs: 30_000, resetAfterMs: 60_000, intensity: { restarts: 5, windowMs: 60_000 } }
@@ -21,7 +21,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   let nextRelease = 2
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
-  /** @type {Map<number, { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean }>} */
+  /** @type {Map<number, { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean, isTold?: number }>} */
   const processes = new Map()
   /** @type {any[]} */
   const events = []
@@ -49,6 +49,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     },
     promote: ({ worker, slot }) => { find(worker).slot = slot },
     drain: ({ worker }) => { find(worker).isDraining = true },
+    'end-connections': ({ worker, isLast }) => { find(worker).isTold = isLast ? 1001 : 1012 },
     'count-as-ready': ({ worker }) => { find(worker) },
     terminate: ({ worker }) => { find(worker).isTerminated = true },
     kill: ({ worker }) => { find(worker).isKilled = true },

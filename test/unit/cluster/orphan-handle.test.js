@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createOrphanHandle } from '../../../server/cluster/orphan-handle.js'
 import { identifyProcess } from '../../../server/system/process-identity.js'
-import { orderText, parseOrderText } from '../../../workers/protocol.js'
+import { holdsFileOf, orderText, parseOrderText } from '../../../workers/protocol.js'
 import { tempFolder } from '../../support/folder.js'
 import { until } from '../../support/until.js'
 
@@ -18,10 +18,10 @@ async function setUp (t, { folder = tempFolder(), isTold = false } = {}) {
   t.after(() => child.kill('SIGKILL'))
   await once(child, 'spawn')
   const [orderFile, crashFile] = [path.join(folder, 'orders', '1.json'), path.join(folder, 'crash.json')]
-  /** @type {any[]} */
-  const exits = []
-  const handle = createOrphanHandle({ ...identifyProcess(Number(child.pid)), orderFile, crashFile }, { deadlineMs: 30_000, isTold, onExit: (exit) => exits.push(exit) })
-  return { child, handle, exits, orderFile, crashFile, order: () => JSON.parse(readFileSync(orderFile, 'utf8')) }
+  /** @type {any[][]} */
+  const [exits, said] = [[], []]
+  const handle = createOrphanHandle({ ...identifyProcess(Number(child.pid)), orderFile, crashFile }, { isTold, onMessage: (message) => said.push(message), onExit: (exit) => exits.push(exit) })
+  return { child, handle, exits, said, orderFile, crashFile, order: () => JSON.parse(readFileSync(orderFile, 'utf8')) }
 }
 
 test('an orphan is claimed at once, and told to drain with all that it has to know', async (t) => {
@@ -29,6 +29,24 @@ test('an orphan is claimed at once, and told to drain with all that it has to kn
   assert.deepEqual(order(), { pid: child.pid, claimedBy: process.pid, drain: null })
   handle.tell({ type: 'drain', ...LIMITS })
   assert.deepEqual(order(), { pid: child.pid, claimedBy: process.pid, drain: LIMITS })
+  handle.tell({ type: 'end-connections', spreadMs: 0, isLast: true })
+  assert.deepEqual(order().drain, { ...LIMITS, longLivedMs: 0, spreadMs: 0, isLast: true })
+})
+
+test('what an orphan still holds is read from where it writes that, and is told as often as it does', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { child, handle, said, orderFile } = await setUp(t)
+  const held = { requests: 0, transfers: 1, webSockets: 2, eventStreams: 3, connections: 4 }
+  handle.tell({ type: 'drain', ...LIMITS })
+  writeFileSync(holdsFileOf(orderFile), JSON.stringify({ pid: child.pid, ...held }))
+  t.mock.timers.tick(2000)
+  t.mock.timers.tick(2000)
+  assert.deepEqual(said, [{ type: 'holds', ...held }])
+  utimesSync(holdsFileOf(orderFile), 1, 1)
+  t.mock.timers.tick(2000)
+  assert.equal(said.length, 2)
+  handle.leave({ code: 0, signal: null })
+  assert.equal(existsSync(holdsFileOf(orderFile)), false)
 })
 
 test('the end of one that is seen to be gone is told, and its order is removed', async (t) => {

@@ -19,7 +19,7 @@ function setUp (t, { env = {}, snapshot = READY, isKept = false } = {}) {
   tellServiceManager({
     events,
     supervisor: { snapshot: () => /** @type {any} */ (state) },
-    settings: { current: { drain: { deadlineMs: 30_000, idleGraceMs: 5000 }, stop: { message: /** @type {const} */ ('object'), termGraceMs: 5000, signal: 'SIGTERM' } } },
+    settings: { current: { drain: { deadlineMs: 30_000 }, stop: { termGraceMs: 5000 } } },
     keeper: { isKept }
   }, { env: { NOTIFY_SOCKET: '/run/notify', ...env }, notify: (message) => told.push(message), sources: [signals, new EventEmitter()], now: () => now })
   return {

@@ -1,0 +1,21 @@
+/** Counts that a worker tells of itself; the app could have sent them, so they may be anything. */
+
+/** @param {import('../../workers/protocol.js').Holds} report @returns {import('../../workers/protocol.js').Holds} */
+export function toHolds ({ requests, transfers, ...longLived }) {
+  return { requests: toCount(requests), transfers: toCount(transfers), ...toLongLived(longLived) }
+}
+
+/** @param {import('../../workers/protocol.js').Unfinished} report @returns {Required<import('../../workers/protocol.js').Unfinished>} */
+export function toUnfinished ({ requests, connections, stalled, closed }) {
+  return { requests: toCount(requests), connections: toCount(connections), stalled: toCount(stalled), closed: toLongLived(closed) }
+}
+
+/** @param {Partial<import('../../workers/protocol.js').Holds>} [counts] */
+function toLongLived ({ webSockets, eventStreams, connections } = {}) {
+  return { webSockets: toCount(webSockets), eventStreams: toCount(eventStreams), connections: toCount(connections) }
+}
+
+/** @param {unknown} value */
+function toCount (value) {
+  return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0
+}

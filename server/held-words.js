@@ -1,0 +1,19 @@
+/**
+ * What a worker that was replaced still has, in words: the same in the history, on the pages and in a terminal.
+ * @typedef {{ transfers?: number, webSockets?: number, eventStreams?: number, connections?: number }} LongLived  `connections`: other long-lived ones
+ */
+
+/** @type {readonly (readonly [keyof LongLived, string])[]} */
+const WORDS = Object.freeze([['webSockets', 'WebSocket'], ['eventStreams', 'event stream'], ['connections', 'other long-lived connection'], ['transfers', 'transfer']])
+
+/** @param {LongLived | null} [held] @returns {string} `120 WebSockets, 3 event streams and 1 transfer` */
+export function heldWords (held) {
+  const parts = WORDS.flatMap(([name, word]) => held?.[name] ? [`${held[name]} ${word}${held[name] === 1 ? '' : 's'}`] : [])
+  if (parts.length < 2) return parts[0] ?? 'no long-lived connection'
+  return `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
+}
+
+/** @param {LongLived | null} [held] */
+export function countLongLived (held) {
+  return WORDS.reduce((sum, [name]) => sum + (held?.[name] ?? 0), 0)
+}

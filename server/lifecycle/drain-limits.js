@@ -1,0 +1,24 @@
+import { runtimeOf } from './state.js'
+import { stopsFirst } from './vacancy.js'
+
+/** @typedef {import('./state.js').PoolState} PoolState */
+
+/** Replacements of a worker that did well. One that was told to go for what it did wrong does not stay. */
+const GENTLE_CAUSES = ['restart', 'deploy', 'scale-down', 'max-age', 'max-requests', 'upgrade', 'master-lost']
+
+/**
+ * @param {PoolState} state @param {import('./state.js').Worker} worker @param {{ cause: string }} intent
+ * @returns {import('./state.js').DrainLimits}
+ */
+export function drainLimits (state, worker, { cause }) {
+  const { maxOldWorkers: _, ...limits } = state.options.drain
+  const isLast = cause === 'shutdown'
+  const isKept = GENTLE_CAUSES.includes(cause) && !worker.servesNobody && worker.slot !== null && !stopsFirst(state) &&
+    maxOldWorkers(state) > 0 && runtimeOf(state, worker.release) === 'node'
+  return { ...limits, ...(!isKept && { longLivedMs: 0 }), ...(isLast && { spreadMs: 0 }), isLast }
+}
+
+/** @param {PoolState} state @returns {number} how many replaced workers may be kept */
+export function maxOldWorkers ({ options: { drain }, slots }) {
+  return drain.maxOldWorkers === 'auto' ? 2 * slots.length : drain.maxOldWorkers
+}
