@@ -45,7 +45,7 @@ test('without anything set the defaults hold', async (t) => {
     admin: { host: '127.0.0.1', port: 9777, allowedHosts: [], sessionTtlMs: 12 * 60 * 60 * 1000, tls: {}, plainHttp: false },
     start: { first: 'one' },
     ready: { signal: 'auto', timeoutMs: 30_000, addresses: 'same', status: ['200-399'], intervalMs: 100, probeTimeoutMs: 5000, warmup: [], warmupRounds: 1 },
-    drain: { idleGraceMs: 5000, deadlineMs: 30_000 },
+    drain: { idleGraceMs: 5000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 14_400_000, maxOldWorkers: 'auto', spreadMs: 30_000 },
     stop: { termGraceMs: 5000, message: 'object', signal: 'SIGTERM' },
     crash: { graceMs: 1000 },
     releases: { mode: 'auto', shared: [], exclude: [], keep: 10, onDrift: 'mark' },

@@ -130,7 +130,7 @@ describe('settings', () => {
       { name: 'dispatch', value: 'round-robin', configured: 'shared' }
     ])
     const { drain, stop, rollout, dispatch } = settings.current
-    assert.deepEqual([drain, stop.termGraceMs, rollout.surge, dispatch], [{ idleGraceMs: 5000, deadlineMs: 10 }, 20, 3, 'shared'])
+    assert.deepEqual([drain.idleGraceMs, drain.deadlineMs, stop.termGraceMs, rollout.surge, dispatch], [5000, 10, 20, 3, 'shared'])
     assert.deepEqual(settings.memory().map(({ name }) => name), ['drain.deadlineMs', 'stop.termGraceMs'])
   })
 })
