@@ -20,7 +20,9 @@ const MAX_NAMED = 5
  */
 export function unfinishedOf (worker, { signal, unfinished }) {
   const isOurs = signal === 'SIGKILL' || worker.state === 'draining' || worker.state === 'stopping'
-  if (!unfinished || !isOurs || worker.drainEnd === 'drained') return null
+  // By its last report it may still have had something.
+  const isOutdated = worker.drainEnd === 'drained' && unfinished?.isReported
+  if (!unfinished || !isOurs || isOutdated) return null
   return isLost(unfinished) || countLongLived(unfinished.closed) > 0 ? unfinished : null
 }
 
@@ -49,7 +51,7 @@ export function toEndDetail ({ error, left = [] }, unfinished) {
 export function warnOfLoss (transition, worker, unfinished) {
   const { rollout, options } = transition.state
   if (!unfinished || !isLost(unfinished) || !rollout || worker.intent?.rollout !== rollout.id) return
-  const why = worker.drainEnd === 'deadline' ? `, as it had not drained within ${durationText(options.drain.deadlineMs)} (option drain.deadlineMs)` : ''
+  const why = worker.drainEnd && unfinished.requests > 0 ? `, as it had not drained within ${durationText(options.drain.deadlineMs)} (option drain.deadlineMs)` : ''
   addWarning(rollout, `${nameOf(worker)} ended with ${describeUnfinished(unfinished)}${why}`)
 }
 

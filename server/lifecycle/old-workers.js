@@ -49,8 +49,8 @@ export function lookAtDrain (transition, worker) {
 
 /** @param {Transition} transition @param {Worker} worker was kept for as long as it may be */
 export function endOfKeeping (transition, worker) {
-  const { longLivedMs } = transition.state.options.drain
-  endConnections(transition, worker, { message: `it was kept for ${durationText(worker.drain?.limits.longLivedMs ?? longLivedMs)} (option drain.longLivedMs)` })
+  const { longLivedMs } = worker.drain?.limits ?? transition.state.options.drain
+  endConnections(transition, worker, { message: `it was kept for ${durationText(longLivedMs)} (option drain.longLivedMs)` })
 }
 
 /**
@@ -99,10 +99,11 @@ export function endConnectionsNow (transition, { worker, actor }) {
 function keepWorker (transition, worker) {
   const { drain } = worker
   if (worker.keptUntil || !drain) return
-  const ms = Math.max(0, drain.limits.longLivedMs - (transition.at - drain.at))
+  const { longLivedMs } = drain.limits
+  const ms = Math.max(0, longLivedMs - (transition.at - drain.at))
   worker.keptUntil = transition.isoTime(ms)
   transition.command({ type: 'set-deadline', deadline: 'long-lived', id: worker.id, ms })
-  transition.emitForWorker('worker.kept', worker, { cause: worker.intent?.cause, detail: { until: worker.keptUntil }, message: `${nameOf(worker)} is kept for ${heldWords(worker.holds)}, at most for ${durationText(ms)}` })
+  transition.emitForWorker('worker.kept', worker, { cause: worker.intent?.cause, detail: { until: worker.keptUntil }, message: `${nameOf(worker)} is kept for ${heldWords(worker.holds)}, for ${durationText(longLivedMs)} at most` })
   oldWorkerGone(transition, worker, { cause: '', reason: '' })
   recycledGone(transition, worker)
 }
