@@ -2,7 +2,7 @@ import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
-/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy' | 'queueLength'>} Calls */
+/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy' | 'takeBy' | 'queueLength'>} Calls */
 /** @typedef {import('../system/posix.js').Instruction} Instruction */
 /** @typedef {ReturnType<typeof createSocketGroup>} SocketGroup */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
@@ -24,6 +24,8 @@ const V6_ONLY = 1
 function createSocketGroup (calls, { place, handles, isListening }) {
   /** @type {string | undefined} */
   let picked
+  /** By index. @type {string[]} */
+  const taken = []
 
   return {
     /** @returns {SocketHandle} the first one, by which the group is known */
@@ -65,8 +67,17 @@ function createSocketGroup (calls, { place, handles, isListening }) {
     pick (program) {
       const whole = program.join(' ')
       if (!isListening || picked === whole) return
-      picked = whole
-      calls.pickBy(handles[0].fd, program)
+      // A socket that is still alone has no group that would take it.
+      if (calls.pickBy(handles[0].fd, program)) picked = whole
+    },
+
+    /** @param {Instruction[] | null} program  which says what packets each of them takes: clients send the first one again that none takes; null: all */
+    take (program) {
+      const whole = program?.join(' ') ?? ''
+      for (const [index, { fd }] of handles.entries()) {
+        if (taken[index] !== whole) calls.takeBy(fd, program)
+        taken[index] = whole
+      }
     },
 
     /** @param {number} number @returns {number} how many connections wait until somebody accepts them */
@@ -75,6 +86,7 @@ function createSocketGroup (calls, { place, handles, isListening }) {
     /** @param {number} count  how many are left */
     shrink (count) {
       for (const handle of handles.splice(Math.max(1, count))) handle.close()
+      taken.splice(handles.length)
     },
 
     close () {

@@ -12,6 +12,7 @@ const JUMP = 0x05
 const IF_EQUAL = 0x15
 const IF_EQUAL_X = 0x1d
 const RETURN = 0x06
+const WHOLE_PACKET = 0xffffffff
 /** Offsets from there on are into the header of IP: SKF_NET_OFF. */
 const IP = 0xfff00000
 /** SKF_AD_OFF + SKF_AD_RANDOM: what is loaded from there is a random number. */
@@ -34,6 +35,16 @@ export function steeringProgram (serving, probes) {
     /** @type {Instruction} */ ([RETURN, 0, 0, serving[0]])
   ]
   return probes.length === 0 ? pick : [...pickProbed(probes), ...pick]
+}
+
+/**
+ * The program by which a socket takes packets of probes alone: SO_ATTACH_FILTER, socket(7).
+ * @param {{ port: number }[]} probes @returns {Instruction[]}
+ */
+export function probesOnlyProgram (probes) {
+  /** @type {Instruction} */
+  const takeNone = [RETURN, 0, 0, 0]
+  return probes.length === 0 ? [takeNone] : [...pickProbed(probes.map(({ port }) => ({ port, index: WHOLE_PACKET }))), takeNone]
 }
 
 /** @param {{ port: number, index: number }[]} probes @returns {Instruction[]} another machine may use the same port, so both addresses have to be the same */

@@ -3,7 +3,7 @@ import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 import { socketsOf } from '../system/open-sockets.js'
 import { adoptSocketGroup, bindSocketGroup, placeOf } from './socket-group.js'
-import { steeringProgram } from './steering-program.js'
+import { probesOnlyProgram, steeringProgram } from './steering-program.js'
 
 /** Where a socket answers that is bound to any address; a machine without IPv6 has the second one alone. @type {Record<string, string[]>} */
 const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
@@ -24,8 +24,9 @@ const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
  * @param {object} parts
  * @param {import('./socket-group.js').Calls} parts.calls
  * @param {() => Living[]} parts.living
+ * @param {boolean} [parts.isHeldBack]  as long as nobody serves, clients wait until somebody does
  */
-export function createSteering ({ calls, living }) {
+export function createSteering ({ calls, living, isHeldBack = false }) {
   /** @type {Map<string, Route>} by the key of a socket */
   const routes = new Map()
   /** Those of another master whose sockets are known. @type {Set<number>} */
@@ -36,12 +37,14 @@ export function createSteering ({ calls, living }) {
     bind (key, query) {
       const group = bindSocketGroup(calls, query, 1)
       if ('errno' in group) return group
+      const route = { group, holders: [null], probes: new Set() }
+      holdBack(route)
       const errno = group.listen()
       if (errno !== 0) {
         group.close()
         return { errno }
       }
-      routes.set(key, { group, holders: [null], probes: new Set() })
+      routes.set(key, route)
       return group
     },
 
@@ -123,9 +126,22 @@ export function createSteering ({ calls, living }) {
     return route
   }
 
+  /** @returns {number[]} workers */
+  function listServing () {
+    return living().filter(({ isServing }) => isServing).map(({ worker }) => worker)
+  }
+
   /** @param {Route} route */
-  function steer ({ group, holders, probes }) {
-    const serving = living().filter(({ isServing }) => isServing).map(({ worker }) => worker)
+  function holdBack ({ group, holders, probes }) {
+    const serving = listServing()
+    group.take(isHeldBack && !holders.some((holder) => holder !== null && serving.includes(holder)) ? probesOnlyProgram([...probes]) : null)
+  }
+
+  /** @param {Route} route */
+  function steer (route) {
+    const { group, holders, probes } = route
+    const serving = listServing()
+    holdBack(route)
     const indexes = (/** @type {(holder: number | null) => boolean} */ isWanted) => holders.flatMap((holder, index) => isWanted(holder) ? [index] : [])
     // Where nobody serves, connections wait for whoever does next.
     const choices = [indexes((holder) => holder !== null && serving.includes(holder)), indexes((holder) => holder !== null), indexes(() => true)]

@@ -17,6 +17,8 @@ const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
 const SO_REUSEADDR = 2
 const SO_REUSEPORT = 15
+const SO_ATTACH_FILTER = 26
+const SO_DETACH_FILTER = 27
 const SO_ACCEPTCONN = 30
 const SO_ATTACH_REUSEPORT_CBPF = 51
 const IPPROTO_IPV6 = 41
@@ -159,7 +161,13 @@ function bindLibc (koffi) {
      * @param {number} fd @param {Instruction[]} program returns the index of one of them
      * @returns {boolean} false: the kernel does not take it
      */
-    pickBy: (fd, program) => setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, toFilter(koffi, program), FILTER_HEAD_BYTES) === 0
+    pickBy: (fd, program) => setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, toFilter(koffi, program), FILTER_HEAD_BYTES) === 0,
+
+    /** @param {number} fd @param {Instruction[] | null} program returns how many bytes of each packet it takes, 0: none; null: it takes all packets */
+    takeBy (fd, program) {
+      if (program) setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, toFilter(koffi, program), FILTER_HEAD_BYTES)
+      else setOption(fd, SOL_SOCKET, SO_DETACH_FILTER, 0)
+    }
   }
 
   /** @param {number} fd @param {number} level @param {number} name @param {number} value */
@@ -208,7 +216,7 @@ export function toFilter (koffi, program) {
 }
 
 /** @param {string} path @returns {Buffer} a sockaddr_un, unix(7) */
-function unixAddress (path) {
+export function unixAddress (path) {
   const family = Buffer.alloc(2)
   new Uint16Array(family.buffer, family.byteOffset, 1)[0] = AF_UNIX
   return Buffer.concat([family, path.startsWith('@') ? Buffer.from(`\0${path.slice(1)}`) : Buffer.from(`${path}\0`)])

@@ -33,9 +33,24 @@ test('spreads connections evenly over all that serve, and probes each of several
   assert.equal(steering.connect(1), null)
 })
 
-/** @param {import('node:test').TestContext} t @param {string} address @param {{ serving: number[] }} who */
-async function twoWorkers (t, address, { serving }) {
-  const steering = createSteering({ calls: /** @type {any} */ (calls), living: () => [1, 2].map((worker) => ({ worker, isServing: serving.includes(worker), processes: null })) })
+test('where workers are held back, clients wait until one of them serves; a probe does not', { skip }, async (t) => {
+  for (const [address, reached] of Object.entries(ANY)) {
+    const serving = /** @type {number[]} */ ([])
+    const { steering, answers, port, inodes } = await twoWorkers(t, address, { serving, isHeldBack: true })
+    const clients = [reached, ...(address === '::' ? ['127.0.0.1'] : [])].map((host) => said(net.connect(port, host)))
+    assert.equal(await said(steering.connect(inodes[0])), 'worker 1')
+    assert.equal(await said(steering.connect(inodes[1])), 'worker 2')
+    assert.deepEqual(answers, { 1: 1, 2: 1 })
+    serving.push(2)
+    steering.look()
+    assert.deepEqual(new Set(await Promise.all(clients)), new Set(['worker 2']))
+    assert.equal(await said(net.connect(port, reached)), 'worker 2')
+  }
+})
+
+/** @param {import('node:test').TestContext} t @param {string} address @param {{ serving: number[], isHeldBack?: boolean }} how */
+async function twoWorkers (t, address, { serving, isHeldBack = false }) {
+  const steering = createSteering({ calls: /** @type {any} */ (calls), isHeldBack, living: () => [1, 2].map((worker) => ({ worker, isServing: serving.includes(worker), processes: null })) })
   const group = steering.bind('key', { address, port: 0, addressType: address.includes(':') ? 6 : 4, index: 0 })
   if ('errno' in group) throw new Error(`errno ${group.errno}`)
   /** @type {Record<number, number>} */
@@ -47,9 +62,9 @@ async function twoWorkers (t, address, { serving }) {
       socket.on('error', () => {}).end(`worker ${worker}`)
     }).listen(handle)
     t.after(() => server.close())
+    steering.look()
     return /** @type {import('../../../server/cluster/steering.js').SocketHandle} */ (handle)
   })
-  steering.look()
   const place = { port: 0 }
   handles[0].getsockname?.(place)
   return { steering, answers, port: place.port, inodes: handles.map(({ fd }) => fstatSync(fd).ino) }
