@@ -1,15 +1,28 @@
 import { readSync, writeSync } from 'node:fs'
-
-/** @typedef {ReturnType<typeof createDescriptorWatch>} DescriptorWatch */
+import { loadSystemCalls } from './system-calls.js'
 
 const WAKE = Buffer.alloc(8)
 WAKE[0] = 1
 
+/** Of all descriptors that this process waits for. @type {ReturnType<typeof createDescriptorWatch> | undefined} */
+let descriptors
+
 /**
- * Calls back when a descriptor can be read that Node has no stream for. Another thread waits for all of them, one of libuv's.
+ * Calls back when a descriptor can be read that Node has no stream for.
+ * @param {number} fd  stays open until it is watched no more
+ * @param {() => void} onReadable  has to read it
+ * @returns {() => void} watches it no more
+ */
+export function watchDescriptor (fd, onReadable) {
+  descriptors ??= createDescriptorWatch(/** @type {import('./system-calls.js').SystemCalls} */ (loadSystemCalls()))
+  return descriptors.watch(fd, onReadable)
+}
+
+/**
+ * Another thread waits for all of them, one of libuv's.
  * @param {Pick<import('./system-calls.js').SystemCalls, 'wakeDescriptor' | 'readable'>} calls
  */
-export function createDescriptorWatch (calls) {
+function createDescriptorWatch (calls) {
   /** @type {Map<number, () => void>} */
   const watched = new Map()
   /** @type {number | null} */
@@ -17,11 +30,7 @@ export function createDescriptorWatch (calls) {
   let isWaiting = false
 
   return {
-    /**
-     * @param {number} fd  stays open until it is watched no more
-     * @param {() => void} onReadable  has to read it
-     * @returns {() => void} watches it no more
-     */
+    /** @param {number} fd @param {() => void} onReadable */
     watch (fd, onReadable) {
       watched.set(fd, onReadable)
       waitAnew()

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { linkAt, namesIn } from '../system/proc.js'
-import { createDescriptorWatch } from './descriptor-watch.js'
+import { watchDescriptor } from './descriptor-watch.js'
 import { loadSystemCalls } from './system-calls.js'
 
 /** @typedef {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} Output */
@@ -9,9 +9,6 @@ import { loadSystemCalls } from './system-calls.js'
 
 const LAUNCHER = fileURLToPath(new URL('launcher.js', import.meta.url))
 const UNAVAILABLE = 'it takes Linux on x86-64 or arm64, and the optional package koffi'
-
-/** Of all programs that this process looks after. @type {import('./descriptor-watch.js').DescriptorWatch | undefined} */
-let descriptors
 
 /** @returns {string | null} why the system lets no program be heard here; null: it does */
 export function whyUnheard () {
@@ -41,6 +38,9 @@ export function runProgram ({ file, args, env, cwd, output }, { onStarted, onFai
     order.end(JSON.stringify({ file, args: [file, ...args], env }))
     hearLauncher(calls, own)
     return child
+  } catch (error) {
+    calls.close(own)
+    throw error
   } finally {
     calls.close(theirs)
     output.close()
@@ -48,8 +48,7 @@ export function runProgram ({ file, args, env, cwd, output }, { onStarted, onFai
 
   /** @param {import('./system-calls.js').SystemCalls} system @param {number} channel */
   function hearLauncher (system, channel) {
-    descriptors ??= createDescriptorWatch(system)
-    const stop = descriptors.watch(channel, () => {
+    const stop = watchDescriptor(channel, () => {
       const said = system.take(channel)
       const { reason = null, failed = null } = said === null ? {} : JSON.parse(said.text)
       if (said === null || failed !== null) {
@@ -84,8 +83,7 @@ export function runProgram ({ file, args, env, cwd, output }, { onStarted, onFai
  */
 export function hearProgram (listener, onNotice) {
   const calls = /** @type {import('./system-calls.js').SystemCalls} */ (loadSystemCalls())
-  descriptors ??= createDescriptorWatch(calls)
-  const stop = descriptors.watch(listener, () => {
+  const stop = watchDescriptor(listener, () => {
     const notice = calls.receive(listener)
     if (notice === 'over') stopHearing()
     else if (notice !== 'none') onNotice(notice)
