@@ -6,6 +6,7 @@ const LINGER_MS = 1000
 /** The events by which a server passes on what a client asks for. */
 const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect']
 
+/** @typedef {import('node:net').Server} Server */
 /** @typedef {import('node:net').Socket} Socket */
 
 /**
@@ -17,28 +18,62 @@ const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'conne
 export function createLastAnswers ({ requests }) {
   /** @type {WeakSet<Socket>} connections that have said it */
   const ending = new WeakSet()
+  /** @type {Map<Server, { sockets: number, giveBack: () => void }>} of which single connections end */
+  const partly = new Map()
 
   return {
-    /** Begins, also for the requests that are in progress. @param {Iterable<import('node:net').Server | Socket>} servers */
+    /** Begins, also for the requests that are in progress. @param {Iterable<Server | Socket>} servers */
     begin (servers) {
       for (const server of servers) takeNoMore(server)
       for (const { response } of requests.inFlight()) if (response) endAfter(response)
       diagnostics.subscribe('http.server.request.start', ({ response }) => endAfter(response))
+    },
+
+    /**
+     * Ends one connection with the answer to this request, unless a newer one comes before that: then that is to be told too.
+     * @param {Server} server @param {import('node:http').ServerResponse} response  in progress @param {() => void} onSaid
+     */
+    end (server, response, onSaid) {
+      endAfter(response, () => {
+        endOne(server, response.req.socket)
+        onSaid()
+      })
     }
   }
 
-  /** @param {import('node:events').EventEmitter} server */
+  /** The server is left as it was once no such connection is open. @param {Server} server @param {Socket} socket */
+  function endOne (server, socket) {
+    const part = partly.get(server) ?? { sockets: 0, giveBack: takeNoMore(server) }
+    partly.set(server, part)
+    part.sockets++
+    socket.once('close', () => {
+      if (--part.sockets > 0) return
+      part.giveBack()
+      partly.delete(server)
+    })
+  }
+
+  /** @param {import('node:events').EventEmitter} server @returns {() => void} undoes it, unless another has put something over it */
   function takeNoMore (server) {
     const { emit } = server
-    server.emit = function (name, ...args) {
+    const wasOwn = Object.hasOwn(server, 'emit')
+    server.emit = emitUnlessEnding
+    return () => {
+      if (server.emit !== emitUnlessEnding) return
+      if (wasOwn) server.emit = emit
+      else Reflect.deleteProperty(server, 'emit')
+    }
+
+    /** @this {import('node:events').EventEmitter} @param {string | symbol} name @param {any[]} args */
+    function emitUnlessEnding (name, ...args) {
       if (!ASKED.includes(String(name)) || !ending.has(args[0]?.socket)) return emit.call(this, name, ...args)
       args[0].resume()
       return true
     }
   }
 
-  /** @param {import('node:http').ServerResponse} response  in progress */
-  function endAfter (response) {
+  /** @param {import('node:http').ServerResponse} response  in progress @param {() => void} [onSaid] */
+  function endAfter (response, onSaid = () => {}) {
     if (response.headersSent) return
     const { writeHead } = response
     response.writeHead = (/** @type {unknown[]} */ ...args) => {
@@ -46,6 +81,7 @@ export function createLastAnswers ({ requests }) {
       const { socket } = response.req
       response.shouldKeepAlive = false
       ending.add(socket)
+      onSaid()
       lingerOnEnd(socket)
       // An app that says keep-alive itself, as a proxy does that passes on what it has got, would have the last word.
       if (isKeepAlive(response.getHeader('connection'))) response.setHeader('connection', 'close')

@@ -135,6 +135,7 @@ declare module 'dgram' {
 interface HttpExchange {
   request: IncomingMessage
   response: ServerResponse
+  server: import('node:net').Server
   socket: import('node:net').Socket
 }
 

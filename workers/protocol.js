@@ -43,6 +43,7 @@
  *   | { type: 'slot-read', name: string, place: string | null }
  *   | { type: 'crash-note', note: import('./crash-note.js').CrashNote }
  *   | { type: 'holds' } & Holds
+ *   | { type: 'let-go-done', connections: number }
  *   | { type: 'unfinished' } & Unfinished
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
@@ -63,6 +64,7 @@
  * `slot-read`: the app on standby has asked for its slot, in the variable `name`, while it loaded.
  * `crash-note`: what it dies of, where it could not leave a file.
  * `holds`: what a draining worker still has: as its drain begins, when that changes, and every 2 s as a sign of life.
+ * `let-go-done`: how many connections it has let go.
  * `unfinished`: as it ends: what did not come to an end by itself.
  */
 
@@ -162,6 +164,7 @@ export function statusClass (code) {
  *   | { type: 'serve-alone' }
  *   | { type: 'count-as-ready' }
  *   | { type: 'accept-again', others: number }
+ *   | { type: 'let-go', requestsPerSecond: number, connections: number }
  *   | { type: 'terminate' }} ToWorker
  *
  * `accept-also`: the server that has `key` gets the connections of another socket too: of slot `name`, or of a port of its own.
@@ -174,6 +177,7 @@ export function statusClass (code) {
  * `serve-alone`: the channel ends next, as the part of the master that is for this app has failed: it serves on as after the death of a master.
  * `count-as-ready`: it does not listen, and is of use without that.
  * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
+ * `let-go`: it gets so many more requests than the others have on average; it ends so many connections at most.
  * `terminate`: the SIGTERM that comes is the master's.
  */
 

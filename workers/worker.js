@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { setImmediate } from 'node:timers'
 import { tellActivity } from './activity.js'
+import { createBusyConnections } from './busy-connections.js'
 import { tellState } from './heartbeat.js'
 import { replaceBeforeLeaving } from './asked-to-leave.js'
 import { openChannel } from './channel.js'
@@ -46,6 +47,7 @@ export function startWorker (settings) {
     onOverdue: () => orphan.endAlone(),
     onDrained: () => fatalGrace.isDying() || orphan.endAlone() || sayDrained()
   })
+  const busyConnections = createBusyConnections({ requests, isDraining: drain.isDraining, onEnd: (connections) => channel.send({ type: 'let-go-done', connections }) })
   const hasSockets = dispatch !== 'round-robin'
   let { graceMs } = crash
   const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
@@ -86,6 +88,7 @@ export function startWorker (settings) {
     activity.stop()
   })
   channel.on('accept-again', evenAccept.again)
+  channel.on('let-go', busyConnections.letGo)
   channel.on('serve', () => isReady && deferral?.end())
   process.on('exit', (code) => {
     if (drain.isDraining()) {

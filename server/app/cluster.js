@@ -34,7 +34,7 @@ import { loadPosix } from '../system/posix.js'
  * @param {import('../handover/next-master.js').NextMaster | null} past.next  in an upgrade: another master has the history
  */
 export function createCluster ({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events, rolloutTurns }, { release, restored, next }) {
-  const { dispatch, portPerSlot, sticky, watchdog, recycle } = settings.current
+  const { dispatch, portPerSlot, rebalance, sticky, watchdog, recycle } = settings.current
   const calls = dispatch === 'sticky' ? stickyCalls() : null
   const by = sessionBy(settings.current)
   const state = createState({
@@ -62,6 +62,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     keeper,
     steering: steeringOf(settings.current, next ? restored.left : null),
     sticky: by || !calls ? null : { calls, failoverMs: sticky.failoverMs },
+    balance: { dispatch, rebalance },
     rolloutTurns,
     portPerSlot,
     vitals,

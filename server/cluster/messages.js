@@ -29,7 +29,7 @@ const MAX_RESOURCES = 50
  * @param {import('./standbys.js').Standbys} parts.standbys
  * @param {Pick<import('./boots.js').Boots, 'costOf'>} parts.boots
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
- * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept'>} parts.vitals
+ * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'latest'>} parts.vitals
  * @param {{ accept: (worker: number, report: import('../../workers/protocol.js').VitalsReport) => void }} parts.judge
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded'>} parts.drift
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
@@ -40,11 +40,12 @@ const MAX_RESOURCES = 50
  * @param {(worker: number, reply: Messages['diagnosed']) => void} parts.onDiagnosed
  * @param {Pick<ReturnType<typeof import('./open-requests.js').createOpenRequests>, 'answered'>} parts.openRequests
  * @param {Pick<import('./accept-fairness.js').AcceptFairness, 'heard' | 'passOn'>} parts.acceptFairness
+ * @param {Pick<import('./request-fairness.js').RequestFairness, 'heard' | 'answered'>} parts.requestFairness
  * @param {Pick<ReturnType<typeof import('../system/ipc-validation.js').createIpcValidation>, 'admit' | 'hear'>} parts.ipcValidation
  */
 export function createMessages ({
   state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now,
-  events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, ipcValidation
+  events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, requestFairness, ipcValidation
 }) {
   /** @type {{ [Type in keyof Handled]: (worker: number, message: Handled[Type]) => unknown }} */
   const handlers = {
@@ -106,12 +107,14 @@ export function createMessages ({
       onLoaded(files)
     },
     holds: (worker, report) => receive({ type: 'worker-holds', worker, holds: toHolds(report) }),
+    'let-go-done': (worker, { connections }) => requestFairness.answered(worker, Number(connections)),
     drained: (worker) => receive({ type: 'worker-drained', worker }),
     vitals (worker, report) {
       const known = state().workers[worker]
       if (!known) return
       if (known.slot === null) return standbys.note(worker, report)
       vitals.accept(worker, known.slot, report)
+      requestFairness.heard(worker, vitals.latest(worker))
       if (state().rollout) judge.accept(worker, report)
     }
   }

@@ -20,6 +20,7 @@ import { createOpenRequests } from './open-requests.js'
 import { createOperatorMessages } from './operator-messages.js'
 import { reduceWithDrift } from './reduce-with-drift.js'
 import { processesOfProgram } from './program-orphan.js'
+import { createRequestFairness } from './request-fairness.js'
 import { createRolloutTurn } from './rollout-turn.js'
 import { createSlotPorts } from './slot-ports.js'
 import { createSockets } from './sockets.js'
@@ -33,6 +34,7 @@ import { createWatchdog } from './watchdog.js'
 /** @typedef {import('./adoption.js').SavedWorker} SavedWorker */
 /** @typedef {import('../lifecycle/state.js').Command} Command */
 /** @typedef {import('../lifecycle/state.js').Release} Release */
+/** @typedef {Pick<import('../config/config.js').Config, 'dispatch' | 'rebalance'>} Balance */
 
 /**
  * Holds the one mutable state: inbox → reduce → publish what is decided → do it. Events go out first, so an intent is
@@ -46,6 +48,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {{ calls: import('./socket-group.js').Calls, failoverMs: number } | null} [shell.sticky]  where clients stay with a slot
  * @param {{ calls: import('./socket-group.js').Calls, others: SavedWorker[] | null } | null} [shell.steering]  where the kernel is told which workers get connections;
  *   `others`: those of the master that has the cluster until this one takes over; null: there is none
+ * @param {Balance} [shell.balance]
  * @param {import('./rollout-turn.js').Turns | null} [shell.rolloutTurns]  null: there is no other app
  * @param {number} [shell.portPerSlot]  the port below that of slot 1; 0: they have none
  * @param {() => number} [shell.now]  monotonic, ms
@@ -60,7 +63,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded' | 'renew'> & { look: (ids: string[]) => Record<string, import('../lifecycle/state.js').Drift> }} [shell.drift]
  */
 export function createSupervisor (initialState, {
-  fork, events, keeper, sticky = null, steering = null, rolloutTurns = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
+  fork, events, keeper, sticky = null, steering = null, balance = NO_BALANCE, rolloutTurns = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
   vitals = NO_VITALS, measure = () => () => {}, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
@@ -78,6 +81,7 @@ export function createSupervisor (initialState, {
   /** @type {ReturnType<typeof createDeferred<{ message: string }>>} */
   const startBlocked = createDeferred()
   let isLetGo = false
+  let isRebalanced = mayLetGo(balance)
   /** Names of the last master's sockets, which its workers may still hold. @type {Set<string>} */
   let socketsBefore = new Set()
   /** They serve until this master takes over. */
@@ -131,6 +135,7 @@ export function createSupervisor (initialState, {
   const appMessages = createAppMessages({ state: () => state, events })
   const openRequests = createOpenRequests({ state: () => state, handles })
   const acceptFairness = createAcceptFairness({ handles })
+  const requestFairness = createRequestFairness({ list: () => isRebalanced ? sharingWorkers(state) : [], tell: tellWorker, now })
   const standbys = createStandbys({ state: () => state, tell: tellWorker, receive })
   const receiveMessage = createMessages({
     state: () => state,
@@ -152,6 +157,7 @@ export function createSupervisor (initialState, {
     onDiagnosed: (worker, reply) => onDiagnosed(worker, reply),
     openRequests,
     acceptFairness,
+    requestFairness,
     ipcValidation
   })
   const stopMeasuring = measure({
@@ -328,12 +334,13 @@ export function createSupervisor (initialState, {
     /**
      * Applies new options. What has begun goes on with the old ones.
      * @param {import('../lifecycle/state.js').LifecycleOptions} options
-     * @param {import('./watchdog.js').Limits & { crash: { graceMs: number }, recycle: { maxRequests: number } }} limits
+     * @param {import('./watchdog.js').Limits & { crash: { graceMs: number }, recycle: { maxRequests: number } } & Balance} limits
      * @throws {DeckError} as dispatch
      */
     configure (options, limits) {
       this.dispatch({ type: 'configure', options })
       watchdog.configure(limits)
+      isRebalanced = mayLetGo(limits)
       for (const handle of handles.values()) handle.tell({ type: 'limits', graceMs: limits.crash.graceMs, maxRequests: requestLimit(limits.recycle, random()) })
     },
 
@@ -442,6 +449,7 @@ export function createSupervisor (initialState, {
     appMessages.left(worker)
     openRequests.left(worker)
     acceptFairness.left(worker)
+    requestFairness.left(worker)
     standbys.left(worker)
     boots.left(worker)
     receive({ type: 'worker-exited', worker, ...end })
@@ -529,6 +537,20 @@ const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: 'off' }, recy
 function servingWorkers ({ workers }) {
   const ready = Object.values(workers).filter(({ state }) => state === 'ready')
   return ready.map(({ id, slot, orphan }) => ({ worker: id, slot: Number(slot), isOrphan: orphan !== null }))
+}
+
+/** @type {Balance} */
+const NO_BALANCE = Object.freeze({ dispatch: 'shared', rebalance: 'off' })
+
+/** @param {Balance} balance @returns {boolean} whether a worker with too many requests lets go of connections: these may come back to another one */
+function mayLetGo ({ dispatch, rebalance }) {
+  return rebalance === 'on' && dispatch !== 'sticky'
+}
+
+/** @param {import('../lifecycle/state.js').PoolState} state @returns {number[]} those that share all requests, which tell of them once a second; none in a rollout */
+function sharingWorkers (state) {
+  const ready = Object.values(state.workers).filter(({ state }) => state === 'ready')
+  return state.rollout || ready.some(({ orphan }) => orphan) ? [] : ready.map(({ id }) => id)
 }
 
 /** @param {import('../lifecycle/state.js').PoolState} state @returns {{ worker: number, pid: number }[]} */

@@ -36,7 +36,7 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze([
-  'standby', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift',
+  'standby', 'rebalance', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift',
   'logs.maxBytes', 'logs.maxFiles', 'alerts'
 ])
 
@@ -50,7 +50,7 @@ const SECRET = Object.freeze([
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze([
-  'sticky.idleMs', 'sticky.failoverMs', 'instanceVariable', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
+  'sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'instanceVariable', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
   'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'drain.stalledMs', 'drain.spreadMs', 'stop.termGraceMs', 'stop.message', 'stop.signal', 'crash.graceMs', 'keeper',
   'restart.minDelayMs', 'restart.maxDelayMs', 'restart.resetAfterMs', 'restart.intensity', 'rollout.limits', 'rollout.progressDeadlineMs',
   'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents'
@@ -152,6 +152,10 @@ export const SCHEMA = z.strictObject({
     idleMs: integerOption(1000, MAX_TIMER_MS, 'how long a replaced worker is kept for a session of sticky.by without a request', 'ms').default(600_000),
     failoverMs: millisecondsOption('how long a slot may be without a ready worker before its clients go to other slots').default(2000)
   }),
+  rebalance: choiceOption(
+    ['on', 'off'],
+    'what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers say "Connection: close", and these connections come back to others; not with dispatch "sticky"'
+  ),
   instanceVariable: variableName('the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays')
     .default('NODE_APP_INSTANCE'),
   portPerSlot: integerOption(0, 65535 - MAX_WORKERS, 'gives each slot its own port as well: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none').default(0),

@@ -49,6 +49,8 @@
  * @property {string} [sticky.by.query]  the same with a parameter of the URL, which an answer tells at its beginning; sid for Socket.IO
  * @property {number} [sticky.idleMs]  how long a replaced worker is kept for a session of sticky.by without a request; default: `600000`
  * @property {number} [sticky.failoverMs]  how long a slot may be without a ready worker before its clients go to other slots; default: `2000`
+ * @property {'on' | 'off'} [rebalance]  what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers
+ *   say "Connection: close", and these connections come back to others; not with dispatch "sticky"; default: `on`
  * @property {string} [instanceVariable]  the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays;
  *   default: `NODE_APP_INSTANCE`
  * @property {number} [portPerSlot]  gives each slot its own port as well: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none; default: `0`

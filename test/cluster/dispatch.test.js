@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { test } from 'node:test'
+import { createKeepAlives } from '../long-lived/clients/keep-alive.js'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
@@ -44,6 +45,25 @@ test('serves, and says that it is uneven, where workers may load nothing native'
   await untilSpread(deck, false)
   assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch shared, uneven: that takes Linux and the optional package koffi$/m)
   assert.equal((await connectInTurn(t, new URL(await deck.appUrl()).port, 10)).length, 10)
+})
+
+test('connections that stay, and were opened while one of two workers was busy, give each its share of requests before long', { skip: skip || rareOnly }, async (t) => {
+  const folder = tempFolder()
+  const deck = await startDeckHere(t, 'hangs.js', { env: { FOLDER: folder } })
+  await deck.until({ ready: 2 })
+  const port = new URL(await deck.appUrl()).port
+  const held = ask(await connect(t, port), '/held')
+  await until(() => existsSync(path.join(folder, 'held')), 'one to be busy')
+  const clients = createKeepAlives({ port: Number(port), everyMs: 20 })
+  t.after(clients.end)
+  await clients.add(16)
+  writeFileSync(path.join(folder, 'free'), '')
+  const wasBusy = await held
+  await until(() => {
+    const last = clients.answers.slice(-500)
+    return last.length === 500 && last.filter(({ pid }) => pid === wasBusy).length > 200
+  }, 'two fifths of the requests')
+  assert.deepEqual(clients.answers.filter(({ pid }) => !Number(pid)), [], 'each is answered')
 })
 
 /** A worker says so some time after it is ready, and no event tells of it. @param {import('../support/deck-here.js').DeckHere} deck @param {boolean} isEven */

@@ -81,8 +81,9 @@ function stepsOf (deck) {
     restart: () => deck.rollout('restart'),
     async worker () {
       const { workers } = await deck.status()
-      process.kill(workers.find((/** @type {any} */ { state }) => state === 'ready').pid, 'SIGKILL')
-      await deck.untilStatus(({ readyWorkers }) => readyWorkers < WORKERS, 'its end')
+      const { pid } = workers.find((/** @type {any} */ { state }) => state === 'ready')
+      process.kill(pid, 'SIGKILL')
+      await deck.untilEvent((event) => event.type === 'worker.exited' && event.pid === pid, 'its end')
       await deck.untilStatus(({ readyWorkers }) => readyWorkers === WORKERS, 'its successor')
     },
     async master () {
