@@ -4,6 +4,7 @@ import { clearInterval, setInterval, setTimeout } from 'node:timers'
 import { holdsFileOf, parseOrderText, shutdownMessage } from './protocol.js'
 
 const POLL_MS = 100
+const HEAR_END_EVERY_MS = 1000
 /** The kernel closes the channel a little before the children of a dead process get a new parent. */
 const PARENT_CHANGES_WITHIN_MS = 1000
 const PARENT_POLL_MS = 5
@@ -24,8 +25,8 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
   let isOrphan = false
   let isLetGo = false
   let isEnding = false
-  /** It was told that the time of its long-lived connections is over. */
-  let hasEnded = false
+  /** The last order, as text. */
+  let obeyed = ''
   /** @type {NodeJS.Timeout | undefined} */
   let waiting
   let outlives = settings.outlives
@@ -86,20 +87,35 @@ export function outliveMaster (settings, { drain, isOfUse, hasSockets }) {
     if (drain.isDrained()) return endWorker()
     if (!outlives || !hasSockets) leaveDraining()
     let aloneSince = performance.now()
-    waiting = setInterval(() => {
+    waitFor(() => {
       const order = readOrder(settings.orderFile)
       if (order?.drain) return obey(order.drain)
-      if (drain.isDraining()) return
       if ((order && isAlive(order.claimedBy)) || hasKeeper()) aloneSince = performance.now()
       if (performance.now() - aloneSince >= settings.afterMs) leaveDraining()
+    })
+  }
+
+  /** @param {() => void} look  called until it drains */
+  function waitFor (look) {
+    if (isEnding) return
+    waiting = setInterval(() => {
+      if (!drain.isDraining()) return look()
+      clearInterval(waiting)
+      waiting = setInterval(hearEnd, HEAR_END_EVERY_MS).unref()
     }, POLL_MS)
   }
 
   /** @param {import('./protocol.js').DrainLimits} limits */
   function obey (limits) {
-    if (!drain.isDraining()) return drain.start(limits)
-    if (limits.longLivedMs > 0 || hasEnded) return
-    hasEnded = true
+    obeyed = JSON.stringify(limits)
+    drain.start(limits)
+  }
+
+  /** The order to drain may have changed: the time of its long-lived connections is over. */
+  function hearEnd () {
+    const limits = readOrder(settings.orderFile)?.drain
+    if (!limits || limits.longLivedMs > 0 || obeyed === JSON.stringify(limits)) return
+    obeyed = JSON.stringify(limits)
     drain.endConnections(limits)
   }
 
