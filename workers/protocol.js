@@ -33,6 +33,8 @@
  *   | { type: 'problem', message: string }
  *   | { type: 'draining' }
  *   | { type: 'drained' }
+ *   | { type: 'status-text', text: string }
+ *   | { type: 'stopping' }
  *   | { type: 'inspected', isInspected: boolean }
  *   | { type: 'max-requests' }
  *   | { type: 'leaving' }
@@ -56,6 +58,7 @@
  * `probed`: why the probe does not find the worker ready yet; `probe` of `ready`: what it found in the end.
  * `spread`: whether it takes turns with the others to accept; `draining`: it accepts nothing any more.
  * `problem`: what it cannot do, to be told in the history.
+ * `status-text`: what a program says of itself; `stopping`: it has begun to end by itself. Both by sd_notify(3).
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `leaving`: the app asked for the end of this worker, which serves until it is replaced; or the app closed its servers and ends now.
  * `requests`: the oldest of those in flight, and how many there are of them.
@@ -190,7 +193,7 @@ export function statusClass (code) {
  * @property {number} worker  its id; ids go on counting where a dead master has left its workers behind
  * @property {boolean} standsBy  it has no slot yet
  * @property {Dispatch} dispatch
- * @property {'auto' | 'listening' | 'message' | 'online'} readySignal
+ * @property {'auto' | 'listening' | 'message' | 'notify' | 'online'} readySignal  `notify`: of programs of other languages alone
  * @property {string} crashFile
  * @property {{ graceMs: number }} crash
  * @property {OrphanSettings} orphan

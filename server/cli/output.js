@@ -12,6 +12,9 @@ import { formatBytes, formatDispatch, formatDuration, formatExactDuration, forma
  * @typedef {[isNumber: boolean, cellOf: (worker: Worker, now: number) => string | number | null]} Column
  */
 
+/** What programs say of themselves is longer than a table, if each says something else. */
+const MAX_SAYINGS = 5
+
 /** @param {unknown} value */
 export function jsonText (value) {
   return JSON.stringify(value, null, 2)
@@ -111,6 +114,7 @@ function factsText (status, now) {
     ...app.addresses.flatMap((address) => optionalFact('', address)),
     ['release', status.release?.id ?? '-'],
     ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
+    ...sayingsOf(status.workers).map(([text, slots]) => /** @type {[string, string]} */ (['says', `${text} (${slots.length === 1 ? 'slot' : 'slots'} ${slots.join(', ')})`])),
     ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
     ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)),
     ['dispatch', formatDispatch(status)],
@@ -119,6 +123,12 @@ function factsText (status, now) {
     ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)
   ]
   return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
+}
+
+/** @param {Worker[]} workers @returns {[text: string, slots: number[]][]} what programs say of themselves, each text once */
+function sayingsOf (workers) {
+  const texts = [...new Set(workers.flatMap(({ statusText }) => statusText ?? []))].slice(0, MAX_SAYINGS)
+  return texts.map((text) => [text, workers.filter(({ statusText }) => statusText === text).map(({ slot }) => slot)])
 }
 
 /** @param {string} name @param {string | null | false | undefined} value @returns {[name: string, value: string][]} */

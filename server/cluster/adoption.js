@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { takeCrashNote } from '../crashes/note.js'
+import { removeNotifySocket } from '../programs/notify-socket.js'
 import { isAlive } from '../system/process-identity.js'
 import { createOrphanHandle } from './orphan-handle.js'
 import { createProgramOrphan, isProgram, processesOfProgram } from './program-orphan.js'
@@ -27,6 +28,7 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
     // Others of a program may run on without its main process.
     if (isGone && processesOfProgram(identity).length === 0) {
       if (identity) rmSync(identity.orderFile, { force: true })
+      if (identity && isProgram(identity) && identity.notifyFile !== null) removeNotifySocket(identity.notifyFile)
       return { ...worker, exit: exitEvidence.examine(worker, { code, signal, error: identity ? takeCrashNote(identity.crashFile, code) : null }) }
     }
     const handle = handleOf(worker, /** @type {import('./orphan-handle.js').OrphanIdentity} */ (identity))

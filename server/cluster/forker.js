@@ -10,6 +10,7 @@ import { withoutOwnVariables } from '../system/own-variables.js'
 import { isFolder } from '../system/working-folder.js'
 import { createInspectPorts } from './inspect-ports.js'
 import { createProgramHandle } from './program-handle.js'
+import { awaitReadyLine } from './ready-output.js'
 import { withPreload } from './preload.js'
 import { tooLarge } from './too-large.js'
 import { createWorkerHandle } from './worker-handle.js'
@@ -47,14 +48,17 @@ export function createForker (settings, {
 
   /**
    * @param {{ worker: number, slot: number | null, release: import('../lifecycle/state.js').Release }} order
-   * @param {Parameters<typeof createWorkerHandle>[1]} hooks
+   * @param {Parameters<typeof createWorkerHandle>[1] & { isStarting: () => boolean, onReadyLine: () => void }} hooks  `onReadyLine`: it has written the line of option ready.log
    * @returns {import('./worker-handle.js').WorkerHandle}
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
     const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
-    const output = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
+    const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
+    const output = ready.log === undefined ? ownOutput : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
+    // The line takes the place of the app's message.
+    const signal = ready.log === undefined ? ready.signal : 'message'
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
     // Whoever gets a connection passes it to the worker that has its session.
     const dispatch = sessions ? 'shared' : configured
@@ -72,7 +76,7 @@ export function createForker (settings, {
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
     if (release.runtime === 'other') {
-      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal: ready.signal, probe: probeOf(ready) })
+      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
     }
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
@@ -88,7 +92,7 @@ export function createForker (settings, {
       worker: id,
       standsBy: slot === null,
       dispatch,
-      readySignal: ready.signal,
+      readySignal: signal,
       crashFile,
       maxRequests: requestLimit(recycle, random()),
       crash,

@@ -91,6 +91,8 @@ export function createMessages ({
         ...(warmupFailed && { warmupFailed: clipText(warmupFailed) })
       })
     },
+    'status-text': (worker, { text }) => receive({ type: 'worker-status-text', worker, text: clipText(text) }),
+    stopping (worker) { receive({ type: 'worker-stopping', worker }) },
     'slot-read' (worker, { name, place }) {
       receive({ type: 'worker-read-slot', worker, name: clipText(name), place: typeof place === 'string' ? clipText(place) : null })
     },

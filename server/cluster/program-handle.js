@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { whyNotExecuted } from '../programs/not-executed.js'
+import { openNotifySocket } from '../programs/notify-socket.js'
 import { runProgram, whyUnheard } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
-import { TREE_VARIABLE } from '../system/process-tree.js'
+import { TREE_VARIABLE, treeOf } from '../system/process-tree.js'
 import { pidsOf } from '../system/tree-usage.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramReadiness } from './program-readiness.js'
@@ -27,7 +28,12 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   /** @type {string | null} */
   let failure = null
   const mark = randomUUID()
-  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark }, cwd, output }, {
+  const notify = openNotifySocket(path.dirname(files.orderFile), {
+    isOwn: (sender) => sender === pid || (identity !== null && treeOf(identity).some((each) => each.pid === sender)),
+    onSaid: hearSaid
+  })
+  if (notify.reason !== null && ready.signal === 'notify') onInvalidMessage(`what it says by sd_notify cannot be heard: ${notify.reason}`)
+  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, NOTIFY_SOCKET: notify.file ?? undefined }, cwd, output }, {
     onStarted: beOnline,
     onFailed: (reason) => { failure = `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}` },
     onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => pidsOf(Number(child.pid)) }) },
@@ -38,7 +44,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     }
   })
   const { pid } = child
-  const identity = pid === undefined ? null : { ...identifyProcess(pid), ...files, mark, stopSignal: stop.signal }
+  const identity = pid === undefined ? null : { ...identifyProcess(pid), ...files, mark, notifyFile: notify.file, stopSignal: stop.signal }
   const end = identity && createProgramEnd(identity, { stop, queue, onMessage })
   const readiness = createProgramReadiness(ready, { onMessage, connect, look: () => sockets?.releaseClosed() })
   child.once('exit', async (code, signal) => {
@@ -59,6 +65,8 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
       } else if (message.type === 'drain') {
         readiness.stop()
         end?.drain(message)
+      } else if (message.type === 'probe') {
+        readiness.says('line')
       } else if (message.type === 'count-as-ready') {
         readiness.countsAsReady()
       }
@@ -71,6 +79,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     letGo () {
       isLetGo = true
       readiness.stop()
+      notify.close()
       sockets?.close()
       return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid: Number(pid), code, signal })))
     }
@@ -81,6 +90,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     if (isGone || isLetGo) return
     isGone = true
     readiness.stop()
+    notify.remove()
     sockets?.close()
     onExit(/** @type {any} */ ({ ...exit, error: error ?? (failure && { errorName: 'Error', errorMessage: failure, stack: null }), unfinished: null, left: [] }))
   }
@@ -92,6 +102,13 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     if (message.type === 'listening') readiness.listens(message.address)
     else if (message.type === 'release-socket') readiness.closes(message.key)
     else if (message.type === 'closed') readiness.closes(message.address)
+  }
+
+  /** @param {import('../programs/notify-socket.js').Said} said */
+  function hearSaid ({ isReady, isStopping, status }) {
+    if (status !== undefined) onMessage({ type: 'status-text', text: status })
+    if (isReady) readiness.says('notify')
+    if (isStopping) onMessage({ type: 'stopping' })
   }
 
   function beOnline () {

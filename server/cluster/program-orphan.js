@@ -1,3 +1,4 @@
+import { hearNotifySocket } from '../programs/notify-socket.js'
 import { loadSystemCalls } from '../programs/system-calls.js'
 import { findListener } from '../programs/running-program.js'
 import { treeOf } from '../system/process-tree.js'
@@ -6,7 +7,7 @@ import { watchOrphan } from './orphan-watch.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramSockets } from './program-sockets.js'
 
-/** @typedef {import('./orphan-handle.js').OrphanIdentity & { mark: string, stopSignal: NodeJS.Signals }} ProgramIdentity */
+/** @typedef {import('./orphan-handle.js').OrphanIdentity & { mark: string, notifyFile: string | null, stopSignal: NodeJS.Signals }} ProgramIdentity */
 
 /** @param {import('./orphan-handle.js').OrphanIdentity} identity @returns {identity is ProgramIdentity} whether it is another program than Node */
 export function isProgram (identity) {
@@ -28,6 +29,7 @@ export function isProgram (identity) {
 export function createProgramOrphan (identity, { onExit, onMessage, queue, termGraceMs, wasStarting, isTold = false }) {
   const listener = listenerOf(identity)
   const sockets = listener === null ? null : createProgramSockets(listener, { onMessage, pids: () => pidsOf(identity.pid) })
+  const notify = identity.notifyFile === null ? null : hearNotifySocket(identity.notifyFile, { isOwn: (sender) => processesOfProgram(identity).includes(sender), onSaid: hearSaid })
   const end = createProgramEnd(identity, { stop: { signal: identity.stopSignal, termGraceMs }, queue, onMessage })
   let isGone = false
   /** @type {NodeJS.Timeout | undefined} */
@@ -51,6 +53,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
       isGone = true
       stopWatching()
       clearTimeout(killTimer)
+      notify?.close()
       sockets?.close()
     },
 
@@ -63,10 +66,17 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
       // Those that it has started may not have heard the signal either.
       const { isAsTold } = await end.ended({ code, signal })
       clearTimeout(killTimer)
+      notify?.remove()
       onExit({ code, signal, isAsTold, error: null })
     }
   }
   return handle
+
+  /** @param {import('../programs/notify-socket.js').Said} said */
+  function hearSaid ({ isStopping, status }) {
+    if (status !== undefined) onMessage({ type: 'status-text', text: status })
+    if (isStopping) onMessage({ type: 'stopping' })
+  }
 
   function endSoon () {
     end.terminate()

@@ -7,17 +7,23 @@ import { createProgramProbe } from './program-probe.js'
 
 /** @typedef {import('../../workers/protocol.js').ToMaster} ToMaster */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+/** @typedef {import('../../workers/protocol.js').BootSettings['readySignal']} Signal  `message`: a line of its output */
 /** @typedef {{ inode: number, address: string, isListening: boolean, isUdp: boolean, at: number }} Bound  `at`: its place among those that listen */
 
 /** A program that opens several ports, or looks for a free one, binds the next one within this time. */
 const SETTLE_MS = 50
 /** A program may close what it has bound without listening there. */
 const LOOK_EVERY_MS = 100
+/** @typedef {'notify' | 'line'} Word  how a program says that it is ready: sd_notify(3), or a line of its output */
+/** Which word counts. @type {Readonly<Record<Signal, Word | null>>} */
+const WORDS = Object.freeze({ auto: 'notify', notify: 'notify', message: 'line', listening: null, online: null })
+/** It is not ready without a word. @type {readonly Signal[]} */
+const WAIT_FOR_WORD = Object.freeze(['notify', 'message'])
 
 /**
- * Finds out when a program is ready: once it listens at all that it has bound, or runs where that is enough, and answers
- * the probe. It is told what the program and the master say to each other of sockets.
- * @param {{ signal: import('../../workers/protocol.js').BootSettings['readySignal'], probe: import('../../workers/protocol.js').ProbeSettings | null }} settings
+ * Finds out when a program is ready: once it listens at all that it has bound, or says so, or runs where that is enough, and
+ * answers the probe. It is told what the program and the master say to each other of sockets.
+ * @param {{ signal: Signal, probe: import('../../workers/protocol.js').ProbeSettings | null }} settings
  * @param {object} parts
  * @param {(message: ToMaster) => void} parts.onMessage
  * @param {(inode: number) => import('node:net').Socket | null} parts.connect  to this socket of the program alone
@@ -34,6 +40,7 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
     onReady: beReady
   })
   let count = 0
+  let hasSaid = false
   let isReady = false
   let isStopped = false
   /** @type {ReturnType<typeof tellProgramActivity> | undefined} */
@@ -45,7 +52,15 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
     /** It runs. @param {number} pid */
     started (pid) {
       if (signal === 'online') beOfUse()
-      else activity = tellProgramActivity({ pid, onMessage })
+      else if (signal === 'auto') activity = tellProgramActivity({ pid, onMessage })
+    },
+
+    /** It is ready by its own account. @param {Word} word */
+    says (word) {
+      if (WORDS[signal] !== word) return
+      hasSaid = true
+      activity?.stop()
+      beOfUse()
     },
 
     /** It is of use although it does not listen. */
@@ -101,6 +116,7 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
 
   /** However long it takes: a port that is bound is one that it means to serve. */
   function judge () {
+    if (WAIT_FOR_WORD.includes(signal) && !hasSaid) return
     look()
     const all = [...bound.values()]
     if (all.some(({ isListening }) => !isListening)) lookIn(LOOK_EVERY_MS)

@@ -1,6 +1,6 @@
 import { DeckError, errorText, toError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
-import { isAsked, waitingFor } from '../lifecycle/readiness.js'
+import { isAnnounced, isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { phaseOf } from '../lifecycle/rollout/stages.js'
 import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.js'
@@ -95,7 +95,7 @@ export function createSupervisor (initialState, {
   })
   /** @type {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: import('./sockets.js').Handle) => void} */
   const tellWorker = (worker, message, handle) => handles.get(worker)?.tell(message, handle)
-  const steered = steering && createSteering({ ...steering, living: () => [...livingWorkers(state, { isAlone: others === null, processesOf }), ...others ?? []] })
+  const steered = steering && createSteering({ ...steering, isHeldBack: isAnnounced(ready), living: () => [...livingWorkers(state, { isAlone: others === null, processesOf }), ...others ?? []] })
   const sockets = createSockets({
     onBindError: isFirstStart,
     onUnused: tellUnused,
@@ -413,6 +413,8 @@ export function createSupervisor (initialState, {
         onOnline: () => receive({ type: 'worker-online', worker }),
         onMessage: (body) => receiveMessage(worker, body),
         onAppMessage: (message) => heardFromApp(worker, message),
+        isStarting: () => !isLetGo && STARTING.includes(state.workers[worker]?.state),
+        onReadyLine: () => saidReady(worker),
         onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
         onExit: (exit) => onExited(worker, exit),
         queue: () => sockets.queueOf(worker),
@@ -429,10 +431,14 @@ export function createSupervisor (initialState, {
   /** @param {number} worker @param {unknown} message */
   function heardFromApp (worker, message) {
     if (message !== 'ready') return appMessages.hear(worker, message)
-    if (ready.signal !== 'message') return
-    if (standbys.has(worker)) return standbys.defer(worker, () => heardFromApp(worker, message))
+    if (ready.signal === 'message') saidReady(worker)
+  }
+
+  /** @param {number} worker */
+  function saidReady (worker) {
+    if (standbys.has(worker)) return standbys.defer(worker, () => saidReady(worker))
     if (isAsked(ready)) handles.get(worker)?.tell({ type: 'probe' })
-    else receive({ type: 'worker-ready', worker })
+    else receiveMessage(worker, { type: 'ready' })
   }
 
   /** @param {number} worker @param {import('../lifecycle/loss.js').ToldExit} exit */
@@ -514,6 +520,8 @@ export function createSupervisor (initialState, {
   }
 }
 
+/** @type {readonly (import('../lifecycle/worker-state.js').WorkerState | undefined)[]} */
+const STARTING = Object.freeze(['starting', 'standby'])
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('this cluster has no judge') } }
 const NO_HOOKS = { has: () => false, beforeStart: runNoHook, beforeDeploy: runNoHook, endOf () {} }

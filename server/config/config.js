@@ -184,14 +184,17 @@ function wishOf ({ script, args, execArgv, cwd: own }, given, cwd) {
  * @param {Pick<Config, Together>} values @param {(name: string) => string} [sourceOf]
  * @throws {DeckError} invalid-config
  *
- * @typedef {'standby' | 'dispatch' | 'sticky' | 'rollout' | 'restart' | 'watch' | 'releases' | 'portPerSlot'} Together
+ * @typedef {'standby' | 'dispatch' | 'sticky' | 'ready' | 'rollout' | 'restart' | 'watch' | 'releases' | 'portPerSlot'} Together
  */
-function checkTogether ({ standby, dispatch, sticky, rollout, restart, watch, releases, portPerSlot }, sourceOf = (name) => name) {
+function checkTogether ({ standby, dispatch, sticky, ready, rollout, restart, watch, releases, portPerSlot }, sourceOf = (name) => name) {
   const isStopFirst = rollout.order === 'stop-first'
   const isRoundRobin = dispatch === 'round-robin'
   const { canary } = rollout
   if (watch && releases.mode === 'folder') {
     throw invalid(sourceOf('watch'), 'releases.mode "live" (--releases-mode live), as files of a copy never change', 'releases.mode "folder"')
+  }
+  if (ready.log !== undefined && ready.signal !== 'auto') {
+    throw invalid(sourceOf('ready.log'), `nothing with ready.signal "${ready.signal}", as only one of them can say when a worker is ready`, JSON.stringify(ready.log))
   }
   if (portPerSlot > 0 && isRoundRobin) throw invalid(sourceOf('portPerSlot'), '0 with dispatch "round-robin", where the master listens', portPerSlot)
   const [by] = Object.entries(sticky.by).find(([, name]) => name !== undefined) ?? []

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ALERT, alertFlaw } from './alert.js'
 import { DECK_NAME } from './apps.js'
 import { isCron, isTimeZone } from './cron.js'
+import { readyLineOf } from '../lifecycle/ready-line.js'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
 
 /**
@@ -191,9 +192,15 @@ export const SCHEMA = z.strictObject({
   }),
   ready: groupOf({
     signal: choiceOption(
-      ['auto', 'listening', 'message', 'online'],
-      'when a worker is ready; auto: it listens, or has run for a while if it is no server, listening: it listens, message: it sends "ready", online: it runs'
+      ['auto', 'listening', 'message', 'notify', 'online'],
+      'when a worker is ready; auto: it listens, or has run for a while if it is no server, listening: it listens, message: it sends "ready", notify: it says READY=1 by sd_notify, online: it runs'
     ),
+    log: z.string().min(1).max(1000).refine(isReadyLine).optional().register(ABOUT, {
+      kind: 'text',
+      hint: 'text|/regex/',
+      expected: 'a text such as "Listening on", or a regular expression such as "/listening on port \\d+/i"',
+      description: 'a worker is ready once it writes a line with this text, or one that matches this /regular expression/, to stdout or stderr'
+    }),
     timeoutMs: millisecondsOption('how long a worker may take to become ready').default(30_000),
     addresses: choiceOption(
       ['same', 'any'],
@@ -452,6 +459,16 @@ function isNatsServer (address) {
 /** @param {string} text @returns {boolean} whether it is no path, but where something else is fetched from */
 function isAddress (text) {
   return /^[^/]*:/.test(text)
+}
+
+/** @param {string} text @returns {boolean} whether a line can be compared with it */
+function isReadyLine (text) {
+  try {
+    readyLineOf(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** A command (`ext::`), an option of git or a password is refused. @param {string} text */

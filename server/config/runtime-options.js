@@ -13,7 +13,7 @@ const NEEDS_NODE = Object.freeze({
   standby: { expected: `0 ${OF_NODE}, as it cannot load the app and wait`, isFine: (number) => number === 0 },
   dispatch: { expected: `"shared" ${OF_NODE}`, isFine: (way) => way === 'shared' },
   portPerSlot: { expected: `0 ${OF_NODE}, as it listens on nothing that it has not bound itself`, isFine: (port) => port === 0 },
-  'ready.signal': { expected: `"auto", "listening" or "online" ${OF_NODE}, as it sends no message`, isFine: (signal) => signal !== 'message' },
+  'ready.signal': { expected: `"auto", "listening", "notify" or "online" ${OF_NODE}, as it sends no message`, isFine: (signal) => signal !== 'message' },
   'stop.message': { expected: `nothing ${OF_NODE}, as it gets no message; stop.signal says which signal it gets`, isFine: isDefault },
   'crash.graceMs': { expected: `nothing ${OF_NODE}, as its exceptions are its own`, isFine: isDefault },
   'watchdog.timeoutMs': { expected: `nothing or 0 ${OF_NODE}, as it has no event loop to watch`, isFine: (ms, option) => ms === 0 || isDefault(ms, option) },
@@ -22,6 +22,7 @@ const NEEDS_NODE = Object.freeze({
 
 /** Options that only a program of another language has, and which of their values a Node.js program can have. @type {Readonly<Record<string, Rule>>} */
 const NEEDS_OTHER = Object.freeze({
+  'ready.signal': { expected: '"auto", "listening", "message" or "online" for a Node.js program, which says by process.send(\'ready\') that it is ready', isFine: (signal) => signal !== 'notify' },
   'stop.signal': { expected: '"SIGTERM" for a Node.js program, which is told to stop by a message first', isFine: (signal) => signal === 'SIGTERM' }
 })
 

@@ -6,7 +6,8 @@ export function checkReadiness (facts) {
   const { config: { ready }, files, running } = facts
   if (running && !running.isServer) return [finding('readiness', 'ok', 'The app does not listen, so it gets no requests')]
   if (ready.path !== undefined) return [finding('readiness', 'ok', `A worker accepts connections once ${ready.path} answers`)]
-  if (ready.signal === 'message') return [finding('readiness', 'ok', 'A worker is ready when the app says so')]
+  if (ready.log !== undefined) return [finding('readiness', 'ok', `A worker is ready once it writes ${inCode(ready.log)}`)]
+  if (ready.signal === 'message' || ready.signal === 'notify') return [finding('readiness', 'ok', 'A worker is ready when the app says so')]
   const [path] = files?.healthPaths ?? []
   const mend = path !== undefined
     ? optionLine(facts, { 'ready.path': path })

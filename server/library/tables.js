@@ -70,8 +70,10 @@
  * @property {'one' | 'all'} [start.first]  how an app starts that has never been ready; one: one worker first, so that only one creates the tables of an
  *   empty database, all: all at once; default: `one`
  * @property {object} [ready]
- * @property {'auto' | 'listening' | 'message' | 'online'} [ready.signal]  when a worker is ready; auto: it listens, or has run for a while if it is no
- *   server, listening: it listens, message: it sends "ready", online: it runs; default: `auto`
+ * @property {'auto' | 'listening' | 'message' | 'notify' | 'online'} [ready.signal]  when a worker is ready; auto: it listens, or has run for a while if
+ *   it is no server, listening: it listens, message: it sends "ready", notify: it says READY=1 by sd_notify, online: it runs; default: `auto`
+ * @property {string} [ready.log]  a worker is ready once it writes a line with this text, or one that matches this /regular expression/, to stdout or
+ *   stderr
  * @property {number} [ready.timeoutMs]  how long a worker may take to become ready; default: `30000`
  * @property {'same' | 'any'} [ready.addresses]  where a new worker must listen to be ready; same: where the one before it did (some apps take another
  *   port if theirs is busy), any: anywhere; default: `same`

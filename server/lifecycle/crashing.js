@@ -1,3 +1,4 @@
+import { endsByItself } from './restart-policy.js'
 import { drainWorker, nameOf } from './worker.js'
 
 /** @typedef {import('./transition.js').Transition} Transition */
@@ -19,4 +20,16 @@ export function beginCrash (transition, worker, { errorName, errorMessage }) {
   const deadlineMs = transition.state.options.crash.graceMs + PATIENCE_MS
   drainWorker(transition, worker, { cause, actor: null, rollout: null, message: reason }, { isTold: true, deadlineMs })
   return { cause, reason }
+}
+
+/**
+ * A program says that it has begun to end, though nobody here has told it to. Where a program may end by itself, its exit says more.
+ * @param {Transition} transition @param {Worker} worker
+ * @returns {{ cause: string, reason: string } | null} as of beginCrash
+ */
+export function beginOwnEnd (transition, worker) {
+  if (!['starting', 'ready'].includes(worker.state) || endsByItself(transition.state.options.restart)) return null
+  const cause = worker.state === 'starting' ? 'boot-failure' : 'app-request'
+  drainWorker(transition, worker, { cause, actor: null, rollout: null, message: 'it has said that it stops' }, { isTold: true })
+  return { cause, reason: `${nameOf(worker)} has said that it stops` }
 }

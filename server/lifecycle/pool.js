@@ -1,6 +1,6 @@
 import { addAddress, awaitAddresses, keepAddresses, listensElsewhere, missingAddresses, opensLate, releaseAddresses, removeAddress } from './addresses.js'
 import { extendBoot, noteBoot } from './boot-room.js'
-import { beginCrash } from './crashing.js'
+import { beginCrash, beginOwnEnd } from './crashing.js'
 import { driftRefusal, whyNoReturn } from './drift.js'
 import { endsSlot, finishSlot, isFinished } from './finished.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killHung, killStuck } from './hang.js'
@@ -233,6 +233,8 @@ const HANDLERS = {
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 
+  'worker-status-text': ofWorker((_transition, worker, { text }) => { worker.statusText = text }),
+
   'worker-ready': ofWorker((transition, worker, report) => {
     listenLate(transition, worker)
     // A worker on its way out may still report ready.
@@ -273,6 +275,12 @@ const HANDLERS = {
   'worker-crashing': ofWorker((transition, worker, error) => {
     const role = roleOf(transition, worker)
     const loss = beginCrash(transition, worker, error)
+    if (loss) onWorkerLost(transition, worker, role, loss)
+  }),
+
+  'worker-stopping': ofWorker((transition, worker) => {
+    const role = roleOf(transition, worker)
+    const loss = beginOwnEnd(transition, worker)
     if (loss) onWorkerLost(transition, worker, role, loss)
   }),
 

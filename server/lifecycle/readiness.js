@@ -11,6 +11,18 @@ export function isAsked ({ path, warmup = [] }) {
   return path !== undefined || warmup.length > 0
 }
 
+/** @param {import('./state.js').LifecycleOptions['ready']} ready @returns {boolean} whether a worker that listens, or runs, may not be ready yet */
+export function isAnnounced (ready) {
+  return isAsked(ready) || wordOf(ready) !== null
+}
+
+/** @param {import('./state.js').LifecycleOptions['ready']} ready @returns {string | null} what a worker says when it is ready, in words; null: it says nothing */
+function wordOf ({ signal, log }) {
+  if (log !== undefined) return `written the line ${JSON.stringify(log)} (option ready.log)`
+  if (signal === 'message') return 'sent "ready" (option ready.signal: message)'
+  return signal === 'notify' ? 'said READY=1 (option ready.signal: notify)' : null
+}
+
 /** @param {Transition} _transition @param {Worker} worker @param {import('./state.js').Inputs['worker-probed']} seen  says why its app is not ready yet */
 export function takeNoteOfProbe (_transition, worker, { text }) {
   if (worker.state === 'starting') worker.probed = text
@@ -21,10 +33,12 @@ export function takeNoteOfProbe (_transition, worker, { text }) {
  * @param {import('./state.js').LifecycleOptions['ready']} ready
  * @returns {string} a message with the last answer of the app
  */
-export function notReadyInTime ({ id, slot, probed, readyTimeoutMs, starvedMs = 0 }, ready) {
+export function notReadyInTime ({ id, slot, probed, statusText, readyTimeoutMs, starvedMs = 0 }, ready) {
   const option = readyTimeoutMs === ready.timeoutMs ? 'ready.timeoutMs' : 'rollout.limits.readyTimeoutMs'
   const [first] = [ready.path, ...ready.warmup ?? []].filter(Boolean)
-  const seen = isAsked(ready) ? `: ${probed ?? `nobody could be asked for ${first}, as no HTTP server of the app has listened`}` : ''
+  const word = wordOf(ready)
+  const asked = isAsked(ready) && (probed ?? (word ? `it has not ${word}, or no HTTP server of it listens` : `nobody could be asked for ${first}, as no HTTP server of the app has listened`))
+  const seen = [asked || (word && `it has not ${word}`), statusText && `its status is "${statusText}"`].filter(Boolean).map((each) => `: ${each}`).join('')
   const starved = starvedMs > 0 ? ` and another ${durationText(starvedMs)}, in which it waited for a CPU` : ''
   return `worker ${id} (slot ${slot}) was not ready within ${durationText(readyTimeoutMs)} (option ${option})${starved}${seen}`
 }
@@ -38,6 +52,11 @@ const PROGRAM = 'Program'
 /** Resources that keep a process running without a server: timer, UDP socket, child, connection, watched file, thread. */
 const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', THREAD, PROGRAM]
 
+/** @param {import('./state.js').LifecycleOptions['ready']} ready */
+function mayBeNoServer (ready) {
+  return ready.signal === 'auto' && ready.log === undefined && !isAsked(ready)
+}
+
 /** A worker counts as ready after this time where the workers before it did not listen either. */
 const ALIVE_MS = 5000
 
@@ -49,7 +68,7 @@ const ALIVE_MS = 5000
  * @param {PoolState} state @param {Worker} worker has reached its deadline @returns {boolean}
  */
 export function isNoServer ({ options: { ready, restart }, addresses }, { slot, resources = [], addresses: own, report }) {
-  if (slot === null || ready.signal !== 'auto' || isAsked(ready) || report || own.length > 0 || (addresses[slot] ?? []).length > 0) return false
+  if (slot === null || !mayBeNoServer(ready) || report || own.length > 0 || (addresses[slot] ?? []).length > 0) return false
   // A program that may end by itself is busy while it has not ended.
   return endsByItself(restart) || resources.some((each) => ACTIVITY.includes(each))
 }
@@ -78,7 +97,7 @@ export function watchNoServer ({ state, at, command }, worker) {
  * @returns {boolean} whether the last worker there was no server; where there was none, whether no slot has a server
  */
 function isKnownNoServer ({ options: { ready }, addresses }, slot) {
-  if (ready.signal !== 'auto' || isAsked(ready)) return false
+  if (!mayBeNoServer(ready)) return false
   const known = addresses[slot] ? [addresses[slot]] : Object.values(addresses)
   return known.length > 0 && known.every((each) => each.length === 0)
 }
@@ -144,7 +163,8 @@ export function waitingFor ({ phase, workers, slots, awaitsHook, awaitsTurn, opt
 function whatFor ({ probed, report, addresses }, ready) {
   if (report) return 'the app does not listen where it did before (option ready.addresses)'
   if (probed) return `${probed} (option ready.path)`
-  if (ready.signal === 'message') return 'the app has not sent "ready" (option ready.signal: message)'
+  const word = wordOf(ready)
+  if (word) return `the app has not ${word}`
   if (ready.signal === 'online' || addresses.length > 0) return `the app is not ready (option ready.signal: ${ready.signal})`
   return `the app does not listen yet (option ready.signal: ${ready.signal}; without a server set --ready-signal online)`
 }

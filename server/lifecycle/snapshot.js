@@ -56,7 +56,7 @@ function standbyOf ({ options, standby, release, workers }) {
 }
 
 /** @param {import('./state.js').Worker} worker @param {number} number @param {import('./state.js').Slot} [slot] */
-function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, drift = null, holds, keptUntil }, number, slot) {
+function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, drift = null, holds, keptUntil, statusText }, number, slot) {
   return {
     /** @type {number | null} */ id,
     slot: number,
@@ -65,6 +65,7 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
     release,
     /** @type {string | null} */ startedAt,
     readyAt,
+    statusText: statusText ?? null,
     orphan: orphan !== null,
     drifted: drift !== null,
     driftedSince: drift?.since ?? null,
@@ -94,6 +95,7 @@ function waitingRow (slot) {
     release,
     startedAt: null,
     readyAt: null,
+    statusText: null,
     orphan: false,
     drifted: blocked !== null,
     driftedSince: blocked?.since ?? null,

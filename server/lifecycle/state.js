@@ -4,7 +4,7 @@ import { blankRecord } from './restart-policy.js'
 
 /**
  * @typedef {object} LifecycleOptions  durations in ms
- * @property {{ signal: 'auto' | 'listening' | 'message' | 'online', timeoutMs: number, path?: string, warmup?: readonly string[], addresses?: 'same' | 'any' }} ready
+ * @property {{ signal: 'auto' | 'listening' | 'message' | 'notify' | 'online', timeoutMs: number, log?: string, path?: string, warmup?: readonly string[], addresses?: 'same' | 'any' }} ready
  * @property {Omit<DrainLimits, 'isLast'> & { maxOldWorkers: number | 'auto' }} drain
  * @property {{ termGraceMs: number, signal: NodeJS.Signals }} stop  `signal`: of Node programs always SIGTERM
  * @property {{ graceMs: number }} crash
@@ -83,6 +83,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {string} [keptUntil]  it is replaced, and is kept for its long-lived connections alone: until then, wall time, ISO 8601
  * @property {'drained' | 'deadline'} [drainEnd]  it has nothing open any more, or was told to end before that
  * @property {string} [killedFor]  why the master has killed it
+ * @property {string} [statusText]  what it says of itself, if it does
  * @property {string} [probed]  why its app was not ready when it was last asked
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
  */
@@ -255,6 +256,8 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-active', worker: number, resources: string[], isIdle?: boolean }
  *   | { type: 'thread-port-taken', worker: number, message: string }
  *   | { type: 'worker-probed', worker: number, text: string }
+ *   | { type: 'worker-status-text', worker: number, text: string }
+ *   | { type: 'worker-stopping', worker: number }
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }
  *   | { type: 'worker-holds', worker: number, holds: Holds }
  *   | { type: 'worker-drained', worker: number }

@@ -45,6 +45,9 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
   test('get no connection of others before ready.path has answered, which is asked of each alone', async (t) => {
     const port = await freePort()
     const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-path', '/health', '--ready-interval-ms', '50'], args: asOtherProgram('answers-late.js'), env: { PORT: String(port) } })
+    await deck.untilEvent(({ type }) => type === 'worker.listening', 'the first worker')
+    // 500 where it is too early.
+    await get(`http://127.0.0.1:${port}/`)
     await deck.until({ ready: 2 })
     const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
     await load.untilAnswered(20)
@@ -52,6 +55,17 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const { total, failures } = await load.stop()
     assert.deepEqual(failures, [], `of ${total} requests`)
     await deck.untilEvent(({ type, message }) => type === 'worker.ready' && /GET \/health answered 200 at try 4/.test(message), 'the probe')
+  })
+
+  test('say by sd_notify that they are ready, how they do, and that they end: the next one then starts at once', async (t) => {
+    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, flags: ['--ready-signal', 'notify'], args: asOtherProgram('says-how-it-does.js') })
+    const { workers: [{ id, pid, statusText }] } = await deck.until({ ready: 1 })
+    assert.equal(statusText, 'waits for <b>jobs</b>')
+    process.kill(Number(pid), 'SIGTERM')
+    const next = await deck.untilEvent((event) => event.type === 'worker.forked' && event.worker > id, 'the next worker')
+    const ended = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the worker')
+    assert.ok(next.id < ended.id)
+    assert.deepEqual([ended.cause, ended.message], ['app-request', `worker ${id} (slot 1) ended, as it has said that it stops`])
   })
 
   test('that look for a free port first find it free, also where another copy serves there', async (t) => {

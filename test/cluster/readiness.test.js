@@ -80,11 +80,13 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     assert.equal(reports.at(-1).inFlight, 0)
   })
 
-  test('with ready.signal "message" the app is asked once it says that it is ready', async (t) => {
-    const { url, until } = await supervised(t, 'says-ready-later.js', { flags: { ...ASK, readySignal: 'message', readyPath: '/' } })
-    assert.equal((await until('worker.ready')).message, 'GET / answered 200')
-    assert.equal(await get(url()), 'first asked after it was ready')
-  })
+  for (const [how, flags] of Object.entries({ 'by message': { readySignal: 'message' }, 'by a line of its output': { readyLog: '/^ready after \\d+ ms$/' } })) {
+    test(`an app that says ${how} that it is ready is asked then`, async (t) => {
+      const { url, until } = await supervised(t, 'says-ready-later.js', { flags: { ...ASK, ...flags, readyPath: '/' } })
+      assert.equal((await until('worker.ready')).message, 'GET / answered 200')
+      assert.equal(await get(url()), 'first asked after it was ready')
+    })
+  }
 
   rareTest('an app that has to reach itself first does not get ready, and its end says what it answered', async (t) => {
     const { until } = await supervised(t, 'asks-itself-first.js', { flags: { ...ASK, readyTimeoutMs: 4000 } })

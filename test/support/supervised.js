@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import path from 'node:path'
 import { createForker } from '../../server/cluster/forker.js'
 import { createSupervisor } from '../../server/cluster/supervisor.js'
@@ -7,6 +8,7 @@ import { tempFolder } from './folder.js'
 
 const FIXTURES = path.resolve(import.meta.dirname, '../fixtures')
 const PATIENCE_MS = 90_000
+const INHERITED = Object.freeze({ stdout: 'inherit', stderr: 'inherit', close () {} })
 
 /**
  * Runs a fixture app below this very process: real forks and sockets, without history and admin page, and so on every
@@ -28,8 +30,7 @@ export async function supervised (t, app, { workers = 1, flags = {}, args = [] }
   const { ready, drain, stop, crash, restart, recycle } = config
   const release = { id: 'r1', createdAt: '', entry, path: FIXTURES }
   const state = createState({ options: { ready, drain, stop, crash, restart, recycle }, release })
-  const output = { stdout: /** @type {const} */ ('inherit'), stderr: /** @type {const} */ ('inherit'), close () {} }
-  const logs = /** @type {any} */ ({ open: () => output, ended () {} })
+  const logs = /** @type {any} */ ({ open: () => config.ready.log === undefined ? INHERITED : inFile(path.join(folder, 'log')), ended () {} })
   const deck = createSupervisor(state, {
     fork: createForker({ current: config }, { crashFolder: folder, orderFolder: folder, outlives: () => false, logs }),
     events: { publish: (/** @type {any} */ event) => { note(event); return event } },
@@ -80,4 +81,10 @@ export async function supervised (t, app, { workers = 1, flags = {}, args = [] }
     events.push(event)
     for (const watcher of [...watchers]) watcher()
   }
+}
+
+/** @param {string} file */
+function inFile (file) {
+  const stdout = openSync(file, 'a+')
+  return { stdout, stderr: 'inherit', close () { closeSync(stdout) } }
 }

@@ -8,7 +8,7 @@ import { tellProgramActivity } from '../../../server/cluster/program-activity.js
 import { createProgramReadiness } from '../../../server/cluster/program-readiness.js'
 import { createDeferred } from '../../../server/system/deferred.js'
 
-/** @param {import('node:test').TestContext} t @param {'auto' | 'online'} signal @param {import('../../../workers/protocol.js').ProbeSettings | null} probe */
+/** @param {import('node:test').TestContext} t @param {'auto' | 'notify' | 'online'} signal @param {import('../../../workers/protocol.js').ProbeSettings | null} probe */
 function setUp (t, signal = 'auto', probe = null) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   /** @type {string[]} */
@@ -73,6 +73,23 @@ test('a UDP socket receives once it is bound', (t) => {
   bind(53, 'udp4')
   pass(50)
   assert.deepEqual(said, ['udp://localhost:53', 'ready'])
+})
+
+test('a program that has to say that it is ready is not before that, whatever it listens on', (t) => {
+  const { readiness, said, bind, pass } = setUp(t, 'notify')
+  bind(80)
+  readiness.listens('http://localhost:80')
+  for (let second = 0; second < 60; second++) pass(1000)
+  readiness.says('line')
+  assert.deepEqual(said, [])
+  readiness.says('notify')
+  assert.deepEqual(said, ['ready'])
+})
+
+test('a program that says that it is ready need not listen', (t) => {
+  const { readiness, said } = setUp(t)
+  readiness.says('notify')
+  assert.deepEqual(said, ['ready'])
 })
 
 test('an address that is the program\'s own alone counts too', (t) => {

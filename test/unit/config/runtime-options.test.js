@@ -16,7 +16,7 @@ for (const [options, message] of /** @type {[Record<string, unknown>, RegExp][]}
   [{ dispatch: 'sticky' }, /^dispatch: expected "shared" .*, received "sticky"$/],
   [{ dispatch: 'round-robin' }, /^dispatch: .*, received "round-robin"$/],
   [{ portPerSlot: 4000 }, /^portPerSlot: expected 0 .*, received 4000$/],
-  [{ ready: { signal: 'message' } }, /^ready\.signal: expected "auto", "listening" or "online" .*, received "message"$/],
+  [{ ready: { signal: 'message' } }, /^ready\.signal: expected "auto", "listening", "notify" or "online" .*, received "message"$/],
   [{ stop: { message: 'text' } }, /^stop\.message: expected nothing .* stop\.signal .*, received "text"$/],
   [{ crash: { graceMs: 5 } }, /^crash\.graceMs: expected nothing .*, received 5$/],
   [{ watchdog: { timeoutMs: 5000 } }, /^watchdog\.timeoutMs: expected nothing or 0 .*, received 5000$/],
@@ -31,6 +31,8 @@ for (const [options, message] of /** @type {[Record<string, unknown>, RegExp][]}
 test('what it does not need is fine, and what it needs a Node.js program is refused', async () => {
   const { runtime } = await load({ ...PROGRAM, watchdog: { timeoutMs: 0 }, stop: { signal: 'SIGQUIT' }, ready: { signal: 'online' } })
   assert.equal(runtime, 'other')
+  await load({ ...PROGRAM, ready: { signal: 'notify' } })
+  await assert.rejects(load({ entry: 'app.js', ready: { signal: 'notify' } }), { message: /^ready\.signal: expected .* process\.send\('ready'\).*, received "notify"$/ })
   await assert.rejects(load({ entry: 'app.js', stop: { signal: 'SIGQUIT' } }), { message: /^stop\.signal: expected "SIGTERM" for a Node\.js program.*, received "SIGQUIT"$/ })
 })
 

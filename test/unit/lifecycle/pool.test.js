@@ -89,6 +89,28 @@ describe('pool', () => {
     assert.match(pool.last('worker.exited').message, /exited with code 0 \(worker 1 .* GET \/health answered 503 \(no cache\)\)$/)
   })
 
+  test('a worker that has to say that it is ready has not done so in time: what it says of itself is told', () => {
+    const pool = simulate({ workers: 1, options: { ...OPTIONS, ready: { signal: 'notify', timeoutMs: 500 } } })
+    pool.feed({ type: 'worker-status-text', worker: 1, text: 'loading 3 of 9' })
+    pool.passNextDeadline()
+    assert.equal(pool.last('worker.draining').message, 'worker 1 (slot 1) was not ready within 500 ms (option ready.timeoutMs): it has not said READY=1 (option ready.signal: notify): its status is "loading 3 of 9"')
+  })
+
+  test('a worker that says that it stops is replaced at once, and no failure, unless it may end by itself', () => {
+    const pool = simulate({ workers: 1 })
+    pool.settle()
+    pool.wait(2000)
+    pool.feed({ type: 'worker-stopping', worker: 1 })
+    assert.deepEqual([pool.serving(), pool.last('worker.draining').cause, pool.last('worker.restarted').detail.delayMs], [[2], 'app-request', 0])
+    pool.exit(1, { code: 0 })
+    assert.deepEqual([pool.last('worker.exited').cause, pool.last('worker.exited').message], ['app-request', 'worker 1 (slot 1) ended, as it has said that it stops'])
+    const job = simulate({ workers: 1, options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'never' } } })
+    job.settle()
+    job.feed({ type: 'worker-stopping', worker: 1 })
+    job.exit(1, { code: 0 })
+    assert.equal(job.last('worker.exited').cause, 'finished')
+  })
+
   test('a worker that was warmed up says so, and what failed then is told without any other effect', () => {
     const pool = simulate({ workers: 2 })
     pool.feed({ type: 'worker-ready', worker: 1, probe: 'GET /health answered 200', warmupFailed: '1 of 2 warm-up requests failed: GET /a answered 500' })

@@ -1,0 +1,93 @@
+import { bindOnce } from '../system/native.js'
+import { unixAddress } from '../system/posix.js'
+
+/** @typedef {{ text: string, pid: number }} Datagram  `pid`: of its sender, as the kernel knows it; 0: it is none of this machine */
+
+// sys/socket.h
+const AF_UNIX = 1
+const SOCK_DGRAM = 2
+const SOCK_NONBLOCK = 0o4000
+const SOCK_CLOEXEC = 0o2000000
+const SOL_SOCKET = 1
+const SO_PASSCRED = 16
+const SCM_RIGHTS = 1
+const SCM_CREDENTIALS = 2
+const MSG_CMSG_CLOEXEC = 0x40000000
+/** The longest that systemd takes. */
+const MAX_TEXT_BYTES = 4096
+/** For the sender's credentials and some descriptors; the kernel closes what has no room. */
+const CONTROL_BYTES = 256
+/** Struct msghdr, and behind it a struct iovec and the control messages. */
+const OF_CONTROL_LENGTH = 40
+const OF_PART = 56
+const OF_CONTROL = 72
+/** Of struct cmsghdr. */
+const HEAD_BYTES = 16
+
+/** The calls for a socket that programs send to what they say of themselves; null where they cannot be had. */
+export const loadNotifyCalls = bindOnce((koffi) => {
+  const libc = koffi.load(null)
+  const socket = libc.func('int socket(int domain, int type, int protocol)')
+  const bind = libc.func('int bind(int fd, const void *address, unsigned int length)')
+  const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
+  const recvmsg = libc.func('long recvmsg(int fd, void *message, int flags)')
+  const close = libc.func('int close(int fd)')
+  const strerror = libc.func('const char *strerror(int number)')
+
+  return {
+    /** @param {string} path @returns {{ fd: number, reason?: undefined } | { fd?: undefined, reason: string }} a socket that datagrams can be sent to */
+    open (path) {
+      const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+      const address = unixAddress(path)
+      const yes = Buffer.alloc(4)
+      yes.writeInt32LE(1)
+      if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_PASSCRED, yes, yes.length) === 0 && bind(fd, address, address.length) === 0) return { fd }
+      const reason = strerror(koffi.errno())
+      if (fd >= 0) close(fd)
+      return { reason }
+    },
+
+    /** Never waits. @param {number} fd @returns {Datagram | null} null: there is none */
+    take (fd) {
+      const data = Buffer.alloc(MAX_TEXT_BYTES)
+      const message = toMessage(data)
+      const length = Number(recvmsg(fd, message, MSG_CMSG_CLOEXEC))
+      if (length < 0) return null
+      const pid = readControl(message.subarray(OF_CONTROL, OF_CONTROL + Number(message.readBigUInt64LE(OF_CONTROL_LENGTH))))
+      return { text: data.toString('utf8', 0, length), pid }
+    },
+
+    /** @param {number} fd */
+    close (fd) { close(fd) }
+  }
+
+  /** @param {Buffer} data */
+  function toMessage (data) {
+    const whole = Buffer.alloc(OF_CONTROL + CONTROL_BYTES)
+    const address = BigInt(koffi.address(whole))
+    whole.writeBigUInt64LE(address + BigInt(OF_PART), 16)
+    whole.writeBigUInt64LE(1n, 24)
+    whole.writeBigUInt64LE(address + BigInt(OF_CONTROL), 32)
+    whole.writeBigUInt64LE(BigInt(CONTROL_BYTES), OF_CONTROL_LENGTH)
+    whole.writeBigUInt64LE(BigInt(koffi.address(data)), OF_PART)
+    whole.writeBigUInt64LE(BigInt(data.length), OF_PART + 8)
+    return whole
+  }
+
+  /**
+   * Closes the descriptors that came along: whoever sends BARRIER=1 waits for that, and nothing else that is said with one is of use here.
+   * @param {Buffer} control @returns {number} the pid of the sender
+   */
+  function readControl (control) {
+    let pid = 0
+    for (let at = 0; at + HEAD_BYTES <= control.length;) {
+      const length = Number(control.readBigUInt64LE(at))
+      if (length < HEAD_BYTES) break
+      const [level, type] = [control.readInt32LE(at + 8), control.readInt32LE(at + 12)]
+      if (level === SOL_SOCKET && type === SCM_CREDENTIALS) pid = control.readInt32LE(at + HEAD_BYTES)
+      if (level === SOL_SOCKET && type === SCM_RIGHTS) for (let fd = at + HEAD_BYTES; fd + 4 <= at + length; fd += 4) close(control.readInt32LE(fd))
+      at += Math.ceil(length / 8) * 8
+    }
+    return pid
+  }
+})
