@@ -93,7 +93,7 @@ function asUserOf ({ text, facts: { user, groups } }, terminal) {
 /** @param {Move} move @param {{ host: ApiClient, name: string | undefined, graceMs: number, tell: (text: string) => void }} how @returns {Promise<string>} what the host calls it */
 async function moveIn ({ program, takeover }, { host, name, graceMs, tell }) {
   const { text, processes, isAlone } = program
-  const places = takeover.places.map(({ host, port, path }) => path ?? (host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+  const places = takeover.open().map(({ host, port, path }) => path ?? (host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
   tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : 'runs'}; new workers start beside it`)
   const app = await startBeside({ program, takeover }, { host, name, tell })
   takeover.steer()
@@ -117,7 +117,7 @@ async function startBeside ({ program: { text, order, isAlone }, takeover }, { h
   try {
     line.send({ type: 'program', secret, from: text, order })
     const { name: app } = await answerOf(line, 'accepted')
-    await passSockets(line, path, takeover.places.map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
+    await passSockets(line, path, takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
     line.send({ type: 'released' })
     takeover.holdBack()
     await untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') })

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { findConfigFile } from '../config/config.js'
 import { readConfigFile } from '../config/file.js'
 import { appsOf } from '../config/apps.js'
-import { DeckError, errorText } from '../errors.js'
+import { DeckError } from '../errors.js'
 import { namesOf } from '../import/convert.js'
 import { lookUpScript } from '../import/look.js'
 import { flagsOfProcess, variablesOfProcess } from '../import/process-order.js'
@@ -13,6 +13,7 @@ import { findPm2 } from '../import/running-pm2.js'
 import { clusterAppsOf, descendantsOf, factsOf, firstOf, holdersOf, nameInPm2, pm2DaemonAt, processText } from '../programs/holder.js'
 import { listenersOf } from '../programs/listening-sockets.js'
 import { whyElsewhere } from '../programs/takeover.js'
+import { oneLine } from '../system/one-line.js'
 import { identifyProcess, signalProcess } from '../system/process-identity.js'
 import { unitAround } from '../systemd/unit-of.js'
 import { orderOfApp, orderOfStart } from './app-orders.js'
@@ -85,7 +86,7 @@ export async function programsOfPm2 (names, options, terminal) {
     const ids = running.map(({ pm_id: id }) => Number(id))
     const all = pids.flatMap((pid) => descendantsOf(pid))
     return {
-      text: `${first.name} of PM2 (pid ${pids.join(', ')})`,
+      text: oneLine(`${first.name} of PM2 (pid ${pids.join(', ')})`),
       facts: mustHave(factsOf(pids[0]), `${first.name} of PM2`),
       processes: all.map(identifyProcess),
       // Those of an app in cluster mode are with the daemon.
@@ -94,8 +95,8 @@ export async function programsOfPm2 (names, options, terminal) {
       isAlone: !isCluster || clusterAppsOf(pm2.pid).length <= 1,
       order: orders[index],
       stop: () => pm2.stop(ids),
-      stopText: `pm2 stop ${first.name}`,
-      afterwards: [`PM2 lists ${first.name} as stopped; so that it stays so after a boot: pm2 save`]
+      stopText: `pm2 stop ${ids.join(' ')}`,
+      afterwards: ['PM2 lists it as stopped; so that it stays so after a boot: pm2 save']
     }
   })
 }
@@ -186,14 +187,17 @@ function stopBySignal (identity) {
 function stopByUnit ({ name, isOfUser }) {
   const words = ['systemctl', ...(isOfUser ? ['--user'] : []), 'stop', name]
   const child = spawn('/bin/sh', ['-c', 'read -r now && exec "$@"', 'sh', ...words], { stdio: ['pipe', 'ignore', 'pipe'] })
-  child.unref()
   const ended = once(child, 'exit')
+  const parts = [child, /** @type {import('node:net').Socket} */ (child.stdin), /** @type {import('node:net').Socket} */ (child.stderr)]
+  // Where nobody tells it to, it ends with this process.
+  for (const part of parts) part.unref()
   return {
     async stop () {
+      for (const part of parts) part.ref()
       child.stdin.end('now\n')
       const said = await child.stderr.setEncoding('utf8').toArray()
       const [code] = await ended
-      if (code !== 0) throw new DeckError('not-possible', `${words.join(' ')} failed: ${errorText(new Error(said.join('').trim() || `exit code ${code}`))}`)
+      if (code !== 0) throw new DeckError('not-possible', `${words.join(' ')} failed: ${oneLine(said.join('').trim()) || `exit code ${code}`}`)
     },
     stopText: words.join(' ')
   }

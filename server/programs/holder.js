@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { oneLine } from '../system/one-line.js'
 import { socketsOf } from '../system/open-sockets.js'
 import { linkAt, namesIn, statOf, textIn } from '../system/proc.js'
 import { unitAround } from '../systemd/unit-of.js'
@@ -18,6 +19,10 @@ import { listenersOf } from './listening-sockets.js'
  */
 
 const MAX_TEXT = 100
+/** What follows is a program itself. */
+const IS_CODE = /^(-[ceEp]|--eval|--print)(=|$)/
+/** It is typed as it is. */
+const IS_PLAIN = /^[\w.@/-]+$/
 const PARENT = 4
 const PM2_DAEMON = /^PM2 v\S+: God Daemon \((.*)\)$/
 
@@ -26,7 +31,7 @@ export function factsOf (pid) {
   const fields = statOf(pid)
   if (!fields) return null
   const line = textIn(`/proc/${pid}/cmdline`)
-  const ids = new Map(Array.from(textIn(`/proc/${pid}/status`).matchAll(/^(Uid|Gid|Groups):\s*(.*)$/gm), ([, name, text]) => [name, text.split(/\s+/).filter(Boolean).map(Number)]))
+  const ids = new Map(Array.from(textIn(`/proc/${pid}/status`).matchAll(/^(Uid|Gid|Groups):[ \t]*(.*)$/gm), ([, name, text]) => [name, text.split(/\s+/).filter(Boolean).map(Number)]))
   return {
     pid,
     parent: Number(fields[PARENT]),
@@ -89,13 +94,22 @@ export function clusterAppsOf (daemon) {
 
 /** @param {ProcessFacts} facts @returns {string} for people */
 export function processText (facts) {
-  const { pid, words } = facts
-  const [first, ...rest] = words
-  const line = [rest.length > 0 ? path.basename(first) : first, ...rest].join(' ')
+  const { pid } = facts
   const name = nameInPm2(facts)
   const unit = unitAround(pid)
   const whose = [...(name === null ? [] : [`PM2 calls it ${name}`]), ...(unit === null || name !== null ? [] : [unit.name])]
-  return `${line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line} (${[`pid ${pid}`, ...whose].join(', ')})`
+  return oneLine(`${lineText(facts)} (${[`pid ${pid}`, ...whose].join(', ')})`)
+}
+
+/**
+ * Arguments may be secret, so of a command line only the beginning is told: as far as the program that it runs.
+ * @param {ProcessFacts} facts
+ */
+function lineText ({ words: [command, ...rest] }) {
+  const end = rest.findIndex((word) => !word.startsWith('-') || IS_CODE.test(word))
+  const shown = end === -1 ? rest : rest.slice(0, IS_CODE.test(rest[end]) ? end : end + 1)
+  const text = [rest.length > 0 ? path.basename(command) : command, ...shown.map((word) => word.replace(/^(-[^=]*)=.*$/s, '$1=…'))].join(' ')
+  return `${text.slice(0, MAX_TEXT)}${text.length > MAX_TEXT || shown.length < rest.length ? ' …' : ''}`
 }
 
 /**
@@ -109,8 +123,8 @@ export function holderText (port) {
   if (!facts || pids.includes(process.pid)) return null
   const home = pm2DaemonAt(facts)
   const names = home === null ? [nameInPm2(facts)].flatMap((name) => name ?? []) : clusterAppsOf(facts.pid)
-  const who = home === null ? processText(facts) : `PM2 (pid ${facts.pid}), which runs ${names.join(', ') || 'nothing that it tells'},`
+  const who = home === null ? processText(facts) : oneLine(`PM2 (pid ${facts.pid}), which runs ${names.join(', ') || 'nothing that it tells'},`)
   if (pids.some((pid) => factsOf(pid)?.env.CLUSTERDECK_SLOT !== undefined)) return `${who} listens there`
-  const words = names.length > 0 ? `--pm2 ${names.length === 1 ? names[0] : '<name>'}` : `--port ${port}`
+  const words = names.length > 0 ? `--pm2 ${names.length === 1 && IS_PLAIN.test(names[0]) ? names[0] : '<name>'}` : `--port ${port}`
   return `${who} listens there; without a gap, it is replaced by: clusterdeck adopt ${words}`
 }

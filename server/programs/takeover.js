@@ -50,10 +50,17 @@ export function takePlaces (pids, { except } = {}) {
   }
   try {
     const copies = found.map(({ pid, fd, listener }) => ({ pid, listener, copy: kept(copyOf(pid, fd)) }))
-    const places = new Map(copies.map(({ pid, listener, copy }) => [addressOf(pid, listener), placeOf(pid, listener, copy)]))
+    /** By address. @type {Map<string, Place>} */
+    const places = new Map()
     return {
-      /** @type {Place[]} */
-      places: [...places.values()],
+      /** Only sockets of one user share a port, so it is called as the user of the program. @returns {Place[]} */
+      open () {
+        for (const { pid, listener, copy } of copies) {
+          const address = addressOf(pid, listener)
+          if (!places.has(address)) places.set(address, placeOf(pid, listener, copy))
+        }
+        return [...places.values()]
+      },
 
       /** Connections to them that nobody has accepted yet. */
       queued: () => copies.filter(({ listener }) => listener.port !== undefined).reduce((sum, { copy }) => sum + posix.queueLength(copy), 0),

@@ -97,7 +97,7 @@ describe('where an app listens', { concurrency: 2 }, () => {
     const { code, stderr } = await runCli(['start', app, '--workers', '2', '--admin-port', '0'], { env: { PORT: String(port), SECOND_PORT: String(second) }, cwd: tempFolder() })
     await close()
     assert.equal(code, 1)
-    assert.equal(stderr, `clusterdeck: 127.0.0.1:${second} is in use (EADDRINUSE)\n`)
+    assert.match(stderr, new RegExp(`^clusterdeck: 127\\.0\\.0\\.1:${second} is in use \\(EADDRINUSE\\): .* \\(pid ${process.pid}.*\\) listens there; .*clusterdeck adopt --port ${second}\n$`))
   })
 
   rareTest('a worker that listens twice is ready once it has both, and so is its successor', async (t) => {

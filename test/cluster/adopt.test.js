@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, copyFileSync, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { askDatagram, askPath, get } from '../support/asking.js'
@@ -207,4 +209,60 @@ describe('a deck moves into the host', { concurrency: 2 }, () => {
     await host.untilApp('shop', ({ workers }) => workers?.ready === 2)
     await checkNoneLost()
   })
+})
+
+const PLAIN = `const http = require('http'); const answer = (_, response) => response.end(String(process.pid))
+  if (require('fs').existsSync('fails')) throw new Error('told to fail')
+  http.createServer(answer).listen(process.env.PORT); http.createServer(answer).listen('app.sock')`
+
+/** A host, and a plain program on a port and a path, which clients ask on connections of their own. @param {import('node:test').TestContext} t */
+async function startPlain (t) {
+  const [cwd, port] = [realpathSync(tempFolder()), await freePort()]
+  writeFileSync(path.join(cwd, 'plain.cjs'), PLAIN)
+  const host = await startHost(t)
+  const child = spawn(process.execPath, ['plain.cjs'], { cwd, env: { ...process.env, PORT: String(port) }, stdio: 'ignore' })
+  t.after(() => { child.kill('SIGKILL') })
+  await until(() => existsSync(path.join(cwd, 'app.sock')), 'the program to serve')
+  const url = `http://127.0.0.1:${port}/`
+  const fresh = openFreshConnections(t, url, { perSecond: 50 })
+  await fresh.untilAnswered(20)
+  return {
+    host,
+    child,
+    cwd,
+    url,
+    adopt: (/** @type {string[]} */ ...words) => runCli(['adopt', ...words], { env: { CLUSTERDECK_HOST_DIR: host.folder } }),
+
+    async checkNoneLost () {
+      const { total, failures } = await fresh.stop()
+      assert.deepEqual(failures, [], `of ${total} connections`)
+    }
+  }
+}
+
+test('a program that is no deck is replaced under load, on its port and its path: no connection fails, then it is asked to end', async (t) => {
+  const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t)
+  const exited = once(child, 'exit')
+  const { code, stdout, stderr } = await adopt('--port', new URL(url).port, '--name', 'plain')
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /^plain +The worker is ready +1\/1/m)
+  assert.match(stderr, new RegExp(`^node plain\\.cjs \\(pid ${child.pid}\\) serves on \\[::\\]:\\d+, ${cwd}/app\\.sock; new workers start beside it$`, 'm'))
+  assert.deepEqual(await exited, [null, 'SIGTERM'])
+  await checkNoneLost()
+  const { workers: [{ pid }] } = await host.request('/apps/plain/status')
+  assert.deepEqual([await get(url), await askPath(path.join(cwd, 'app.sock'))].map(String), [String(pid), String(pid)])
+  const { items: events } = await host.request('/apps/plain/events?limit=200')
+  assert.ok(events.some((/** @type {any} */ { type, message }) => type === 'app.adopted' && message === `started in this host as plain, in the place of node plain.cjs (pid ${child.pid})`))
+})
+
+rareTest('a program whose new workers do not get ready serves on as before, and the host has nothing of it', async (t) => {
+  const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t)
+  writeFileSync(path.join(cwd, 'fails'), '')
+  const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'plain')
+  assert.equal(code, 1)
+  assert.match(stderr, /^clusterdeck: adopt: worker 1 .*told to fail.*; node plain\.cjs \(pid \d+\) goes on as before$/m)
+  assert.equal(await get(url), String(child.pid))
+  assert.equal(await askPath(path.join(cwd, 'app.sock')), String(child.pid))
+  await checkNoneLost()
+  assert.deepEqual([await host.request('/apps'), child.exitCode], [{ items: [] }, null])
 })
