@@ -1,7 +1,7 @@
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import Database from 'better-sqlite3'
 import { DeckError, errorCode, errorText } from '../server/errors.js'
 
 /**
@@ -12,7 +12,10 @@ import { DeckError, errorCode, errorText } from '../server/errors.js'
 
 /** From these versions on Node 24 aborts if an object of an addon is collected while no JavaScript runs: nodejs/node#65446. */
 const MAY_ABORT = /^v24\.(19|[2-9]\d)\./
+/** It brings its native part for Linux along. For Node 20, which it would crash, there is an older one that npm compiles. */
+export const SQLITE_PACKAGE = Number(process.versions.node.split('.')[0]) < 22 ? 'clusterdeck-node-20' : 'better-sqlite3'
 const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url))
+const require = createRequire(import.meta.url)
 const MAX_STATEMENTS = 300
 /** So many objects of closed databases are kept before they are collected, as that stops this process for a moment. */
 const MAX_CLOSED = 5000
@@ -26,20 +29,26 @@ let collectsAbove = MAX_CLOSED
  * Opens a database. The first call loads the native part of SQLite.
  * @param {string | Buffer} file a Buffer: a copy of that content, in memory @param {import('better-sqlite3').Options} [options]
  * @returns {Db}
- * @throws {DeckError} bad-install: it was not compiled, or for another version of Node; and what SQLite says
+ * @throws {DeckError} bad-install: it is not there, not compiled, or for another version of Node; and what SQLite says
  */
 export function openSqlite (file, options = {}) {
   try {
-    const db = /** @type {Db} */ (new Database(file, options))
+    const db = /** @type {Db} */ (new (require(SQLITE_PACKAGE))(file, options))
     return MAY_ABORT.test(process.version) ? keepObjectsOf(db) : db
   } catch (error) {
-    // An installation without scripts has no native part.
-    const isMissing = errorText(error).startsWith('Could not locate the bindings file')
-    if (!isMissing && errorCode(error) !== 'ERR_DLOPEN_FAILED') throw error
-    const reason = isMissing ? 'it was not compiled' : errorText(error).replace(/\s+/g, ' ')
-    const mend = `run "npm rebuild better-sqlite3" with it in ${OWN_FOLDER}`
-    throw new DeckError('bad-install', `Node ${process.version} cannot load better-sqlite3 (${mend}): ${reason}`, { cause: error })
+    const reason = whyUnloadable(error)
+    if (reason === null) throw error
+    throw new DeckError('bad-install', `Node ${process.version} cannot load better-sqlite3 (run "npm ci --omit=dev" with it in ${OWN_FOLDER}): ${reason}`, { cause: error })
   }
+}
+
+/** @param {unknown} error @returns {string | null} null: it was loaded, and SQLite has refused */
+function whyUnloadable (error) {
+  const text = errorText(error)
+  if (errorCode(error) === 'MODULE_NOT_FOUND') return 'another version of Node has installed the packages'
+  // An installation without scripts has no native part.
+  if (text.startsWith('Could not locate the bindings file')) return 'it was not compiled'
+  return errorCode(error) === 'ERR_DLOPEN_FAILED' ? text.replace(/\s+/g, ' ') : null
 }
 
 /**

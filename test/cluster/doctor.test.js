@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import Database from 'better-sqlite3'
+import { openSqlite, SQLITE_PACKAGE } from '../../db/sqlite.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { deploy, roll } from '../support/deploys.js'
@@ -13,7 +13,7 @@ import { rareTest } from '../support/rare.js'
 import { createRepository } from '../support/repository.js'
 import { untilFound } from '../support/until.js'
 
-const SQLITE = import.meta.resolve('better-sqlite3')
+const SQLITE = import.meta.resolve(SQLITE_PACKAGE)
 
 /** It answers with its version and the orders in its database; `/order` adds one. */
 const shop = (/** @type {string} */ version) => `import http from 'node:http'
@@ -29,7 +29,7 @@ http.createServer((request, response) => {
 function fillShop (folder) {
   writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
   writeFileSync(path.join(folder, 'app.js'), shop('one'))
-  new Database(path.join(folder, 'shop.db')).exec('CREATE TABLE orders (id INTEGER PRIMARY KEY)').close()
+  openSqlite(path.join(folder, 'shop.db')).exec('CREATE TABLE orders (id INTEGER PRIMARY KEY)').close()
 }
 
 /** Why no limit can be raised. @type {string | false} */
@@ -93,7 +93,7 @@ test('a database in a release behind a link is moved to where all releases find 
   assert.deepEqual([status, stderr], [0, ''])
   assert.equal((await doctor(args, { cwd: top })).of('unshared-files')?.severity, 'ok')
   assert.ok(lstatSync(path.join(release, 'shop.db')).isSymbolicLink())
-  assert.equal(new Database(path.join(release, 'shop.db'), { readonly: true }).prepare('SELECT count(*) FROM orders').pluck().get(), 0)
+  assert.equal(openSqlite(path.join(release, 'shop.db'), { readonly: true }).prepare('SELECT count(*) FROM orders').pluck().get(), 0)
 })
 
 rareTest('what an app has written into the folder of its release is brought back by what is proposed', async (t) => {
@@ -172,7 +172,7 @@ test('an app of a workspace shares what is in its own folder', async () => {
   mkdirSync(path.join(folder, 'data'), { recursive: true })
   writeFileSync(path.join(top, 'package.json'), '{"workspaces":["packages/*"]}')
   fillShop(folder)
-  new Database(path.join(folder, 'data', 'orders.sqlite')).exec('CREATE TABLE orders (id INTEGER)').close()
+  openSqlite(path.join(folder, 'data', 'orders.sqlite')).exec('CREATE TABLE orders (id INTEGER)').close()
   const { of } = await doctor(['./app.js'], { cwd: folder })
   const [{ text }] = of('in-place')?.mend ?? []
   assert.equal(text, "--releases-mode folder --releases-shared 'data/ shop.db'")

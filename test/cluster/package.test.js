@@ -92,5 +92,6 @@ function filesOf (folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
+    .filter((file) => !file.includes('node_modules'))
     .sort()
 }

@@ -36,7 +36,7 @@ export function createInstallation () {
   function unpack (version) {
     const target = path.join(folder, version)
     mkdirSync(target)
-    for (const name of CONTENT) cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true })
+    for (const name of CONTENT) cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true, filter: (file) => path.basename(file) !== 'node_modules' })
     writeFileSync(path.join(target, 'package.json'), JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
     symlinkSync(path.join(ROOT, 'node_modules'), path.join(target, 'node_modules'))
   }

@@ -3,7 +3,6 @@ import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
-import Database from 'better-sqlite3'
 import fc from '../../support/fast-check.js'
 import { rareTest } from '../../support/rare.js'
 import { openHistory } from '../../../db/history.js'
@@ -522,8 +521,9 @@ test('no page of one filter is sorted or found by reading the whole table', (t) 
   const { history, file } = setUp(t)
   publish(history, [{ type: 'worker.ready' }])
   const prepared = /** @type {string[]} */ ([])
-  const { prepare } = Database.prototype
-  t.mock.method(Database.prototype, 'prepare', /** @this {any} @param {string} sql */ function (sql) {
+  const prototype = Object.getPrototypeOf(openSqlite(':memory:'))
+  const { prepare } = prototype
+  t.mock.method(prototype, 'prepare', /** @this {any} @param {string} sql */ function (sql) {
     prepared.push(sql)
     return prepare.call(this, sql)
   })

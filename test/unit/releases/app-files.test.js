@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../../db/sqlite.js'
 import { lookThroughApp } from '../../../server/releases/app-files.js'
 import { tempFolder } from '../../support/folder.js'
 import { createRepository } from '../../support/repository.js'
@@ -13,7 +13,7 @@ function appWith (files) {
   for (const [name, text] of Object.entries(files)) {
     const file = path.join(folder, name)
     mkdirSync(path.dirname(file), { recursive: true })
-    if (text === 'db') new Database(file).exec('CREATE TABLE orders (id INTEGER)').close()
+    if (text === 'db') openSqlite(file).exec('CREATE TABLE orders (id INTEGER)').close()
     else writeFileSync(file, text)
   }
   return folder
