@@ -19,7 +19,7 @@ const MAX_BODY = 2048
  * @param {SessionBy} by
  */
 export function createSessionNames ({ header, cookie, query }) {
-  const headerName = header?.toLowerCase() ?? ''
+  const headerName = header?.toLowerCase()
   const [headerLine, cookieLine, newCookie, parameter, told] = [
     header && new RegExp(`\\n${escapeText(header)}:[ \\t]*([^\\r\\n]*)`, 'i'),
     cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*;)?[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i'),
@@ -39,8 +39,8 @@ export function createSessionNames ({ header, cookie, query }) {
     },
 
     /** @param {import('node:http').IncomingMessage} request @returns {string | null} */
-    inRequest ({ headers, url = '' }) {
-      return (headerName && usable(headers[headerName])) || (cookiePair && headers.cookie && find(cookiePair, headers.cookie)) || find(parameter, url)
+    inRequest ({ rawHeaders, url = '' }) {
+      return (headerName && usable(valueOf(rawHeaders, headerName))) || (cookiePair && find(cookiePair, valueOf(rawHeaders, 'cookie') ?? '')) || find(parameter, url)
     },
 
     /** @param {string} head of an answer @returns {string | null} */
@@ -52,6 +52,14 @@ export function createSessionNames ({ header, cookie, query }) {
     /** @param {string} text @returns {string | null} */
     inBody: (text) => find(told, text.slice(0, MAX_BODY))
   }
+}
+
+/** Looks into what Node has read, as it makes an object of it only for who asks. @param {string[]} headers  names and values @param {string} name  in lower case */
+function valueOf (headers, name) {
+  for (let at = 0; at < headers.length; at += 2) {
+    if (headers[at].length === name.length && headers[at].toLowerCase() === name) return headers[at + 1]
+  }
+  return undefined
 }
 
 /** @param {RegExp | '' | null} pattern @param {string} text */

@@ -15,6 +15,8 @@ const AGAIN_MS = 5
 /** The events by which a server passes on what a client asks for, the request first. */
 /** @type {Set<string | symbol>} */
 const ASKED = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect'])
+/** They are counted anew this often. */
+const COUNT_EVERY_MS = 1000
 /** With such a request a client of the Model Context Protocol ends its session. */
 const ENDED_BY_DELETE = 'mcp-session-id'
 
@@ -52,6 +54,7 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   let tools
   /** Connections that the worker does not take yet to which they are to go. */
   let waiting = 0
+  let [counted, countedAt] = [0, 0]
   /** @type {'serving' | 'draining' | 'ended'} */
   let state = 'serving'
 
@@ -78,9 +81,13 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
     /** @returns {number} how many of its sessions were used a short while ago, or are about to leave it */
     count () {
       if (state === 'ended') return waiting
+      if (counted > 0 && now() - countedAt < COUNT_EVERY_MS) return counted
+      countedAt = now()
       for (const { response } of requests.inFlight()) if (response) noteUse(names.inRequest(response.req))
       const since = now() - idleMs
-      return waiting + [...own.values()].filter(({ usedAt }) => usedAt >= since).length
+      counted = waiting
+      for (const { usedAt } of own.values()) if (usedAt >= since) counted++
+      return counted
     },
 
     /** Its sessions are over: others serve what still comes for them. */
@@ -223,9 +230,9 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   }
 
   /** @param {import('./answers.js').Response} response @param {string} head */
-  function learnFromHead ({ req: { method, headers }, statusCode }, head) {
-    const ended = by.header === ENDED_BY_DELETE && method === 'DELETE' && statusCode < 300 ? headers[ENDED_BY_DELETE] : null
-    if (ended) own.delete(String(ended))
+  function learnFromHead ({ req, statusCode }, head) {
+    const ended = by.header === ENDED_BY_DELETE && req.method === 'DELETE' && statusCode < 300 ? names.inRequest(req) : null
+    if (ended) own.delete(ended)
     else learn(names.inAnswer(head))
   }
 
