@@ -14,6 +14,8 @@ const { values: { connections, everyMs, flag } } = parseArgs({
 })
 const COUNT = Number(connections)
 const BUCKET_MS = 100
+/** Of two slots, after three deploys and the death of the master. */
+const OLD_WORKERS = 8
 /** What is on its way needs a moment on a busy machine. */
 const SETTLE_MS = 3000
 /** Close codes that say what happens: RFC 6455 and the registry of IANA. */
@@ -23,7 +25,7 @@ const PROPER = [1000, 1001, 1012]
 /** @typedef {import('../support/deck.js').Deck} Deck */
 
 const port = await freePort()
-const deck = await startDeck({ after () {} }, new URL('programs/echo.js', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: flag })
+const deck = await startDeck({ after () {} }, new URL('programs/echo.js', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: [`--drain-max-old-workers=${OLD_WORKERS}`, ...flag] })
 await deck.until({ ready: 2 })
 const sockets = createWebSockets({ port, everyMs: Number(everyMs) })
 /** @type {(string | number)[][]} */
@@ -38,18 +40,21 @@ await step('SIGKILL of the master', async () => {
   await sockets.add(COUNT * 0.2)
 })
 await step('deploy', () => deploy(0))
-const before = performance.now()
+const endedAt = performance.now()
+await step('the old workers end', endOld)
+const stoppedAt = performance.now()
 await step('SIGTERM to the deck', async () => {
   sockets.quieten()
   await deck.stop()
-}, () => 0)
-console.log(toTable(['step', 'took s', 'open', 'closed', 'by code', 'messages lost', 'old workers', 'MB (PSS) of old workers'], rows))
+}, () => ['–', '–'])
+console.log(toTable(['step', 'took s', 'open', 'closed', 'by code', 'messages without an echo', 'old workers', 'MB (PSS) of old workers'], rows))
 console.log(`\n${sockets.messages()} messages, ${sockets.strange.length} strange answers, ${sockets.failedToOpen()} connections that could not be opened`)
-console.log(`The end: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= before))}`)
+console.log(`The old workers: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= endedAt && at < stoppedAt))}`)
+console.log(`The stop: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= stoppedAt))}`)
 await sockets.end()
 process.exit()
 
-/** @param {string} name @param {() => Promise<unknown>} work @param {() => Promise<string[]> | number} [old] */
+/** @param {string} name @param {() => Promise<unknown>} work @param {() => Promise<string[]> | string[]} [old] */
 async function step (name, work, old = describeOld) {
   const [known, begunAt] = [sockets.closings.length, performance.now()]
   await work()
@@ -57,7 +62,7 @@ async function step (name, work, old = describeOld) {
   await wait(SETTLE_MS)
   const closed = sockets.closings.slice(known).filter(({ wasOpen }) => wasOpen)
   const lost = closed.reduce((sum, { unanswered }) => sum + unanswered, 0)
-  const row = [name, (took / 1000).toFixed(1), sockets.open(), closed.length, describe(countBy(closed, ({ code }) => code)), lost, ...await Promise.all([old()].flat())].flat()
+  const row = [name, (took / 1000).toFixed(1), sockets.open(), closed.length, describe(countBy(closed, ({ code }) => code)), lost, ...await old()]
   rows.push(row)
   process.stderr.write(`${row.join(' | ')}\n`)
 }
@@ -67,6 +72,17 @@ async function deploy (more) {
   const { state, reason } = await deck.rollout('deploy')
   if (state !== 'succeeded') throw new Error(`the deploy ${state}: ${reason}`)
   await sockets.add(more)
+}
+
+/** As an operator does who wants them gone. */
+async function endOld () {
+  const { workers } = await deck.status()
+  const old = workers.filter((/** @type {any} */ { state }) => state === 'draining')
+  for (const { id } of old) {
+    const { status, body } = await deck.api(`/workers/${id}/end-connections`, { method: 'POST' })
+    if (status >= 300) throw new Error(`worker ${id}: ${status} ${JSON.stringify(body)}`)
+  }
+  await deck.untilStatus((now) => !now.workers.some((/** @type {any} */ { state }) => state === 'draining'), 'the end of the old workers')
 }
 
 /** @param {number} count */
