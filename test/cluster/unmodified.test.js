@@ -147,19 +147,33 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     })
   }
 
-  test('a WebSocket echo', async (t) => {
-    const { deck, url } = await run(t, 'websocket-echo.js')
-    const echo = async () => {
+  test('a WebSocket echo: one that is open outlives a deploy with its worker, which the status shows, until somebody ends it', async (t) => {
+    const { deck, url } = await run(t, 'websocket-echo.js', { flags: ['--drain-idle-grace-ms', '100', '--drain-spread-ms', '0'] })
+    const open = async () => {
       const socket = new WebSocket(url.replace('http', 'ws'))
       await once(socket, 'open')
-      socket.send('hello')
-      const [data] = await once(socket, 'message')
-      socket.close()
-      await once(socket, 'close')
-      return String(data)
+      return socket
     }
-    assert.match(await echo(), /^\d+ hello$/)
-    await answersAfterDeploy(deck, echo)
+    const echo = async (/** @type {WebSocket} */ socket) => {
+      socket.send('hello')
+      return String((await once(socket, 'message'))[0])
+    }
+    const lasting = await open()
+    const answer = await echo(lasting)
+    assert.match(answer, /^\d+ hello$/)
+    await answersAfterDeploy(deck, async () => {
+      const socket = await open()
+      return echo(socket).finally(() => socket.terminate())
+    })
+    assert.equal(await echo(lasting), answer)
+    const { workers } = await deck.status()
+    const { id, state, holds, keptUntil } = workers.find((/** @type {any} */ { pid }) => answer.startsWith(`${pid} `))
+    assert.deepEqual([state, holds.webSockets, Date.parse(keptUntil) > Date.now()], ['draining', 1, true])
+    const closed = once(lasting, 'close')
+    assert.equal((await deck.api(`/workers/${id}/end-connections`, { method: 'POST' })).status, 202)
+    assert.equal((await closed)[0], 1012)
+    const { message } = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'its end')
+    assert.match(message, /it has closed 1 WebSocket$/)
   })
 
   rareTest('a plain TCP server', async (t) => {
