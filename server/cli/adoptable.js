@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { chownSync } from 'node:fs'
 import path from 'node:path'
 import { findConfigFile } from '../config/config.js'
 import { readConfigFile } from '../config/file.js'
@@ -78,7 +79,7 @@ export async function programsOfPm2 (names, options, terminal) {
   const idle = wanted.find(({ running }) => running.length === 0)
   if (idle) throw new DeckError('usage', `--pm2: expected apps of PM2 that run, received ${idle.group[0].name}, which is stopped: clusterdeck start starts it`)
   if (options.name !== undefined && wanted.length > 1) throw new DeckError('usage', `--name: expected with one app, received ${wanted.length}`)
-  const file = (await readConfigFile(undefined, terminal.cwd))?.file ?? await writePm2Config(terminal)
+  const file = (await readConfigFile(undefined, terminal.cwd))?.file ?? await writeFor(mustHave(factsOf(pm2.pid), 'PM2'), terminal)
   const orders = await Promise.all(wanted.map(({ app }) => orderInFile(file, app, options, terminal)))
   return wanted.map(({ group: [first], running }, index) => {
     const pids = running.map(({ pm_pid: pid }) => Number(pid))
@@ -161,6 +162,13 @@ async function orderInFile (file, app, { workers, name }, terminal) {
   if (!known) throw new DeckError('invalid-config', `--pm2: expected ${app} among the apps of ${file}, received ${[...apps.keys()].join(', ')}: clusterdeck import --pm2 --output other.mjs shows what it would be`)
   const order = orderOfApp({ name: app, dataDir: '', autostart: true, ...known, dependsOn: [] }, file, terminal)
   return { ...order, ...(name !== undefined && { name }), flags: { ...order.flags, ...flags } }
+}
+
+/** The host of that user is to read it, also where root calls. @param {import('../programs/holder.js').ProcessFacts} daemon @param {Terminal} terminal @returns {Promise<string>} */
+async function writeFor ({ user, groups }, terminal) {
+  const file = await writePm2Config(terminal)
+  if (process.geteuid?.() === 0) chownSync(file, user, groups[0])
+  return file
 }
 
 /** @param {string[]} names @param {string[]} known @throws {DeckError} usage */
