@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
+import WebSocket from 'ws'
 import { identifyProcess, isAlive, signalProcess } from '../../server/system/process-identity.js'
+import { holdsFileOf } from '../../workers/protocol.js'
 import { startDeck } from '../support/deck.js'
 import { openFreshConnections } from '../support/load.js'
 import { rareOnly, rareTest } from '../support/rare.js'
@@ -50,6 +53,25 @@ describe('orphan', { concurrency: 2 }, () => {
       await until(() => !isAlive(worker), 'its end')
     })
   }
+
+  rareTest('one that drains keeps its WebSockets, writes down what it holds, and closes them once it is told to', async (t) => {
+    const { deck, orphans: [orphan], lose } = await startToLose(t, 'websocket-echo.js', { workers: 1, flags: ALONE })
+    const client = new WebSocket((await deck.appUrl()).replace('http', 'ws'))
+    await once(client, 'open')
+    await lose()
+    const limits = { idleGraceMs: 0, deadlineMs: 200, stalledMs: 0, longLivedMs: 60_000, spreadMs: 0, isLast: false }
+    tell(orphan, { claimedBy: process.pid, drain: limits })
+    const holds = () => JSON.parse(readFileSync(holdsFileOf(orphan.orderFile), 'utf8'))
+    await until(() => existsSync(holdsFileOf(orphan.orderFile)), 'what it holds')
+    assert.deepEqual(holds(), { pid: orphan.pid, requests: 0, transfers: 0, webSockets: 1, eventStreams: 0, connections: 0 })
+    const before = statSync(holdsFileOf(orphan.orderFile)).mtimeMs
+    await until(() => statSync(holdsFileOf(orphan.orderFile)).mtimeMs > before, 'a sign of life, long after the deadline')
+    client.send('still here')
+    assert.equal(String((await once(client, 'message'))[0]), `${orphan.pid} still here`)
+    tell(orphan, { claimedBy: process.pid, drain: { ...limits, longLivedMs: 0 } })
+    assert.equal((await once(client, 'close'))[0], 1012)
+    await until(() => !isAlive(orphan), 'its end')
+  })
 
   rareTest('one that accepts through its master drains at once, and answers what it has', async (t) => {
     const { deck, orphans, lose } = await startToLose(t, 'answers-with-pid.js', { workers: 2, flags: [...ALONE, '--dispatch', 'round-robin', '--drain-idle-grace-ms', '100'] })
