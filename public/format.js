@@ -82,6 +82,15 @@ export function formatDispatch ({ dispatch, stickyBy = null, isEven, app: { ownS
 }
 
 /**
+ * @param {{ memoryBytes: number, cpus: number, problem: string | null }} limits
+ * @returns {string} `512 MB and 1.5 CPUs for each worker`; empty: there are none
+ */
+export function formatLimits ({ memoryBytes, cpus, problem }) {
+  const parts = [...memoryBytes > 0 ? [formatBytes(memoryBytes)] : [], ...cpus > 0 ? [`${cpus} ${cpus === 1 ? 'CPU' : 'CPUs'}`] : []]
+  return parts.length === 0 ? '' : `${parts.join(' and ')} for each worker${problem === null ? '' : `, not kept here: ${problem}`}`
+}
+
+/**
  * @param {readonly string[]} names  all, or at least the first five @param {number} [total] how many there are
  * @returns {string} `a, b, c, d, e and 3 more`
  */

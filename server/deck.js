@@ -7,6 +7,7 @@ import { createHealth } from './health.js'
 import { programName } from './launch/program-name.js'
 import { createPreview, isBusy } from './preview.js'
 import { whyUnheard } from './programs/running-program.js'
+import { controlGroups } from './system/control-groups.js'
 import { checkedProgram } from './system/program.js'
 
 /**
@@ -123,6 +124,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         stickyBy: stickyBy(config),
         // In turn, by the master.
         ...(config.dispatch === 'round-robin' && { isEven: true }),
+        limits: { ...settings.current.limits, problem: controlGroups.whyUnlimited(settings.current.limits) },
         history: historyState(),
         secrets: { problem: secretsProblem() },
         lastEventId: events.lastId

@@ -120,6 +120,11 @@ export const STATUS = z.strictObject({
   isEven: z.boolean()
     .nullable()
     .describe('whether idle workers get equally many connections; null: no worker listens yet, or the addresses of the clients decide'),
+  limits: z.strictObject({
+    memoryBytes: COUNT.describe('limits.memoryBytes; 0: no limit'),
+    cpus: z.number().describe('limits.cpus; 0: no limit'),
+    problem: z.string().nullable().describe('why workers run without these on this machine; null: they are kept, or there are none')
+  }),
   history: z.strictObject({
     problem: z.string().nullable().describe('why the history cannot be written now; null: it can'),
     since: TIME.nullable().describe('the first event that it lacks'),

@@ -54,7 +54,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     environment: releases.environment,
     hasSecrets: (id) => Object.keys(releases.secrets(id)).length > 0,
     inherited: environment,
-    onMissing: (message) => events.publish({ type: 'unexpected', actor: 'system', message })
+    onProblem: (message) => events.publish({ type: 'unexpected', actor: 'system', message })
   })
   return createSupervisor(state, {
     fork,

@@ -1,7 +1,7 @@
 import { heldWords } from '../held-words.js'
 import { waitingText } from '../health.js'
 import { oneLine } from '../system/one-line.js'
-import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
+import { formatBytes, formatDispatch, formatDuration, formatExactDuration, formatLatency, formatLimits, formatPercent, formatRate } from '../../public/format.js'
 
 /**
  * What the commands print for people. Scripts read `--json`.
@@ -119,6 +119,7 @@ function factsText (status, now) {
     ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)),
     ['dispatch', formatDispatch(status)],
     ...optionalFact('sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`),
+    ...optionalFact('limits', status.limits && formatLimits(status.limits)),
     ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
     ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)
   ]

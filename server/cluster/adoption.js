@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { takeCrashNote } from '../crashes/note.js'
 import { removeNotifySocket } from '../programs/notify-socket.js'
+import { controlGroups } from '../system/control-groups.js'
 import { isAlive } from '../system/process-identity.js'
 import { createOrphanHandle } from './orphan-handle.js'
 import { createProgramOrphan, isProgram, processesOfProgram } from './program-orphan.js'
@@ -40,10 +41,11 @@ export function createAdoption ({ keeper, options, queueOf, exitEvidence, onMess
   /** @param {Pick<SavedWorker, 'id' | 'state'>} worker @param {import('./orphan-handle.js').OrphanIdentity} identity */
   function handleOf ({ id: worker, state }, identity) {
     const { stop: { termGraceMs } } = options()
+    const limited = controlGroups.groupOf(identity.pid)
     const common = {
       isTold: keeper?.reaps,
       onMessage: (/** @type {import('../../workers/protocol.js').ToMaster} */ message) => onMessage(worker, message),
-      onExit: (/** @type {import('../lifecycle/loss.js').ToldExit} */ exit) => onExit(worker, exit)
+      onExit: (/** @type {import('../lifecycle/loss.js').ToldExit} */ exit) => onExit(worker, { ...exit, isOutOfMemory: limited?.end() })
     }
     if (!isProgram(identity)) return createOrphanHandle(identity, common)
     return createProgramOrphan(identity, { ...common, termGraceMs, wasStarting: state === 'starting', queue: () => queueOf(worker) })

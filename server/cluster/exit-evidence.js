@@ -15,8 +15,8 @@ export function createExitEvidence (crashes, { isProgram }) {
      * @returns {import('../lifecycle/loss.js').Exit} with what has been found
      */
     examine ({ id, slot, pid, release, readyAt }, exit) {
-      const { code, signal, isAsTold } = exit
-      const about = { hasStarted: readyAt !== null, isProgram: isProgram(release), isAsTold }
+      const { code, signal, isAsTold, isOutOfMemory } = exit
+      const about = { hasStarted: readyAt !== null, isProgram: isProgram(release), isAsTold, isOutOfMemory }
       const found = crashes.examine({ slot, worker: id, pid, code, signal, ...about })
       const note = exit.error ?? found.note
       findings.set(id, { ...found, note, isProgram: about.isProgram })

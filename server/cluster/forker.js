@@ -2,10 +2,12 @@ import cluster from 'node:cluster'
 import path from 'node:path'
 import { BOOT_VARIABLE, SLOT_VARIABLE, slotVariables } from '../../workers/protocol.js'
 import { makeSessionOwners } from '../../workers/session-owners.js'
+import { errorText } from '../errors.js'
 import { isAsked } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { STANDBY_LOG } from '../lifecycle/snapshot.js'
 import { mayChange } from '../releases/resolve.js'
+import { controlGroups } from '../system/control-groups.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isFolder } from '../system/working-folder.js'
 import { createInspectPorts } from './inspect-ports.js'
@@ -23,7 +25,7 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 
 /**
  * Starts workers through node:cluster.
- * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'recycle' | 'watch'> }} settings
+ * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'watch'> }} settings
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
@@ -34,14 +36,15 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
  * @param {(release: string) => Record<string, string | undefined>} [options.environment]  the variables of its workers, over those that they inherit
  * @param {(release: string) => boolean} [options.hasSecrets]  whether some of these are on no disk
  * @param {Record<string, string | undefined>} [options.inherited]  of the shell that the app is from
- * @param {(message: string) => void} [options.onMissing]  a working folder is gone
+ * @param {(message: string) => void} [options.onProblem]  a working folder is gone, or limits cannot be kept
+ * @param {Pick<import('../system/control-groups.js').ControlGroups, 'open'>} [options.groups]
  * @param {() => number} [options.random]
  */
 export function createForker (settings, {
-  crashFolder, orderFolder, sessions = null, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onMissing = () => {}, random = Math.random
+  crashFolder, orderFolder, sessions = null, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onProblem = () => {}, groups = controlGroups, random = Math.random
 }) {
-  /** @type {Set<string>} folders that are gone, and have been told of */
-  const missing = new Set()
+  /** @type {Set<string>} what has been told of */
+  const told = new Set()
   if (sessions) makeSessionOwners(sessions.folder)
   /** @type {import('./worker-handle.js').WorkerGroup} */
   const group = { name: crashFolder, workers: new Set() }
@@ -53,7 +56,7 @@ export function createForker (settings, {
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
-    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, recycle, watch } = settings.current
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, watch } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const output = ready.log === undefined ? ownOutput : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
@@ -70,13 +73,16 @@ export function createForker (settings, {
     const { NODE_OPTIONS: nodeOptions } = variables
     const slotVariableNames = slotVariableNamesOf(instanceVariable, own, inherited)
     const orderFile = path.join(orderFolder, name)
+    const limited = attempt(() => groups.open(limits))
     const env = {
       ...variables,
       ...slotVariables(slot, slotVariableNames),
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
     if (release.runtime === 'other') {
-      return createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      const handle = createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      enter(handle.identity?.pid)
+      return handle
     }
     const preloaded = withPreload({ execArgv, nodeOptions })
     const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
@@ -111,6 +117,7 @@ export function createForker (settings, {
       NODE_OPTIONS: preloaded.nodeOptions,
       [BOOT_VARIABLE]: JSON.stringify(boot)
     })
+    enter(worker.process.pid)
     group.workers.add(worker)
     return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
 
@@ -122,7 +129,11 @@ export function createForker (settings, {
 
     function tellExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       logs.ended(id)
-      hooks.onExit(exit)
+      hooks.onExit({ ...exit, isOutOfMemory: limited?.end() })
+    }
+
+    function enter (/** @type {number | undefined} */ pid) {
+      attempt(() => { if (pid !== undefined) limited?.enter(pid) })
     }
   }
 
@@ -131,9 +142,24 @@ export function createForker (settings, {
     if (isFolder(cwd)) return cwd
     const folder = path.dirname(entry)
     if (!isFolder(folder)) throw new Error(`release ${release} cannot run: its folder ${folder} is gone; deploy another release`)
-    if (!missing.has(cwd)) onMissing(`the working folder ${cwd} is gone; the workers of release ${release} start in ${folder}, where its entry is`)
-    missing.add(cwd)
+    tellOnce(`the working folder ${cwd} is gone; the workers of release ${release} start in ${folder}, where its entry is`)
     return folder
+  }
+
+  /** An app without its limits is better than none. @template T @param {() => T} work of its control group @returns {T | null} */
+  function attempt (work) {
+    try {
+      return work()
+    } catch (error) {
+      tellOnce(`workers start without limits.memoryBytes and limits.cpus: ${errorText(error)}`)
+      return null
+    }
+  }
+
+  /** @param {string} message */
+  function tellOnce (message) {
+    if (!told.has(message)) onProblem(message)
+    told.add(message)
   }
 
   /** @param {{ worker: number, slot: number }} order @returns {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} */

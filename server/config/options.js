@@ -37,7 +37,7 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze([
-  'standby', 'rebalance', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift',
+  'standby', 'rebalance', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'limits', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift',
   'logs.maxBytes', 'logs.maxFiles', 'alerts'
 ])
 
@@ -268,6 +268,15 @@ export const SCHEMA = z.strictObject({
   watchdog: groupOf({
     timeoutMs: offOr(2000, MAX_TIMER_MS, 'a worker whose event loop is blocked for this long is replaced and killed; 0: no limit', 'ms').default(10_000),
     stack: choiceOption(['on', 'off'], 'whether the stack of such a worker is read first; this opens its inspector on the loopback address for a moment')
+  }),
+  limits: groupOf({
+    memoryBytes: offOr(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER, 'the most memory that the processes of a worker may have together before the kernel kills one of them; 0: no limit', 'bytes').default(0),
+    cpus: z.union([z.literal(0), z.number().min(0.01).max(1024)]).default(0).register(ABOUT, {
+      kind: 'integer',
+      hint: 'x',
+      expected: '0 or a number from 0.01 to 1024',
+      description: 'how many CPUs the processes of a worker may keep busy together, such as 1.5; 0: no limit'
+    })
   }),
   recycle: groupOf({
     maxRssBytes: offOr(16 * 1024 * 1024, Number.MAX_SAFE_INTEGER, 'a worker is replaced after 5 s with more memory than this; 0: never', 'bytes').default(0),

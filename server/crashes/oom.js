@@ -14,17 +14,17 @@ export function createOutOfMemory ({ read = (file) => readFileSync(file, 'utf8')
   let before = readCounts()
 
   /**
-   * @param {{ pid: number | null, code: number | null, signal: string | null, stderr: string[] }} exit `stderr`: its last lines
+   * @param {{ pid: number | null, code: number | null, signal: string | null, stderr: string[], isOutOfMemory?: boolean }} exit `stderr`: its last lines; `isOutOfMemory`: so says its own control group
    * @returns {'heap-out-of-memory' | 'kernel-out-of-memory' | null}
    */
-  return function lackedMemory ({ pid, code, signal, stderr }) {
+  return function lackedMemory ({ pid, code, signal, stderr, isOutOfMemory = false }) {
     // V8 aborts; from a shell or a container that arrives as an exit code.
     if ((signal === 'SIGABRT' || code === 134) && stderr.some((line) => HEAP_LIMIT.test(line.slice(0, 500)))) return 'heap-out-of-memory'
     if (signal !== 'SIGKILL' && code !== 137) return null
     const after = readCounts()
     const { group, system } = { group: after.group > before.group, system: after.system > before.system }
     before = after
-    if (group) return 'kernel-out-of-memory'
+    if (group || isOutOfMemory) return 'kernel-out-of-memory'
     // The kernel has killed some process of this machine, and only its log says which.
     return system && pid !== null && killedByKernel(pid) ? 'kernel-out-of-memory' : null
   }

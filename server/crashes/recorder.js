@@ -61,19 +61,20 @@ export function createCrashRecorder ({
 
     /**
      * Finds out whether the process lacked memory, and what it wrote last.
-     * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null, hasStarted?: boolean, isProgram?: boolean, isAsTold?: boolean }} exit
-     *   `isProgram`: it was another program than Node, which leaves no note; `isAsTold`: it ended by the signal that told it to
+     * @param {{ slot: number | null, worker: number, pid: number | null, code: number | null, signal: string | null, hasStarted?: boolean, isProgram?: boolean, isAsTold?: boolean, isOutOfMemory?: boolean }} exit
+     *   `isProgram`: it was another program than Node, which leaves no note; `isAsTold`: it ended by the signal that told it to;
+     *   `isOutOfMemory`: the kernel has killed a process of its control group
      * @returns {{ memoryKind: 'heap-out-of-memory' | 'kernel-out-of-memory' | null, stderr: string[], said: string | null, note: import('./record.js').ExitNote | null }}
      *   `said`: the line that tells why; `note`: what a program has written of its error
      */
     examine (exit) {
-      const { slot, worker, pid, code, signal } = exit
+      const { slot, worker, pid, code, signal, isOutOfMemory } = exit
       const stderr = readTail(slot, worker)
       const note = attemptOr(() => readNote(exit), null)
       const said = note ? null : attemptOr(() => readSaid(exit, stderr), null)
       if (signal === null && (code === 0 || code === null)) return { memoryKind: null, stderr, said, note }
       const byWords = () => exit.isProgram && lacksMemory(note ? `${note.errorName}: ${note.errorMessage}` : said ?? '') ? 'heap-out-of-memory' : null
-      return { memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr }) ?? byWords(), null), stderr, said, note }
+      return { memoryKind: attemptOr(() => lackedMemory({ pid, code, signal, stderr, isOutOfMemory }) ?? byWords(), null), stderr, said, note }
     },
 
     /**

@@ -26,7 +26,7 @@ const GROUPS = Object.freeze([
   { id: 'workers', title: 'Workers and connections', parts: ['workers', 'standby', 'dispatch', 'sticky', 'instanceVariable', 'portPerSlot', 'orphanMs'] },
   { id: 'ready', title: 'Start and readiness', parts: ['start', 'ready'] },
   { id: 'end', title: 'End of a worker', parts: ['drain', 'stop', 'crash'] },
-  { id: 'restart', title: 'Restarts and limits', parts: ['restart', 'watchdog', 'recycle', 'keeper'] },
+  { id: 'restart', title: 'Restarts and limits', parts: ['restart', 'limits', 'watchdog', 'recycle', 'keeper'] },
   { id: 'rollout', title: 'Rollouts', parts: ['rollout'] },
   { id: 'releases', title: 'Releases', parts: ['releases'] },
   { id: 'hooks', title: 'Hooks and jobs', parts: ['hooks', 'jobs'] },

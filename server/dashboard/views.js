@@ -6,6 +6,7 @@ import {
   formatBytes,
   formatCommit,
   formatDispatch,
+  formatLimits,
   formatDuration,
   formatExactDuration,
   formatLatency,
@@ -106,6 +107,7 @@ const helpers = Object.freeze({
     bytes: formatBytes,
     commit: formatCommit,
     dispatch: formatDispatch,
+    limits: formatLimits,
     percent: formatPercent,
     rate: formatRate,
     latency: formatLatency

@@ -50,7 +50,7 @@ export async function lookAtMachine ({ pids, env }) {
     firstProcess: readOrNull('/proc/1/comm')?.trim() ?? null,
     hasSystemd,
     service,
-    isInService: /\.service$/m.test(readOrNull('/proc/self/cgroup') ?? ''),
+    isInService: /\.service(\/clusterdeck)?$/m.test(readOrNull('/proc/self/cgroup') ?? ''),
     // With many connections the kernel takes long to write these tables, and the master is not to wait for it.
     listeners: pids.length > 0 ? [] : [...listenersIn('/proc/net/tcp'), ...listenersIn('/proc/net/tcp6')]
   }

@@ -145,6 +145,10 @@
  * @property {number} [watchdog.timeoutMs]  a worker whose event loop is blocked for this long is replaced and killed; 0: no limit; default: `10000`
  * @property {'on' | 'off'} [watchdog.stack]  whether the stack of such a worker is read first; this opens its inspector on the loopback address for a
  *   moment; default: `on`
+ * @property {object} [limits]
+ * @property {number} [limits.memoryBytes]  the most memory that the processes of a worker may have together before the kernel kills one of them; 0: no
+ *   limit; default: `0`
+ * @property {'0' | number} [limits.cpus]  how many CPUs the processes of a worker may keep busy together, such as 1.5; 0: no limit; default: `0`
  * @property {object} [recycle]
  * @property {number} [recycle.maxRssBytes]  a worker is replaced after 5 s with more memory than this; 0: never; default: `0`
  * @property {number} [recycle.maxAgeMs]  a worker is replaced after it has served this long, or up to a tenth less; 0: never; default: `0`

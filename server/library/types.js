@@ -73,6 +73,7 @@
  * @property {string | null} stickyBy  by what clients stay with a worker, such as `the header mcp-session-id`; null: dispatch is not sticky
  * @property {boolean | null} isEven  whether idle workers share connections evenly;
  *   null: none listens yet, or the addresses of the clients decide
+ * @property {{ memoryBytes: number, cpus: number, problem: string | null }} limits  of each worker, 0: none; `problem`: why they are not kept here
  * @property {number} desiredWorkers
  * @property {number} readyWorkers
  * @property {number} finishedWorkers  slots whose program has ended with exit code 0, and is not started again by itself

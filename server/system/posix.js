@@ -60,10 +60,18 @@ function bindLibc (koffi) {
   const fcntl = libc.func('int fcntl(int fd, int command, ...)')
   const signal = libc.func('void *signal(int number, void *handler)')
   const strerror = libc.func('const char *strerror(int number)')
+  const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
+    /** @param {string} file @param {string} name  with its namespace @returns {string | null} its extended attribute: xattr(7) */
+    attributeOf (file, name) {
+      const value = Buffer.alloc(256)
+      const length = Number(getxattr(file, name, value, value.length))
+      return length < 0 ? null : value.toString('utf8', 0, length)
+    },
+
     /** @returns {boolean} whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
     adoptOrphans: () => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
 

@@ -43,6 +43,8 @@ RestartSec=1
 RestartPreventExitStatus=2
 # A worker that runs out of memory is replaced; the others go on.
 OOMPolicy=continue
+# Each worker has a control group of its own where limits.memoryBytes or limits.cpus are set.
+Delegate=yes
 LimitNOFILE=524288
 NoNewPrivileges=yes
 UMask=0077

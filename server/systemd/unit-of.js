@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import path from 'node:path'
 
 /** They start the programs of others: what is below one of these is not its service. */
 const STARTS_OTHERS = /^(sshd?|cron|crond|atd|anacron|user@.*|getty@.*|serial-getty@.*|docker|containerd|podman|snapd|.*-session|display-manager|gdm|sddm|lightdm)\.service$/
@@ -45,8 +44,9 @@ export function unitAround (pid, read = readText) {
 /** @param {number} pid @param {(file: string) => string} read @returns {ServiceUnit | null} */
 function serviceOf (pid, read) {
   const [, group = ''] = /^(?:0:|\d+:name=systemd):(.*\.service.*)$/m.exec(read(`/proc/${pid}/cgroup`)) ?? []
-  const name = path.basename(group)
-  return name.endsWith('.service') ? { name, isOfUser: /\/user@\d+\.service\//.test(group) } : null
+  // Those of its workers may have groups below it, and the others then have one beside these: system/control-groups.js.
+  const name = /\/([^/]+\.service)(?:\/clusterdeck)?$/.exec(group)?.[1]
+  return name ? { name, isOfUser: /\/user@\d+\.service\//.test(group) } : null
 }
 
 /** @param {number} pid @param {(file: string) => string} read */

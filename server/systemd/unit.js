@@ -85,6 +85,8 @@ RestartSec=1
 RestartPreventExitStatus=2
 # A worker that runs out of memory is replaced; the others go on.
 OOMPolicy=continue
+# Each worker has a control group of its own where limits.memoryBytes or limits.cpus are set. Not ProtectControlGroups=: it would forbid that.
+Delegate=yes
 LimitNOFILE=524288
 
 NoNewPrivileges=yes
@@ -130,7 +132,6 @@ ProtectHostname=yes
 ProtectKernelLogs=yes
 ProtectKernelModules=yes
 ProtectKernelTunables=yes
-ProtectControlGroups=yes
 ProtectProc=invisible
 RemoveIPC=yes
 `

@@ -6,7 +6,7 @@ const GROUPS = [
   ['Admin page', ['admin'], '[Security](security.md)'],
   ['Start and readiness', ['ready'], '[Readiness](readiness.md)'],
   ['Draining and stopping', ['drain'], '[How it works](how-it-works.md#drain)'],
-  ['Restarts, hangs and recycling', ['restart', 'watchdog', 'recycle'], '[How it works](how-it-works.md#what-happens-when)'],
+  ['Restarts, hangs and recycling', ['restart', 'watchdog', 'recycle', 'limits'], '[How it works](how-it-works.md#what-happens-when)'],
   ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],
   ['Releases', ['releases'], '[Releases](releases.md)'],
   ['Fleet', ['fleet'], '[Fleet](fleet.md)'],

@@ -126,11 +126,12 @@ function createStatus () {
   return { state: 'running', master: { pid: 0 }, app: { entry: 'app.js', addresses: [] }, release: null, rollout: null, readyWorkers: 0, desiredWorkers: 0, workers: [] }
 }
 
-test('it says why copies of a program cannot share its sockets', async (t) => {
+test('it says why copies of a program cannot share its sockets, and why workers run without their limits', async (t) => {
   const { deck, url } = await startAdmin(t)
-  deck.set({ app: { ...deck.snapshot().app, ownSockets: 'seccomp: Operation not permitted' } })
+  deck.set({ app: { ...deck.snapshot().app, ownSockets: 'seccomp: Operation not permitted' }, limits: { memoryBytes: 512 * 1024 ** 2, cpus: 1.5, problem: 'there is no group' } })
   let text = ''
   const stdout = /** @type {any} */ ({ write: (/** @type {string} */ part) => { text += part } })
   assert.equal(await runCommandLine(['status'], { stdout, stderr: stdout, env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN }, cwd: tempFolder() }), 0)
   assert.match(text, /^sockets +each worker has its own, so only one can serve: seccomp: Operation not permitted$/m)
+  assert.match(text, /^limits +512 MB and 1\.5 CPUs for each worker, not kept here: there is no group$/m)
 })

@@ -39,6 +39,7 @@ const aSnapshot = (fields) => ({
   dispatch: 'shared',
   stickyBy: null,
   isEven: true,
+  limits: { memoryBytes: 0, cpus: 0, problem: null },
   desiredWorkers: 2,
   readyWorkers: 2,
   release: { id: 'r1', createdAt: '2026-01-01T00:00:00.000Z' },

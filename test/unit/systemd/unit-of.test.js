@@ -17,6 +17,8 @@ test('tells the service that a process was started as, of the system and of a us
   const ofUser = '/user.slice/user-1000.slice/user@1000.service/app.slice/shop.service'
   assert.deepEqual(unitOf(7, ofSystem), { name: 'shop.service', isOfUser: false })
   assert.deepEqual(unitOf(7, tableWith(ofUser, 'systemd')), { name: 'shop.service', isOfUser: true })
+  // Where its workers have control groups of their own.
+  assert.deepEqual(unitOf(7, tableWith('/system.slice/shop.service/clusterdeck', 'systemd')), { name: 'shop.service', isOfUser: false })
   assert.equal(unitOf(7, tableWith('/system.slice/ssh.service', 'bash')), null)
   assert.equal(unitOf(7, tableWith('/user.slice/user-1000.slice/session-2.scope', 'systemd')), null)
   assert.equal(unitOf(8, ofSystem), null)

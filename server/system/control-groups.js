@@ -1,0 +1,170 @@
+import { accessSync, constants, existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { errorText } from '../errors.js'
+import { loadPosix } from './posix.js'
+import { textIn } from './proc.js'
+
+/**
+ * @typedef {ReturnType<typeof createControlGroups>} ControlGroups
+ *
+ * What the processes of one worker may use together. 0: as much as there is.
+ * @typedef {{ memoryBytes: number, cpus: number }} Limits
+ *
+ * The control group of one worker.
+ * @typedef {object} ControlGroup
+ * @property {(pid: number) => void} enter  a process that has not started others yet
+ * @property {() => boolean} end  once its processes have ended; whether the kernel has killed one of them, as they had reached their limit of memory
+ */
+
+/** The group of this process and its keeper: in a group with groups below it there may be no process, cgroups(7). */
+const OWN = 'clusterdeck'
+const OF_WORKER = 'worker-'
+/** systemd marks a group so whose groups it leaves to the service: Delegate= in systemd.resource-control(5). */
+const DELEGATED = ['user.delegate', 'trusted.delegate']
+const PERIOD_US = 100_000
+/** Processes of this group may start others while they are moved. */
+const MAX_ROUNDS = 20
+let count = 0
+
+/**
+ * Gives workers control groups of their own: version 2 of cgroups(7), where this process may have them.
+ * @param {{ root?: string, processes?: string, isDelegated?: (folder: string) => boolean }} [parts]  `processes`: where /proc is
+ */
+export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/proc', isDelegated = isMarked } = {}) {
+  /** Groups whose processes had not ended with the worker. @type {Set<string>} */
+  const left = new Set()
+
+  return {
+    /** @param {Limits} limits @returns {string | null} why they cannot be kept here; null: they can, or there are none */
+    whyUnlimited (limits) {
+      const controllers = controllersOf(limits)
+      if (controllers.length === 0) return null
+      const { folder, reason } = findPlace()
+      if (reason !== undefined) return reason
+      const there = textIn(path.join(folder, 'cgroup.controllers')).trim().split(' ')
+      const missing = controllers.filter((each) => !there.includes(each))
+      return missing.length === 0 ? null : `the control group ${folder} has no controller ${missing.join(' and ')}: its service needs Delegate=yes, or the machine uses version 1 of control groups`
+    },
+
+    /** @param {Limits} limits @returns {ControlGroup | null} null: there are none @throws where the system does not let it */
+    open (limits) {
+      const controllers = controllersOf(limits)
+      if (controllers.length === 0) return null
+      const { folder, reason } = findPlace()
+      if (reason !== undefined) throw new Error(reason)
+      prepare(folder, controllers)
+      const own = path.join(folder, `${OF_WORKER}${process.pid}-${++count}`)
+      mkdirSync(own)
+      writeLimits(own, limits)
+      return groupAt(own)
+    },
+
+    /** @param {number} pid of a worker that another master has started @returns {ControlGroup | null} null: it has none of its own */
+    groupOf (pid) {
+      const { folder } = findPlace()
+      const name = path.basename(groupOf(pid))
+      return folder !== undefined && name.startsWith(OF_WORKER) && existsSync(path.join(folder, name)) ? groupAt(path.join(folder, name)) : null
+    }
+  }
+
+  /** @returns {{ folder: string, reason?: undefined } | { folder?: undefined, reason: string }} the group below which those of workers are */
+  function findPlace () {
+    if (!existsSync(path.join(root, 'cgroup.controllers'))) return { reason: `${root} has no control groups of version 2` }
+    const own = groupOf('self')
+    const name = path.posix.basename(own) === OWN ? path.posix.dirname(own) : own
+    const folder = path.join(root, name)
+    if (name !== '/' && !isDelegated(folder)) return { reason: `the control group ${name} is not left to this process: it takes a service of systemd with Delegate=yes, as "clusterdeck systemd" writes it` }
+    return mayWrite(path.join(folder, 'cgroup.procs')) ? { folder } : { reason: `this process may not write to ${folder}` }
+  }
+
+  /** @param {number | string} pid @returns {string} its group, from the root of those that can be seen */
+  function groupOf (pid) {
+    return /^0::(\/.*)$/m.exec(textIn(path.join(processes, String(pid), 'cgroup')))?.[1] ?? '/'
+  }
+
+  /** @param {string} folder @param {string[]} controllers */
+  function prepare (folder, controllers) {
+    // The root of all groups has no type, and may have processes beside its groups.
+    if (existsSync(path.join(folder, 'cgroup.type'))) moveTo(path.join(folder, OWN), folder)
+    writeFileSync(path.join(folder, 'cgroup.subtree_control'), controllers.map((each) => `+${each}`).join(' '))
+    for (const each of left) removeGroup(each)
+  }
+
+  /** @param {string} folder @returns {ControlGroup} */
+  function groupAt (folder) {
+    return {
+      enter (pid) { writeFileSync(path.join(folder, 'cgroup.procs'), String(pid)) },
+      end () {
+        const killed = Number(/^oom_kill (\d+)$/m.exec(textIn(path.join(folder, 'memory.events')))?.[1] ?? 0)
+        removeGroup(folder)
+        return killed > 0
+      }
+    }
+  }
+
+  /** @param {string} folder */
+  function removeGroup (folder) {
+    try {
+      rmdirSync(folder)
+      left.delete(folder)
+    } catch {
+      // EBUSY: something that the worker has started still runs. ENOENT: it is gone.
+      if (existsSync(folder)) left.add(folder)
+    }
+  }
+}
+
+/** Of this process, whose apps share it. */
+export const controlGroups = createControlGroups()
+
+/** @param {Limits} limits */
+function controllersOf ({ memoryBytes, cpus }) {
+  return [...memoryBytes > 0 ? ['memory'] : [], ...cpus > 0 ? ['cpu'] : []]
+}
+
+/** @param {string} folder @param {Limits} limits */
+function writeLimits (folder, { memoryBytes, cpus }) {
+  const write = (/** @type {string} */ name, /** @type {string} */ text) => writeFileSync(path.join(folder, name), text)
+  if (memoryBytes > 0) {
+    write('memory.max', String(memoryBytes))
+    // What may be swapped out is no limit, and slower than a restart. Without swap there is no such file.
+    if (existsSync(path.join(folder, 'memory.swap.max'))) write('memory.swap.max', '0')
+  }
+  if (cpus > 0) write('cpu.max', `${Math.round(cpus * PERIOD_US)} ${PERIOD_US}`)
+}
+
+/** @param {string} own @param {string} folder  whose processes it gets */
+function moveTo (own, folder) {
+  mkdirSync(own, { recursive: true })
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const pids = textIn(path.join(folder, 'cgroup.procs')).split('\n').filter(Boolean)
+    if (pids.length === 0) return
+    const reasons = pids.map((pid) => moveProcess(pid, own)).filter((reason) => reason !== null)
+    if (reasons.length === pids.length) throw new Error(`the processes of ${folder} cannot be moved to ${own}: ${reasons[0]}`)
+  }
+}
+
+/** @param {string} pid @param {string} own @returns {string | null} why it stays; null: it has been moved, or has ended */
+function moveProcess (pid, own) {
+  try {
+    writeFileSync(path.join(own, 'cgroup.procs'), pid)
+    return null
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'ESRCH' ? null : errorText(error)
+  }
+}
+
+/** @param {string} folder */
+function isMarked (folder) {
+  return DELEGATED.some((name) => loadPosix()?.attributeOf(folder, name) === '1')
+}
+
+/** @param {string} file */
+function mayWrite (file) {
+  try {
+    accessSync(file, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
