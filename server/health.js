@@ -105,7 +105,7 @@ function ofAllWell ({ desiredWorkers: total, finishedWorkers = 0, workers }, { c
 /** @param {Snapshot['workers']} kept */
 function hintOfKept (kept) {
   const sum = (/** @type {keyof import('./held-words.js').LongLived} */ name) => kept.reduce((total, { holds }) => total + (holds?.[name] ?? 0), 0)
-  const held = heldWords({ webSockets: sum('webSockets'), eventStreams: sum('eventStreams'), connections: sum('connections'), transfers: sum('transfers') })
+  const held = heldWords({ webSockets: sum('webSockets'), eventStreams: sum('eventStreams'), connections: sum('connections'), transfers: sum('transfers'), sessions: sum('sessions') })
   return `${count(kept.length, 'old worker')} ${kept.length === 1 ? 'is' : 'are'} kept for ${held}.`
 }
 

@@ -1,10 +1,11 @@
 /**
  * What a worker that was replaced still has, in words: the same in the history, on the pages and in a terminal.
- * @typedef {{ transfers?: number, webSockets?: number, eventStreams?: number, connections?: number }} LongLived  `connections`: other long-lived ones
+ * @typedef {{ transfers?: number, webSockets?: number, eventStreams?: number, connections?: number, sessions?: number }} LongLived
+ *   `connections`: other long-lived ones; `sessions`: that are in its memory, and whose requests go on to reach it
  */
 
 /** @type {readonly (readonly [keyof LongLived, string])[]} */
-const WORDS = Object.freeze([['webSockets', 'WebSocket'], ['eventStreams', 'event stream'], ['connections', 'other long-lived connection'], ['transfers', 'transfer']])
+const WORDS = Object.freeze([['webSockets', 'WebSocket'], ['eventStreams', 'event stream'], ['connections', 'other long-lived connection'], ['transfers', 'transfer'], ['sessions', 'session']])
 
 /** @param {LongLived | null} [held] @returns {string} `120 WebSockets, 3 event streams and 1 transfer` */
 export function heldWords (held) {

@@ -34,7 +34,7 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
       if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })
       work.cutIdle()
       if (now() - beganAt >= deadlineMs) endOverdue(found, sessions)
-      tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts, ...(sessions > 0 && { sessions }) })
+      tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts, sessions })
     }
   }
 

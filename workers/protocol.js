@@ -79,7 +79,7 @@
  * @property {number} webSockets
  * @property {number} eventStreams
  * @property {number} connections  other long-lived ones: of a server that is not HTTP, and tunnels
- * @property {number} [sessions]  that are in its memory, and whose connections go on to come to it
+ * @property {number} sessions  that are in its memory, and whose connections go on to come to it
  */
 
 /**

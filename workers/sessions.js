@@ -175,7 +175,8 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
     const { socket } = request
     const isPassed = passedFor.get(socket)
     if (isPassed === '') passedFor.set(socket, session)
-    if (isPassed === '' || isPassed === session) return false
+    // It goes on no further than once, should its owner not know it.
+    if (noteUse(session) || isPassed === '' || isPassed === session) return false
     const owner = ownerElsewhere(session)
     if (owner === null || !(request.upgrade || requests.isAlone(response))) return false
     const to = owner

@@ -12,8 +12,8 @@ import { operation } from '../api/endpoint.js'
  * @typedef {[name: string, type: 'gauge' | 'counter' | 'histogram', help: string, values: (facts: Facts) => Value[]]} Metric
  */
 
-/** @type {Readonly<Record<string, 'webSockets' | 'eventStreams' | 'connections' | 'transfers'>>} by the label `kind` */
-const HELD = Object.freeze({ websocket: 'webSockets', 'event-stream': 'eventStreams', other: 'connections', transfer: 'transfers' })
+/** @type {Readonly<Record<string, 'webSockets' | 'eventStreams' | 'connections' | 'transfers' | 'sessions'>>} by the label `kind` */
+const HELD = Object.freeze({ websocket: 'webSockets', 'event-stream': 'eventStreams', other: 'connections', transfer: 'transfers', session: 'sessions' })
 
 /** @type {readonly Metric[]} */
 const METRICS = [

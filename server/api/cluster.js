@@ -34,9 +34,10 @@ export const WORKER = z.strictObject({
     transfers: COUNT.describe('requests whose bytes move, up or down'),
     webSockets: COUNT,
     eventStreams: COUNT,
-    connections: COUNT.describe('other long-lived connections, such as those of a TCP server')
+    connections: COUNT.describe('other long-lived connections, such as those of a TCP server'),
+    sessions: COUNT.describe('sessions of sticky.by that are in its memory: their requests go on to reach it')
   }).nullable().describe('what a draining worker still has; null: it does not drain, or has not told yet'),
-  keptUntil: TIME.nullable().describe('a replaced worker that has nothing but long-lived connections and transfers keeps them at most until then; null: nothing is kept'),
+  keptUntil: TIME.nullable().describe('a replaced worker that has nothing but long-lived connections, transfers and sessions keeps them at most until then; null: nothing is kept'),
   finished: z.strictObject({
     at: TIME,
     worker: NUMBER,

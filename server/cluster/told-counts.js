@@ -1,8 +1,8 @@
 /** Counts that a worker tells of itself; the app could have sent them, so they may be anything. */
 
 /** @param {import('../../workers/protocol.js').Holds} report @returns {import('../../workers/protocol.js').Holds} */
-export function toHolds ({ requests, transfers, ...longLived }) {
-  return { requests: toCount(requests), transfers: toCount(transfers), ...toLongLived(longLived) }
+export function toHolds ({ requests, transfers, sessions, ...longLived }) {
+  return { requests: toCount(requests), transfers: toCount(transfers), ...toLongLived(longLived), sessions: toCount(sessions) }
 }
 
 /** @param {import('../../workers/protocol.js').Unfinished} report @returns {Required<import('../../workers/protocol.js').Unfinished>} */

@@ -54,7 +54,7 @@ const WORKERS = z.object({
     orphan: z.boolean(),
     retryAt: time.nullable(),
     keptUntil: time.nullable().default(null),
-    holds: z.object({ transfers: count, webSockets: count, eventStreams: count, connections: count }).nullable().default(null),
+    holds: z.object({ transfers: count, webSockets: count, eventStreams: count, connections: count, sessions: count.default(0) }).nullable().default(null),
     finished: z.object({ at: time, cause: textUpTo(60), code: z.int().nullable(), succeeded: z.boolean() }).nullable(),
     vitals: z.object({ requestsPerSecond: figure, latencyP99Ms: figure, rssBytes: figure, cpuPercent: figure }).nullable()
   })).max(MAX_WORKERS)

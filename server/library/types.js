@@ -122,7 +122,7 @@
  * @property {number | null} port  the port of its slot alone, see portPerSlot
  * @property {number} logSlot  the slot whose log has its output; 0: the log of standby workers
  * @property {string} state  `starting`, `ready`, `draining`, `stopping`, `unresponsive`, `backoff`, `held` or `finished`
- * @property {{ requests: number, transfers: number, webSockets: number, eventStreams: number, connections: number } | null} holds  what it still has while it drains
+ * @property {{ requests: number, transfers: number, webSockets: number, eventStreams: number, connections: number, sessions: number } | null} holds  what it still has while it drains
  * @property {string | null} keptUntil  it is replaced, and keeps its long-lived connections at most until then
  * @property {string} release
  * @property {string | null} startedAt

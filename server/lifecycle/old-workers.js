@@ -29,7 +29,9 @@ export function noteHolds (transition, worker, holds) {
   delete drain.isDoubted
   // Until then a client may send its next request on a connection that was idle.
   const mayBeAsked = transition.at - drain.at < drain.limits.idleGraceMs
-  if (holds.requests === 0 && !mayBeAsked && mayStay(worker)) keepWorker(transition, worker)
+  // Those of its sessions go on to come.
+  const isLeft = holds.requests === 0 || holds.sessions > 0
+  if (isLeft && !mayBeAsked && mayStay(worker)) keepWorker(transition, worker)
 }
 
 /** @param {Transition} transition @param {Worker} worker has reached its drain deadline, or is to be looked at again */

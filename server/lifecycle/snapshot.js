@@ -80,8 +80,8 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
 }
 
 /** @param {import('./state.js').Holds} holds @returns {import('./state.js').Holds} */
-function countsOf ({ requests, transfers, webSockets, eventStreams, connections }) {
-  return { requests, transfers, webSockets, eventStreams, connections }
+function countsOf ({ requests, transfers, webSockets, eventStreams, connections, sessions }) {
+  return { requests, transfers, webSockets, eventStreams, connections, sessions }
 }
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */

@@ -41,17 +41,17 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
     assert.deepEqual(await slotsOf(url), first)
   })
 
-  test('with sticky.by a session stays with the worker that has it, by header, cookie and URL, on new and on kept connections', async (t) => {
+  test('with sticky.by a session stays with the worker that has it, by header, cookie and URL, on new and on kept connections, over a restart too', async (t) => {
     const by = ['header', 'session-id', 'cookie', 'sid', 'query', 'sid']
     const flags = [0, 2, 4].flatMap((at) => [`--sticky-by-${by[at]}`, by[at + 1]])
-    const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3, flags: [...STICKY, ...flags] })
+    const deck = await startDeckHere(t, 'sessions-in-memory.cjs', { workers: 3, flags: [...STICKY, ...flags, '--drain-idle-grace-ms', '100', '--drain-deadline-ms', '1000'] })
     await deck.until({ ready: 3 })
     const url = await deck.appUrl()
     const kept = new http.Agent({ keepAlive: true, maxSockets: 4 })
     t.after(() => kept.destroy())
     assert.match((await runCliHere(['status', '--data-dir', deck.folder])).stdout, /^dispatch sticky, by the header session-id, else the cookie sid, else the parameter sid of the URL$/m)
 
-    const pids = await Promise.all(Array.from({ length: 18 }, async (_, index) => {
+    const made = await Promise.all(Array.from({ length: 18 }, async (_, index) => {
       const way = ['header', 'cookie', 'query'][index % 3]
       const agent = index % 2 ? kept : false
       const { sid, pid } = JSON.parse((await call(`${url}/?by=${way}`, { method: 'POST', agent })).slice(1))
@@ -64,9 +64,14 @@ describe('dispatch: sticky', { skip: skip || withoutNativeCalls }, () => {
         assert.deepEqual([answer.pid, answer.count, answer.length], [pid, count + 1, length], `${way}, ${agent ? 'kept' : 'new'}`)
       }
       if (way === 'header') assert.equal(await upgrade(url, headers), `${pid} first`)
-      return pid
+      return { pid, askAgain: () => call(target, { method: 'GET', agent, headers }) }
     }))
-    assert.ok(new Set(pids).size > 1, 'all were with one worker')
+    assert.ok(new Set(made.map(({ pid }) => pid)).size > 1, 'all were with one worker')
+
+    await deck.rollout('restart')
+    for (const { pid, askAgain } of made) assert.deepEqual({ ...JSON.parse(await askAgain()), from: 0 }, { pid, count: 5, length: 0, from: 0 })
+    const left = (await deck.status()).workers.filter((/** @type {any} */ { keptUntil }) => keptUntil)
+    assert.equal(left.reduce((/** @type {number} */ sum, /** @type {any} */ { holds }) => sum + holds.sessions, 0), made.length)
     assert.deepEqual((await deck.api('/events?type=unexpected')).body.items, [])
   })
 

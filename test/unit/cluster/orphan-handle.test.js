@@ -36,7 +36,7 @@ test('an orphan is claimed at once, and told to drain with all that it has to kn
 test('what an orphan still holds is read from where it writes that, and is told as often as it does', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { child, handle, said, orderFile } = await setUp(t)
-  const held = { requests: 0, transfers: 1, webSockets: 2, eventStreams: 3, connections: 4 }
+  const held = { requests: 0, transfers: 1, webSockets: 2, eventStreams: 3, connections: 4, sessions: 5 }
   handle.tell({ type: 'drain', ...LIMITS })
   writeFileSync(holdsFileOf(orderFile), JSON.stringify({ pid: child.pid, ...held }))
   t.mock.timers.tick(2000)

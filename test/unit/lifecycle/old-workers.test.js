@@ -17,7 +17,7 @@ function running ({ workers = 1, options = KEPT_SHORTLY } = {}) {
 
 /** @param {Pool} pool @param {number} worker @param {Partial<Holds>} held */
 function report (pool, worker, held = { webSockets: 2 }) {
-  return pool.feed({ type: 'worker-holds', worker, holds: { requests: 0, transfers: 0, webSockets: 0, eventStreams: 0, connections: 0, ...held } })
+  return pool.feed({ type: 'worker-holds', worker, holds: { requests: 0, transfers: 0, webSockets: 0, eventStreams: 0, connections: 0, sessions: 0, ...held } })
 }
 
 /** Restarts all, and has the old workers keep two WebSockets each. @param {Pool} pool @param {Partial<Holds>} [held] */

@@ -73,7 +73,7 @@ test('a WebSocket of ws or socket.io, one that the app speaks itself and one tha
   const gone = new Promise((resolve) => socket.on('disconnect', (reason) => resolve(reason)))
 
   drain.start(LIMITS)
-  assert.deepEqual(holds(), { requests: 0, transfers: 0, webSockets: 4, eventStreams: 0, connections: 0 })
+  assert.deepEqual(holds(), { requests: 0, transfers: 0, webSockets: 4, eventStreams: 0, connections: 0, sessions: 0 })
   const echoes = clients.map((client) => once(client, 'message').then(([data]) => String(data)))
   for (const client of clients) client.send('still here')
   assert.deepEqual(await Promise.all(echoes), ['still here', 'still here', 'still here'])
