@@ -65,6 +65,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
       held?.endLongLived(how)
     },
 
+    endWithin,
     letGo,
     servers: () => servers,
     countConnections,
@@ -162,6 +163,12 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     // The look follows one turn after the timer: what came while this process had no CPU is read in between.
     looking = setInterval(() => setImmediate(look), LOOK_EVERY_MS)
     look()
+  }
+
+  /** This process ends soon, whether it drains already or not. @param {number} ms */
+  function endWithin (ms) {
+    if (state === 'serving') beginDrain({ idleGraceMs: ms, deadlineMs: ms, stalledMs: 0, longLivedMs: 0, spreadMs: ms, isLast: false })
+    else held?.endLongLived({ spreadMs: ms / 2, isLast: false })
   }
 
   /** An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it running. */

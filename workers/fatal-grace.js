@@ -20,7 +20,7 @@ const EXIT_CODE = 1
  * @param {object} parts
  * @param {() => number} parts.graceMs 0: never
  * @param {import('./requests.js').Requests} parts.requests
- * @param {Pick<ReturnType<typeof import('./drain.js').createDrain>, 'start' | 'canBeAsked' | 'holdsLongLived'>} parts.drain
+ * @param {Pick<ReturnType<typeof import('./drain.js').createDrain>, 'endWithin' | 'canBeAsked' | 'holdsLongLived'>} parts.drain
  * @param {import('./channel.js').Channel} parts.channel
  */
 export function createFatalGrace ({ graceMs, requests, drain, channel }) {
@@ -66,7 +66,7 @@ export function createFatalGrace ({ graceMs, requests, drain, channel }) {
     const { errorName = 'Error', errorMessage = '' } = note ?? {}
     channel.send({ type: 'crashing', errorName, errorMessage: errorMessage.slice(0, 1000) })
     const ms = graceMs()
-    drain.start({ idleGraceMs: ms, deadlineMs: ms, stalledMs: 0, longLivedMs: 0, spreadMs: ms, isLast: false })
+    drain.endWithin(ms)
     const until = performance.now() + ms
     setInterval(() => {
       if (!isNeeded() || performance.now() >= until) end?.()

@@ -101,6 +101,26 @@ test('a WebSocket over TLS is closed with 1001 where nobody serves after the wor
   assert.deepEqual([told[0].webSockets, drain.unfinished()?.closed?.webSockets], [2, 2])
 })
 
+test('a WebSocket is closed with 1012 within the time that an exception leaves, also where its worker drains already', async (t) => {
+  const servers = await Promise.all([1, 2].map(async () => {
+    const server = http.createServer()
+    const webSockets = new WebSocketServer({ server })
+    t.after(() => webSockets.close())
+    const { drain, port, untilDrained } = await serve(t, server)
+    const client = new WebSocket(`ws://127.0.0.1:${port}`)
+    await once(client, 'open')
+    return { drain, untilDrained, close: once(client, 'close') }
+  }))
+  assert.deepEqual(servers.map(({ drain }) => drain.holdsLongLived()), [true, true])
+  servers[0].drain.start(LIMITS)
+  for (const { drain, close, untilDrained } of servers) {
+    drain.endWithin(300)
+    assert.equal((await close)[0], 1012)
+    await untilDrained()
+    assert.equal(drain.holdsLongLived(), false)
+  }
+})
+
 test('event streams of HTTP/1 and HTTP/2 and a connection of another protocol are kept, and end in a way that is no error to client or app', async (t) => {
   const seen = /** @type {string[]} */ ([])
   const sendEvents = (/** @type {any} */ request, /** @type {any} */ response) => {
