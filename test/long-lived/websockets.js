@@ -1,5 +1,6 @@
 // Many WebSockets over three deploys and the death of the master; then the old workers end.
 //   node test/long-lived/websockets.js [--connections 10000] [--everyMs 10000] [--flag=--drain-spread-ms=10000 …]
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { toTable } from '../apps/report.js'
@@ -40,16 +41,19 @@ await step('SIGKILL of the master', async () => {
   await sockets.add(COUNT * 0.2)
 })
 await step('deploy', () => deploy(0))
+const ownDelay = monitorEventLoopDelay()
+ownDelay.enable()
 const endedAt = performance.now()
 await step('the old workers end', endOld)
 const stoppedAt = performance.now()
+const latestMs = ownDelay.max / 1e6
 await step('SIGTERM to the deck', async () => {
   sockets.quieten()
   await deck.stop()
 }, () => ['–', '–'])
 console.log(toTable(['step', 'took s', 'open', 'closed', 'by code', 'messages without an echo', 'old workers', 'MB (PSS) of old workers'], rows))
 console.log(`\n${sockets.messages()} messages, ${sockets.strange.length} strange answers, ${sockets.failedToOpen()} connections that could not be opened`)
-console.log(`The old workers: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= endedAt && at < stoppedAt))}`)
+console.log(`The old workers: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= endedAt && at < stoppedAt))}; this process was late by up to ${Math.round(latestMs)} ms`)
 console.log(`The stop: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= stoppedAt))}`)
 await sockets.end()
 process.exit()

@@ -18,7 +18,12 @@ server.listen(process.env.PORT)
 
 async function countBytes (/** @type {import('node:http').IncomingMessage} */ request) {
   let bytes = 0
-  for await (const chunk of request) bytes += chunk.length
+  try {
+    for await (const chunk of request) bytes += chunk.length
+  } catch (error) {
+    // ECONNRESET: it was cut.
+    console.error(String(error))
+  }
   return bytes
 }
 
