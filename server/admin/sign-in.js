@@ -33,7 +33,7 @@ const NOTICES = Object.freeze({
  * @param {import('./sign-in-links.js').Links} parts.links
  * @param {{ render: (name: string, data: object) => string }} parts.views
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
- * @param {{ signIn: express.RequestHandler }} parts.limiters  `signIn`: refuses who has tried too many wrong tokens
+ * @param {{ signIn: (req: express.Request, res: express.Response, next: express.NextFunction) => unknown }} parts.limiters  `signIn`: refuses who has tried too many wrong tokens
  */
 export function signInRouter ({ sessions, links, views, events, limiters }) {
   const router = Router({ caseSensitive: true })

@@ -14,7 +14,7 @@ export const PASSING = Object.freeze({ br: 8, gzip: 4 })
 
 /**
  * Picks the smallest encoding that the client accepts: a browser lists equal choices with gzip first.
- * @param {import('express').Request} req @returns {Encoding | null}
+ * @param {Pick<import('express').Request, 'acceptsEncodings'>} req @returns {Encoding | null}
  */
 export function encodingFor (req) {
   return ENCODINGS.find((encoding) => req.acceptsEncodings([encoding])) ?? null
