@@ -110,8 +110,8 @@ export function createDrift ({ now = () => performance.now(), time = Date.now, r
   function toMark (file, forkedAt) {
     const stamp = stampOf(file)
     const writtenAtMs = stamp === null ? -Infinity : writtenAt(stamp)
-    // A time in the future is from before the clock was set back, and says nothing.
-    return { stamp, digest: null, isLate: writtenAtMs > forkedAt && writtenAtMs <= time() }
+    // A time in the future is from before the clock was set back, and says nothing. The clock has whole milliseconds.
+    return { stamp, digest: null, isLate: writtenAtMs > forkedAt && Math.floor(writtenAtMs) <= time() }
   }
 
   function readOn () {
