@@ -12,8 +12,8 @@ const MAIL = { entry: 'mail.js', drain: { idleGraceMs: 1 } }
 test('one of several apps has what it says, over what stands beside them, in a data folder of its own', async () => {
   const { cwd, load } = folderWith({ workers: 2, drain: { deadlineMs: 7, idleGraceMs: 9 }, apps: { shop: SHOP, mail: MAIL } })
   const [shop, mail] = [await load({ app: 'shop' }), await load({}, { CLUSTERDECK_APP: 'mail' })]
-  assert.deepEqual([shop.entry, shop.workers, shop.drain, shop.dataDir], [path.join(cwd, 'conf/shop.js'), 3, { deadlineMs: 7, idleGraceMs: 9 }, path.join(cwd, '.clusterdeck/shop')])
-  assert.deepEqual([mail.entry, mail.workers, mail.drain, mail.dataDir], [path.join(cwd, 'conf/mail.js'), 2, { deadlineMs: 7, idleGraceMs: 1 }, path.join(cwd, '.clusterdeck/mail')])
+  assert.deepEqual([shop.entry, shop.workers, shop.drain.deadlineMs, shop.drain.idleGraceMs, shop.dataDir], [path.join(cwd, 'conf/shop.js'), 3, 7, 9, path.join(cwd, '.clusterdeck/shop')])
+  assert.deepEqual([mail.entry, mail.workers, mail.drain.deadlineMs, mail.drain.idleGraceMs, mail.dataDir], [path.join(cwd, 'conf/mail.js'), 2, 7, 1, path.join(cwd, '.clusterdeck/mail')])
 })
 
 test('a flag counts more than what an app says, and a variable too', async () => {
