@@ -25,7 +25,7 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 
 /**
  * Starts workers through node:cluster.
- * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'watch'> }} settings
+ * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'watch' | 'watchdog'> }} settings
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
@@ -56,7 +56,7 @@ export function createForker (settings, {
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
-    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, watch } = settings.current
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, watch, watchdog } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const output = ready.log === undefined ? ownOutput : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
@@ -80,7 +80,7 @@ export function createForker (settings, {
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
     if (release.runtime === 'other') {
-      const handle = createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      const handle = createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
       enter(handle.identity?.pid)
       return handle
     }

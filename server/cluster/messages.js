@@ -92,6 +92,8 @@ export function createMessages ({
       })
     },
     'status-text': (worker, { text }) => receive({ type: 'worker-status-text', worker, text: clipText(text) }),
+    silent: (worker, { text }) => receive({ type: 'worker-silent', worker, message: `worker ${worker}: ${clipText(text)}` }),
+    answered (worker) { receive({ type: 'worker-answered', worker }) },
     stopping (worker) { receive({ type: 'worker-stopping', worker }) },
     'slot-read' (worker, { name, place }) {
       receive({ type: 'worker-read-slot', worker, name: clipText(name), place: typeof place === 'string' ? clipText(place) : null })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
+import { durationText } from '../lifecycle/duration.js'
 import { whyNotExecuted } from '../programs/not-executed.js'
 import { openNotifySocket } from '../programs/notify-socket.js'
 import { runProgram, whyUnheard } from '../programs/running-program.js'
@@ -9,23 +10,24 @@ import { pidsOf } from '../system/tree-usage.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramReadiness } from './program-readiness.js'
 import { createProgramSockets } from './program-sockets.js'
+import { createProgramWatchdog } from './program-watchdog.js'
 import { createUnheardSockets } from './unheard-sockets.js'
 
 /**
  * A worker that is another program than Node, with the methods of a worker handle. It has no channel: what it binds is
  * heard by its system calls, and it is told to end by a signal.
- * @param {{ file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: { stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }, stop: import('./program-end.js').Stop }} program  `args`: without its name
+ * @param {{ file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: { stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }, stop: import('./program-end.js').Stop, watchdogMs: number }} program  `args`: without its name; `watchdogMs`: how long it may be silent once it has said that it lives, 0: for ever
  * @param {Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]} hooks
  * @param {import('./worker-handle.js').WorkerFiles} files
  * @param {Parameters<typeof createProgramReadiness>[0]} ready
  * @returns {import('./worker-handle.js').WorkerHandle}
  */
-export function createProgramHandle ({ file, args, env, cwd, output, stop }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0, connect = () => null }, files, ready) {
+export function createProgramHandle ({ file, args, env, cwd, output, stop, watchdogMs }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0, connect = () => null }, files, ready) {
   /** @type {ReturnType<typeof createProgramSockets> | ReturnType<typeof createUnheardSockets> | null} */
   let sockets = null
   let isLetGo = false
   let isGone = false
-  /** @type {string | null} */
+  /** @type {{ errorName: string, errorMessage: string, stack: null } | null} */
   let failure = null
   const mark = randomUUID()
   const notify = openNotifySocket(path.dirname(files.orderFile), {
@@ -33,9 +35,9 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     onSaid: hearSaid
   })
   if (notify.reason !== null && ready.signal === 'notify') onInvalidMessage(`what it says by sd_notify cannot be heard: ${notify.reason}`)
-  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, NOTIFY_SOCKET: notify.file ?? undefined }, cwd, output }, {
+  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, ...(notify.file !== null && { NOTIFY_SOCKET: notify.file, ...(watchdogMs > 0 && { WATCHDOG_USEC: String(watchdogMs * 1000) }) }) }, cwd, output }, {
     onStarted: beOnline,
-    onFailed: (reason) => { failure = `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}` },
+    onFailed: (reason) => { failure = { errorName: 'Error', errorMessage: `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}`, stack: null } },
     onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => pidsOf(Number(child.pid)) }) },
     onUnheard: (reason) => {
       // What is so for all programs here is said in the status.
@@ -47,6 +49,18 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   const identity = pid === undefined ? null : { ...identifyProcess(pid), ...files, mark, notifyFile: notify.file, stopSignal: stop.signal }
   const end = identity && createProgramEnd(identity, { stop, queue, onMessage })
   const readiness = createProgramReadiness(ready, { onMessage, connect, look: () => sockets?.releaseClosed() })
+  const watchdog = createProgramWatchdog({
+    pid: () => Number(pid),
+    timeoutMs: watchdogMs,
+    onSilent (silentMs) {
+      failure = { errorName: 'Unresponsive', errorMessage: `it has not said WATCHDOG=1 for ${durationText(silentMs)} (option watchdog.timeoutMs: ${watchdogMs})`, stack: null }
+      onMessage({ type: 'silent', text: failure.errorMessage })
+    },
+    onAnswered () {
+      failure = null
+      onMessage({ type: 'answered' })
+    }
+  })
   child.once('exit', async (code, signal) => {
     if (isLetGo || !end) return
     const { isAsTold } = await end.ended({ code, signal })
@@ -64,6 +78,8 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
         readiness.isAnswered(message, /** @type {{ fd?: number } | undefined} */ (handle))
       } else if (message.type === 'drain') {
         readiness.stop()
+        watchdog.stop()
+        failure = null
         end?.drain(message)
       } else if (message.type === 'probe') {
         readiness.says('line')
@@ -79,6 +95,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     letGo () {
       isLetGo = true
       readiness.stop()
+      watchdog.stop()
       notify.close()
       sockets?.close()
       return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid: Number(pid), code, signal })))
@@ -90,9 +107,10 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
     if (isGone || isLetGo) return
     isGone = true
     readiness.stop()
+    watchdog.stop()
     notify.remove()
     sockets?.close()
-    onExit(/** @type {any} */ ({ ...exit, error: error ?? (failure && { errorName: 'Error', errorMessage: failure, stack: null }), unfinished: null, left: [] }))
+    onExit(/** @type {any} */ ({ ...exit, error: error ?? failure, unfinished: null, left: [] }))
   }
 
   /** @param {import('../../workers/protocol.js').ToMaster} message */
@@ -105,10 +123,13 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop }, { o
   }
 
   /** @param {import('../programs/notify-socket.js').Said} said */
-  function hearSaid ({ isReady, isStopping, status }) {
+  function hearSaid ({ isReady, isStopping, isAlive, status }) {
     if (status !== undefined) onMessage({ type: 'status-text', text: status })
     if (isReady) readiness.says('notify')
-    if (isStopping) onMessage({ type: 'stopping' })
+    if (isAlive) watchdog.hears()
+    if (!isStopping) return
+    watchdog.stop()
+    onMessage({ type: 'stopping' })
   }
 
   function beOnline () {

@@ -83,6 +83,8 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
 
     /** @param {number} worker it is stuck: finds out where */
     async capture (worker) {
+      // It is no Node program, and not watched here.
+      if (!pids.has(worker)) return receive({ type: 'stack-captured', worker })
       const found = stack === 'on' ? await capture(pids.get(worker), { withinMs: CAPTURE_WITHIN_MS }) : { stack: null, reason: 'watchdog.stack is "off"' }
       const note = notes.get(worker)
       // It has answered or ended in between.

@@ -266,7 +266,7 @@ export const SCHEMA = z.strictObject({
   }),
   rollout: groupOf(ROLLOUT),
   watchdog: groupOf({
-    timeoutMs: offOr(2000, MAX_TIMER_MS, 'a worker whose event loop is blocked for this long is replaced and killed; 0: no limit', 'ms').default(10_000),
+    timeoutMs: offOr(2000, MAX_TIMER_MS, 'a worker whose event loop is blocked for this long is replaced and killed, and so is a program of another language that has said WATCHDOG=1 by sd_notify and is silent for this long from then on; 0: no limit', 'ms').default(10_000),
     stack: choiceOption(['on', 'off'], 'whether the stack of such a worker is read first; this opens its inspector on the loopback address for a moment')
   }),
   limits: groupOf({

@@ -16,7 +16,6 @@ const NEEDS_NODE = Object.freeze({
   'ready.signal': { expected: `"auto", "listening", "notify" or "online" ${OF_NODE}, as it sends no message`, isFine: (signal) => signal !== 'message' },
   'stop.message': { expected: `nothing ${OF_NODE}, as it gets no message; stop.signal says which signal it gets`, isFine: isDefault },
   'crash.graceMs': { expected: `nothing ${OF_NODE}, as its exceptions are its own`, isFine: isDefault },
-  'watchdog.timeoutMs': { expected: `nothing or 0 ${OF_NODE}, as it has no event loop to watch`, isFine: (ms, option) => ms === 0 || isDefault(ms, option) },
   'recycle.maxRequests': { expected: `0 ${OF_NODE}, as its requests are not counted; recycle.maxAgeMs and recycle.maxRssBytes count`, isFine: (number) => number === 0 }
 })
 

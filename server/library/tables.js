@@ -142,7 +142,8 @@
  * @property {number} [rollout.guardMs]  how long a release is watched after its deploy: a crash loop rolls it back, once; 0: not watched; default:
  *   `300000`
  * @property {object} [watchdog]
- * @property {number} [watchdog.timeoutMs]  a worker whose event loop is blocked for this long is replaced and killed; 0: no limit; default: `10000`
+ * @property {number} [watchdog.timeoutMs]  a worker whose event loop is blocked for this long is replaced and killed, and so is a program of another
+ *   language that has said WATCHDOG=1 by sd_notify and is silent for this long from then on; 0: no limit; default: `10000`
  * @property {'on' | 'off'} [watchdog.stack]  whether the stack of such a worker is read first; this opens its inspector on the loopback address for a
  *   moment; default: `on`
  * @property {object} [limits]

@@ -57,8 +57,8 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     await deck.untilEvent(({ type, message }) => type === 'worker.ready' && /GET \/health answered 200 at try 4/.test(message), 'the probe')
   })
 
-  test('say by sd_notify that they are ready, how they do, and that they end: the next one then starts at once', async (t) => {
-    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, flags: ['--ready-signal', 'notify'], args: asOtherProgram('says-how-it-does.js') })
+  test('say by sd_notify that they are ready, how they do, that they end and that they live: the next one then starts at once', async (t) => {
+    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, flags: ['--ready-signal', 'notify', '--watchdog-timeout-ms', '2000'], args: asOtherProgram('says-how-it-does.js') })
     const { workers: [{ id, pid, statusText }] } = await deck.until({ ready: 1 })
     assert.equal(statusText, 'waits for <b>jobs</b>')
     process.kill(Number(pid), 'SIGTERM')
@@ -66,6 +66,12 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const ended = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === id, 'the end of the worker')
     assert.ok(next.id < ended.id)
     assert.deepEqual([ended.cause, ended.message], ['app-request', `worker ${id} (slot 1) ended, as it has said that it stops`])
+
+    await deck.untilEvent(({ type, worker }) => type === 'worker.ready' && worker === next.worker, 'the next worker to be ready')
+    process.kill(next.pid, 'SIGSTOP')
+    const hung = await deck.untilEvent(({ type, worker }) => type === 'worker.exited' && worker === next.worker, 'the end of the worker that hangs')
+    assert.equal(hung.cause, 'hung')
+    assert.match(hung.message, /Unresponsive: it has not said WATCHDOG=1 for [\d.]+ s \(option watchdog\.timeoutMs: 2000\)/)
   })
 
   test('that look for a free port first find it free, also where another copy serves there', async (t) => {

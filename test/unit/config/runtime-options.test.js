@@ -19,7 +19,6 @@ for (const [options, message] of /** @type {[Record<string, unknown>, RegExp][]}
   [{ ready: { signal: 'message' } }, /^ready\.signal: expected "auto", "listening", "notify" or "online" .*, received "message"$/],
   [{ stop: { message: 'text' } }, /^stop\.message: expected nothing .* stop\.signal .*, received "text"$/],
   [{ crash: { graceMs: 5 } }, /^crash\.graceMs: expected nothing .*, received 5$/],
-  [{ watchdog: { timeoutMs: 5000 } }, /^watchdog\.timeoutMs: expected nothing or 0 .*, received 5000$/],
   [{ recycle: { maxRequests: 100 } }, /^recycle\.maxRequests: expected 0 .*, received 100$/]
 ])) {
   test(`${JSON.stringify(options)} is refused where another program than Node runs`, async () => {
