@@ -26,7 +26,7 @@ const SWEEP_EVERY = 1024
  * Costs nothing per request until the drain begins.
  * @param {object} options
  * @param {import('./requests.js').Requests} options.requests
- * @param {Pick<import('./sessions.js').Sessions, 'begin' | 'count' | 'end'>} options.sessions
+ * @param {Pick<import('./sessions.js').Sessions, 'begin' | 'count' | 'has' | 'end'>} options.sessions
  * @param {() => void} options.onStart
  * @param {(holds: Holds) => void} options.onHolds  called now and then
  * @param {() => void} options.onOverdue  the deadline has passed, and nothing may stay that is left
@@ -157,7 +157,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     http2Sessions.leave()
     // EBADF: it was closed meanwhile.
     for (const handle of datagrams) handle.recvStop()
-    work = createOpenWork({ limits, upgrades, http2Sessions })
+    work = createOpenWork({ limits, upgrades, http2Sessions, sessions })
     for (const [socket, server] of connections) work.add(socket, server)
     held = createDrainLimits({ limits, work, onEnd: sessions.end, onHolds, onOverdue })
     // The look follows one turn after the timer: what came while this process had no CPU is read in between.

@@ -21,9 +21,10 @@ const CANCEL = 8
  * @param {{ idleGraceMs: number, stalledMs: number }} parts.limits
  * @param {ReturnType<typeof import('./upgrades.js').createUpgrades>} parts.upgrades
  * @param {ReturnType<typeof import('./http2-sessions.js').createHttp2Sessions>} parts.http2Sessions
+ * @param {Pick<import('./sessions.js').Sessions, 'has'>} parts.sessions
  * @param {() => number} [parts.now]
  */
-export function createOpenWork ({ limits, upgrades, http2Sessions, now = () => performance.now() }) {
+export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now = () => performance.now() }) {
   /** Those of HTTP/1, as long as nothing on them is long-lived, and those that are about to begin TLS. @type {Map<Socket, { server: Server, since: number }>} */
   const brief = new Map()
   const longLived = createLongLived()
@@ -68,7 +69,8 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, now = () => p
     /** Ends requests without an answer. @param {Request[]} requests @param {number} ageMs  those that are so old */
     cutRequests (requests, ageMs) {
       for (const { request, carrier } of requests) {
-        if (now() - progress.beganAt(request) < ageMs) continue
+        // A long poll that is cut ends its session for some clients.
+        if (now() - progress.beganAt(request) < ageMs || ('req' in request && sessions.has(request.req))) continue
         cut.requests++
         if (progress.hasMoved(request)) cut.stalled++
         if ('session' in carrier) carrier.close(CANCEL)

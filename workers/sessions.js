@@ -26,7 +26,7 @@ const ENDED_BY_DELETE = 'mcp-session-id'
 /** @typedef {import('node:http').IncomingMessage} Request */
 
 /** Where no session has an owner. @type {Sessions} */
-export const NO_SESSIONS = Object.freeze({ take () {}, begin () {}, count: () => 0, end () {} })
+export const NO_SESSIONS = Object.freeze({ take () {}, begin () {}, count: () => 0, has: () => false, end () {} })
 
 /**
  * Keeps the sessions of an app that has them in memory with the worker that has made them. The answer that tells a client
@@ -88,6 +88,12 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
       counted = waiting
       for (const { usedAt } of own.values()) if (usedAt >= since) counted++
       return counted
+    },
+
+    /** @param {Request} request @returns {boolean} whether it belongs to one of its sessions */
+    has (request) {
+      const session = names.inRequest(request)
+      return session !== null && own.has(session)
     },
 
     /** Its sessions are over: others serve what still comes for them. */
