@@ -1,5 +1,6 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import net from 'node:net'
+import path from 'node:path'
 import { clearTimeout, setTimeout } from 'node:timers'
 
 /** As Node has it: the one of this worker tells the master of every server. */
@@ -69,10 +70,7 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }) {
   /** @param {number} to @returns {Peer | null} */
   function reach (to) {
     const fd = calls.connect(pathOf(to))
-    if (fd === null) {
-      rmSync(pathOf(to), { force: true })
-      return null
-    }
+    if (fd === null) return null
     const peer = { fd, rest: null }
     peers.set(to, peer)
     return peer
@@ -162,9 +160,14 @@ function openPipe (server, fd) {
   return null
 }
 
-/** Outside the cluster, whose master knows nothing of this socket. @param {net.Server} server @param {string} path */
-function listenAlone (server, path) {
-  rmSync(path, { force: true })
-  Reflect.apply(listen, server, [{ path, exclusive: true }])
+/** It has ended. @param {string} folder @param {number} worker */
+export function forgetPasser (folder, worker) {
+  rmSync(path.join(folder, String(worker)), { force: true })
+}
+
+/** Outside the cluster, whose master knows nothing of this socket. @param {net.Server} server @param {string} place */
+function listenAlone (server, place) {
+  rmSync(place, { force: true })
+  Reflect.apply(listen, server, [{ path: place, exclusive: true }])
   server.unref()
 }

@@ -184,7 +184,8 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
     // It goes on no further than once, should its owner not know it.
     if (noteUse(session) || isPassed === '' || isPassed === session) return false
     const owner = ownerElsewhere(session)
-    if (owner === null || !(request.upgrade || requests.isAlone(response))) return false
+    // What has no handle is a connection inside this process.
+    if (owner === null || !socket._handle || !(request.upgrade || requests.isAlone(response))) return false
     const to = owner
     if (request.upgrade) leave(Buffer.concat([headOf(request), head]))
     else takeBack(request, leave, keep)
