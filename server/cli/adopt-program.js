@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import os from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.js'
@@ -44,10 +45,13 @@ export async function adoptPrograms (folder, options, terminal) {
     const { master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal: own })
     const host = callHost(master, { env: own.env, timeoutMs, signal })
     const names = []
-    for (const move of moves) names.push(await moveIn(move, { host, name: options.name, graceMs, tell }))
+    /** @type {string[]} */
+    const late = []
+    for (const move of moves) names.push(await moveIn(move, { host, name: options.name, graceMs, signal, tell, onLate: (why) => late.push(why) }))
     const views = await Promise.all(names.map((name) => host.get(`/apps/${name}`)))
     const rows = await Promise.all(views.map(async (view) => ({ name: view.name, dataDir: view.dataDir, adminUrl: `${master.url}${view.path}`, answer: await readDeckStatus(view.dataDir, own), state: view.state })))
     answer(views, () => decksTable(rows, { now: Date.now() }))
+    if (late.length > 0) throw new DeckError('timed-out', late.join('; '))
   } finally {
     for (const { takeover } of moves) takeover.close()
   }
@@ -85,33 +89,44 @@ function asUserOf ({ text, facts: { user, groups } }, terminal) {
   process.setgroups?.(groups)
   process.setgid?.(groups[0])
   process.setuid?.(user)
-  const { username, homedir, shell } = os.userInfo()
   const kept = Object.entries(terminal.env).filter(([name]) => !/^(SUDO_|XDG_)/.test(name))
-  return { ...terminal, env: { ...Object.fromEntries(kept), HOME: homedir, USER: username, LOGNAME: username, SHELL: shell ?? '/bin/sh' } }
+  return { ...terminal, env: { ...Object.fromEntries(kept), ...placeOfUser() } }
 }
 
-/** @param {Move} move @param {{ host: ApiClient, name: string | undefined, graceMs: number, tell: (text: string) => void }} how @returns {Promise<string>} what the host calls it */
-async function moveIn ({ program, takeover }, { host, name, graceMs, tell }) {
+/** @returns {Record<string, string>} */
+function placeOfUser () {
+  try {
+    const { username, homedir, shell } = os.userInfo()
+    return { HOME: homedir, USER: username, LOGNAME: username, SHELL: shell ?? '/bin/sh' }
+  } catch {
+    // ENOENT: no passwd knows this user.
+    return { HOME: '' }
+  }
+}
+
+/** @param {Move} move @param {{ host: ApiClient, name: string | undefined, graceMs: number, signal: AbortSignal, tell: (text: string) => void, onLate: (why: string) => void }} how @returns {Promise<string>} what the host calls it */
+async function moveIn ({ program, takeover }, { host, name, graceMs, signal, tell, onLate }) {
   const { text, processes, isAlone } = program
   const places = takeover.open().map(({ host, port, path }) => path ?? (host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
   tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : 'runs'}; new workers start beside it`)
-  const app = await startBeside({ program, takeover }, { host, name, tell })
+  const app = await startBeside({ program, takeover }, { host, name, signal, tell })
   takeover.steer()
   const left = await untilLeft(takeover, graceMs)
   tell(`${app} serves, and the other one is asked to end: ${program.stopText}`)
   if (left > 0) tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
   await program.stop()
   const late = await untilEnded(processes)
-  if (late.length > 0) throw new DeckError('timed-out', `${app} serves, and ${text} has not ended within ${formatExactDuration(ENDS_WITHIN_MS)} after ${program.stopText}: wait, or end it yourself: kill -9 ${late.join(' ')}`)
-  for (const line of [`${text} has ended`, ...program.afterwards]) tell(line)
+  if (late.length > 0) onLate(`${app} serves, and ${text} has not ended within ${formatExactDuration(ENDS_WITHIN_MS)} after ${program.stopText}: wait until it has finished what it still has, or end it yourself: kill -9 ${late.join(' ')}`)
+  else tell(`${text} has ended`)
+  for (const line of program.afterwards) tell(line)
   return app
 }
 
 /**
  * Has the host start the app, with the sockets, and waits until its workers are ready.
- * @param {Move} move @param {{ host: ApiClient, name: string | undefined, tell: (text: string) => void }} how @returns {Promise<string>} what the host calls it
+ * @param {Move} move @param {{ host: ApiClient, name: string | undefined, signal: AbortSignal, tell: (text: string) => void }} how @returns {Promise<string>} what the host calls it
  */
-async function startBeside ({ program: { text, order, isAlone }, takeover }, { host, name, tell }) {
+async function startBeside ({ program: { text, order, isAlone }, takeover }, { host, name, signal, tell }) {
   const { path, secret } = await host.post('/host/adoptions', { name })
   const line = await openLine(path)
   try {
@@ -120,7 +135,7 @@ async function startBeside ({ program: { text, order, isAlone }, takeover }, { h
     await passSockets(line, path, takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
     line.send({ type: 'released' })
     takeover.holdBack()
-    await untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') })
+    await Promise.race([untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') }), rejectLate(signal)])
     return String(app)
   } catch (error) {
     if (error instanceof DeckError) throw new DeckError(error.code, `adopt: ${error.message}; ${text} goes on as before`)
@@ -128,6 +143,12 @@ async function startBeside ({ program: { text, order, isAlone }, takeover }, { h
   } finally {
     line.close()
   }
+}
+
+/** @param {AbortSignal} signal @returns {Promise<never>} @throws {DeckError} timed-out */
+async function rejectLate (signal) {
+  if (!signal.aborted) await once(signal, 'abort')
+  throw new DeckError('timed-out', 'its new workers were not ready in time (--timeout)')
 }
 
 /** Waits until nothing is left of what the program has begun. @param {Takeover} takeover @param {number} graceMs @returns {Promise<number>} connections that are left */

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
@@ -11,7 +11,8 @@ const NODE = /^node(js)?(\d+)?$/
 const OF_THIS_PROCESS = /^(_|SHLVL|OLDPWD|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|MAINPID|MEMORY_PRESSURE_\w+|NODE_CHANNEL_\w+|NODE_UNIQUE_ID|SUDO_\w+)$/
 
 /**
- * What `clusterdeck start` would have to be told to run the same as a process does.
+ * What `clusterdeck start` would have to be told to run the same as a process does: nothing, where its command line does not tell, and the
+ * script "start" of its folder does.
  * @param {ProcessFacts} facts @param {import('./program.js').Look} look
  * @returns {Record<string, string | string[]>} by the key of the option
  * @throws {DeckError} not-possible: its command line does not tell
@@ -20,7 +21,11 @@ export function flagsOfProcess ({ pid, file, words, cwd }, look) {
   const [command, ...args] = words
   const isNode = NODE.test(path.basename(file))
   // Who gives itself a title has one word left, in which the command line is not.
-  if (command === undefined || command === '' || (args.length === 0 && (isNode || /\s/.test(command)))) throw untold(pid, command)
+  if (command === undefined || command === '' || (args.length === 0 && (isNode || /\s/.test(command)))) {
+    // That one has to serve on the same addresses, or the program goes on.
+    if (hasStart(cwd)) return {}
+    throw untold(pid, command)
+  }
   if (!isNode) return { entry: command, ...(args.length > 0 && { args }) }
   const program = programOf({ script: 'node', args }, { cwd, look })
   if ('reason' in program || !existsSync(program.entry)) throw untold(pid, words.join(' '))
@@ -32,6 +37,16 @@ export function flagsOfProcess ({ pid, file, words, cwd }, look) {
 export function variablesOfProcess ({ env }) {
   const kept = Object.entries(withoutOwnVariables(env)).filter(([name, value]) => value !== undefined && !OF_THIS_PROCESS.test(name))
   return Object.fromEntries(/** @type {[string, string][]} */ (kept))
+}
+
+/** @param {string} cwd @returns {boolean} whether it is known how to start what is in this folder */
+function hasStart (cwd) {
+  try {
+    return typeof JSON.parse(readFileSync(path.join(cwd, 'package.json'), 'utf8')).scripts?.start === 'string'
+  } catch {
+    // There is none, or it is no JSON.
+    return false
+  }
 }
 
 /** @param {number} pid @param {string | undefined} text */

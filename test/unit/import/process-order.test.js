@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
 import { lookUpScript } from '../../../server/import/look.js'
@@ -29,6 +29,12 @@ test('a command line that does not tell what it runs is refused, with the way ou
   ])) {
     assert.throws(() => flagsOf(words, file), { code: 'not-possible', message: /^the command line of process 7 does not tell what it runs \(.*\): write what it is into a clusterdeck\.config\.mjs in its folder/ })
   }
+})
+
+test('where a command line does not tell, the script "start" of the folder counts', (t) => {
+  writeFileSync(path.join(cwd, 'package.json'), '{ "scripts": { "start": "next start" } }')
+  t.after(() => rmSync(path.join(cwd, 'package.json')))
+  assert.deepEqual(flagsOf(['next-server (v15.1.0)']), {})
 })
 
 test('of the variables of a process those are taken that are meant for the app', () => {
