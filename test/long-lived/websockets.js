@@ -52,7 +52,7 @@ await step('SIGTERM to the deck', async () => {
   await deck.stop()
 }, () => ['–', '–'])
 console.log(toTable(['step', 'took s', 'open', 'closed', 'by code', 'messages without an echo', 'old workers', 'MB (PSS) of old workers'], rows))
-console.log(`\n${sockets.messages()} messages, ${sockets.strange.length} strange answers, ${sockets.failedToOpen()} connections that could not be opened`)
+console.log(`\n${sockets.messages()} messages, ${sockets.strange.length} strange answers, ${sockets.failures.length} connections that could not be opened ${describe(countBy(sockets.failures, String))}`)
 console.log(`The old workers: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= endedAt && at < stoppedAt))}; this process was late by up to ${Math.round(latestMs)} ms`)
 console.log(`The stop: ${spreadText(sockets.closings.filter(({ at, wasOpen }) => wasOpen && at >= stoppedAt))}`)
 await sockets.end()

@@ -25,14 +25,15 @@ export function createWebSockets ({ port, everyMs }) {
   const over = new AbortController()
   let isSending = true
   let comesBack = true
-  let failedToOpen = 0
+  /** Why connections could not be opened. @type {string[]} */
+  const failures = []
   let messages = 0
 
   return {
     closings,
     strange,
     messages: () => messages,
-    failedToOpen: () => failedToOpen,
+    failures,
     open: () => clients.filter(isOpen).length,
     /** How many are open, by the pid of the worker that has them. */
     byPid: () => countBy(clients.filter(isOpen), ({ pid }) => pid),
@@ -69,11 +70,13 @@ export function createWebSockets ({ port, everyMs }) {
   async function connect (client, host) {
     const socket = client.socket = new WebSocket(`ws://${host}:${port}`, { perMessageDeflate: false })
     Object.assign(client, { pid: 0, sent: 0, echoed: 0 })
-    socket.on('error', () => {})
+    /** What comes without an error has closed without a word. */
+    let reason = 'closed'
+    socket.on('error', (/** @type {any} */ error) => { reason = error.code ?? error.message })
     socket.on('message', (data) => hear(client, String(data)))
     socket.once('close', (code) => {
       if (over.signal.aborted) return
-      if (client.pid === 0) failedToOpen++
+      if (client.pid === 0) failures.push(reason)
       closings.push({ at: performance.now(), code, pid: client.pid, unanswered: client.sent - client.echoed, wasOpen: client.pid !== 0 })
       setTimeout(() => { if (comesBack && !over.signal.aborted) connect(client, host).catch(() => {}) }, Math.random() * COMES_BACK_WITHIN_MS)
     })
