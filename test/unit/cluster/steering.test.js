@@ -34,7 +34,7 @@ test('spreads connections evenly over all that serve, and probes each of several
 })
 
 test('where workers are held back, clients wait until one of them serves; a probe does not', { skip }, async (t) => {
-  for (const [address, reached] of Object.entries(ANY)) {
+  await Promise.all(Object.entries(ANY).map(async ([address, reached]) => {
     const serving = /** @type {number[]} */ ([])
     const { steering, answers, port, inodes } = await twoWorkers(t, address, { serving, isHeldBack: true })
     const clients = [reached, ...(address === '::' ? ['127.0.0.1'] : [])].map((host) => said(net.connect(port, host)))
@@ -45,7 +45,7 @@ test('where workers are held back, clients wait until one of them serves; a prob
     steering.look()
     assert.deepEqual(new Set(await Promise.all(clients)), new Set(['worker 2']))
     assert.equal(await said(net.connect(port, reached)), 'worker 2')
-  }
+  }))
 })
 
 /** @param {import('node:test').TestContext} t @param {string} address @param {{ serving: number[], isHeldBack?: boolean }} how */
