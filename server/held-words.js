@@ -9,7 +9,7 @@ const WORDS = Object.freeze([['webSockets', 'WebSocket'], ['eventStreams', 'even
 
 /** @param {LongLived | null} [held] @returns {string} `120 WebSockets, 3 event streams and 1 transfer` */
 export function heldWords (held) {
-  const parts = WORDS.flatMap(([name, word]) => held?.[name] ? [`${held[name]} ${word}${held[name] === 1 ? '' : 's'}`] : [])
+  const parts = WORDS.flatMap(([name, word]) => held?.[name] ? [`${held[name].toLocaleString('en-US')} ${word}${held[name] === 1 ? '' : 's'}`] : [])
   if (parts.length < 2) return parts[0] ?? 'no long-lived connection'
   return `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
 }

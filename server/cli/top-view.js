@@ -1,4 +1,5 @@
 import { formatBytes, formatDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
+import { countLongLived } from '../held-words.js'
 import { cellsOf, clipText, fitText, isPlain, widthOf } from './cells.js'
 import { isOpen } from './host.js'
 import { areRequestsCounted, rolloutText } from './output.js'
@@ -63,6 +64,7 @@ const HELP = [
   ['q, ctrl-c', 'quit; the apps run on'],
   ['', ''],
   ['READY', 'workers that are ready, of those that are wanted'],
+  ['kept, 120', 'an old worker, with the connections and transfers that it is kept for'],
   ['RST, RESTARTS', 'how often workers were restarted after one had died']
 ]
 
@@ -206,7 +208,7 @@ function workerColumns ({ now, isWide, isCounted }) {
     { head: 'SLOT', width: 4, isRight: true, cellOf: ({ slot }) => slot },
     { head: 'WORKER', width: 6, isRight: true, cellOf: ({ id }) => id },
     { head: 'PID', width: 7, isRight: true, cellOf: ({ pid }) => pid },
-    { head: 'STATE', width: 12, cellOf: ({ state, crashLooping }) => crashLooping ? 'crash-loop' : state, styleOf: styleOfWorker },
+    { head: 'STATE', width: 12, cellOf: stateIn, styleOf: styleOfWorker },
     { head: 'CPU', width: 6, isRight: true, cellOf: ({ vitals }) => vitals && formatPercent(vitals.cpuPercent) },
     { head: 'MEMORY', width: 7, isRight: true, cellOf: ({ vitals }) => vitals && formatBytes(vitals.rssBytes) },
     ...(isCounted
@@ -223,6 +225,12 @@ function workerColumns ({ now, isWide, isCounted }) {
         ])
       : [])
   ]
+}
+
+/** @param {Worker} worker @returns {string} of an old worker how many connections and transfers it is kept for */
+function stateIn ({ state, crashLooping, keptUntil, holds }) {
+  if (keptUntil) return `kept, ${countLongLived(holds)}`
+  return crashLooping ? 'crash-loop' : state
 }
 
 /** @param {Worker} worker @returns {Style} */

@@ -23,7 +23,7 @@ export function snapshotOf (state) {
     rollout: state.rollout && describeRollout(state.rollout),
     upgrade: state.upgrade && { startedAt: state.upgrade.startedAt, actor: state.upgrade.actor, note: state.upgrade.note },
     standby: standbyOf(state),
-    workers: [...workers, ...backoffs].map(rowOf).sort((a, b) => a.slot - b.slot || (a.id ?? Infinity) - (b.id ?? Infinity))
+    workers: [...workers, ...backoffs].map(rowOf).sort((a, b) => a.slot - b.slot || Number(a.keptUntil !== null) - Number(b.keptUntil !== null) || (a.id ?? Infinity) - (b.id ?? Infinity))
   }
 }
 

@@ -51,7 +51,7 @@ function sceneOf ({ url, admin }, { deck, history }) {
 /** @param {import('../support/deck.js').TestOwner} owner @param {Admin} shop */
 function furnish (owner, { deck, history }) {
   deck.set({
-    app: { name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop', addresses: ['http://localhost:3000'] },
+    app: { ...deck.snapshot().app, name: 'shop', entry: '/srv/shop/app.js', cwd: '/srv/shop' },
     desiredWorkers: SLOTS.length,
     readyWorkers: SLOTS.length,
     finishedWorkers: 0,

@@ -786,3 +786,15 @@ test('logs finds lines by text and by time, and says so where there are none', a
   assert.deepEqual(await cli('logs --q four'), { code: 0, stdout: '', stderr: 'no line matches\n' })
   assert.deepEqual(await cli('logs --q one -f'), { code: 2, stdout: '', stderr: 'clusterdeck: --q: expected without --follow, received both\n' })
 })
+
+test('an old worker is shown with what it is kept for and until when, is not waited for by a scale, and is told to close its connections', async (t) => {
+  const { cli, deck } = await setUp(t)
+  const { workers: [first, second] } = deck.snapshot()
+  const holds = { requests: 0, transfers: 0, webSockets: 120, eventStreams: 3, connections: 0 }
+  deck.set({ workers: [first, { ...first, id: 9, state: 'draining', holds, keptUntil: new Date(Date.now() + 3_600_000).toISOString() }, second] })
+  assert.match((await cli('status')).stdout, /draining \(120 WebSockets and 3 event streams, closed in (59 min \d\d s|1 h 00 min)\)/)
+  assert.equal((await cli('scale 2 --wait --timeout 20s')).stdout, '2 workers are ready\n')
+  const { stdout, code } = await cli('end-connections 9')
+  assert.deepEqual([code, stdout], [0, 'worker 9 closes 120 WebSockets and 3 event streams, and ends then\n'])
+  assert.deepEqual(deck.dispatched.at(-1), { type: 'end-connections', worker: 9, actor: OWNER })
+})

@@ -30,6 +30,12 @@ test('who is sick comes first, while a rollout leaves the slots in their order',
   assert.deepEqual(table.kinds.map(({ label, count }) => `${count} ${label}`), ['6 All', '1 Unresponsive', '1 Restarting', '1 Starting', '1 Draining', '2 Ready'])
 })
 
+test('an old worker says what it is kept for', () => {
+  const holds = { requests: 0, transfers: 1, webSockets: 1204, eventStreams: 0, connections: 0 }
+  const { rows: [row] } = tableOf([{ slot: 1, id: 7, state: 'draining', holds, keptUntil: '2026-01-02T05:00:00.000Z' }])
+  assert.deepEqual([row.badge.label, row.held, row.title], ['Kept', '1,204 WebSockets and 1 transfer', 'Slot 1: worker 7, kept for 1,204 WebSockets and 1 transfer'])
+})
+
 test('of many the first are shown, and all of them, those of a state or those that are searched once somebody asks', () => {
   const table = tableOf(MANY)
   assert.deepEqual(slotsOf(table), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
