@@ -100,8 +100,8 @@ function begin (transition, rollout, event, message) {
  */
 export function releasePrepared (transition, { rollout: id, release, hasHook = false }) {
   const rollout = transition.state.rollout
-  // The rollout was cancelled meanwhile.
-  if (rollout?.id !== id || phaseOf(rollout) !== 'preparing' || rollout.to !== null) return
+  // The rollout was cancelled meanwhile, or nothing was to be prepared for it.
+  if (rollout?.id !== id || phaseOf(rollout) !== 'preparing' || rollout.to !== null || awaitsTurn(rollout)) return
   rollout.to = addRelease(transition, release)
   const message = `release ${rollout.to} is prepared`
   if (!hasHook || rollout.kind !== 'deploy') return goAhead(transition, rollout, message)
