@@ -7,15 +7,15 @@ import { parseArgs } from 'node:util'
 import { tempFolder } from './support/folder.js'
 
 // Runs test files in a few processes, which take one file after the other: a process for each file would load the same modules
-// again and again, and open a browser of its own. Unit tests have a process each: they replace what is one for a whole process.
+// again and again, and open a browser of its own. Those of what runs inside apps have a process each: it changes Node's own modules.
 // Without arguments it runs all that `npm test` promises, and with TEST_ALL what is rare as well.
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const LANE = path.join(HERE, 'support', 'lane.js')
 /** Tests wait as often as they work. */
 const LANES = 5
-const UNIT = path.join(HERE, 'unit')
-const isAlone = (/** @type {string} */ file) => file.startsWith(UNIT + path.sep)
+const INSIDE_APPS = path.join(HERE, 'unit', 'workers')
+const isAlone = (/** @type {string} */ file) => file.startsWith(INSIDE_APPS + path.sep)
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
 const PATIENT = ['crashes', 'deaths', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
 const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))

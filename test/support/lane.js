@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
-import { after, describe } from 'node:test'
+import { after, describe, mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { endLane } from './no-hang.js'
 
@@ -34,7 +34,10 @@ function runFile (file) {
         await import(pathToFileURL(file).href)
       } finally {
         // The last hook runs after those of the file.
-        after(() => resolve())
+        after(() => {
+          mock.reset()
+          resolve()
+        })
       }
     })
   })

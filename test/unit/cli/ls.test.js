@@ -25,6 +25,8 @@ test('ls lists decks wherever they are, one that does not answer too, and none t
   pretend({ name: 'mail \u001b[2J', dataDir: '/srv/mail' })
   pretend({ name: 'dead', master: { pid: 2 ** 30, startTime: null } })
   deck.set({ readyWorkers: 1 })
+  const { HOME } = process.env
+  t.after(() => { process.env.HOME = HOME })
   process.env.HOME = home
   // Sent to no deck that it is not meant for.
   Object.assign(env, { CLUSTERDECK_TOKEN: 'of another one', CLUSTERDECK_URL: 'http://127.0.0.1:1' })
