@@ -80,12 +80,13 @@ describe('deploys', { concurrency: 2 }, () => {
   for (const whom of ['its master', 'the next master']) {
     test(`a release that loops in crashes after its deploy is rolled back by itself, once, by ${whom}`, { skip: whom === 'the next master' && rareOnly }, async (t) => {
       const releases = await createReleases('answers-with-pid.js')
-      const deck = await startDeck(t, releases.entry, { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
+      const begin = whom === 'its master' ? startDeckHere : startDeck
+      const deck = await begin(t, releases.entry, { workers: 1, flags: ['--restart-min-delay-ms', '1', '--restart-intensity-restarts', '2'] })
       await deck.until({ ready: 1 })
       const fault = path.join(tempFolder(), 'fault')
       await releases.add('late', app("response.end('late')", `import { existsSync } from 'node:fs'\nsetInterval(() => { if (existsSync(${JSON.stringify(fault)})) throw new Error('too late') }, 20)`))
       assert.equal((await deploy(deck)).state, 'succeeded')
-      if (whom === 'the next master') await deck.loseMaster()
+      if ('loseMaster' in deck) await deck.loseMaster()
       await deck.until({ ready: 1 })
       await writeFile(fault, '')
       const back = await deck.untilEvent(({ type, detail }) => type === 'rollout.succeeded' && detail.kind === 'rollback', 'the rollback')

@@ -88,7 +88,7 @@ test('a bucket that somebody removes is made again, on the same connection', { s
   await until(async () => (await look()).is === 'done', 'the stream of events')
 })
 
-test('a connection that is lost while it is set up is known to be lost', { skip }, async (t) => {
+test('a connection that is lost while it is set up is known to be lost', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const connection = createNatsConnection({ options: { servers: [nats.url], name: 'test', tls: {} }, member: 'one' })
   t.after(connection.close)
@@ -104,7 +104,7 @@ test('a connection that is lost while it is set up is known to be lost', { skip 
   await until(() => connection.state.isConnected && uses === 2, 'it to be back')
 })
 
-test('one that is closed while it connects leaves no connection behind', { skip }, async (t) => {
+test('one that is closed while it connects leaves no connection behind', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const link = await createLink(t, { to: nats.port, delayMs: 100 })
   const connection = createNatsConnection({ options: { servers: [link.url], name: 'test', tls: {} }, member: 'one' })

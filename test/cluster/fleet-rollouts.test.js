@@ -200,7 +200,7 @@ test('batches, a canary, an order by label, and hosts that are left out', { skip
   assert.match((await cli(members[0], 'restart web-1')).stderr, /^clusterdeck: fleet restart: expected nothing more, received "web-1"; for one member: clusterdeck restart --member web-1\n$/)
 })
 
-test('who does not let others operate it is not rolled out over, and says so', { skip }, async (t) => {
+test('who does not let others operate it is not rolled out over, and says so', { skip: skip || rareOnly }, async (t) => {
   const nats = await startNats(t)
   const [open] = await startFleet(t, ['web-1'], { servers: nats.url })
   await startFleet(t, ['web-2'], { servers: nats.url, accept: 'read' })

@@ -87,7 +87,7 @@ describe('as process 1 of a container', { skip: withoutNamespaces(), concurrency
     await endAtOnce(deck)
   })
 
-  test('"up" shows its apps on stdout, ends them and their host at a SIGTERM, and leaves no process', async () => {
+  rareTest('"up" shows its apps on stdout, ends them and their host at a SIGTERM, and leaves no process', async () => {
     const cwd = tempFolder()
     writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ workers: 1, apps: { shop: { entry: APP }, log: { entry: SAYS } } }))
     const child = spawn(NAMESPACE[0], [...NAMESPACE.slice(1), process.execPath, CLI, 'up'], {

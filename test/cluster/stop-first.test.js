@@ -36,7 +36,7 @@ describe('rollout.order stop-first', { concurrency: 3 }, () => {
   })
 })
 
-test('restart.cron restarts all workers at its time, and skips one that meets another rollout', async (t) => {
+rareTest('restart.cron restarts all workers at its time, and skips one that meets another rollout', async (t) => {
   const deck = await startDeckHere(t, 'boots-slowly.js', { workers: 1, flags: ['--restart-cron', '* * * * * *'], env: { BOOT_MS: '1200' } })
   const { nextRestartAt } = await deck.status()
   assert.ok(Date.parse(nextRestartAt) - Date.now() <= 1000, nextRestartAt)

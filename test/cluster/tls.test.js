@@ -11,6 +11,7 @@ import { createCertificate } from '../../server/admin/certificate.js'
 import { startAdmin } from '../support/admin.js'
 import { CLI, FIXTURES, runCli } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { rareTest } from '../support/rare.js'
 
 const FILES = fileURLToPath(new URL('../fixtures/tls/', import.meta.url))
 const [CERT, KEY] = ['cert.pem', 'key.pem'].map((name) => path.join(FILES, name))
@@ -86,7 +87,7 @@ test('a renewed certificate is taken from the same files, and what is none is no
   assert.throws(() => createCertificate({ ...files, key: '/nowhere' }, { onRenewed () {}, onError () {}, timers: globalThis }), { code: 'invalid-config', message: 'admin.tls.key: expected a file that can be read, received /nowhere (ENOENT)' })
 })
 
-test('over TLS too, whoever is silent makes way for who asks', async (t) => {
+rareTest('over TLS too, whoever is silent makes way for who asks', async (t) => {
   const certificate = createCertificate({ cert: CERT, key: KEY }, { onRenewed () {}, onError () {}, timers: globalThis })
   const admin = await startAdmin(t, { certificate, maxConnections: { maxKnown: 4, maxStrangers: 4 } })
   const silent = Array.from({ length: 40 }, () => tls.connect({ port: admin.port, host: '127.0.0.1', rejectUnauthorized: false }).on('error', () => {}))
