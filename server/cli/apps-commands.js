@@ -39,7 +39,6 @@ export function addAppsCommands (program, terminal) {
     .option('--timeout <duration>', 'how long its new workers may take to get ready (default: 5m; env: CLUSTERDECK_TIMEOUT)')
     .option('--json', 'print the result as JSON')
     .example('the deck of this folder', 'clusterdeck adopt')
-    .example('a deck by its data folder, under another name', 'clusterdeck adopt /srv/shop/.clusterdeck --name shop-eu')
     .example('all apps of PM2', 'clusterdeck adopt --pm2')
     .example('what listens on port 3000, whoever has started it', 'clusterdeck adopt --port 3000')
     .action(async (folder, options) => {
