@@ -59,8 +59,8 @@ async function importEcosystem (file, options, terminal) {
   const report = options.print ? stderr : stdout
   report.write(reportText(conversion, remarks, foreignText))
   if (conversion.apps.length === 0) {
-    const received = `${conversion.foreign.length} that it does not run; nothing is written`
-    throw new DeckError('not-possible', `import: expected an app that Node runs, received ${received}`)
+    const received = `${conversion.foreign.length} without a program; nothing is written`
+    throw new DeckError('not-possible', `import: expected an app with a program, received ${received}`)
   }
   if (options.print) {
     stdout.write(text)

@@ -1,7 +1,6 @@
 import { OPTIONS } from '../config/options.js'
 import { commentLines, Expression, wrapLines, literalOf, propertyName } from './literal.js'
 import { isAlone } from './convert.js'
-import { unitOf } from './unit.js'
 
 /** @typedef {import('./convert.js').App} App */
 /** @typedef {import('./convert.js').Conversion} Conversion */
@@ -72,16 +71,7 @@ function placeOf (name) {
   return found === -1 ? OPTIONS.findLastIndex((option) => option.path[0] === name.split('.')[0]) + 0.5 : found
 }
 
-/**
- * Says what to do with a program that Node does not run.
- * @param {import('./convert.js').ForeignApp} app
- */
-export function foreignText (app) {
-  const { name, reason, nearest } = app
-  const unit = unitOf(app)
-  const ways = [
-    ...(nearest === null ? [] : [`Nearest: ${nearest}`]),
-    ...(unit === null ? [] : [`systemd keeps it alive, with this as /etc/systemd/system/${name}.service, and: systemctl enable --now ${name}`])
-  ]
-  return [...wrapLines([`Left out: ${name}`, reason, ...ways].join('. ')), ...(unit?.split('\n').map((line) => `  ${line}`.trimEnd()) ?? [])].join('\n')
+/** @param {import('./convert.js').ForeignApp} app @returns {string} why it is left out, and what to do instead */
+export function foreignText ({ name, reason, nearest }) {
+  return wrapLines(`Left out: ${name}. ${reason}. Nearest: ${nearest}`).join('\n')
 }

@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { didYouMean } from '../config/nearest.js'
 import { OPTIONS, SCHEMA } from '../config/options.js'
-import { DeckError } from '../errors.js'
+import { checkRuntime } from '../config/runtime-options.js'
+import { DeckError, errorText } from '../errors.js'
 import { isObject } from '../config/is-object.js'
 import { environmentOf, environmentsOf } from './environment.js'
 import { deployNames, readDeploySection } from './deploy-section.js'
@@ -19,11 +20,7 @@ import { programOf } from './program.js'
  * @property {Item[]} items
  * @property {{ option: string, text: string }[]} notes  remarks that belong to no key
  *
- * @typedef {object} ForeignApp one that Node does not run
- * @property {string} name
- * @property {string} reason
- * @property {string | null} nearest  null: systemd alone
- * @property {{ command: string[], cwd: string, variables: Record<string, string | null> }} unit  without a command there is none
+ * @typedef {{ name: string } & import('./program.js').Foreign} ForeignApp  one that cannot be run as PM2 is told
  *
  * @typedef {{ apps: App[], foreign: ForeignApp[], items: Item[] }} Conversion `items`: of what stands beside the apps
  */
@@ -141,11 +138,8 @@ function convertApp (given, { name, folder, target, look, envName, deploy, secti
   const cwd = path.resolve(folder, typeof app.cwd === 'string' ? app.cwd : '')
   const { variables, unset, dropped } = environmentOf(app, { envName, deploy })
   const program = programOf(app, { cwd, look })
-  if ('reason' in program) {
-    const { reason, nearest, command } = program
-    return { name, reason, nearest, unit: { command, cwd, variables } }
-  }
-
+  if ('reason' in program) return { name, ...program }
+  const { isOther = false } = program
   const env = { ...(unset && { [SPREAD]: unset }), ...variables, ...program.env }
   const inFile = (/** @type {string} */ file) => relativeTo(target, path.resolve(folder, file))
   /** @type {import('./keys.js').Scene} */
@@ -178,7 +172,7 @@ function convertApp (given, { name, folder, target, look, envName, deploy, secti
     const outcome = row.read ? row.read(value, scene) : { left: row.about }
     if (outcome === null) return { key, fate: 'carried over', to: [], note: IS_DEFAULT }
     if ('left' in outcome) return leftOutItem(key, outcome.left)
-    const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each)).find((each) => each !== null)
+    const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each) ?? (isOther ? refusalOfOther(option, each) : null)).find((each) => each !== null)
     if (refused) return leftOutItem(key, refused)
     for (const [option, each] of Object.entries(outcome.set)) settings.set(option, each)
     return { key, fate: row.fate, to: Object.keys(outcome.set), note: outcome.note ?? null }
@@ -232,6 +226,17 @@ function refusalOf (name, value) {
   const bare = name === 'env' && isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, each]) => !(each instanceof Expression))) : value
   const nested = option.path.reduceRight((/** @type {unknown} */ inner, key) => ({ [key]: inner }), bare)
   return SCHEMA.safeParse(nested).success ? null : `expected ${option.expected}`
+}
+
+/** What needs a Node.js process is refused for another program. @param {string} name of an option @param {unknown} value @returns {string | null} why it cannot be the value */
+function refusalOfOther (name, value) {
+  const nested = name.split('.').reduceRight((/** @type {any} */ inner, key) => ({ [key]: inner }), value)
+  try {
+    checkRuntime({ ...nested, runtime: 'other' }, () => '')
+    return null
+  } catch (error) {
+    return errorText(error).replace(/^: |, received .*$/g, '')
+  }
 }
 
 /** Makes a path relative if the file is near the config file. @param {string} folder @param {string} file absolute @returns {string} */

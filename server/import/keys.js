@@ -51,7 +51,7 @@ export const KEYS = {
     also: ['exec', 'cmd', 'command'],
     fate: 'carried over',
     becomes: '`entry`',
-    about: 'A file, an installed program or `npm`, `npx`, `yarn`, `pnpm`. A line such as `node app.js --port 80` is split. A line for a shell is left out.',
+    about: 'A file, an installed program or `npm`, `npx`, `yarn`, `pnpm`. A line such as `node app.js --port 80` is split. A line for a shell is run by `/bin/sh`.',
     read: (_value, { program, path }) => ({
       set: {
         entry: program.isCommand ? program.entry : plainEntry(path(program.entry)),
@@ -79,8 +79,8 @@ export const KEYS = {
   exec_interpreter: {
     also: ['interpreter', 'execInterpreter'],
     fate: 'replaced',
-    becomes: 'the Node that runs clusterdeck',
-    about: 'A program that Node does not run is left out, with a systemd unit for it. `tsx`, `ts-node` and the like become the entry. clusterdeck runs all on its own Node.',
+    becomes: '`entry`, or the Node that runs clusterdeck',
+    about: '`python3`, `bun`, `bash` and the like, or `tsx` and `ts-node`, become the entry; the options of the interpreter and the script its first arguments. All Node apps run on the Node of clusterdeck.',
     usual: ['node', 'none', 'nodejs'],
     read (_value, { program: { notes } }) {
       const note = notes.find((each) => each.startsWith('exec_interpreter:'))

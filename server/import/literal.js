@@ -62,11 +62,6 @@ function objectLiteral (values, indent) {
   return parts.length === 0 ? '{}' : `{\n${parts.join(',\n')}\n${indent}}`
 }
 
-/** Tells whether a line can be a comment as it is. @param {string} line */
-export function isPrintable (line) {
-  return line.replace(UNPRINTABLE, '') === line
-}
-
 /**
  * Writes a comment of as many lines as needed; no text can end it.
  * @param {string} text @param {string} [indent] @param {string} [hang] the beginning of its further lines

@@ -2,8 +2,9 @@ import path from 'node:path'
 import { commandWords, wordsOf } from './values.js'
 
 /**
- * The program to run: one that Node runs, or why it does not.
+ * The program to run, or why there is none.
  * @typedef {object} Program
+ * @property {boolean} [isOther]  Node does not run it
  * @property {string} entry  an absolute path, or the name of a command such as npm
  * @property {boolean} isCommand
  * @property {string[]} args
@@ -11,8 +12,7 @@ import { commandWords, wordsOf } from './values.js'
  * @property {Record<string, string>} env  variables before the command
  * @property {string[]} notes
  *
- * `nearest`: null: systemd alone; `command`: for systemd; empty: systemd cannot run it either.
- * @typedef {{ reason: string, nearest: string | null, command: string[] }} Foreign
+ * @typedef {{ reason: string, nearest: string }} Foreign
  *
  * @typedef {{ file: string | null, runs: 'node' | 'other' | null }} Sight  `runs`: null: unknown
  * @typedef {{ execArgv: string[], env: Record<string, string>, notes: string[], cwd: string, look: Look }} Rest
@@ -45,14 +45,14 @@ const ASSIGNMENT = /^([A-Za-z_]\w*)=(.*)$/s
  */
 export function programOf (app, { cwd, look }) {
   const { script } = app
-  if (typeof script !== 'string' || script.trim() === '' || script.includes('\0')) return foreignProgram('It names no script', [], 'name one as "entry"')
+  if (typeof script !== 'string' || script.trim() === '' || script.includes('\0')) return { reason: 'It names no script', nearest: 'name one as "entry"' }
   if (script === 'serve' || script.endsWith('/pm2/lib/API/Serve.js')) {
-    const nearest = 'npm install http-server, and an app { entry: "http-server", args: ["public", "-p", "8080"] }'
-    return foreignProgram("It is PM2's own server of static files", [], nearest)
+    return { reason: "It is PM2's own server of static files", nearest: 'npm install http-server, and an app { entry: "http-server", args: ["public", "-p", "8080"] }' }
   }
   const [args, execArgv] = [wordsOf(app.args), wordsOf(app.node_args)]
   const interpreter = typeof app.exec_interpreter === 'string' && !['', 'none'].includes(app.exec_interpreter) ? app.exec_interpreter : null
   if (interpreter !== null && !isNode(interpreter)) return runBy(interpreter, { script, args, execArgv, cwd })
+  if (app.exec_interpreter === 'none' && look(script, cwd).runs === 'other') return otherProgram(path.resolve(cwd, script), args)
   const remark = `exec_interpreter: ${interpreter}. Workers run on the Node that runs clusterdeck, here ${process.version}.`
   const notes = interpreter !== null && interpreter !== 'node' ? [remark] : []
   const line = lineOf(script, args, look(script, cwd))
@@ -76,8 +76,7 @@ function lineWords (line, { execArgv, notes, cwd, look }) {
   const all = commandWords(line)
   const command = all?.findIndex((word) => !ASSIGNMENT.test(word)) ?? -1
   if (all === null || command === -1) {
-    const nearest = 'a script of package.json, and an app { entry: "npm", args: ["run", "…"] }'
-    return foreignProgram('It is a line for a shell', ['/bin/sh', '-c', line], nearest)
+    return otherProgram('/bin/sh', ['-c', line])
   }
   const env = Object.fromEntries(all.slice(0, command).map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]))
   return programOfWords({ command: all[command], args: all.slice(command + 1), execArgv, env, notes, cwd, look })
@@ -92,15 +91,15 @@ function programOfWords ({ command, args, execArgv, env, notes, cwd, look }) {
   if (NODE_COMMANDS.includes(name) && (path.isAbsolute(command) || !isHere)) return { entry: name, isCommand: true, args, execArgv, env, notes }
   const language = LANGUAGES[path.extname(command)]
   if (language !== undefined) {
-    const words = language.split(' ')
-    return foreignProgram(`${words[0]} runs it, not Node`, [...words, path.resolve(cwd, command), ...args])
+    const [entry, ...options] = language.split(' ')
+    return otherProgram(entry, [...options, command, ...args], env)
   }
   if (isHere || path.isAbsolute(command) || JAVASCRIPT.test(command) || command.includes('/')) {
-    if (runs === 'other') return foreignProgram('It is no JavaScript', [path.resolve(cwd, command), ...args])
+    if (runs === 'other') return otherProgram(path.resolve(cwd, command), args, env)
     const missing = file === null ? [`script: ${command} was missing when this was written.`] : []
     return { entry: path.resolve(cwd, command), isCommand: false, args, execArgv, env, notes: [...notes, ...missing] }
   }
-  if (runs === 'other' || (runs === null && OTHERS.includes(name))) return foreignProgram(`${name} is no Node program`, [command, ...args])
+  if (runs === 'other' || (runs === null && OTHERS.includes(name))) return otherProgram(command, args, env)
   const missing = runs === null ? [`script: no program of the name ${command} was found when this was written.`] : []
   return { entry: command, isCommand: true, args, execArgv, env, notes: [...notes, ...missing] }
 }
@@ -109,7 +108,7 @@ function programOfWords ({ command, args, execArgv, env, notes, cwd, look }) {
 function nodeLine (given, { execArgv, env, notes, cwd, look }) {
   let at = 0
   while (at < given.length && given[at].startsWith('-')) at += WITH_VALUE.includes(given[at]) ? 2 : 1
-  if (given[at] === undefined) return foreignProgram('node is given no file', [], 'name one as "entry"')
+  if (given[at] === undefined) return { reason: 'node is given no file', nearest: 'name one as "entry"' }
   const isMissing = look(given[at], cwd).file === null
   return {
     entry: path.resolve(cwd, given[at]),
@@ -121,12 +120,12 @@ function nodeLine (given, { execArgv, env, notes, cwd, look }) {
   }
 }
 
-/** @param {string} interpreter @param {{ script: string, args: string[], execArgv: string[], cwd: string }} what @returns {Program | Foreign} */
+/** @param {string} interpreter @param {{ script: string, args: string[], execArgv: string[], cwd: string }} what @returns {Program} */
 function runBy (interpreter, { script, args, execArgv, cwd }) {
   const name = path.basename(interpreter)
   const isPath = interpreter.includes('/')
   const entry = isPath ? path.resolve(cwd, interpreter) : interpreter
-  if (!RUNNERS.includes(name)) return foreignProgram(`${name} runs it, not Node`, [entry, ...execArgv, path.resolve(cwd, script), ...args])
+  if (!RUNNERS.includes(name)) return otherProgram(entry, [...execArgv, script, ...args])
   return {
     entry,
     isCommand: !isPath,
@@ -137,7 +136,7 @@ function runBy (interpreter, { script, args, execArgv, cwd }) {
   }
 }
 
-/** @param {string} reason @param {string[]} command @param {string | null} [nearest] @returns {Foreign} */
-function foreignProgram (reason, command, nearest = null) {
-  return { reason, nearest, command }
+/** @param {string} entry  a path or the name of a command @param {string[]} args @param {Record<string, string>} [env] @returns {Program} */
+function otherProgram (entry, args, env = {}) {
+  return { isOther: true, entry, isCommand: !entry.includes('/'), args, execArgv: [], env, notes: [] }
 }

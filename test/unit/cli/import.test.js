@@ -58,12 +58,12 @@ test('a config is no more readable than the file that it is made from', async ()
   assert.equal(statSync(at('clusterdeck.config.mjs')).mode & 0o777, 0o600)
 })
 
-test('where Node runs none of the programs, nothing is written and the units are printed', async () => {
+test('where no app has a program, nothing is written, and what is nearest is printed', async () => {
   const { at, run } = place()
-  writeFileSync(at('process.json'), JSON.stringify({ apps: [{ name: 'report', script: 'report.py' }] }))
+  writeFileSync(at('process.json'), JSON.stringify({ apps: [{ name: 'report', script: 'serve' }] }))
   const { code, stdout, stderr } = await run([])
-  assert.deepEqual([code, stderr], [1, 'clusterdeck: import: expected an app that Node runs, received 1 that it does not run; nothing is written\n'])
-  assert.match(stdout, /^ {2}ExecStart=python3 .*report\.py$/m)
+  assert.deepEqual([code, stderr], [1, 'clusterdeck: import: expected an app with a program, received 1 without a program; nothing is written\n'])
+  assert.match(stdout, /Left out: report\..* Nearest: npm install http-server/s)
   assert.equal(existsSync(at('clusterdeck.config.mjs')), false)
 })
 

@@ -38,8 +38,14 @@ const BECOMES = {
       stubborn: { ...web, env: { PORT: '4310' }, restart: { minDelayMs: 100, maxDelayMs: 15_000, resetAfterMs: 30_000, policy: 'on-failure' } }
     }
   },
-  'python-beside-node.cjs': { name: 'web', ...web, env: { PORT: '4311' } },
-  'other-programs.cjs': { name: 'web', ...web, env: { PORT: '4332' } },
+  'python-beside-node.cjs': { apps: { web: { ...web, env: { PORT: '4311' } }, report: { entry: 'python3', args: ['./apps/report.py', '--every', '1 hour'], workers: 1, env: { APP_RATE: '100%' } } } },
+  'other-programs.cjs': {
+    apps: {
+      web: { ...web, env: { PORT: '4332' } },
+      search: { entry: 'java', args: ['-jar', 'search.jar'], workers: 1 },
+      backup: { entry: '/bin/sh', args: ['-c', 'tar czf - data | ssh backup "cat > data.tgz"'], workers: 1 }
+    }
+  },
   'functions.cjs': { apps: { one: { ...web, cwd: '.', env: { PORT: '4312', APP_NAME: 'one' } }, two: { ...web, cwd: '.', env: { PORT: '4313', APP_NAME: 'two' } } } },
   'increment-port.cjs': { name: 'web', ...web, workers: 3, env: { PORT: '4314' }, portPerSlot: 4314 },
   'cron.cjs': {
@@ -133,23 +139,40 @@ test('pm2 deploy becomes a repository and a build, as far as that can be told, a
   assert.match(of({ production: { repo, ref: '-x; rm' } }).notes, /deploy --git main/)
 })
 
-test('a program that Node does not run is left out, with a unit for systemd or what is nearest', async () => {
-  const { text } = await imported('python-beside-node.cjs')
-  const { conversion: { foreign } } = await imported('other-programs.cjs')
-  assert.match(text, /\n\/\/ Left out: report\. python3 runs it, not Node\. systemd keeps it alive/)
-  assert.deepEqual(foreign.map(({ name, reason }) => [name, reason]), [
-    ['search', 'java is no Node program'],
-    ['backup', 'It is a line for a shell'],
-    ['static', "It is PM2's own server of static files"]
-  ])
-  assert.ok(text.includes(`//   ExecStart=python3 ${FOLDER}apps/report.py --every "1 hour"\n`))
-  assert.ok(text.includes('//   Environment=APP_RATE=100%%\n'))
+test('a program that Node does not run is started as PM2 would, without what needs Node; the file server of PM2 is left out', async () => {
+  const { text, conversion: { foreign } } = await imported('other-programs.cjs')
+  assert.deepEqual(foreign.map(({ name, reason }) => [name, reason]), [['static', "It is PM2's own server of static files"]])
+  assert.match(text, /\n\/\/ Left out: static\. .* Nearest: npm install http-server/)
+  /** @param {Record<string, unknown>} app @param {import('../../../server/import/program.js').Sight['runs']} [runs] */
+  const of = (app, runs = null) => {
+    const look = (/** @type {string} */ script, /** @type {string} */ cwd) => ({ file: runs && path.resolve(cwd, script), runs })
+    const { apps: [{ settings, items }] } = convertEcosystem([app], { folder: '/srv', target: '/srv', look })
+    return { entry: settings.get('entry'), args: settings.get('args'), items, settings }
+  }
+  for (const [app, entry, args, runs] of /** @type {[Record<string, unknown>, string, string[], 'other'?][]} */ ([
+    [{ script: 'app.py', interpreter: 'python3', interpreter_args: '-u' }, 'python3', ['-u', 'app.py']],
+    [{ script: 'app.py', interpreter: '.venv/bin/python', args: ['--port', '80'] }, '.venv/bin/python', ['app.py', '--port', '80']],
+    [{ script: 'server.ts', interpreter: 'bun' }, 'bun', ['server.ts']],
+    [{ script: 'main.ts', interpreter: 'deno', interpreter_args: 'run --allow-net' }, 'deno', ['run', '--allow-net', 'main.ts']],
+    [{ script: './server', args: '-v' }, './server', ['-v'], 'other'],
+    [{ script: 'run.py', interpreter: 'none' }, 'run.py', [], 'other'],
+    [{ script: 'run.sh' }, 'bash', ['run.sh']]
+  ])) {
+    const made = of(app, runs)
+    assert.deepEqual([made.entry, made.args ?? []], [entry, args], JSON.stringify(app))
+    assert.equal(made.settings.has('execArgv'), false)
+  }
+  const { settings, items } = of({ script: 'app.py', interpreter: 'python3', wait_ready: true, max_memory_restart: '200M' })
+  assert.equal(settings.get('recycle.maxRssBytes'), 200 * 1024 ** 2)
+  assert.equal(settings.has('ready.signal'), false)
+  assert.match(String(items.find(({ key }) => key === 'wait_ready')?.note), /^expected "auto", .* as it sends no message$/)
 })
 
 test('no text ends the comment that it stands in', async () => {
   const apps = [{ script: 'a.js' }, ...['\u2028', '\u2029', '\n', '\ud800'].map((end) => ({ name: end, script: 'b.py', args: [`${end}process.exit(1)`], env: { A: `${end}process.exit(1)` }, [`${end}process.exit(1)`]: 1 }))]
   const conversion = convertEcosystem(apps, { folder: '/srv', target: '/srv', look: nothing })
-  assert.deepEqual(await loadGenerated(configText(conversion, { source: '\u2028process.exit(1)' })), { entry: 'a.js', workers: 1 })
+  const loaded = await loadGenerated(configText(conversion, { source: '\u2028process.exit(1)' }))
+  assert.deepEqual(Object.values(loaded.apps).map(({ entry }) => entry), ['a.js', 'python3', 'python3', 'python3', 'python3'])
 })
 
 test('a port for each instance keeps the shared one too', () => {
