@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { importFrom, soon } from './installed.js'
 
 const EDITORS = 2
@@ -34,7 +33,7 @@ export async function joinDocument ({ port, folder, number, onLost }) {
     const websocket = new HocuspocusProviderWebsocket({ url: `ws://127.0.0.1:${port}/?document=${name}`, WebSocketPolyfill: WebSocket, maxAttempts: 1 })
     const provider = new HocuspocusProvider({ websocketProvider: websocket, document, name })
     provider.attach()
-    await soon(once(provider, 'synced'), 'document')
+    await soon(new Promise((resolve) => provider.on('synced', resolve)), 'document')
     websocket.on('close', (/** @type {any} */ { event }) => onLost(`closed with ${event?.code}`))
     return { document, provider, websocket }
   }
