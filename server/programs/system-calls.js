@@ -6,7 +6,7 @@ import { toFilter } from '../system/posix.js'
 /** @typedef {{ id: bigint, pid: number, call: 'bind' | 'listen', args: bigint[] }} Notice  of a call that waits for its answer; `pid`: of the thread */
 
 /** Numbers of system calls by architecture: the kernel's tables. `audit`: linux/audit.h. */
-const NUMBERS = Object.freeze({
+export const NUMBERS = Object.freeze({
   x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, seccomp: 317, pidfdOpen: 434, pidfdGetfd: 438 },
   arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, seccomp: 277, pidfdOpen: 434, pidfdGetfd: 438 }
 })
