@@ -16,6 +16,10 @@ const NEEDS_NODE = Object.freeze({
   'ready.signal': { expected: `"auto", "listening", "notify" or "online" ${OF_NODE}, as it sends no message`, isFine: (signal) => signal !== 'message' },
   'stop.message': { expected: `nothing ${OF_NODE}, as it gets no message; stop.signal says which signal it gets`, isFine: isDefault },
   'crash.graceMs': { expected: `nothing ${OF_NODE}, as its exceptions are its own`, isFine: isDefault },
+  'drain.stalledMs': { expected: `nothing ${OF_NODE}, as nobody sees what moves over its connections`, isFine: isDefault },
+  'drain.longLivedMs': { expected: `nothing ${OF_NODE}, which ends its connections itself`, isFine: isDefault },
+  'drain.maxOldWorkers': { expected: `nothing ${OF_NODE}, which ends its connections itself`, isFine: isDefault },
+  'drain.spreadMs': { expected: `nothing ${OF_NODE}, which ends its connections itself`, isFine: isDefault },
   'recycle.maxRequests': { expected: `0 ${OF_NODE}, as its requests are not counted; recycle.maxAgeMs and recycle.maxRssBytes count`, isFine: (number) => number === 0 }
 })
 
@@ -39,6 +43,17 @@ export function checkRuntime ({ runtime = 'node', ...values }, sourceOf = (name)
     throw invalid(sourceOf(option.name), expected, option.isSecret ? 'some' : typeof value === 'string' ? JSON.stringify(value) : String(value))
   }
 }
+
+/**
+ * @param {Runtime | undefined} runtime @param {string} name  of an option
+ * @returns {boolean} false: it means nothing for such a program
+ */
+export function isUsed (runtime, name) {
+  return !(runtime === 'other' ? UNUSED_BY_OTHER : UNUSED_BY_NODE).includes(name)
+}
+
+/** Of ready.signal each has its values. */
+const [UNUSED_BY_OTHER, UNUSED_BY_NODE] = [NEEDS_NODE, NEEDS_OTHER].map((rules) => Object.keys(rules).filter((name) => name !== 'ready.signal'))
 
 /** @param {unknown} value @param {import('./options.js').Option} option */
 function isDefault (value, { fallback }) {

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { DeckError } from '../errors.js'
 import { originOf, valueOf, withValues } from './config.js'
 import { OPTIONS } from './options.js'
+import { isUsed } from './runtime-options.js'
 
 /**
  * @typedef {import('./config.js').Config} Config
@@ -27,6 +28,7 @@ import { OPTIONS } from './options.js'
  * @property {'ms' | 'bytes' | null} unit
  * @property {Option['takesEffect']} takesEffect
  * @property {boolean} isSecret
+ * @property {boolean} isUsed  false: it means nothing for the program that runs
  */
 
 /** The end of the refusal to change an option: another way to the same for now. @type {Readonly<Record<string, string>>} */
@@ -124,7 +126,8 @@ export function createSettings (configured, { key }) {
       expected,
       unit: hint === 'ms' || hint === 'bytes' ? hint : null,
       takesEffect,
-      isSecret
+      isSecret,
+      isUsed: isUsed(current.runtime, name)
     }
   }
 

@@ -97,7 +97,7 @@ function isFoundBy (q) {
 
 /** @param {Setting} setting @param {{ id: number, at: string, actor: string | null } | null} changed  the event @param {number} running  workers */
 function toShown ({ value, configured, default: fallback, source, from, ...setting }, changed, running) {
-  const { name, isSecret, takesEffect } = setting
+  const { name, isSecret, isUsed, takesEffect } = setting
   return {
     ...setting,
     source,
@@ -110,7 +110,7 @@ function toShown ({ value, configured, default: fallback, source, from, ...setti
     isHidden: isSecret && source !== 'default',
     effect: EFFECTS[name.startsWith('rollout.') ? 'rollout' : takesEffect],
     runs: name === 'workers' && running !== value ? running : null,
-    canChange: takesEffect === 'now' && !isSecret
+    canChange: takesEffect === 'now' && !isSecret && isUsed
   }
 }
 

@@ -244,7 +244,9 @@ function exitMessage (worker, exit, cause) {
   const when = worker.state === 'starting' && cause !== 'finished' ? ' before it was ready' : ''
   const why = whyItEnded(exit, cause)
   // The message of an exception is in the intent already.
-  return `${nameOf(worker)} ${howItEnded(worker, exit)}${when}${why && `: ${why}`}${order && !error ? ` (${order})` : ''}`
+  const told = `${nameOf(worker)} ${howItEnded(worker, exit)}${when}${why && `: ${why}`}`
+  if (!order || error) return told
+  return told.endsWith(')') ? `${told}; ${order}` : `${told} (${order})`
 }
 
 /** @param {Worker} worker @param {import('./loss.js').Exit} exit */

@@ -165,7 +165,7 @@ describe('drain', { concurrency: 3 }, () => {
     assert.equal((await deck.rollout('deploy')).state, 'succeeded')
     const [exit] = await deck.history('type=worker.exited')
     assert.deepEqual([exit.cause, exit.signal, exit.worker], ['deploy', 'SIGKILL', 1])
-    assert.equal(exit.message, 'worker 1 (slot 1) was killed, as it had not ended 300 ms after SIGTERM (option stop.termGraceMs) (r2 replaces it)')
+    assert.equal(exit.message, 'worker 1 (slot 1) was killed, as it had not ended 300 ms after SIGTERM (option stop.termGraceMs); r2 replaces it')
   })
 
   rareTest('an app with the shutdown of the Express documentation ends by itself, and its exit listeners run, also where its master has died and the next one has replaced it', async (t) => {

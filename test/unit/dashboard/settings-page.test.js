@@ -6,9 +6,9 @@ import { DeckError } from '../../../server/errors.js'
 import { createSettings } from '../../../server/config/settings.js'
 import { OPTIONS, SCHEMA } from '../../../server/config/options.js'
 
-/** @param {{ wanted?: Record<string, unknown>, search?: string, desiredWorkers?: number, anew?: () => any[] }} [options] */
-function asked ({ wanted = {}, search = '', desiredWorkers = 2, anew = () => [] } = {}) {
-  const settings = createSettings({ ...SCHEMA.parse({}), entry: '/srv/app.js', cwd: '/srv', dataDir: '/srv/.clusterdeck', workers: 2 }, { key: 'key' })
+/** @param {{ runtime?: 'node' | 'other', wanted?: Record<string, unknown>, search?: string, desiredWorkers?: number, anew?: () => any[] }} [options] */
+function asked ({ runtime = 'node', wanted = {}, search = '', desiredWorkers = 2, anew = () => [] } = {}) {
+  const settings = createSettings({ ...SCHEMA.parse({}), runtime, entry: '/srv/app.js', cwd: '/srv', dataDir: '/srv/.clusterdeck', workers: 2 }, { key: 'key' })
   const { config, changes } = settings.plan(wanted)
   settings.adopt(config)
   const events = [{ id: 7, at: '2026-01-01T00:00:00.000Z', actor: 'ben', detail: { changes } }]
@@ -45,6 +45,13 @@ describe('the page of the settings', () => {
     assert.deepEqual([name, said, value, configured?.said, changed?.actor, changed?.id, effect, others], ['recycle.maxRssBytes', '512 MB', '536870912', '0', 'ben', 7, 'at once', []])
     const effects = new Map(shownIn(settingsModel(asked())).map((setting) => [setting.name, setting.effect]))
     assert.deepEqual(['rollout.surge', 'env', 'dispatch'].map((each) => effects.get(each)), ['with the next rollout', 'with the next deploy', 'with the next start or upgrade'])
+  })
+
+  test('marks what means nothing for the program that runs, and offers no change of it', () => {
+    const unusedBy = (/** @type {'node' | 'other'} */ runtime) => shownIn(settingsModel(asked({ runtime }))).filter(({ isUsed }) => !isUsed)
+    assert.deepEqual(unusedBy('node').map(({ name }) => name), ['stop.signal'])
+    assert.deepEqual(['dispatch', 'drain.longLivedMs', 'execArgv', 'standby'].filter((wanted) => !unusedBy('other').some(({ name }) => name === wanted)), [])
+    assert.ok(unusedBy('other').every(({ canChange }) => !canChange))
   })
 
   test('says the times of a cron expression in words', () => {

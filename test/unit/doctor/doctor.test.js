@@ -30,7 +30,7 @@ const CASES = {
   'releases in place, with files that the app writes': [{ ...IN_PLACE, files: { data: ['data.sqlite', 'uploads/'], environment: ['.env'], logs: ['logs/'] } }, [['warning', 'in-place', "--releases-mode folder --releases-shared '.env data.sqlite uploads/ logs/'"]]],
   'a file whose name no flag can say': [{ ...IN_PLACE, files: { data: ['my data.db'] } }, [['warning', 'in-place', "releases: { mode: 'folder', shared: ['my data.db'] }"]]],
   'what cannot be copied': [{ ...IN_PLACE, copyRefusal: 'its packages are elsewhere' }, [['warning', 'in-place']]],
-  'releases that are live because somebody wants it': [{ config: { releases: { mode: 'live' }, ready: { path: '/' } }, settings: [{ name: 'releases.mode', value: 'live', source: 'file', from: 'f', default: 'auto', description: '', expected: '', configured: null, unit: null, takesEffect: /** @type {const} */ ('start'), isSecret: false }] }, [['info', 'in-place', '--releases-mode folder']]],
+  'releases that are live because somebody wants it': [{ config: { releases: { mode: 'live' }, ready: { path: '/' } }, settings: [{ name: 'releases.mode', value: 'live', source: 'file', from: 'f', default: 'auto', description: '', expected: '', configured: null, unit: null, takesEffect: /** @type {const} */ ('start'), isSecret: false, isUsed: true }] }, [['info', 'in-place', '--releases-mode folder']]],
   'a database that releases do not share': [{ files: { data: ['shop.db'] } }, [['error', 'unshared-files', '--releases-shared shop.db']]],
   'what the app has written into its release': [
     { running: { written: { release: 'r7', copy: '/srv/shop/.clusterdeck/releases/r7', home: '/srv/shop', files: ['uploads/', "it's.db"] } } },

@@ -39,6 +39,6 @@ test('an app without a config file gets flags', () => {
 })
 
 test('an option that a flag has set gets a flag, which counts more than a file', () => {
-  const settings = [{ name: 'workers', value: 9, source: /** @type {const} */ ('flag'), from: '--workers', default: 'max', description: '', expected: '', configured: null, unit: null, takesEffect: /** @type {const} */ ('start'), isSecret: false }]
+  const settings = [{ name: 'workers', value: 9, source: /** @type {const} */ ('flag'), from: '--workers', default: 'max', description: '', expected: '', configured: null, unit: null, takesEffect: /** @type {const} */ ('start'), isSecret: false, isUsed: true }]
   assert.equal(optionLine({ settings, configFile: '/srv/clusterdeck.config.mjs' }, { workers: 4 }).text, '--workers 4')
 })
