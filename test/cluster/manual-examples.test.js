@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import net from 'node:net'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -37,6 +38,7 @@ const NOT_EXECUTED = Object.freeze({
 const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) => string | Promise<string>][]} */ ([
   [/^clusterdeck import ecosystem/, importable],
   [/^clusterdeck (kill|diagnose) \d/, async ({ deck }, line) => line.replace(/\d+/, await aWorker(deck))],
+  [/^clusterdeck end-connections 5\b/, async ({ deck }, line) => line.replace('5', await anOldWorker(deck))],
   [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) => line.replace('5', await aWorker(deck))],
   [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
   [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => { await standby(deck); return line }],
@@ -282,6 +284,20 @@ async function brokenJob (deck) {
 async function aWorker (deck) {
   const { workers: [{ id }] } = await deck.status()
   return String(id)
+}
+
+/** @param {Deck} deck @returns {Promise<string>} one that was replaced while it had a connection */
+async function anOldWorker (deck) {
+  const connection = net.connect(Number(new URL(await deck.appUrl()).port), '127.0.0.1')
+  await once(connection, 'connect')
+  await post(deck, '/rollouts', { kind: 'restart' })
+  const { workers } = await deck.untilStatus(({ workers }) => workers.some(isDraining), 'a worker that drains')
+  return String(workers.find(isDraining)?.id)
+}
+
+/** @param {{ state: string }} worker */
+function isDraining ({ state }) {
+  return state === 'draining'
 }
 
 /** @param {Deck} deck @param {number} [durationMs] @returns {Promise<number>} a rollout whose canary is on trial */

@@ -56,6 +56,10 @@ async function launch () {
   const isRoot = process.getuid?.() === 0
   const browser = await chromium.launch({
     executablePath,
+    // A test that takes the part of a shell sends these to its own process. Chromium ends with this process by itself.
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
     args: ['--disable-gpu', '--font-render-hinting=none', ...(isRoot ? ['--no-sandbox'] : [])],
     env: /** @type {Record<string, string>} */ ({ ...process.env, ...env })
   })
