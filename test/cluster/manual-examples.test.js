@@ -289,7 +289,9 @@ async function aWorker (deck) {
 /** @param {Deck} deck @returns {Promise<string>} one that was replaced while it had a connection */
 async function anOldWorker (deck) {
   const connection = net.connect(Number(new URL(await deck.appUrl()).port), '127.0.0.1')
-  await once(connection, 'connect')
+  // It has an answer of that worker: one that is only open may be waiting for the next worker.
+  connection.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(connection, 'data')
   await post(deck, '/rollouts', { kind: 'restart' })
   const { workers } = await deck.untilStatus(({ workers }) => workers.some(isDraining), 'a worker that drains')
   return String(workers.find(isDraining)?.id)
