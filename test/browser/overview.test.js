@@ -250,6 +250,7 @@ test('an action that fails is told in the words of the problem', async (t) => {
   const dashboard = await startDashboard(t, browser)
   const page = await dashboard.visit()
   await page.locator('#open-restart').click()
+  await page.getByRole('dialog', { name: 'Restart all workers?' }).waitFor()
   dashboard.deck.dispatch({ type: 'rollout', kind: 'deploy', actor: 'cli' })
   await page.getByRole('dialog').getByRole('button', { name: 'Restart all' }).click()
   await page.getByRole('alert').getByText('A rollout is running: cli has started a deploy (rollout 1) since you opened this').waitFor()
