@@ -1,5 +1,6 @@
 import { bindOnce } from '../system/native.js'
 import { unixAddress } from '../system/posix.js'
+import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.js'
 
 /** @typedef {{ text: string, pid: number }} Datagram  `pid`: of its sender, as the kernel knows it; 0: it is none of this machine */
 
@@ -17,10 +18,6 @@ const MSG_CMSG_CLOEXEC = 0x40000000
 const MAX_TEXT_BYTES = 4096
 /** For the sender's credentials and some descriptors; the kernel closes what has no room. */
 const CONTROL_BYTES = 256
-/** Struct msghdr, and behind it a struct iovec and the control messages. */
-const OF_CONTROL_LENGTH = 40
-const OF_PART = 56
-const OF_CONTROL = 72
 /** Of struct cmsghdr. */
 const HEAD_BYTES = 16
 
@@ -50,7 +47,7 @@ export const loadNotifyCalls = bindOnce((koffi) => {
     /** Never waits. @param {number} fd @returns {Datagram | null} null: there is none */
     take (fd) {
       const data = Buffer.alloc(MAX_TEXT_BYTES)
-      const message = toMessage(data)
+      const message = socketMessage(koffi, data, CONTROL_BYTES)
       const length = Number(recvmsg(fd, message, MSG_CMSG_CLOEXEC))
       if (length < 0) return null
       const pid = readControl(message.subarray(OF_CONTROL, OF_CONTROL + Number(message.readBigUInt64LE(OF_CONTROL_LENGTH))))
@@ -59,19 +56,6 @@ export const loadNotifyCalls = bindOnce((koffi) => {
 
     /** @param {number} fd */
     close (fd) { close(fd) }
-  }
-
-  /** @param {Buffer} data */
-  function toMessage (data) {
-    const whole = Buffer.alloc(OF_CONTROL + CONTROL_BYTES)
-    const address = BigInt(koffi.address(whole))
-    whole.writeBigUInt64LE(address + BigInt(OF_PART), 16)
-    whole.writeBigUInt64LE(1n, 24)
-    whole.writeBigUInt64LE(address + BigInt(OF_CONTROL), 32)
-    whole.writeBigUInt64LE(BigInt(CONTROL_BYTES), OF_CONTROL_LENGTH)
-    whole.writeBigUInt64LE(BigInt(koffi.address(data)), OF_PART)
-    whole.writeBigUInt64LE(BigInt(data.length), OF_PART + 8)
-    return whole
   }
 
   /**

@@ -1,6 +1,7 @@
 import { constants, release } from 'node:os'
 import { bindOnce } from '../system/native.js'
-import { toFilter } from '../system/posix.js'
+import { loadPosix, toFilter } from '../system/posix.js'
+import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.js'
 
 /** @typedef {NonNullable<ReturnType<typeof loadSystemCalls>>} SystemCalls */
 /** @typedef {{ id: bigint, pid: number, call: 'bind' | 'listen', args: bigint[] }} Notice  of a call that waits for its answer; `pid`: of the thread */
@@ -58,10 +59,6 @@ const MSG_DONTWAIT = 0x40
 const MSG_CMSG_CLOEXEC = 0x40000000
 /** Of struct cmsghdr with one descriptor. */
 const CONTROL_BYTES = 24
-// Offsets: in struct msghdr, and of what comes behind it.
-const OF_CONTROL_LENGTH = 40
-const OF_PART = 56
-const OF_CONTROL = 72
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
 const EFD_CLOEXEC = 0o2000000
@@ -90,7 +87,6 @@ function bindCalls (koffi, numbers) {
   const socketpair = libc.func('int socketpair(int domain, int type, int protocol, _Out_ int *pair)')
   const sendmsg = libc.func('long sendmsg(int fd, void *message, int flags)')
   const recvmsg = libc.func('long recvmsg(int fd, void *message, int flags)')
-  const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const eventfd = libc.func('int eventfd(unsigned int value, int flags)')
   const close = libc.func('int close(int fd)')
   const strerror = libc.func('const char *strerror(int number)')
@@ -200,11 +196,7 @@ function bindCalls (koffi, numbers) {
     },
 
     /** @param {string} file a link in /proc/PID/fd @returns {string} the protocol of a socket, such as `TCPv6`; empty where it is none: sockfs has it as an attribute */
-    protocolOf (file) {
-      const value = Buffer.alloc(32)
-      const length = Number(getxattr(file, 'system.sockprotoname', value, value.length))
-      return length > 0 ? value.toString('latin1', 0, length).replace(/\0.*$/s, '') : ''
-    },
+    protocolOf: (file) => loadPosix()?.attributeOf(file, 'system.sockprotoname')?.replace(/\0.*$/s, '') ?? '',
 
     /** @param {number} fd of a TCP socket @returns {boolean} whether it takes no IPv4: ipv6(7) */
     isV6Only: (fd) => option(fd, IPPROTO_IPV6, IPV6_V6ONLY) === 1,
@@ -251,19 +243,9 @@ function bindCalls (koffi, numbers) {
     }
   }
 
-  /**
-   * A struct msghdr, and in the same memory what it points to but for the data: a struct iovec, and a struct cmsghdr with one descriptor.
-   * @param {Buffer} data @param {number} [descriptor]
-   */
+  /** With a struct cmsghdr of one descriptor. @param {Buffer} data @param {number} [descriptor] */
   function toMessage (data, descriptor = -1) {
-    const whole = Buffer.alloc(OF_CONTROL + CONTROL_BYTES)
-    const address = BigInt(koffi.address(whole))
-    whole.writeBigUInt64LE(address + BigInt(OF_PART), 16)
-    whole.writeBigUInt64LE(1n, 24)
-    whole.writeBigUInt64LE(address + BigInt(OF_CONTROL), 32)
-    whole.writeBigUInt64LE(BigInt(CONTROL_BYTES), OF_CONTROL_LENGTH)
-    whole.writeBigUInt64LE(BigInt(koffi.address(data)), OF_PART)
-    whole.writeBigUInt64LE(BigInt(data.length), OF_PART + 8)
+    const whole = socketMessage(koffi, data, CONTROL_BYTES)
     whole.writeBigUInt64LE(BigInt(CONTROL_BYTES - 4), OF_CONTROL)
     whole.writeInt32LE(SOL_SOCKET, OF_CONTROL + 8)
     whole.writeInt32LE(SCM_RIGHTS, OF_CONTROL + 12)
