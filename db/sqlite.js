@@ -1,7 +1,5 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { DeckError, errorCode, errorText } from '../server/errors.js'
 
 /**
@@ -10,20 +8,11 @@ import { DeckError, errorCode, errorText } from '../server/errors.js'
  */
 /** @typedef {Omit<import('better-sqlite3').Database, 'prepare'> & { prepare: <Row>(sql: string) => Rows<Row> }} Db */
 
-/** From these versions on Node 24 aborts if an object of an addon is collected while no JavaScript runs: nodejs/node#65446. */
-const MAY_ABORT = /^v24\.(19|[2-9]\d)\./
 /** It brings its native part for Linux along. For Node 20, which it would crash, there is an older one that npm compiles. */
 export const SQLITE_PACKAGE = Number(process.versions.node.split('.')[0]) < 22 ? 'clusterdeck-node-20' : 'better-sqlite3'
 const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(import.meta.url)
 const MAX_STATEMENTS = 300
-/** So many objects of closed databases are kept before they are collected, as that stops this process for a moment. */
-const MAX_CLOSED = 5000
-/** Objects of open databases, by database. @type {Set<Set<object>>} */
-const kept = new Set()
-/** Objects of databases that are closed. @type {Map<WeakRef<object>, object>} */
-const closed = new Map()
-let collectsAbove = MAX_CLOSED
 
 /**
  * Opens a database. The first call loads the native part of SQLite.
@@ -33,8 +22,7 @@ let collectsAbove = MAX_CLOSED
  */
 export function openSqlite (file, options = {}) {
   try {
-    const db = /** @type {Db} */ (new (require(SQLITE_PACKAGE))(file, options))
-    return MAY_ABORT.test(process.version) ? keepObjectsOf(db) : db
+    return /** @type {Db} */ (new (require(SQLITE_PACKAGE))(file, options))
   } catch (error) {
     const reason = whyUnloadable(error)
     if (reason === null) throw error
@@ -49,58 +37,6 @@ function whyUnloadable (error) {
   // An installation without scripts has no native part.
   if (text.startsWith('Could not locate the bindings file')) return 'it was not compiled'
   return errorCode(error) === 'ERR_DLOPEN_FAILED' ? text.replace(/\s+/g, ' ') : null
-}
-
-/**
- * Keeps the database and its statements until it is closed and they can be collected safely, and makes no iterators.
- * @param {Db} db
- */
-export function keepObjectsOf (db) {
-  const { prepare: prepareOf, close: closeOf } = db
-  /** @type {Set<object>} */
-  const own = new Set([db])
-  const prepare = (/** @type {string} */ sql) => {
-    const statement = prepareOf.call(db, sql)
-    own.add(statement)
-    return Object.assign(statement, { iterate: (/** @type {unknown[]} */ ...values) => statement.all(...values)[Symbol.iterator]() })
-  }
-  const pragma = (/** @type {string} */ sql, { simple = false } = {}) => {
-    const statement = prepare(`PRAGMA ${sql}`)
-    if (!statement.reader) return statement.run() && []
-    return simple ? statement.pluck().get() : statement.all()
-  }
-  const close = () => {
-    closeOf.call(db)
-    if (kept.delete(own)) letGo(own)
-    return db
-  }
-  kept.add(own)
-  return /** @type {Db} */ (Object.assign(db, { prepare, pragma, close }))
-}
-
-/** @param {Set<object>} objects */
-function letGo (objects) {
-  for (const object of objects) closed.set(new WeakRef(object), object)
-  // A WeakRef keeps what it is made of until the end of this turn.
-  if (closed.size > collectsAbove) setImmediate(collectClosed)
-}
-
-/** Collects the objects of closed databases at once, while JavaScript runs, and goes on keeping those that somebody still has. */
-function collectClosed () {
-  if (closed.size <= collectsAbove) return
-  const refs = [...closed.keys()]
-  closed.clear()
-  collectGarbage()
-  for (const ref of refs) {
-    const object = ref.deref()
-    if (object) closed.set(ref, object)
-  }
-  collectsAbove = closed.size + MAX_CLOSED
-}
-
-function collectGarbage () {
-  setFlagsFromString('--expose-gc')
-  runInNewContext('gc')()
 }
 
 /**
