@@ -26,7 +26,7 @@ const STEPS = ['start', 'deploys', 'restart', 'worker', 'master', 'stop']
 /** @type {(string | number)[][]} */
 const rows = []
 for (const program of PROGRAMS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))) {
-  for (const how of values.how.split(',')) {
+  for (const how of values.how.split(',').filter((each) => each !== 'by' || program.stickyBy.length > 0)) {
     const facts = await tryOut(program, how).catch((error) => [{ step: 'start', kind: /** @type {const} */ ('failed'), reason: error.message }])
     rows.push([program.name, how, ...STEPS.map((step) => describe(facts.filter((fact) => fact.step === step)))])
     process.stderr.write(`${rows.at(-1)?.join(' | ')}\n${reasons(facts)}`)

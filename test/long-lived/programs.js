@@ -14,7 +14,7 @@ import { openTerminal } from './clients/wetty.js'
 /**
  * @typedef {object} SessionProgram
  * @property {(joining: Joining) => Promise<Session>} join
- * @property {string[]} stickyBy flags of `clusterdeck start` by which it is told where a session is; none: it is one connection
+ * @property {string[]} stickyBy flags of `clusterdeck start` that keep its sessions with a worker; none: none of its answers tells a session
  */
 
 /** @type {(import('../apps/programs.js').Program & SessionProgram)[]} */
@@ -45,7 +45,7 @@ export const PROGRAMS = [
     name: 'hocuspocus',
     packages: { '@hocuspocus/server': '4.7.0', '@hocuspocus/provider': '4.8.0', yjs: '13', ws: '8' },
     entry: 'hocuspocus.mjs',
-    stickyBy: ['--dispatch', 'sticky', '--sticky-by-query', 'document'],
+    stickyBy: [],
     join: joinDocument
   },
   {

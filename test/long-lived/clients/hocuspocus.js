@@ -30,7 +30,7 @@ export async function joinDocument ({ port, folder, number, onLost }) {
 
   async function open () {
     const document = new Doc()
-    const websocket = new HocuspocusProviderWebsocket({ url: `ws://127.0.0.1:${port}/?document=${name}`, WebSocketPolyfill: WebSocket, maxAttempts: 1 })
+    const websocket = new HocuspocusProviderWebsocket({ url: `ws://127.0.0.1:${port}`, WebSocketPolyfill: WebSocket, maxAttempts: 1 })
     const provider = new HocuspocusProvider({ websocketProvider: websocket, document, name })
     provider.attach()
     await soon(new Promise((resolve) => provider.on('synced', resolve)), 'document')
