@@ -147,8 +147,8 @@ export const SCHEMA = z.strictObject({
   sticky: groupOf({
     by: groupOf({
       header: nameOption('header', 'mcp-session-id', 'the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker that has made it'),
-      cookie: nameOption('cookie', 'connect.sid', 'the same with a cookie that an answer sets'),
-      query: nameOption('parameter', 'sid', 'the same with a parameter of the URL, which an answer tells at its beginning; sid for Socket.IO')
+      cookie: nameOption('cookie', 'connect.sid', 'the cookie that names a session, as an answer sets it'),
+      query: nameOption('parameter', 'sid', 'the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO')
     }),
     idleMs: integerOption(1000, MAX_TIMER_MS, 'how long a replaced worker is kept for a session of sticky.by without a request', 'ms').default(600_000),
     failoverMs: millisecondsOption('how long a slot may be without a ready worker before its clients go to other slots').default(2000)
@@ -222,9 +222,9 @@ export const SCHEMA = z.strictObject({
       kind: 'integer',
       hint: 'auto|n',
       expected: '"auto" or an integer from 0 to 10000',
-      description: 'how many replaced workers are kept for these; the oldest one ends first. auto: two for each worker that should run'
+      description: 'how many replaced workers are kept for their long-lived connections; the oldest one ends first. auto: two for each worker that should run'
     }),
-    spreadMs: millisecondsOption('over how long the connections of such a worker are closed, so that clients do not all come back at once').default(30_000)
+    spreadMs: millisecondsOption('over how long the long-lived connections of a replaced worker are closed, so that clients do not all come back at once').default(30_000)
   }),
   stop: groupOf({
     termGraceMs: millisecondsOption('how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed').default(5000),

@@ -45,8 +45,8 @@
  * @property {object} [sticky.by]
  * @property {string} [sticky.by.header]  the header of requests and answers that names a session; with dispatch sticky, its requests reach the worker
  *   that has made it
- * @property {string} [sticky.by.cookie]  the same with a cookie that an answer sets
- * @property {string} [sticky.by.query]  the same with a parameter of the URL, which an answer tells at its beginning; sid for Socket.IO
+ * @property {string} [sticky.by.cookie]  the cookie that names a session, as an answer sets it
+ * @property {string} [sticky.by.query]  the parameter of the URL that names a session, as an answer tells it at its beginning; sid for Socket.IO
  * @property {number} [sticky.idleMs]  how long a replaced worker is kept for a session of sticky.by without a request; default: `600000`
  * @property {number} [sticky.failoverMs]  how long a slot may be without a ready worker before its clients go to other slots; default: `2000`
  * @property {'on' | 'off'} [rebalance]  what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers
@@ -90,10 +90,10 @@
  *   `10000`
  * @property {number} [drain.longLivedMs]  how long a replaced worker keeps its WebSockets, event streams, TCP connections and moving transfers; 0: not
  *   at all; default: `14400000`
- * @property {'auto' | number} [drain.maxOldWorkers]  how many replaced workers are kept for these; the oldest one ends first. auto: two for each worker
- *   that should run; default: `auto`
- * @property {number} [drain.spreadMs]  over how long the connections of such a worker are closed, so that clients do not all come back at once; default:
- *   `30000`
+ * @property {'auto' | number} [drain.maxOldWorkers]  how many replaced workers are kept for their long-lived connections; the oldest one ends first.
+ *   auto: two for each worker that should run; default: `auto`
+ * @property {number} [drain.spreadMs]  over how long the long-lived connections of a replaced worker are closed, so that clients do not all come back at
+ *   once; default: `30000`
  * @property {object} [stop]
  * @property {number} [stop.termGraceMs]  how long a worker has after SIGTERM, or a program of another language after stop.signal, before it is killed;
  *   default: `5000`
