@@ -29,7 +29,7 @@ export function addAppsCommands (program, terminal) {
     .option('--pm2 [name...]', 'all apps that the running PM2 runs, or these')
     .option('--port <n>', 'the program that listens on this port')
     .option('--pid <n>', 'the program of this process')
-    .option('-w, --workers <n>', 'how many workers it gets (default: as many processes as it has)')
+    .option('-w, --workers <n>', 'how many workers it gets (default: what its config file says, else one, or one for each of its processes of node:cluster)')
     .option('--grace <duration>', 'how long its connections may take to end by themselves before it is asked to end (default: 10s)')
     .optionsGroup('A deck:')
     .option('--app <name>', 'which app of the config file in the folder')

@@ -163,7 +163,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
   addCommand('kill <worker>', 'kill one worker with SIGKILL; its replacement starts at once', killCommand)
     .example('a worker that "clusterdeck status" lists', 'clusterdeck kill 5')
     .example('for a script', 'clusterdeck kill 5 --json')
-  addCommand('end-connections <worker>', 'close the WebSockets, event streams and transfers that a replaced worker keeps', endConnectionsCommand)
+  addCommand('end-connections <worker>', 'end the WebSockets, event streams and other connections that a replaced worker keeps, and then the worker', endConnectionsCommand)
     .example('a worker that "clusterdeck status" lists as draining', 'clusterdeck end-connections 5')
     .example('for a script', 'clusterdeck end-connections 5 --json')
   addCommand('diagnose <worker>', 'profile or inspect one worker; a heap snapshot pauses it and contains its secrets', diagnoseCommand, {
