@@ -233,7 +233,7 @@ async function download (request, isWhole = true) {
   }
 }
 
-/** Echoes short frames, in 30 lines less than a library. @param {http.IncomingMessage} request @param {net.Socket} socket */
+/** Echoes short frames, without a library that clusterdeck would know. @param {http.IncomingMessage} request @param {net.Socket} socket */
 function answerUpgrade (request, socket) {
   const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
   socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`)
