@@ -23,6 +23,9 @@ const NEEDS_NODE = Object.freeze({
   'recycle.maxRequests': { expected: `0 ${OF_NODE}, as its requests are not counted; recycle.maxAgeMs and recycle.maxRssBytes count`, isFine: (number) => number === 0 }
 })
 
+/** Options that need a Node.js process too, but may have any value: nothing looks at it. */
+const IGNORED_BY_OTHER = Object.freeze(['sticky.by.header', 'sticky.by.cookie', 'sticky.by.query', 'sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'orphanMs', 'watchdog.stack'])
+
 /** Options that only a program of another language has, and which of their values a Node.js program can have. @type {Readonly<Record<string, Rule>>} */
 const NEEDS_OTHER = Object.freeze({
   'ready.signal': { expected: '"auto", "listening", "message" or "online" for a Node.js program, which says by process.send(\'ready\') that it is ready', isFine: (signal) => signal !== 'notify' },
@@ -52,8 +55,13 @@ export function isUsed (runtime, name) {
   return !(runtime === 'other' ? UNUSED_BY_OTHER : UNUSED_BY_NODE).includes(name)
 }
 
-/** Of ready.signal each has its values. */
-const [UNUSED_BY_OTHER, UNUSED_BY_NODE] = [NEEDS_NODE, NEEDS_OTHER].map((rules) => Object.keys(rules).filter((name) => name !== 'ready.signal'))
+const UNUSED_BY_OTHER = [...namesIn(NEEDS_NODE), ...IGNORED_BY_OTHER]
+const UNUSED_BY_NODE = namesIn(NEEDS_OTHER)
+
+/** @param {Readonly<Record<string, Rule>>} rules @returns {string[]} without ready.signal, of which each has its values */
+function namesIn (rules) {
+  return Object.keys(rules).filter((name) => name !== 'ready.signal')
+}
 
 /** @param {unknown} value @param {import('./options.js').Option} option */
 function isDefault (value, { fallback }) {

@@ -50,7 +50,7 @@ describe('the page of the settings', () => {
   test('marks what means nothing for the program that runs, and offers no change of it', () => {
     const unusedBy = (/** @type {'node' | 'other'} */ runtime) => shownIn(settingsModel(asked({ runtime }))).filter(({ isUsed }) => !isUsed)
     assert.deepEqual(unusedBy('node').map(({ name }) => name), ['stop.signal'])
-    assert.deepEqual(['dispatch', 'drain.longLivedMs', 'execArgv', 'standby'].filter((wanted) => !unusedBy('other').some(({ name }) => name === wanted)), [])
+    assert.deepEqual(['dispatch', 'drain.longLivedMs', 'execArgv', 'orphanMs', 'rebalance', 'standby', 'sticky.by.header', 'sticky.idleMs', 'watchdog.stack'].filter((wanted) => !unusedBy('other').some(({ name }) => name === wanted)), [])
     assert.ok(unusedBy('other').every(({ canChange }) => !canChange))
   })
 
