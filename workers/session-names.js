@@ -22,7 +22,7 @@ export function createSessionNames ({ header, cookie, query }) {
   const headerName = header?.toLowerCase()
   const [headerLine, cookieLine, newCookie, parameter, told] = [
     header && new RegExp(`\\n${escapeText(header)}:[ \\t]*([^\\r\\n]*)`, 'i'),
-    cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*;)?[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i'),
+    cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*?;)??[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i'),
     cookie && new RegExp(`\\n[sS]et-[cC]ookie:[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`),
     query && new RegExp(`[?&]${escapeText(query)}=([^&#\\s]*)`),
     query && new RegExp(`\\b${escapeText(query)}(?:=|":[ ]*")([^"&#\\s]*)`)

@@ -16,6 +16,14 @@ test('a request tells its session by header, else by cookie, else by its URL', (
   assert.equal(names.inHead('GET /?sid=q HTTP/1.1\r\nmcp-session-id: h'), null, 'a head that is not whole says nothing yet')
 })
 
+test('of two cookies of one name, the first tells the session, before a request is read and after', () => {
+  const names = createSessionNames({ ...NONE, cookie: 'sid' })
+  for (const cookie of ['sid=1; sid=2', 'a=b; sid=1; c=d; sid=2']) {
+    assert.equal(names.inHead(`GET / HTTP/1.1\r\nCookie: ${cookie}\r\n\r\n`), '1')
+    assert.equal(names.inRequest(/** @type {any} */ ({ url: '/', rawHeaders: ['Cookie', cookie] })), '1')
+  }
+})
+
 test('an answer tells a new session by the same header, by the cookie that it sets, or at its beginning', () => {
   const names = createSessionNames({ header: 'mcp-session-id', cookie: 'sid', query: 'sid' })
   assert.equal(names.inAnswer('HTTP/1.1 200 OK\r\nMcp-Session-Id: h\r\nSet-Cookie: sid=c\r\n\r\n'), 'h')
