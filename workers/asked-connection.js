@@ -1,3 +1,6 @@
+/** The events by which a server passes on what a client asks for; the request comes first. @type {ReadonlySet<string | symbol>} */
+export const ASKED = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect'])
+
 /** A body that comes in parts of unknown length is kept until it is whole; one that is longer than this is not. */
 const MAX_BODY = 1024 * 1024
 

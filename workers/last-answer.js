@@ -1,10 +1,9 @@
 import diagnostics from 'node:diagnostics_channel'
 import { clearTimeout, setTimeout } from 'node:timers'
+import { ASKED } from './asked-connection.js'
 
 /** A client may take this long to close a connection after its last answer. */
 const LINGER_MS = 1000
-/** The events by which a server passes on what a client asks for. */
-const ASKED = ['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect']
 
 /** @typedef {import('node:net').Server} Server */
 /** @typedef {import('node:net').Socket} Socket */
@@ -66,7 +65,7 @@ export function createLastAnswers ({ requests }) {
 
     /** @this {import('node:events').EventEmitter} @param {string | symbol} name @param {any[]} args */
     function emitUnlessEnding (name, ...args) {
-      if (!ASKED.includes(String(name)) || !ending.has(args[0]?.socket)) return emit.call(this, name, ...args)
+      if (!ASKED.has(name) || !ending.has(args[0]?.socket)) return emit.call(this, name, ...args)
       args[0].resume()
       return true
     }

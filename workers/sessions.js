@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers'
 import { watchAnswers } from './answers.js'
-import { headOf, takeBack } from './asked-connection.js'
+import { ASKED, headOf, takeBack } from './asked-connection.js'
 import { loadConnectionCalls } from './connection-calls.js'
 import { createPassing } from './passing.js'
 import { createSessionNames } from './session-names.js'
@@ -12,9 +12,6 @@ const MAX_OWN = 100_000
 const CLAIM_EVERY_MS = 60_000
 /** A worker that cannot take a connection now is asked again this often, until it can or has ended. */
 const AGAIN_MS = 5
-/** The events by which a server passes on what a client asks for, the request first. */
-/** @type {Set<string | symbol>} */
-const ASKED = new Set(['request', 'checkContinue', 'checkExpectation', 'upgrade', 'connect'])
 /** They are counted anew this often. */
 const COUNT_EVERY_MS = 1000
 /** With such a request a client of the Model Context Protocol ends its session. */
