@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
  * Shows the beginning of each answer of HTTP/1 of this process, before a byte of it is sent.
  * @param {object} hooks
  * @param {(response: Response, head: string) => void} hooks.onHead
- * @param {((response: Response, body: string) => void) | null} hooks.onBody  its first part; null: nobody asks
+ * @param {((response: Response, body: string) => void) | null} hooks.onBody  how its first part begins; null: nobody asks
  */
 export function watchAnswers ({ onHead, onBody }) {
   // Whoever has a server has loaded it; an app without one does not have to.
@@ -27,12 +27,18 @@ export function watchAnswers ({ onHead, onBody }) {
       const [chunk] = args
       if (!seen.has(this) && (typeof chunk === 'string' || chunk instanceof Uint8Array)) {
         seen.add(this)
-        onBody(this, typeof chunk === 'string' ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, MAX_BODY)).toString('latin1'))
+        onBody(this, beginningOf(chunk))
       }
       return Reflect.apply(send, this, args)
     }
   }
 }
 
-/** So much of the first part is shown at most, if it is bytes. */
+/** No more than this of the first part is shown. */
 const MAX_BODY = 2048
+
+/** @param {string | Uint8Array} chunk */
+function beginningOf (chunk) {
+  if (typeof chunk === 'string') return chunk.slice(0, MAX_BODY)
+  return Buffer.from(chunk.buffer, chunk.byteOffset, Math.min(chunk.length, MAX_BODY)).toString('latin1')
+}

@@ -1,7 +1,5 @@
 /** A name that is longer than this is none: the headers of a request may have 16 kB. */
 const MAX_LENGTH = 1024
-/** An answer tells a new session at its beginning, if at all. */
-const MAX_BODY = 2048
 
 /**
  * By what a request or an answer tells its session: the first of these that it has counts.
@@ -49,8 +47,8 @@ export function createSessionNames ({ header, cookie, query }) {
     /** Whether the beginning of what an answer says may tell one. */
     isInBody: Boolean(query),
 
-    /** @param {string} text @returns {string | null} */
-    inBody: (text) => find(told, text.slice(0, MAX_BODY))
+    /** @param {string} text  the beginning of a body: it tells a new session there, if at all @returns {string | null} */
+    inBody: (text) => find(told, text)
   }
 }
 
