@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** @typedef {import('node:http').ServerResponse & { _header?: string | null }} Response */
+/** @typedef {import('./node-internals.d.ts').AnyResponse} Response */
 
 /**
  * Shows the beginning of each answer of HTTP/1 of this process, before a byte of it is sent.

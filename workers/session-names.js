@@ -9,8 +9,6 @@ const MAX_LENGTH = 1024
  * @property {string | null} query  a parameter of the URL
  */
 
-/** @typedef {ReturnType<typeof createSessionNames>} SessionNames */
-
 /**
  * Finds the name that an app has given to a session of a client: in the requests of that client, and in the answer that
  * told it.
@@ -18,13 +16,12 @@ const MAX_LENGTH = 1024
  */
 export function createSessionNames ({ header, cookie, query }) {
   const headerName = header?.toLowerCase()
-  const [headerLine, cookieLine, newCookie, parameter, told] = [
-    header && new RegExp(`\\n${escapeText(header)}:[ \\t]*([^\\r\\n]*)`, 'i'),
-    cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*?;)??[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i'),
-    cookie && new RegExp(`\\n[sS]et-[cC]ookie:[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`),
-    query && new RegExp(`[?&]${escapeText(query)}=([^&#\\s]*)`),
-    query && new RegExp(`\\b${escapeText(query)}(?:=|":[ ]*")([^"&#\\s]*)`)
-  ]
+  const headerLine = header && new RegExp(`\\n${escapeText(header)}:[ \\t]*([^\\r\\n]*)`, 'i')
+  const cookieLine = cookie && new RegExp(`\\ncookie:(?:[^\\r\\n]*?;)??[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`, 'i')
+  const setCookieLine = cookie && new RegExp(`\\n[sS]et-[cC]ookie:[ \\t]*${escapeText(cookie)}=([^;\\r\\n]*)`)
+  const parameter = query && new RegExp(`[?&]${escapeText(query)}=([^&#\\s]*)`)
+  // As part of a URL, or of JSON.
+  const textInBody = query && new RegExp(`\\b${escapeText(query)}(?:=|":[ ]*")([^"&#\\s]*)`)
   const cookiePair = cookie && new RegExp(`(?:^|;)[ \\t]*${escapeText(cookie)}=([^;]*)`)
 
   return {
@@ -42,13 +39,13 @@ export function createSessionNames ({ header, cookie, query }) {
     },
 
     /** @param {string} head of an answer @returns {string | null} */
-    inAnswer: (head) => find(headerLine, head) ?? find(newCookie, head),
+    inAnswer: (head) => find(headerLine, head) ?? find(setCookieLine, head),
 
     /** Whether the beginning of what an answer says may tell one. */
     isInBody: Boolean(query),
 
     /** @param {string} text  the beginning of a body: it tells a new session there, if at all @returns {string | null} */
-    inBody: (text) => find(told, text)
+    inBody: (text) => find(textInBody, text)
   }
 }
 

@@ -12,8 +12,6 @@ const BEGINNINGS = [2_166_136_261, 3_266_489_917]
 /** How often an entry is written that another worker overwrites at the same moment. */
 const TRIES = 3
 
-/** @typedef {ReturnType<typeof openSessionOwners>} SessionOwners */
-
 const FILE = 'owners'
 
 /** Makes the file, before any worker opens it. One that is there stays. @param {string} folder */
