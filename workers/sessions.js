@@ -165,7 +165,7 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   /** @param {string} key @param {SocketHandle} client @param {() => void} keep @returns {boolean} whether it goes to another worker, or waits for that */
   function passNew (key, client, keep) {
     const session = names.inHead(tools?.calls.peek(client.fd) ?? '')
-    const owner = session === null ? null : ownerElsewhere(session)
+    const owner = session === null || noteUse(session) ? null : ownerElsewhere(session)
     if (owner === null) return false
     pass(owner, { key, fd: client.fd }, (isPassed) => isPassed ? client.close() : keep())
     return true
@@ -180,23 +180,25 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
     if (isPassed === '') passedFor.set(socket, session)
     // It goes on no further than once, should its owner not know it.
     if (noteUse(session) || isPassed === '' || isPassed === session) return false
-    const owner = ownerElsewhere(session)
     // What has no handle is a connection inside this process.
-    if (owner === null || !socket._handle || !(request.upgrade || requests.isAlone(response))) return false
-    const to = owner
-    if (request.upgrade) leave(Buffer.concat([headOf(request), head]))
-    else takeBack(request, leave, keep)
+    if (!socket._handle || !(request.upgrade || requests.isAlone(response))) return false
+    const owner = ownerElsewhere(session)
+    if (owner === null) return false
+    const passOn = (/** @type {Buffer} */ bytes) => passUsed(owner, key, socket, bytes)
+    if (request.upgrade) passOn(Buffer.concat([headOf(request), head]))
+    else takeBack(request, passOn, keep)
     return true
+  }
 
-    function leave (/** @type {Buffer} */ bytes) {
-      // Its client has gone meanwhile.
-      if (!socket._handle) return
-      socket._handle.readStop()
-      pass(to, { key, fd: socket._handle.fd, bytes }, () => {
-        requests.passOn(socket)
-        socket.destroy()
-      })
-    }
+  /** @param {number} to @param {string} key @param {import('node:net').Socket} socket @param {Buffer} bytes  that were read from it */
+  function passUsed (to, key, socket, bytes) {
+    // Its client has gone meanwhile.
+    if (!socket._handle) return
+    socket._handle.readStop?.()
+    pass(to, { key, fd: socket._handle.fd, bytes }, () => {
+      requests.passOn(socket)
+      socket.destroy()
+    })
   }
 
   /** @param {number} to @param {Parameters<import('./passing.js').Passing['pass']>[1]} connection @param {(isPassed: boolean) => void} done */
@@ -210,9 +212,8 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
     }, AGAIN_MS)
   }
 
-  /** @param {string} session @returns {number | null} null: this worker serves it */
+  /** @param {string} session  that this worker does not know @returns {number | null} the worker that has it; null: no other that lives */
   function ownerElsewhere (session) {
-    if (noteUse(session)) return null
     const owner = tools?.owners.find(session) ?? null
     return owner === null || owner === worker || !tools?.passing.isThere(owner) ? null : owner
   }
