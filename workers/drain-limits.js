@@ -1,8 +1,8 @@
+import { CLOSE_MS } from './endings.js'
+
 /** What is held is told when it changes, but not more often than this, and after so long again, as a sign of life. */
 const TELL_EVERY_MS = 1000
 const TELL_AGAIN_MS = 2000
-/** Where long-lived connections end from the beginning, their clients have this time to answer before the deadline. */
-const CLOSE_MS = 2000
 
 /**
  * Holds a draining worker to its limits: requests go on until the deadline, transfers and long-lived connections for longer.
@@ -17,6 +17,7 @@ const CLOSE_MS = 2000
 export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, now = () => performance.now() }) {
   const { longLived } = work
   const { deadlineMs, longLivedMs, isLast } = limits
+  // Where they end from the beginning, the last of their clients is to have time to answer before the deadline.
   const spreadMs = longLivedMs > 0 ? limits.spreadMs : Math.min(limits.spreadMs, deadlineMs - Math.min(CLOSE_MS, deadlineMs / 5))
   const beganAt = now()
   let isEnding = false

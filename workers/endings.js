@@ -3,7 +3,7 @@ import { privateField } from './private-field.js'
 import { sentBytes } from './progress.js'
 
 /** A peer gets this long to answer that a connection ends, and to close it then. */
-const CLOSE_MS = 2000
+export const CLOSE_MS = 2000
 const LOOK_EVERY_MS = 50
 /** What an app passes on from elsewhere may stop in the middle of a frame, but seldom for so long. */
 const QUIET_MS = 500
