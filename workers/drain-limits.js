@@ -29,7 +29,7 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
   return {
     endLongLived,
 
-    /** @param {number} sessions  whose connections go on to come */
+    /** @param {number} sessions  of this worker, which still gets their connections */
     look (sessions) {
       const found = work.look()
       if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })

@@ -20,10 +20,9 @@ const SWEEP_EVERY = 1024
  */
 
 /**
- * Makes this worker a lame duck: it accepts nothing new, answers what it has, says `Connection: close` with every
- * answer and cuts idle connections only after a grace period, because a client may be sending just then. Long-lived
- * connections and what still moves stay for longer; at the end of their time they end in their own way.
- * Costs nothing per request until the drain begins.
+ * Drains this worker: it accepts nothing new, answers what it has, says `Connection: close` with every answer and cuts
+ * idle connections only after a grace period, because a client may be sending just then. Long-lived connections and what
+ * still moves stay for longer; at the end of their time they end in their own way. Costs nothing per request until the drain begins.
  * @param {object} options
  * @param {import('./requests.js').Requests} options.requests
  * @param {Pick<import('./sessions.js').Sessions, 'begin' | 'count' | 'has' | 'end'>} options.sessions
@@ -49,7 +48,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
   /** @type {ReturnType<typeof createOpenWork> | null} null: it serves */
   let work = null
   /** @type {ReturnType<typeof createDrainLimits> | null} */
-  let held = null
+  let drainLimits = null
   /** @type {NodeJS.Timeout | undefined} */
   let looking
   /** By the last look. */
@@ -62,7 +61,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
 
     /** The time of what is long-lived is over. @param {{ spreadMs: number, isLast: boolean }} how */
     endConnections (how) {
-      held?.endLongLived(how)
+      drainLimits?.endLongLived(how)
     },
 
     endWithin,
@@ -159,7 +158,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     for (const handle of datagrams) handle.recvStop()
     work = createOpenWork({ limits, upgrades, http2Sessions, sessions })
     for (const [socket, server] of connections) work.add(socket, server)
-    held = createDrainLimits({ limits, work, onEnd: sessions.end, onHolds, onOverdue })
+    drainLimits = createDrainLimits({ limits, work, onEnd: sessions.end, onHolds, onOverdue })
     // The look follows one turn after the timer: what came while this process had no CPU is read in between.
     looking = setInterval(() => setImmediate(look), LOOK_EVERY_MS)
     look()
@@ -168,7 +167,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
   /** This process ends soon, whether it drains already or not. @param {number} ms */
   function endWithin (ms) {
     if (state === 'serving') beginDrain({ idleGraceMs: ms, deadlineMs: ms, stalledMs: 0, longLivedMs: 0, spreadMs: ms, isLast: false })
-    else held?.endLongLived({ spreadMs: ms / 2, isLast: false })
+    else drainLimits?.endLongLived({ spreadMs: ms / 2, isLast: false })
   }
 
   /** An app that closes what it has at SIGTERM ends by itself, as it would without a master: nothing here keeps it running. */
@@ -182,7 +181,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     // There may be too many to count them with each connection that closes.
     sessionCount = sessions.count()
     finishIfEmpty()
-    if (state === 'draining') held?.look(sessionCount)
+    if (state === 'draining') drainLimits?.look(sessionCount)
   }
 
   function finishIfEmpty () {

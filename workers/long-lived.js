@@ -42,7 +42,7 @@ export function createLongLived () {
       if (code !== null) endOne(carrier)
     },
 
-    /** @param {Carrier} carrier  is closed, or of use for something else */
+    /** @param {Carrier} carrier  that is closed, or that nothing long-lived uses any longer */
     remove (carrier) {
       const one = held.get(carrier)
       if (one) counts[one.kind]--

@@ -7,6 +7,7 @@ import { clearTimeout, setTimeout } from 'node:timers'
 const { listen } = net.Server.prototype
 /** A pipe that takes descriptors along: PipeConstants.IPC of Node. */
 const WITH_DESCRIPTORS = 2
+/** A message begins with the lengths of the key and of the bytes that follow. */
 const HEAD = 8
 const FLUSH_EVERY_MS = 1
 
@@ -96,6 +97,7 @@ export function createPassing ({ folder, worker, calls, onPassed, onProblem }) {
     const fd = socket._handle?.fd ?? -1
     const user = calls.userOf(fd)
     if (user !== 0 && user !== process.getuid?.()) return socket.destroy()
+    // What Node has accepted is a pipe that takes no descriptors along.
     const handle = openPipe(server, calls.duplicate(fd))
     socket.destroy()
     if (handle) readPassed(handle)
@@ -160,8 +162,8 @@ function openPipe (server, fd) {
   return null
 }
 
-/** It has ended. @param {string} folder @param {number} worker */
-export function forgetPasser (folder, worker) {
+/** Removes what a worker has listened on that has ended. @param {string} folder @param {number} worker */
+export function removePassingSocket (folder, worker) {
   rmSync(path.join(folder, String(worker)), { force: true })
 }
 

@@ -61,7 +61,7 @@
  * `spread`: whether it takes turns with the others to accept; `draining`: it accepts nothing any more.
  * `problem`: what it cannot do, to be told in the history.
  * `status-text`: what a program says of itself; `stopping`: it has begun to end by itself. Both by sd_notify(3).
- * `silent`: a program that has said that it lives does so no more; `answered`: it does again.
+ * `silent`: a program that said regularly that it lives has stopped saying so; `answered`: it says so again.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `leaving`: the app asked for the end of this worker, which serves until it is replaced; or the app closed its servers and ends now.
  * `requests`: the oldest of those in flight, and how many there are of them.

@@ -12,7 +12,7 @@ const MAX_OWN = 100_000
 const CLAIM_EVERY_MS = 60_000
 /** A worker that cannot take a connection now is asked again this often, until it can or has ended. */
 const AGAIN_MS = 5
-/** They are counted anew this often. */
+/** Sessions in use are counted anew this often. */
 const COUNT_EVERY_MS = 1000
 /** With such a request a client of the Model Context Protocol ends its session. */
 const ENDED_BY_DELETE = 'mcp-session-id'
@@ -49,7 +49,7 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
   const passedFor = new WeakMap()
   /** @type {ReturnType<typeof openTools> | null | undefined} null: there are none here */
   let tools
-  /** Connections that the worker does not take yet to which they are to go. */
+  /** How many connections wait until another worker can take them. */
   let waiting = 0
   let [counted, countedAt] = [0, 0]
   /** @type {'serving' | 'draining' | 'ended'} */
@@ -75,7 +75,7 @@ export function createSessions ({ folder, by, idleMs }, { worker, requests, onPr
       for (const server of servers) server._connections++
     },
 
-    /** @returns {number} how many of its sessions were used a short while ago, or are about to leave it */
+    /** @returns {number} how many of its sessions are in use; a connection that waits to be passed counts as one */
     count () {
       if (state === 'ended') return waiting
       if (counted > 0 && now() - countedAt < COUNT_EVERY_MS) return counted

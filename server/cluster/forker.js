@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import { forgetPasser } from '../../workers/passing.js'
+import { removePassingSocket } from '../../workers/passing.js'
 import { BOOT_VARIABLE, SLOT_VARIABLE, slotVariables } from '../../workers/protocol.js'
 import { makeSessionOwners } from '../../workers/session-owners.js'
 import { errorText } from '../errors.js'
@@ -125,7 +125,7 @@ export function createForker (settings, {
     function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
       group.workers.delete(worker)
       inspectPorts.left(crashFile, exit)
-      if (sessions) forgetPasser(sessions.folder, id)
+      if (sessions) removePassingSocket(sessions.folder, id)
       tellExit(exit)
     }
 
