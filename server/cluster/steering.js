@@ -38,7 +38,7 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
       const group = bindSocketGroup(calls, query, 1)
       if ('errno' in group) return group
       const route = { group, holders: [null], probes: new Set() }
-      holdBack(route)
+      holdBack(route, listServing())
       const errno = group.listen()
       if (errno !== 0) {
         group.close()
@@ -131,9 +131,8 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
     return living().filter(({ isServing }) => isServing).map(({ worker }) => worker)
   }
 
-  /** @param {Route} route */
-  function holdBack ({ group, holders, probes }) {
-    const serving = listServing()
+  /** @param {Route} route @param {number[]} serving */
+  function holdBack ({ group, holders, probes }, serving) {
     group.take(isHeldBack && !holders.some((holder) => holder !== null && serving.includes(holder)) ? probesOnlyProgram([...probes]) : null)
   }
 
@@ -141,7 +140,7 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
   function steer (route) {
     const { group, holders, probes } = route
     const serving = listServing()
-    holdBack(route)
+    holdBack(route, serving)
     const indexes = (/** @type {(holder: number | null) => boolean} */ isWanted) => holders.flatMap((holder, index) => isWanted(holder) ? [index] : [])
     // Where nobody serves, connections wait for whoever does next.
     const choices = [indexes((holder) => holder !== null && serving.includes(holder)), indexes((holder) => holder !== null), indexes(() => true)]
