@@ -22,13 +22,13 @@ export function createInherited ({ held, claim }) {
     match (query) {
       // A second server of a worker on the same address uses the same socket.
       if (query.index > 0) return null
-      const best = fits(query, sockets, ({ data }) => data).find(({ data }) => claim?.(data.fd) ?? true)
+      const best = fittingSockets(query, sockets, ({ data }) => data).find(({ data }) => claim?.(data.fd) ?? true)
       return best ? { handle: best.handle, inherited: best.data.fd, ...(claim && { isLent: true }) } : null
     },
 
     /** @param {SocketQuery} query could not be bound @returns {string} a hint at the cause, or nothing */
     hint (query) {
-      const [others] = fits(query, sockets, ({ data }) => data)
+      const [others] = fittingSockets(query, sockets, ({ data }) => data)
       if (others) return `; the service manager has ${describeInherited(others.data)}, and another app of this host listens there`
       const near = sockets.find(({ data }) => data.port !== undefined && data.port === query.port)
       return near ? `; the service manager has ${describeInherited(near.data)}, and that is not the address that the app listens on` : ''
@@ -47,7 +47,7 @@ export function createInherited ({ held, claim }) {
  * @template T @param {SocketQuery} query @param {readonly T[]} sockets @param {(socket: T) => Place} placeOf
  * @returns {T[]} those on the address that an app asks for, the best one first
  */
-export function fits (query, sockets, placeOf) {
+export function fittingSockets (query, sockets, placeOf) {
   if (isUdp(query)) return []
   const exact = sockets.filter((socket) => isExactly(query, placeOf(socket)))
   return [...exact, ...sockets.filter((socket) => !exact.includes(socket) && isAlike(query, placeOf(socket)))]

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { fits } from './activated.js'
+import { fittingSockets } from './activated.js'
 import { findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../keeper/link.js').KeptData} KeptData */
@@ -18,7 +18,7 @@ export function createGiven ({ held, drop }) {
   return {
     /** @param {SocketQuery} query @returns {{ handle: SocketHandle, path?: import('./unix-path.js').UnixPath, errno?: undefined } | null} */
     match (query) {
-      const found = query.index > 0 ? undefined : fits(query, left, ({ place }) => place)[0]
+      const found = query.index > 0 ? undefined : fittingSockets(query, left, ({ place }) => place)[0]
       if (!found) return null
       const { name, handle, place } = found
       const path = place.path === undefined ? undefined : pathOf(place.path)
