@@ -44,7 +44,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {import('./forker.js').Forker} shell.fork
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} shell.events
  * @param {import('./sockets.js').Keeper & Pick<import('../keeper/link.js').KeeperLink, 'exits' | 'reaps'>} [shell.keeper]
- * @param {Omit<Parameters<typeof createWatchdog>[0], 'listReady' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
+ * @param {Omit<Parameters<typeof createWatchdog>[0], 'listWatched' | 'receive' | 'closeInspector'>} [shell.watch]  limits; without them nobody watches
  * @param {{ calls: import('./socket-group.js').Calls, failoverMs: number } | null} [shell.sticky]  where clients stay with a slot
  * @param {{ calls: import('./socket-group.js').Calls, others: SavedWorker[] | null } | null} [shell.steering]  where the kernel is told which workers get connections;
  *   `others`: those of the master that has the cluster until this one takes over; null: there is none
@@ -128,7 +128,7 @@ export function createSupervisor (initialState, {
   const watchdog = createWatchdog({
     ...watch,
     receive,
-    listReady: () => Object.values(state.workers).filter(({ id, state: its, orphan, release, keptUntil }) => (its === 'ready' || its === 'standby' || (its === 'draining' && keptUntil)) && !orphan && handles.has(id) && runtimeOf(state, release) === 'node'),
+    listWatched: () => Object.values(state.workers).filter(isWatched),
     closeInspector: (worker) => handles.get(worker)?.tell({ type: 'close-inspector' })
   })
   const ipcValidation = createIpcValidation({ tell: (worker, message) => events.publish({ type: 'unexpected', worker, message }), now })
@@ -505,6 +505,12 @@ export function createSupervisor (initialState, {
     const endsStart = isFirstStart()
     if (endsStart) startBlocked.reach(sockets.explain(query, errno))
     return endsStart
+  }
+
+  /** @param {import('../lifecycle/state.js').Worker} worker @returns {boolean} whether it has to report once a second: a program of another language does not, nor one that starts, or will soon end */
+  function isWatched ({ id, state: its, orphan, release, keptUntil }) {
+    const isToAnswer = its === 'ready' || its === 'standby' || (its === 'draining' && keptUntil !== undefined)
+    return isToAnswer && !orphan && handles.has(id) && runtimeOf(state, release) === 'node'
   }
 
   /** While no worker has ever been ready, giving up loses nothing. */

@@ -20,13 +20,13 @@ const CAPTURE_WITHIN_MS = CAPTURE_MS - 500
  * @param {object} parts
  * @param {Limits['watchdog']} parts.watchdog
  * @param {Limits['recycle']} parts.recycle
- * @param {() => { id: number, slot: number | null, pid: number | null }[]} parts.listReady workers that should answer, and have a channel
+ * @param {() => { id: number, slot: number | null, pid: number | null }[]} parts.listWatched  workers that have to report
  * @param {(input: import('../lifecycle/state.js').PlainInput) => void} parts.receive takes inputs of the lifecycle
  * @param {(worker: number) => void} parts.closeInspector
  * @param {() => number} [parts.now] monotonic, ms
  * @param {typeof captureStack} [parts.capture]
  */
-export function createWatchdog ({ watchdog, recycle, listReady, receive, closeInspector, now = () => performance.now(), capture = captureStack }) {
+export function createWatchdog ({ watchdog, recycle, listWatched, receive, closeInspector, now = () => performance.now(), capture = captureStack }) {
   /** @type {Map<number, number>} by worker: samples over the limit in a row */
   const overLimit = new Map()
   /** @type {Map<number, import('../lifecycle/state.js').CrashNote>} by worker: where it is stuck */
@@ -103,10 +103,10 @@ export function createWatchdog ({ watchdog, recycle, listReady, receive, closeIn
   }
 
   function checkWorkers () {
-    const ready = listReady()
-    for (const { id, pid } of ready) if (pid !== null) pids.set(id, pid)
-    for (const { worker, silentMs } of heartbeat.tick(now(), ready.map(({ id }) => id))) {
-      const slot = ready.find(({ id }) => id === worker)?.slot ?? null
+    const watched = listWatched()
+    for (const { id, pid } of watched) if (pid !== null) pids.set(id, pid)
+    for (const { worker, silentMs } of heartbeat.tick(now(), watched.map(({ id }) => id))) {
+      const slot = watched.find(({ id }) => id === worker)?.slot ?? null
       const what = `the event loop has not answered for ${durationText(silentMs)} (option watchdog.timeoutMs: ${timeoutMs})`
       notes.set(worker, { errorName: 'Unresponsive', errorMessage: what, stack: null })
       receive({ type: 'worker-silent', worker, message: `${nameOf({ id: worker, slot })}: ${what}` })
