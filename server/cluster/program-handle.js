@@ -5,9 +5,10 @@ import { whyNotExecuted } from '../programs/not-executed.js'
 import { openNotifySocket } from '../programs/notify-socket.js'
 import { runProgram, whyUnheard } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
-import { TREE_VARIABLE, treeOf } from '../system/process-tree.js'
+import { TREE_VARIABLE } from '../system/process-tree.js'
 import { pidsOf } from '../system/tree-usage.js'
 import { createProgramEnd } from './program-end.js'
+import { processesOfProgram } from './program-orphan.js'
 import { createProgramReadiness } from './program-readiness.js'
 import { createProgramSockets } from './program-sockets.js'
 import { createProgramWatchdog } from './program-watchdog.js'
@@ -31,11 +32,11 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
   let failure = null
   const mark = randomUUID()
   const notify = openNotifySocket(path.dirname(files.orderFile), {
-    isOwn: (sender) => sender === pid || (identity !== null && treeOf(identity).some((each) => each.pid === sender)),
+    isOwn: (sender) => sender === pid || processesOfProgram(identity).includes(sender),
     onSaid: hearSaid
   })
   if (notify.reason !== null && ready.signal === 'notify') onInvalidMessage(`what it says by sd_notify cannot be heard: ${notify.reason}`)
-  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, ...(notify.file !== null && { NOTIFY_SOCKET: notify.file, ...(watchdogMs > 0 && { WATCHDOG_USEC: String(watchdogMs * 1000) }) }) }, cwd, output }, {
+  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, ...notifyVariables(notify, watchdogMs) }, cwd, output }, {
     onStarted: beOnline,
     onFailed: (reason) => { failure = { errorName: 'Error', errorMessage: `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}`, stack: null } },
     onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => pidsOf(Number(child.pid)) }) },
@@ -137,4 +138,10 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
     onOnline()
     readiness.started(Number(pid))
   }
+}
+
+/** @param {Pick<import('../programs/notify-socket.js').NotifySocket, 'file'>} socket @param {number} watchdogMs @returns {Record<string, string>} by which a program knows what it may say by sd_notify(3) */
+function notifyVariables ({ file }, watchdogMs) {
+  if (file === null) return {}
+  return { NOTIFY_SOCKET: file, ...(watchdogMs > 0 && { WATCHDOG_USEC: String(watchdogMs * 1000) }) }
 }
