@@ -27,11 +27,11 @@ export function noteHolds (transition, worker, holds) {
   if (worker.state !== 'draining' || !drain) return
   worker.holds = { ...holds, at: transition.at }
   delete drain.isDoubted
-  // Until then a client may send its next request on a connection that was idle.
+  // A client may still send its next request on a connection that is idle.
   const mayBeAsked = transition.at - drain.at < drain.limits.idleGraceMs
-  // Those of its sessions go on to come.
-  const isLeft = holds.requests === 0 || holds.sessions > 0
-  if (isLeft && !mayBeAsked && mayStay(worker)) keepWorker(transition, worker)
+  // Where it has sessions, there is always a next request.
+  const isAnswering = holds.requests > 0 && holds.sessions === 0
+  if (!isAnswering && !mayBeAsked && mayStay(worker)) keepWorker(transition, worker)
 }
 
 /** @param {Transition} transition @param {Worker} worker has reached its drain deadline, or is to be looked at again */
@@ -85,7 +85,7 @@ export function endSurplus (transition) {
     for (const worker of keeping) endConnections(transition, worker, { message: 'no two workers of a slot may run side by side (option rollout.order)' })
     return
   }
-  const old = keeping.filter(({ keptUntil }) => keptUntil).sort((a, b) => Date.parse(a.drain?.since ?? '') - Date.parse(b.drain?.since ?? '') || a.id - b.id)
+  const old = keeping.filter(({ keptUntil }) => keptUntil).sort((a, b) => Number(a.drain?.at) - Number(b.drain?.at) || a.id - b.id)
   const limit = maxOldWorkers(state)
   for (const worker of old.slice(0, Math.max(0, old.length - limit))) {
     endConnections(transition, worker, { message: `more than ${limit} old workers would be kept (option drain.maxOldWorkers)` })
@@ -106,7 +106,7 @@ function keepWorker (transition, worker) {
   worker.keptUntil = transition.isoTime(ms)
   transition.command({ type: 'set-deadline', deadline: 'long-lived', id: worker.id, ms })
   transition.emitForWorker('worker.kept', worker, { cause: worker.intent?.cause, detail: { until: worker.keptUntil }, message: `${nameOf(worker)} is kept for ${heldWords(worker.holds)}, for ${durationText(longLivedMs)} at most` })
-  oldWorkerGone(transition, worker, { cause: '', reason: '' })
+  oldWorkerGone(transition, worker, null)
   recycledGone(transition, worker)
 }
 

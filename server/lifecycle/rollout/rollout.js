@@ -248,12 +248,15 @@ export function servingLost (transition, worker, cause, reason) {
   giveUp(transition, reason, { hasReplaced: true })
 }
 
-/** A step ends with its old worker. @param {Transition} transition @param {Worker} worker has exited @param {{ cause: string, reason: string }} exit */
-export function oldWorkerGone (transition, worker, { cause, reason }) {
+/**
+ * A step ends with its old worker.
+ * @param {Transition} transition @param {Worker} worker @param {{ cause: string, reason: string } | null} exit  null: it is kept, and nobody waits for its end any more
+ */
+export function oldWorkerGone (transition, worker, exit) {
   const { rollout } = transition.state
   const step = rollout?.steps.find(({ oldWorker, state }) => oldWorker === worker.id && (state === 'draining' || state === 'stopping'))
   if (!rollout || !step) return
-  if (UNMEANT_CAUSES.includes(cause)) addWarning(rollout, `${reason}, while it drained`)
+  if (exit && UNMEANT_CAUSES.includes(exit.cause)) addWarning(rollout, `${exit.reason}, while it drained`)
   step.drainedAt = transition.isoTime()
   if (step.state === 'draining') endStep(transition, step, 'done')
 }
