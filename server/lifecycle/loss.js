@@ -20,10 +20,10 @@ const MAX_NAMED = 5
  */
 export function unfinishedOf (worker, { signal, unfinished }) {
   const isOurs = signal === 'SIGKILL' || worker.state === 'draining' || worker.state === 'stopping'
-  // By its last report it may still have had something.
+  // It may have had something by its last report, and nothing when it said that it had drained.
   const isOutdated = worker.drainEnd === 'drained' && unfinished?.isReported
   if (!unfinished || !isOurs || isOutdated) return null
-  return isLost(unfinished) || countLongLived(unfinished.closed) > 0 ? unfinished : null
+  return isLost(unfinished) || hasClosed(unfinished) ? unfinished : null
 }
 
 /** @param {Unfinished | null} unfinished @param {Exit['left']} [left] @returns {string} the end of the sentence about the exit */
@@ -31,7 +31,7 @@ export function lossOf (unfinished, left = []) {
   const named = left.slice(0, MAX_NAMED).map(({ name, pid }) => `${name} (pid ${pid})`)
   return [
     unfinished && isLost(unfinished) && `, with ${describeUnfinished(unfinished)}`,
-    unfinished?.closed && countLongLived(unfinished.closed) > 0 && `; it has closed ${heldWords(unfinished.closed)}`,
+    unfinished && hasClosed(unfinished) && `; it has closed ${heldWords(unfinished.closed)}`,
     left.length > 0 && `; processes that it started still run: ${named.join(', ')}${left.length > MAX_NAMED ? ' …' : ''}`
   ].filter(Boolean).join('')
 }
@@ -40,17 +40,26 @@ export function lossOf (unfinished, left = []) {
 export function toEndDetail ({ error, left = [] }, unfinished) {
   const detail = {
     ...(error ? { errorName: error.errorName, stack: error.stack } : {}),
-    ...(unfinished && isLost(unfinished) ? { endedRequests: unfinished.requests, endedConnections: unfinished.connections, ...(unfinished.stalled ? { stalledRequests: unfinished.stalled } : {}) } : {}),
-    ...(unfinished && countLongLived(unfinished.closed) > 0 ? { closed: unfinished.closed } : {}),
+    ...(unfinished ? toLossDetail(unfinished) : {}),
     ...(left.length > 0 ? { leftProcesses: left.map(({ name, pid }) => ({ name, pid })) } : {})
   }
   return Object.keys(detail).length > 0 ? detail : null
+}
+
+/** @param {Unfinished} unfinished */
+function toLossDetail (unfinished) {
+  const { requests, connections, stalled, closed } = unfinished
+  return {
+    ...(isLost(unfinished) && { endedRequests: requests, endedConnections: connections, ...(stalled && { stalledRequests: stalled }) }),
+    ...(hasClosed(unfinished) && { closed })
+  }
 }
 
 /** @param {import('./transition.js').Transition} transition @param {Worker} worker was replaced by a rollout @param {Unfinished | null} unfinished */
 export function warnOfLoss (transition, worker, unfinished) {
   const { rollout, options } = transition.state
   if (!unfinished || !isLost(unfinished) || !rollout || worker.intent?.rollout !== rollout.id) return
+  // A worker that ends its requests at the deadline says then that it has drained.
   const why = worker.drainEnd && unfinished.requests > 0 ? `, as it had not drained within ${durationText(options.drain.deadlineMs)} (option drain.deadlineMs)` : ''
   addWarning(rollout, `${nameOf(worker)} ended with ${describeUnfinished(unfinished)}${why}`)
 }
@@ -58,6 +67,11 @@ export function warnOfLoss (transition, worker, unfinished) {
 /** @param {Unfinished} unfinished @returns {boolean} whether a client did not get what it waited for */
 function isLost ({ requests, connections }) {
   return requests > 0 || connections > 0
+}
+
+/** @param {Unfinished} unfinished @returns {boolean} whether it has ended long-lived connections in their own way */
+function hasClosed ({ closed }) {
+  return countLongLived(closed) > 0
 }
 
 /** @param {Unfinished} unfinished */
