@@ -35,12 +35,20 @@ export function takeNoteOfProbe (_transition, worker, { text }) {
  */
 export function notReadyInTime ({ id, slot, probed, statusText, readyTimeoutMs, starvedMs = 0 }, ready) {
   const option = readyTimeoutMs === ready.timeoutMs ? 'ready.timeoutMs' : 'rollout.limits.readyTimeoutMs'
-  const [first] = [ready.path, ...ready.warmup ?? []].filter(Boolean)
-  const word = wordOf(ready)
-  const asked = isAsked(ready) && (probed ?? (word ? `it has not ${word}, or no HTTP server of it listens` : `nobody could be asked for ${first}, as no HTTP server of the app has listened`))
-  const seen = [asked || (word && `it has not ${word}`), statusText && `its status is "${statusText}"`].filter(Boolean).map((each) => `: ${each}`).join('')
+  const seen = [whatIsMissing(probed, ready), statusText && `its status is "${statusText}"`].filter(Boolean).map((each) => `: ${each}`).join('')
   const starved = starvedMs > 0 ? ` and another ${durationText(starvedMs)}, in which it waited for a CPU` : ''
   return `worker ${id} (slot ${slot}) was not ready within ${durationText(readyTimeoutMs)} (option ${option})${starved}${seen}`
+}
+
+/** @param {string | undefined} probed @param {import('./state.js').LifecycleOptions['ready']} ready @returns {string | null} what a worker has not said or answered; null: it has only to listen, or to run */
+function whatIsMissing (probed, ready) {
+  const word = wordOf(ready)
+  const silence = word && `it has not ${word}`
+  if (!isAsked(ready)) return silence
+  if (probed !== undefined) return probed
+  if (silence) return `${silence}, or no HTTP server of it listens`
+  const [first] = [ready.path, ...ready.warmup ?? []].filter(Boolean)
+  return `nobody could be asked for ${first}, as no HTTP server of the app has listened`
 }
 
 /** A thread that keeps the process running. Node has no name for it; this one is our own. */
@@ -52,15 +60,15 @@ const PROGRAM = 'Program'
 /** Resources that keep a process running without a server: timer, UDP socket, child, connection, watched file, thread. */
 const ACTIVITY = ['Timeout', 'UDPWrap', 'UDPWRAP', 'ProcessWrap', 'TCPSocketWrap', 'TLSWrap', 'FSEventWrap', 'MessagePort', THREAD, PROGRAM]
 
-/** @param {import('./state.js').LifecycleOptions['ready']} ready */
-function mayBeNoServer (ready) {
-  return ready.signal === 'auto' && ready.log === undefined && !isAsked(ready)
-}
-
 /** A worker counts as ready after this time where the workers before it did not listen either. */
 const ALIVE_MS = 5000
 
 /** @typedef {import('./state.js').PoolState} PoolState */
+
+/** @param {import('./state.js').LifecycleOptions['ready']} ready @returns {boolean} whether it is left to the app if it listens, so that a worker may be ready without that */
+function mayBeNoServer (ready) {
+  return ready.signal === 'auto' && ready.log === undefined && !isAsked(ready)
+}
 
 /**
  * A bot, a job or a server of UDP alone never listens and is ready all the same. A slot that has listened before, or whose
