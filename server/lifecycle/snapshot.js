@@ -79,9 +79,9 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
   }
 }
 
-/** @param {import('./state.js').Holds} holds @returns {import('./state.js').Holds} */
-function countsOf ({ requests, transfers, webSockets, eventStreams, connections, sessions }) {
-  return { requests, transfers, webSockets, eventStreams, connections, sessions }
+/** @param {NonNullable<import('./state.js').Worker['holds']>} holds @returns {import('./state.js').Holds} */
+function countsOf ({ at: _, ...counts }) {
+  return counts
 }
 
 /** @param {import('./state.js').Slot} slot @returns {ReturnType<typeof workerRow>} */
