@@ -36,8 +36,9 @@ export function createRequestFairness ({ list, tell, now }) {
   const letting = new Set()
   /** @type {Map<number, number>} until when each is not asked: it is at it, or has nothing that it could let go of */
   const notBefore = new Map()
-  /** @type {Map<number, number>} */
+  /** @type {Map<number, number>} how long, in ms, each was not to be asked after its last answer */
   const pauses = new Map()
+  /** The workers that the sums are of. */
   let together = ''
 
   return {

@@ -1,11 +1,9 @@
-/** Counts that a worker tells of itself; the app could have sent them, so they may be anything. */
-
-/** @param {import('../../workers/protocol.js').Holds} report @returns {import('../../workers/protocol.js').Holds} */
+/** Of what a worker tells, the counts alone: the app could have sent it, so it may be anything. @param {import('../../workers/protocol.js').Holds} report @returns {import('../../workers/protocol.js').Holds} */
 export function toHolds ({ requests, transfers, sessions, ...longLived }) {
   return { requests: toCount(requests), transfers: toCount(transfers), ...toLongLived(longLived), sessions: toCount(sessions) }
 }
 
-/** @param {import('../../workers/protocol.js').Unfinished} report @returns {Required<import('../../workers/protocol.js').Unfinished>} */
+/** As toHolds(). @param {import('../../workers/protocol.js').Unfinished} report @returns {Required<import('../../workers/protocol.js').Unfinished>} */
 export function toUnfinished ({ requests, connections, stalled, closed }) {
   return { requests: toCount(requests), connections: toCount(connections), stalled: toCount(stalled), closed: toLongLived(closed) }
 }

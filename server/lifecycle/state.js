@@ -17,11 +17,12 @@ import { blankRecord } from './restart-policy.js'
  */
 
 /**
- * How long a draining worker keeps what it has. Times count from the begin of the drain, see workers/protocol.js.
+ * How long a draining worker keeps what it has. Times count from the beginning of the drain, see workers/protocol.js.
  * @typedef {{ idleGraceMs: number, deadlineMs: number, stalledMs: number, longLivedMs: number, spreadMs: number, isLast: boolean }} DrainLimits
  * What it still has: `requests` without the transfers, whose bytes move; `connections`: other long-lived ones; `sessions`: whose requests go on to reach it.
  * @typedef {{ requests: number, transfers: number, webSockets: number, eventStreams: number, connections: number, sessions: number }} Holds
- * `at`: monotonic ms of its begin; `isOver`: it was told to end its long-lived connections; `isDoubted`: it says nothing of them any more
+ * The drain itself. `since`: when it began, wall time, ISO 8601; `at`: the same in monotonic ms; `isOver`: the worker was told to end its long-lived
+ * connections; `isDoubted`: it says nothing of them any more.
  * @typedef {{ since: string, at: number, limits: DrainLimits, isOver?: boolean, isDoubted?: boolean }} Drain
  */
 
