@@ -22,6 +22,7 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
   const beganAt = now()
   let isEnding = false
   let transfersUntilMs = Infinity
+  /** Something could stay at the deadline, so from then on what may not is cut on its own, and the worker is never overdue. */
   let hasKept = false
   let told = ''
   let toldAt = -Infinity
@@ -29,7 +30,7 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
   return {
     endLongLived,
 
-    /** @param {number} sessions  of this worker, which still gets their connections */
+    /** Called again and again. @param {number} sessions  of this worker, which still gets their connections */
     look (sessions) {
       const found = work.look()
       if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })

@@ -89,7 +89,7 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
     /** @type {Request[]} */
     const requests = []
     for (const carrier of brief.keys()) if (carrier._httpMessage) requests.push({ request: carrier._httpMessage, carrier })
-    for (const stream of http2Sessions.streams()) if (!isKept(stream)) requests.push({ request: stream, carrier: stream })
+    for (const stream of http2Sessions.streams()) if (!keepIfEvents(stream)) requests.push({ request: stream, carrier: stream })
     return requests
   }
 
@@ -117,8 +117,8 @@ export function createOpenWork ({ limits, upgrades, http2Sessions, sessions, now
     })
   }
 
-  /** @returns {boolean} whether it sends events: it is long-lived then */
-  function isKept (/** @type {Stream} */ stream) {
+  /** @returns {boolean} whether it sends events: it is long-lived from then on */
+  function keepIfEvents (/** @type {Stream} */ stream) {
     if (longLived.has(stream)) return true
     if (!String(stream.sentHeaders?.['content-type']).startsWith('text/event-stream')) return false
     longLived.add(stream, 'eventStreams', () => endStream(stream))
