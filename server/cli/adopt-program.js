@@ -5,6 +5,7 @@ import { formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { answerOf, openLine, passSockets, untilServing } from '../handover/host-line.js'
 import { takePlaces } from '../programs/takeover.js'
+import { placeText } from '../system/place-text.js'
 import { isAlive } from '../system/process-identity.js'
 import { programAt, programsOfPm2 } from './adoptable.js'
 import { createTools } from './context.js'
@@ -107,7 +108,7 @@ function placeOfUser () {
 /** @param {Move} move @param {{ host: ApiClient, name: string | undefined, graceMs: number, signal: AbortSignal, tell: (text: string) => void, onLate: (why: string) => void }} how @returns {Promise<string>} what the host calls it */
 async function moveIn ({ program, takeover }, { host, name, graceMs, signal, tell, onLate }) {
   const { text, processes, isAlone } = program
-  const places = takeover.open().map(({ host, port, path }) => path ?? (host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+  const places = takeover.open().map(placeText)
   tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : 'runs'}; new workers start beside it`)
   const app = await startBeside({ program, takeover }, { host, name, signal, tell })
   takeover.steer()

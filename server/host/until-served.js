@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { placeText } from '../system/place-text.js'
 
 /** @typedef {import('../app/app.js').App} App */
 
@@ -43,7 +44,7 @@ export async function untilReplaced (app) {
   const { supervisor } = app
   const lacking = () => supervisor.unclaimed().filter(({ isCertain }) => isCertain)
   for (let left = SECOND_PORT_MS; left > 0 && lacking().length > 0; left -= POLL_MS) await wait(POLL_MS)
-  const places = lacking().map(({ host, port, path }) => path ?? (host?.includes(':') ? `[${host}]:${port}` : `${host}:${port}`))
+  const places = lacking().map(placeText)
   if (places.length > 0) return `the new workers are ready, but do not listen on ${places.join(', ')}, where the program does`
   supervisor.closeUnclaimed()
   return null

@@ -35,11 +35,6 @@ export function countConnections (pid, inodes, ports) {
   return rows.filter((fields) => fields[3] === ESTABLISHED && inodes.has(Number(fields[9])) && ports.has(placeIn(fields).port)).length
 }
 
-/** @param {Listener} listener @returns {string} for people */
-export function placeText ({ host, port, path: file }) {
-  return file ?? (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`)
-}
-
 /** @param {Listener} listener @returns {string} */
 function urlOf ({ host, port, path: address }) {
   return addressOf(address === undefined ? { address: host, port, addressType: 4 } : { address, port: -1, addressType: -1 })

@@ -3,9 +3,10 @@ import path from 'node:path'
 import { getSystemErrorName } from 'node:util'
 import { DeckError } from '../errors.js'
 import { socketsOf } from '../system/open-sockets.js'
+import { placeText } from '../system/place-text.js'
 import { loadPosix } from '../system/posix.js'
 import { linkAt, namesIn, socketAt, textIn } from '../system/proc.js'
-import { absolutePath, countConnections, listenersOf, placeText } from './listening-sockets.js'
+import { absolutePath, countConnections, listenersOf } from './listening-sockets.js'
 import { loadSystemCalls } from './system-calls.js'
 
 /** @typedef {import('./listening-sockets.js').Listener} Listener */

@@ -1,5 +1,6 @@
 import { fstatSync, readFileSync } from 'node:fs'
 import net from 'node:net'
+import { placeText } from '../system/place-text.js'
 
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
@@ -64,13 +65,8 @@ function isInherited (data) {
 
 /** @param {InheritedSocket} socket @returns {string} for people */
 export function describeInherited ({ fd, name, host, port, path }) {
-  const address = port !== undefined ? addressText(String(host), port) : path ?? `a Unix socket of unknown path, descriptor ${fd}`
+  const address = port !== undefined ? placeText({ host, port }) : path ?? `a Unix socket of unknown path, descriptor ${fd}`
   return name === NO_NAME ? address : `${address} ("${name}")`
-}
-
-/** @param {string} host @param {number} port */
-function addressText (host, port) {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
 const NOTHING = 'nothing'
