@@ -11,11 +11,12 @@ import { lookUpScript } from '../import/look.js'
 import { flagsOfProcess, variablesOfProcess } from '../import/process-order.js'
 import { groupsOf } from '../import/process-list.js'
 import { findPm2 } from '../import/running-pm2.js'
-import { clusterAppsOf, descendantsOf, factsOf, firstOf, holdersOf, nameInPm2, pm2DaemonAt, processText } from '../programs/holder.js'
+import { clusterAppsOf, factsOf, firstOf, holdersOf, nameInPm2, pm2DaemonAt, processText } from '../programs/holder.js'
 import { listenersOf } from '../programs/listening-sockets.js'
 import { whyElsewhere } from '../programs/takeover.js'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess, signalProcess } from '../system/process-identity.js'
+import { descendantsOf } from '../system/process-tree.js'
 import { unitAround } from '../systemd/unit-of.js'
 import { orderOfApp, orderOfStart } from './app-orders.js'
 import { writePm2Config } from './import.js'
@@ -48,9 +49,9 @@ export async function programAt ({ pid, port, workers, name }, terminal) {
   const first = pid === undefined ? holderAt(portIn(String(port))) : pidIn(pid)
   const facts = factsOf(first)
   if (!facts) throw new DeckError('usage', `--pid: expected a process that runs, received ${first}`)
-  refuseOthers(facts, port)
-  const unit = unitAround(first)
   const processes = descendantsOf(first)
+  refuseOthers(facts, { processes, port })
+  const unit = unitAround(first)
   const copies = processes.filter((each) => factsOf(each)?.env.NODE_UNIQUE_ID !== undefined).length
   return {
     text: processText(facts),
@@ -124,14 +125,14 @@ function holderAt (port) {
   return firstOf(pids)
 }
 
-/** @param {import('../programs/holder.js').ProcessFacts} facts @param {string | undefined} port @throws {DeckError} not-possible */
-function refuseOthers (facts, port) {
+/** @param {import('../programs/holder.js').ProcessFacts} facts @param {{ processes: readonly number[], port: string | undefined }} found @throws {DeckError} not-possible */
+function refuseOthers (facts, { processes, port }) {
   const { pid } = facts
   const home = pm2DaemonAt(facts)
   const names = home === null ? [nameInPm2(facts)].flatMap((name) => name ?? []) : clusterAppsOf(pid)
   if (home !== null || names.length > 0) throw new DeckError('not-possible', `PM2 runs ${names.join(', ') || 'it'}, and would start it again: clusterdeck adopt --pm2 ${names.length === 1 ? names[0] : '<name>'}`)
   if (pid === 1 || facts.words[0].endsWith('/systemd')) throw new DeckError('not-possible', `systemd itself listens${port === undefined ? '' : ` on ${port}`}, for a socket unit: run clusterdeck start in the service of that unit instead, and no connection is refused either (clusterdeck help systemd)`)
-  if (descendantsOf(pid).some((each) => factsOf(each)?.env.CLUSTERDECK_SLOT !== undefined)) throw new DeckError('not-possible', 'that is a deck already: clusterdeck adopt <its folder> moves it into the host')
+  if (processes.some((each) => factsOf(each)?.env.CLUSTERDECK_SLOT !== undefined)) throw new DeckError('not-possible', 'that is a deck already: clusterdeck adopt <its folder> moves it into the host')
   if (/^docker-proxy$/.test(path.basename(facts.file || facts.words[0]))) throw new DeckError('not-possible', 'that port is of a container: what listens there is in it, and cannot be run here in its place')
   const reason = whyElsewhere(pid)
   if (reason !== null) throw new DeckError('not-possible', `process ${pid}: ${reason}`)

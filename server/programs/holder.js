@@ -75,14 +75,6 @@ export function nameInPm2 ({ env }) {
   return /^\{"name":"([^"\\]*)"/.exec(env.pm2_env ?? '')?.[1] ?? null
 }
 
-/** @param {number} pid @returns {number[]} with all that it has started */
-export function descendantsOf (pid) {
-  const all = allProcesses().flatMap((each) => factsOf(each) ?? [])
-  const found = [pid]
-  for (const parent of found) found.push(...all.filter((each) => each.parent === parent).map((each) => each.pid))
-  return found
-}
-
 /** @param {number} daemon of a PM2 @returns {string[]} names of apps whose sockets it may have: those in cluster mode */
 export function clusterAppsOf (daemon) {
   const names = allProcesses().flatMap((pid) => {

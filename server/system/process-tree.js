@@ -45,6 +45,11 @@ export function programProcesses () {
   return withDescendants(new Set([process.pid]), readProcesses()).filter((pid) => hasMark(pid, `${TREE_VARIABLE}=`) && !isOfOwnTree(pid))
 }
 
+/** @param {number} pid @returns {number[]} it and all that it has started, those that have ended but were not waited for included */
+export function descendantsOf (pid) {
+  return withDescendants(new Set([pid]), readProcesses())
+}
+
 /** @returns {Map<number, Row>} all that there are; none where the system does not tell */
 function readProcesses () {
   /** @type {Map<number, Row>} */
