@@ -11,8 +11,7 @@ import { lookUpScript } from '../import/look.js'
 import { flagsOfProcess, variablesOfProcess } from '../import/process-order.js'
 import { groupsOf } from '../import/process-list.js'
 import { findPm2 } from '../import/running-pm2.js'
-import { clusterAppsOf, factsOf, firstOf, holdersOf, nameInPm2, pm2DaemonAt, processText } from '../programs/holder.js'
-import { listenersOf } from '../programs/listening-sockets.js'
+import { clusterAppsOf, factsOf, firstOf, holdersOfPort, namesInPm2, pm2DaemonAt, processText } from '../programs/holder.js'
 import { whyElsewhere } from '../programs/takeover.js'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess, signalProcess } from '../system/process-identity.js'
@@ -118,9 +117,8 @@ function pidIn (text) {
 
 /** @param {number} port @returns {number} the process that listens there @throws {DeckError} not-possible */
 function holderAt (port) {
-  const inodes = listenersOf('self').filter((each) => each.port === port).map(({ inode }) => inode)
-  if (inodes.length === 0) throw new DeckError('not-possible', `--port: expected a port of TCP on which a program listens, received ${port}, where none does`)
-  const pids = holdersOf(inodes)
+  const pids = holdersOfPort(port)
+  if (pids === null) throw new DeckError('not-possible', `--port: expected a port of TCP on which a program listens, received ${port}, where none does`)
   if (pids.length === 0) throw new DeckError('not-possible', `--port: who listens on ${port} is not told to this user: expected a program of the same user; call this by sudo for one of another user`)
   return firstOf(pids)
 }
@@ -128,9 +126,8 @@ function holderAt (port) {
 /** @param {import('../programs/holder.js').ProcessFacts} facts @param {{ processes: readonly number[], port: string | undefined }} found @throws {DeckError} not-possible */
 function refuseOthers (facts, { processes, port }) {
   const { pid } = facts
-  const home = pm2DaemonAt(facts)
-  const names = home === null ? [nameInPm2(facts)].flatMap((name) => name ?? []) : clusterAppsOf(pid)
-  if (home !== null || names.length > 0) throw new DeckError('not-possible', `PM2 runs ${names.join(', ') || 'it'}, and would start it again: clusterdeck adopt --pm2 ${names.length === 1 ? names[0] : '<name>'}`)
+  const names = namesInPm2(facts)
+  if (pm2DaemonAt(facts) !== null || names.length > 0) throw new DeckError('not-possible', `PM2 runs ${names.join(', ') || 'it'}, and would start it again: clusterdeck adopt --pm2 ${names.length === 1 ? names[0] : '<name>'}`)
   if (pid === 1 || facts.words[0].endsWith('/systemd')) throw new DeckError('not-possible', `systemd itself listens${port === undefined ? '' : ` on ${port}`}, for a socket unit: run clusterdeck start in the service of that unit instead, and no connection is refused either (clusterdeck help systemd)`)
   if (processes.some((each) => factsOf(each)?.env.CLUSTERDECK_SLOT !== undefined)) throw new DeckError('not-possible', 'that is a deck already: clusterdeck adopt <its folder> moves it into the host')
   if (/^docker-proxy$/.test(path.basename(facts.file || facts.words[0]))) throw new DeckError('not-possible', 'that port is of a container: what listens there is in it, and cannot be run here in its place')

@@ -46,12 +46,14 @@ export function factsOf (pid) {
 }
 
 /** @returns {number[]} of all that there are */
-export function allProcesses () {
+function allProcesses () {
   return namesIn('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
 }
 
-/** @param {readonly number[]} inodes @returns {number[]} processes that have one of these sockets, as far as this user may know */
-export function holdersOf (inodes) {
+/** @param {number} port of TCP on this machine @returns {number[] | null} the processes that listen there, as far as this user may know; null: none does */
+export function holdersOfPort (port) {
+  const inodes = listenersOf('self').filter((each) => each.port === port).map(({ inode }) => inode)
+  if (inodes.length === 0) return null
   return allProcesses().filter((pid) => {
     const held = socketsOf(pid)
     return inodes.some((inode) => held.has(inode))
@@ -69,8 +71,15 @@ export function pm2DaemonAt ({ words: [title] }) {
   return PM2_DAEMON.exec(title)?.[1] ?? null
 }
 
+/** @param {ProcessFacts} facts @returns {string[]} what PM2 calls the apps whose sockets it may have; none: PM2 has not started it, or it has none */
+export function namesInPm2 (facts) {
+  if (pm2DaemonAt(facts) !== null) return clusterAppsOf(facts.pid)
+  const name = nameInPm2(facts)
+  return name === null ? [] : [name]
+}
+
 /** @param {ProcessFacts} facts @returns {string | null} what PM2 calls it; null: PM2 has not started it */
-export function nameInPm2 ({ env }) {
+function nameInPm2 ({ env }) {
   if (env.pm_id !== undefined && env.PM2_HOME !== undefined) return env.name ?? null
   return /^\{"name":"([^"\\]*)"/.exec(env.pm2_env ?? '')?.[1] ?? null
 }
@@ -109,13 +118,11 @@ function lineText ({ words: [command, ...rest] }) {
  * @returns {string | null} who listens there, and the command that takes it over; null: nobody, or that is not told
  */
 export function holderText (port) {
-  const inodes = listenersOf('self').filter((each) => each.port === port).map(({ inode }) => inode)
-  const pids = inodes.length === 0 ? [] : holdersOf(inodes)
+  const pids = holdersOfPort(port) ?? []
   const facts = pids.length === 0 ? null : factsOf(firstOf(pids))
   if (!facts || pids.includes(process.pid)) return null
-  const home = pm2DaemonAt(facts)
-  const names = home === null ? [nameInPm2(facts)].flatMap((name) => name ?? []) : clusterAppsOf(facts.pid)
-  const who = home === null ? processText(facts) : oneLine(`PM2 (pid ${facts.pid}), which runs ${names.join(', ') || 'nothing that it tells'},`)
+  const names = namesInPm2(facts)
+  const who = pm2DaemonAt(facts) === null ? processText(facts) : oneLine(`PM2 (pid ${facts.pid}), which runs ${names.join(', ') || 'nothing that it tells'},`)
   if (pids.some((pid) => factsOf(pid)?.env.CLUSTERDECK_SLOT !== undefined)) return `${who} listens there`
   const words = names.length > 0 ? `--pm2 ${names.length === 1 && IS_PLAIN.test(names[0]) ? names[0] : '<name>'}` : `--port ${port}`
   return `${who} listens there; without a gap, it is replaced by: clusterdeck adopt ${words}`
