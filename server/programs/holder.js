@@ -19,9 +19,9 @@ import { listenersOf } from './listening-sockets.js'
  */
 
 const MAX_TEXT = 100
-/** What follows is a program itself. */
+/** The word behind such an option is the text of a program. */
 const IS_CODE = /^(-[ceEp]|--eval|--print)(=|$)/
-/** It is typed as it is. */
+/** Such a word can be typed into a shell without quotes. */
 const IS_PLAIN = /^[\w.@/-]+$/
 const PARENT = 4
 const PM2_DAEMON = /^PM2 v\S+: God Daemon \((.*)\)$/
@@ -31,18 +31,29 @@ export function factsOf (pid) {
   const fields = statOf(pid)
   if (!fields) return null
   const line = textIn(`/proc/${pid}/cmdline`)
-  const ids = new Map(Array.from(textIn(`/proc/${pid}/status`).matchAll(/^(Uid|Gid|Groups):[ \t]*(.*)$/gm), ([, name, text]) => [name, text.split(/\s+/).filter(Boolean).map(Number)]))
+  const status = textIn(`/proc/${pid}/status`)
   return {
     pid,
     parent: Number(fields[PARENT]),
-    user: ids.get('Uid')?.[0] ?? -1,
-    groups: [...new Set([...ids.get('Gid')?.slice(0, 1) ?? [], ...ids.get('Groups') ?? []])],
+    user: idsIn(status, 'Uid')[0] ?? -1,
+    groups: [...new Set([...idsIn(status, 'Gid').slice(0, 1), ...idsIn(status, 'Groups')])],
     file: linkAt(`/proc/${pid}/exe`),
     // A process that gives itself a title fills what is left of its command line.
     words: /\0{2,}$/.test(line) ? [line.replace(/\0+$/, '').trim()] : line.replace(/\0$/, '').split('\0'),
     cwd: linkAt(`/proc/${pid}/cwd`),
-    env: Object.fromEntries(textIn(`/proc/${pid}/environ`).split('\0').filter((each) => each.indexOf('=') > 0).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]))
+    env: variablesIn(textIn(`/proc/${pid}/environ`))
   }
+}
+
+/** @param {string} status @param {string} field  such as Gid @returns {number[]} */
+function idsIn (status, field) {
+  const [, text = ''] = new RegExp(`^${field}:(.*)$`, 'm').exec(status) ?? []
+  return text.split(/\s+/).filter(Boolean).map(Number)
+}
+
+/** @param {string} environ  `NAME=value`, each with a NUL behind it @returns {Record<string, string>} */
+function variablesIn (environ) {
+  return Object.fromEntries(Array.from(environ.matchAll(/(?:^|\0)([^=\0]+)=([^\0]*)/g), ([, name, value]) => [name, value]))
 }
 
 /** @returns {number[]} of all that there are */
