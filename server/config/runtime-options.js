@@ -3,7 +3,8 @@ import { OPTIONS } from './options.js'
 import { valueIn } from './value-in.js'
 
 /** @typedef {import('../launch/launch.js').Runtime} Runtime */
-/** @typedef {{ expected: string, isFine: (value: any, option: import('./options.js').Option) => boolean }} Rule */
+/** @typedef {import('./options.js').Option} Option */
+/** @typedef {{ expected: string, isFine: (value: any, option: Option) => boolean }} Rule */
 
 const OF_NODE = 'for a program that is not run by Node.js'
 
@@ -38,13 +39,22 @@ const NEEDS_OTHER = Object.freeze({
  * @throws {import('../errors.js').DeckError} invalid-config
  */
 export function checkRuntime ({ runtime = 'node', ...values }, sourceOf = (name) => name) {
-  const rules = runtime === 'other' ? NEEDS_NODE : NEEDS_OTHER
-  for (const option of OPTIONS.filter(({ name }) => Object.hasOwn(rules, name))) {
-    const { expected, isFine } = rules[option.name]
+  for (const option of OPTIONS) {
     const value = valueIn(values, option.path)
-    if (value === undefined || isFine(value, option)) continue
-    throw invalid(sourceOf(option.name), expected, option.isSecret ? 'some' : typeof value === 'string' ? JSON.stringify(value) : String(value))
+    const expected = expectedInstead(runtime, option, value)
+    if (expected !== null) throw invalid(sourceOf(option.name), expected, option.isSecret ? 'some' : typeof value === 'string' ? JSON.stringify(value) : String(value))
   }
+}
+
+/**
+ * @param {Runtime} runtime @param {Option} option @param {unknown} value  undefined: none is set
+ * @returns {string | null} what a program that is run so can have instead; null: this value
+ */
+export function expectedInstead (runtime, option, value) {
+  const rules = runtime === 'other' ? NEEDS_NODE : NEEDS_OTHER
+  if (value === undefined || !Object.hasOwn(rules, option.name)) return null
+  const { expected, isFine } = rules[option.name]
+  return isFine(value, option) ? null : expected
 }
 
 /**
@@ -58,12 +68,12 @@ export function isUsed (runtime, name) {
 const UNUSED_BY_OTHER = [...namesIn(NEEDS_NODE), ...IGNORED_BY_OTHER]
 const UNUSED_BY_NODE = namesIn(NEEDS_OTHER)
 
-/** @param {Readonly<Record<string, Rule>>} rules @returns {string[]} without ready.signal, of which each has its values */
+/** @param {Readonly<Record<string, Rule>>} rules @returns {string[]} without ready.signal, of which both kinds of programs have values of their own */
 function namesIn (rules) {
   return Object.keys(rules).filter((name) => name !== 'ready.signal')
 }
 
-/** @param {unknown} value @param {import('./options.js').Option} option */
+/** @param {unknown} value @param {Option} option */
 function isDefault (value, { fallback }) {
   return value === fallback
 }

@@ -1,8 +1,8 @@
 import path from 'node:path'
 import { didYouMean } from '../config/nearest.js'
 import { OPTIONS, SCHEMA } from '../config/options.js'
-import { checkRuntime } from '../config/runtime-options.js'
-import { DeckError, errorText } from '../errors.js'
+import { expectedInstead } from '../config/runtime-options.js'
+import { DeckError } from '../errors.js'
 import { isObject } from '../config/is-object.js'
 import { environmentOf, environmentsOf } from './environment.js'
 import { deployNames, readDeploySection } from './deploy-section.js'
@@ -172,7 +172,7 @@ function convertApp (given, { name, folder, target, look, envName, deploy, secti
     const outcome = row.read ? row.read(value, scene) : { left: row.about }
     if (outcome === null) return { key, fate: 'carried over', to: [], note: IS_DEFAULT }
     if ('left' in outcome) return leftOutItem(key, outcome.left)
-    const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each) ?? (isOther ? refusalOfOther(option, each) : null)).find((each) => each !== null)
+    const refused = Object.entries(outcome.set).map(([option, each]) => refusalOf(option, each, { isOther })).find((each) => each !== null)
     if (refused) return leftOutItem(key, refused)
     for (const [option, each] of Object.entries(outcome.set)) settings.set(option, each)
     return { key, fate: row.fate, to: Object.keys(outcome.set), note: outcome.note ?? null }
@@ -216,27 +216,19 @@ function fileItems (ecosystem, section) {
 
 /**
  * The config file must load, whatever the file of PM2 says.
- * @param {string} name of an option @param {unknown} value @returns {string | null} why it cannot be the value
+ * @param {string} name of an option @param {unknown} value @param {{ isOther?: boolean }} [program]  `isOther`: Node does not run it
+ * @returns {string | null} why it cannot be the value
  */
-function refusalOf (name, value) {
+function refusalOf (name, value, { isOther = false } = {}) {
   // It stands beside the options of an app.
   if (value instanceof Expression || name === 'autostart') return null
   const option = OPTIONS.find((each) => each.name === name)
   if (!option) return `there is no option ${name}`
   const bare = name === 'env' && isObject(value) ? Object.fromEntries(Object.entries(value).filter(([, each]) => !(each instanceof Expression))) : value
   const nested = option.path.reduceRight((/** @type {unknown} */ inner, key) => ({ [key]: inner }), bare)
-  return SCHEMA.safeParse(nested).success ? null : `expected ${option.expected}`
-}
-
-/** What needs a Node.js process is refused for another program. @param {string} name of an option @param {unknown} value @returns {string | null} why it cannot be the value */
-function refusalOfOther (name, value) {
-  const nested = name.split('.').reduceRight((/** @type {any} */ inner, key) => ({ [key]: inner }), value)
-  try {
-    checkRuntime({ ...nested, runtime: 'other' }, () => '')
-    return null
-  } catch (error) {
-    return errorText(error).replace(/^: |, received .*$/g, '')
-  }
+  if (!SCHEMA.safeParse(nested).success) return `expected ${option.expected}`
+  const instead = isOther ? expectedInstead('other', option, value) : null
+  return instead === null ? null : `expected ${instead}`
 }
 
 /** Makes a path relative if the file is near the config file. @param {string} folder @param {string} file absolute @returns {string} */
