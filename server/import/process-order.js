@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
+import { readPackage } from '../launch/packages.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { programOf } from './program.js'
 
@@ -23,7 +24,7 @@ export function flagsOfProcess ({ pid, file, words, cwd }, look) {
   // Who gives itself a title has one word left, in which the command line is not.
   if (command === undefined || command === '' || (args.length === 0 && (isNode || /\s/.test(command)))) {
     // That one has to serve on the same addresses, or the program goes on.
-    if (hasStart(cwd)) return {}
+    if (typeof readPackage(cwd)?.content.scripts?.start === 'string') return {}
     throw untold(pid, command)
   }
   if (!isNode) return { entry: command, ...(args.length > 0 && { args }) }
@@ -37,16 +38,6 @@ export function flagsOfProcess ({ pid, file, words, cwd }, look) {
 export function variablesOfProcess ({ env }) {
   const kept = Object.entries(withoutOwnVariables(env)).filter(([name, value]) => value !== undefined && !OF_THIS_PROCESS.test(name))
   return Object.fromEntries(/** @type {[string, string][]} */ (kept))
-}
-
-/** @param {string} cwd @returns {boolean} whether it is known how to start what is in this folder */
-function hasStart (cwd) {
-  try {
-    return typeof JSON.parse(readFileSync(path.join(cwd, 'package.json'), 'utf8')).scripts?.start === 'string'
-  } catch {
-    // There is none, or it is no JSON.
-    return false
-  }
 }
 
 /** @param {number} pid @param {string | undefined} text */
