@@ -187,7 +187,7 @@ function stopBySignal (identity) {
 }
 
 /**
- * Who has the rights of another user by then cannot ask any more, so a shell waits for that moment.
+ * By then this process may have taken the rights of another user, who may not stop the service. So a shell is started before, and waits.
  * @param {import('../systemd/unit-of.js').ServiceUnit} unit @returns {Pick<Adoptable, 'stop' | 'stopText'>}
  */
 function stopByUnit ({ name, isOfUser }) {

@@ -21,9 +21,9 @@ const OF_THIS_PROCESS = /^(_|SHLVL|OLDPWD|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_E
 export function flagsOfProcess ({ pid, file, words, cwd }, look) {
   const [command, ...args] = words
   const isNode = NODE.test(path.basename(file))
-  // Who gives itself a title has one word left, in which the command line is not.
+  // Of a process that has given itself a title, that title is all that is left of its command line.
   if (command === undefined || command === '' || (args.length === 0 && (isNode || /\s/.test(command)))) {
-    // That one has to serve on the same addresses, or the program goes on.
+    // What that script starts has to serve on the same addresses, or the process goes on as before.
     if (typeof readPackage(cwd)?.content.scripts?.start === 'string') return {}
     throw untold(pid, command)
   }

@@ -4,7 +4,7 @@ import { loadSystemCalls } from './system-calls.js'
 const WAKE = Buffer.alloc(8)
 WAKE[0] = 1
 
-/** Of all descriptors that this process waits for. @type {ReturnType<typeof createDescriptorWatch> | undefined} */
+/** Watches all descriptors that this process waits for. @type {ReturnType<typeof createDescriptorWatch> | undefined} */
 let descriptors
 
 /**

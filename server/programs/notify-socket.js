@@ -17,7 +17,7 @@ import { loadSystemCalls } from './system-calls.js'
 
 const SOCKET = 'socket'
 const BATCH = 8
-/** Who says more than a batch within this time waits. */
+/** This long after a batch, the next one is read. */
 const PAUSE_MS = 100
 
 /**
@@ -63,7 +63,7 @@ export function hearNotifySocket (file, { isOwn, onSaid }) {
     stop()
     timer = setTimeout(() => { stop = watchDescriptor(Number(fd), hear) }, PAUSE_MS).unref()
     for (const { pid, text } of takeBatch()) {
-      // Who has ended meanwhile, as systemd-notify in a script, had the path from the program.
+      // A sender that has ended meanwhile, such as systemd-notify in a script, was told the path by the program.
       if (!isClosed && (isOwn(pid) || !existsSync(`/proc/${pid}`))) onSaid(readSaid(text))
     }
   }

@@ -26,7 +26,7 @@ const MODULO = 0x94
 const RETURN = 0x06
 const RETURN_LOADED = 0x16
 const RANDOM = 0xfffff000 + 56
-/** For so long at most, new workers may get connections before they are meant to: those that they have accepted are served. */
+/** For this long at most, new workers get some of the connections before they are meant to; they serve these. */
 const LOOK_EVERY_MS = 5
 const { EACCES, ENOSYS, EPERM } = constants.errno
 const YAMA = '/proc/sys/kernel/yama/ptrace_scope'

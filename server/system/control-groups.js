@@ -62,7 +62,7 @@ export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/pr
     /** @param {number} pid of a worker that another master has started @returns {ControlGroup | null} null: it has none of its own */
     groupOf (pid) {
       const { folder } = findPlace()
-      const name = path.basename(groupOf(pid))
+      const name = path.basename(pathOf(pid))
       return folder !== undefined && name.startsWith(OF_WORKER) && existsSync(path.join(folder, name)) ? groupAt(path.join(folder, name)) : null
     }
   }
@@ -70,15 +70,15 @@ export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/pr
   /** @returns {{ folder: string, reason?: undefined } | { folder?: undefined, reason: string }} the group below which those of workers are */
   function findPlace () {
     if (!existsSync(path.join(root, 'cgroup.controllers'))) return { reason: `${root} has no control groups of version 2` }
-    const own = groupOf('self')
+    const own = pathOf('self')
     const name = path.posix.basename(own) === OWN ? path.posix.dirname(own) : own
     const folder = path.join(root, name)
     if (name !== '/' && !isDelegated(folder)) return { reason: `the control group ${name} is not left to this process: it takes a service of systemd with Delegate=yes, as "clusterdeck systemd" writes it` }
     return mayWrite(path.join(folder, 'cgroup.procs')) ? { folder } : { reason: `this process may not write to ${folder}` }
   }
 
-  /** @param {number | string} pid @returns {string} its group, from the root of those that can be seen */
-  function groupOf (pid) {
+  /** @param {number | string} pid @returns {string} the path of its group, from the root of those that can be seen */
+  function pathOf (pid) {
     return /^0::(\/.*)$/m.exec(textIn(path.join(processes, String(pid), 'cgroup')))?.[1] ?? '/'
   }
 
@@ -114,7 +114,7 @@ export function createControlGroups ({ root = '/sys/fs/cgroup', processes = '/pr
   }
 }
 
-/** Of this process, whose apps share it. */
+/** The one that all apps of this process share. */
 export const controlGroups = createControlGroups()
 
 /** @param {Limits} limits */
@@ -127,7 +127,7 @@ function writeLimits (folder, { memoryBytes, cpus }) {
   const write = (/** @type {string} */ name, /** @type {string} */ text) => writeFileSync(path.join(folder, name), text)
   if (memoryBytes > 0) {
     write('memory.max', String(memoryBytes))
-    // What may be swapped out is no limit, and slower than a restart. Without swap there is no such file.
+    // Without this, a worker that reaches its limit is swapped out, which is slower than its restart. A kernel without swap has no such file.
     if (existsSync(path.join(folder, 'memory.swap.max'))) write('memory.swap.max', '0')
   }
   if (cpus > 0) write('cpu.max', `${Math.round(cpus * PERIOD_US)} ${PERIOD_US}`)
