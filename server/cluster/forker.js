@@ -80,53 +80,63 @@ export function createForker (settings, {
       ...slotVariables(slot, slotVariableNames),
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
-    if (release.runtime === 'other') {
+    try {
+      return release.runtime === 'other' ? forkProgram() : forkNode()
+    } catch (error) {
+      limited?.end()
+      throw error
+    }
+
+    function forkProgram () {
       const handle = createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
       enter(handle.identity?.pid)
       return handle
     }
-    const preloaded = withPreload({ execArgv, nodeOptions })
-    const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
-    // node:cluster looks into the NODE_OPTIONS of this process alone.
-    const isUnseen = nodeOptions !== process.env.NODE_OPTIONS && ASKS_FOR_INSPECTOR.test(nodeOptions ?? '')
-    const allExecArgv = isUnseen ? [...preloaded.execArgv, `--inspect-port=${inspectPort}`] : preloaded.execArgv
-    const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
-    cluster.setupPrimary({ exec: release.entry, args, execArgv: allExecArgv, inspectPort, cwd: folder, stdio })
-    /** @type {import('../../workers/protocol.js').BootSettings} */
-    const boot = {
-      nodeOptions: nodeOptions ?? null,
-      hasImports: preloaded.hasImports,
-      worker: id,
-      standsBy: slot === null,
-      dispatch,
-      readySignal: signal,
-      crashFile,
-      maxRequests: requestLimit(recycle, random()),
-      crash,
-      files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
-      probe: probeOf(ready),
-      sessions,
-      slotVariableNames,
-      hasSecrets: hasSecrets(release.id),
-      calledAs: release.calledAs ?? null,
-      orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
-    }
-    const worker = forkInto(output, { crashFile, args }, {
-      // node:cluster merges it into the environment of this process, which may be that of another shell.
-      ...withoutValues(process.env),
-      ...env,
-      NODE_OPTIONS: preloaded.nodeOptions,
-      [BOOT_VARIABLE]: JSON.stringify(boot)
-    })
-    enter(worker.process.pid)
-    group.workers.add(worker)
-    return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
 
-    function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
-      group.workers.delete(worker)
-      inspectPorts.left(crashFile, exit)
-      if (sessions) removePassingSocket(sessions.folder, id)
-      tellExit(exit)
+    function forkNode () {
+      const preloaded = withPreload({ execArgv, nodeOptions })
+      const inspectPort = inspectPorts.take(crashFile, [...execArgv, nodeOptions ?? ''])
+      // node:cluster looks into the NODE_OPTIONS of this process alone.
+      const isUnseen = nodeOptions !== process.env.NODE_OPTIONS && ASKS_FOR_INSPECTOR.test(nodeOptions ?? '')
+      const allExecArgv = isUnseen ? [...preloaded.execArgv, `--inspect-port=${inspectPort}`] : preloaded.execArgv
+      const stdio = ['inherit', output.stdout, output.stderr, 'ipc']
+      cluster.setupPrimary({ exec: release.entry, args, execArgv: allExecArgv, inspectPort, cwd: folder, stdio })
+      /** @type {import('../../workers/protocol.js').BootSettings} */
+      const boot = {
+        nodeOptions: nodeOptions ?? null,
+        hasImports: preloaded.hasImports,
+        worker: id,
+        standsBy: slot === null,
+        dispatch,
+        readySignal: signal,
+        crashFile,
+        maxRequests: requestLimit(recycle, random()),
+        crash,
+        files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
+        probe: probeOf(ready),
+        sessions,
+        slotVariableNames,
+        hasSecrets: hasSecrets(release.id),
+        calledAs: release.calledAs ?? null,
+        orphan: { outlives: outlives(), orderFile, keeper: keeperPid(), afterMs: orphanMs, ...drain, ...stop }
+      }
+      const worker = forkInto(output, { crashFile, args }, {
+        // node:cluster merges it into the environment of this process, which may be that of another shell.
+        ...withoutValues(process.env),
+        ...env,
+        NODE_OPTIONS: preloaded.nodeOptions,
+        [BOOT_VARIABLE]: JSON.stringify(boot)
+      })
+      enter(worker.process.pid)
+      group.workers.add(worker)
+      return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
+
+      function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
+        group.workers.delete(worker)
+        inspectPorts.left(crashFile, exit)
+        if (sessions) removePassingSocket(sessions.folder, id)
+        tellExit(exit)
+      }
     }
 
     function tellExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
