@@ -174,7 +174,7 @@ export function createForker (settings, {
     told.add(message)
   }
 
-  /** @param {{ worker: number, slot: number }} order @returns {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} */
+  /** @param {{ worker: number, slot: number }} order @returns {import('../programs/running-program.js').Output} */
   function openOutput (order) {
     try {
       return logs.open(order)
@@ -184,7 +184,7 @@ export function createForker (settings, {
     }
   }
 
-  /** @param {ReturnType<typeof openOutput>} output @param {{ crashFile: string, args: string[] }} worker @param {Record<string, unknown>} env */
+  /** @param {import('../programs/running-program.js').Output} output @param {{ crashFile: string, args: string[] }} worker @param {Record<string, unknown>} env */
   function forkInto (output, { crashFile, args }, env) {
     try {
       return cluster.fork(env)

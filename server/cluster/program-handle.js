@@ -17,7 +17,7 @@ import { createUnheardSockets } from './unheard-sockets.js'
 /**
  * A worker that is another program than Node, with the methods of a worker handle. It has no channel: what it binds is
  * heard by its system calls, and it is told to end by a signal.
- * @param {{ file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: { stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }, stop: import('./program-end.js').Stop, watchdogMs: number }} program  `args`: without its name; `watchdogMs`: how long it may be silent once it has said that it lives, 0: for ever
+ * @param {{ file: string, args: string[], env: Record<string, string | undefined>, cwd: string, output: import('../programs/running-program.js').Output, stop: import('./program-end.js').Stop, watchdogMs: number }} program  `args`: without its name; `watchdogMs`: how long it may be silent once it has said that it lives, 0: for ever
  * @param {Parameters<typeof import('./worker-handle.js').createWorkerHandle>[1]} hooks
  * @param {import('./worker-handle.js').WorkerFiles} files
  * @param {Parameters<typeof createProgramReadiness>[0]} ready

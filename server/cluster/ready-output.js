@@ -2,7 +2,7 @@ import { fstatSync, readSync } from 'node:fs'
 import { stripVTControlCharacters } from 'node:util'
 import { readyLineOf } from '../lifecycle/ready-line.js'
 
-/** @typedef {{ stdout: number | 'inherit', stderr: number | 'inherit', close: () => void }} Output */
+/** @typedef {import('../programs/running-program.js').Output} Output */
 /** @typedef {{ fd: number, at: number }} Stream  `at`: where the first line begins that was not looked at */
 
 const LOOK_EVERY_MS = 50
