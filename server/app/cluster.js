@@ -35,6 +35,7 @@ import { loadPosix } from '../system/posix.js'
  */
 export function createCluster ({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events, rolloutTurns }, { release, restored, next }) {
   const { dispatch, portPerSlot, rebalance, sticky, watchdog, recycle } = settings.current
+  // Workers that pass each other connections, as sessions stay with them by name, need the same of the machine.
   const calls = dispatch === 'sticky' ? stickyCalls() : null
   const by = sessionBy(settings.current)
   const state = createState({

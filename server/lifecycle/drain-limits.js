@@ -3,7 +3,7 @@ import { stopsFirst } from './vacancy.js'
 
 /** @typedef {import('./state.js').PoolState} PoolState */
 
-/** Replacements of a worker that did well. One that was told to go for what it did wrong does not stay. */
+/** A worker that goes for one of these did well, and may be kept. One that goes for what it did wrong may not. */
 const GENTLE_CAUSES = ['restart', 'deploy', 'scale-down', 'max-age', 'max-requests', 'upgrade', 'master-lost']
 
 /**
