@@ -46,8 +46,8 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const port = await freePort()
     const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-path', '/health', '--ready-interval-ms', '50'], args: asOtherProgram('answers-late.js'), env: { PORT: String(port) } })
     await deck.untilEvent(({ type }) => type === 'worker.listening', 'the first worker')
-    // 500 where it is too early.
-    await get(`http://127.0.0.1:${port}/`)
+    const early = await fetch(`http://127.0.0.1:${port}/`)
+    assert.equal(early.status, 200, 'it was asked too early')
     await deck.until({ ready: 2 })
     const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
     await load.untilAnswered(20)
