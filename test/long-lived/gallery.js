@@ -6,7 +6,7 @@ import { install } from '../apps/installation.js'
 import { findPlace } from '../apps/place.js'
 import { toTable } from '../apps/report.js'
 import { startDeck } from '../support/deck.js'
-import { countBy } from './clients/websockets.js'
+import { countBy } from './count-by.js'
 import { PROGRAMS } from './programs.js'
 
 const { values, positionals } = parseArgs({

@@ -7,7 +7,7 @@ import { toTable } from '../apps/report.js'
 import { startDeck } from '../support/deck.js'
 import { freePort } from '../support/ports.js'
 import { askOnce, createKeepAlives } from './clients/keep-alive.js'
-import { countBy } from './clients/websockets.js'
+import { countBy } from './count-by.js'
 
 const { values } = parseArgs({
   options: {

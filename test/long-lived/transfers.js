@@ -6,7 +6,7 @@ import { toTable } from '../apps/report.js'
 import { startDeck } from '../support/deck.js'
 import { freePort } from '../support/ports.js'
 import { download, eventStream, stalledUpload, upload } from './clients/transfers.js'
-import { countBy } from './clients/websockets.js'
+import { countBy } from './count-by.js'
 
 const { values } = parseArgs({
   options: { seconds: { type: 'string', default: '120' }, each: { type: 'string', default: '12' }, flag: { type: 'string', multiple: true, default: [] } }

@@ -8,7 +8,8 @@ import { startDeck } from '../support/deck.js'
 import { freePort } from '../support/ports.js'
 import { pssMegabytes } from '../support/process-figures.js'
 import { until } from '../support/until.js'
-import { countBy, createWebSockets } from './clients/websockets.js'
+import { createWebSockets } from './clients/websockets.js'
+import { countBy } from './count-by.js'
 
 const { values: { connections, everyMs, flag } } = parseArgs({
   options: { connections: { type: 'string', default: '10000' }, everyMs: { type: 'string', default: '10000' }, flag: { type: 'string', multiple: true, default: [] } }

@@ -25,9 +25,14 @@ export function openSocketIo ({ host, port, send }) {
   function connect () {
     socket?.close()
     const next = socket = io(`http://${host}:${port}`, { transports: ['websocket'], reconnection: false, forceNew: true })
-    return new Promise((resolve, reject) => {
-      // 'disconnect': the worker has gone between the handshake of the transport and that of Socket.IO.
-      next.once('connect', () => resolve(next)).once('connect_error', reject).once('disconnect', (reason) => reject(new Error(reason)))
-    })
+    return connected(next)
   }
+}
+
+/** @param {import('socket.io-client').Socket} socket */
+export function connected (socket) {
+  return new Promise((resolve, reject) => {
+    // 'disconnect': the worker has gone between the handshake of the transport and that of Socket.IO.
+    socket.once('connect', () => resolve(socket)).once('connect_error', reject).once('disconnect', (reason) => reject(new Error(reason)))
+  })
 }

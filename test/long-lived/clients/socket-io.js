@@ -1,3 +1,4 @@
+import { connected } from '../../apps/protocols/socket-io.js'
 import { importFrom, soon } from './installed.js'
 
 /** @param {import('../programs.js').Joining} joining @param {string[]} transports @returns {Promise<import('../programs.js').Session>} */
@@ -16,11 +17,4 @@ export async function openSocketIo ({ port, folder, number, onLost }, transports
       socket.close()
     }
   }
-}
-
-/** @param {any} socket of Socket.IO */
-export function connected (socket) {
-  return new Promise((resolve, reject) => {
-    socket.once('connect', resolve).once('connect_error', reject).once('disconnect', (/** @type {string} */ reason) => reject(new Error(reason)))
-  })
 }

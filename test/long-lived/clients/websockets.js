@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { WebSocket } from 'ws'
+import { countBy } from '../count-by.js'
 
 /** A client gets as many connections to one address as there are ports for it: these give each address a part of them. */
 const ADDRESSES = 4
@@ -106,12 +107,4 @@ export function createWebSockets ({ port, everyMs }) {
 /** @param {Client} client */
 function isOpen ({ socket, pid }) {
   return pid !== 0 && socket?.readyState === WebSocket.OPEN
-}
-
-/** @template T @param {T[]} items @param {(item: T) => number | string} keyOf @returns {Record<string, number>} */
-export function countBy (items, keyOf) {
-  /** @type {Record<string, number>} */
-  const counts = {}
-  for (const item of items) counts[keyOf(item)] = (counts[keyOf(item)] ?? 0) + 1
-  return counts
 }

@@ -1,5 +1,5 @@
+import { connected } from '../../apps/protocols/socket-io.js'
 import { importFrom, soon } from './installed.js'
-import { connected } from './socket-io.js'
 
 /** A shell in a page: its variables are gone with it. @param {import('../programs.js').Joining} joining @returns {Promise<import('../programs.js').Session>} */
 export async function openTerminal ({ port, folder, number, onLost }) {
