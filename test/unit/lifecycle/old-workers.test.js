@@ -30,14 +30,18 @@ function restartAndKeep (pool, held) {
   return old
 }
 
-/** @param {Pool} pool */
+/** Has the new workers get ready, and those that drain be kept. @param {Pool} pool */
 function readyCandidates (pool) {
-  const starting = [...pool.processes.keys()].filter((id) => pool.state.workers[id].state === 'starting')
-  for (const id of starting) pool.becomeReady(id)
-  for (const { id, isDraining } of [...pool.processes.values()]) if (isDraining && pool.state.workers[id].state === 'draining' && !pool.state.workers[id].keptUntil) { pool.wait(idleGraceMs); report(pool, id) }
+  const { processes, state: { workers } } = pool
+  for (const id of [...processes.keys()]) if (workers[id].state === 'starting') pool.becomeReady(id)
+  for (const id of [...processes.keys()]) {
+    if (workers[id].state !== 'draining' || workers[id].keptUntil) continue
+    pool.wait(idleGraceMs)
+    report(pool, id)
+  }
 }
 
-/** Lets time go on to a deadline, with a report of what is held each 2 s. @param {Pool} pool @param {number} ms @param {number} worker */
+/** Lets time go on, with a report of what is held before each deadline. @param {Pool} pool @param {number} ms @param {number} worker */
 function keepOn (pool, ms, worker) {
   const until = pool.at + ms
   while (pool.at < until) {
