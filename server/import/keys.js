@@ -80,7 +80,7 @@ export const KEYS = {
     also: ['interpreter', 'execInterpreter'],
     fate: 'replaced',
     becomes: '`entry`, or the Node that runs clusterdeck',
-    about: '`python3`, `bun`, `bash` and the like, or `tsx` and `ts-node`, become the entry; the options of the interpreter and the script its first arguments. All Node apps run on the Node of clusterdeck.',
+    about: '`python3`, `bun`, `bash` and the like, or `tsx` and `ts-node`, become the entry. The options of the interpreter and the script become its first arguments. All Node apps run on the Node of clusterdeck.',
     usual: ['node', 'none', 'nodejs'],
     read (_value, { program: { notes } }) {
       const note = notes.find((each) => each.startsWith('exec_interpreter:'))
