@@ -40,7 +40,7 @@ const METRICS = [
   [
     'long_lived_connections',
     'gauge',
-    'What draining workers still have, by kind.',
+    'Long-lived connections, transfers and sessions that draining workers still have, by kind.',
     ({ status }) => Object.entries(HELD).map(([kind, name]) => ({ labels: { kind }, value: status.workers.reduce((sum, { holds }) => sum + (holds?.[name] ?? 0), 0) }))
   ],
   [
@@ -57,7 +57,7 @@ const METRICS = [
     'Requests without an answer when their worker ended: it did not drain in time or was killed.',
     ({ vitals }) => [{ value: vitals.endedRequests }]
   ],
-  ['stalled_requests_total', 'counter', 'Those of them whose bytes had stopped moving (drain.stalledMs).', ({ vitals }) => [{ value: vitals.stalledRequests }]],
+  ['stalled_requests_total', 'counter', 'Requests of ended_requests_total that were cut off because their bytes had stopped moving (drain.stalledMs).', ({ vitals }) => [{ value: vitals.stalledRequests }]],
   ['ended_connections_total', 'counter', 'Connections that were open when their worker ended.', ({ vitals }) => [{ value: vitals.endedConnections }]],
   [
     'job_runs_total',

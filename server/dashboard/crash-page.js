@@ -35,7 +35,7 @@ const VITALS = Object.freeze([
   { label: 'Memory', valueOf: ({ rssBytes }) => rssBytes, format: formatBytes },
   { label: 'Loop delay', valueOf: ({ loopDelayMaxMs }) => loopDelayMaxMs, format: formatLatency },
   { label: 'Requests/s', valueOf: countAnswered, format: numberText },
-  // Of a program whose requests nobody counts.
+  // Shown where nobody counts requests: for another program than Node.
   { label: 'Connections', valueOf: (sample) => countAnswered(sample) === null ? sample.openConnections : null, format: numberText },
   { label: 'In flight', valueOf: ({ inFlight }) => inFlight, format: numberText },
   { label: 'CPU', valueOf: ({ cpuPercent }) => cpuPercent, format: formatPercent }

@@ -95,7 +95,7 @@ function followWorkerModel ({ deck, history, id, params, now, can }) {
     const { isAvailable, ...told } = readPast(story, { isNeeded: row === null })
     // Without `at` the live worker is meant.
     const isLive = row !== null && (at === undefined || isSame(row, told))
-    // Of this worker: in a rollout the release that runs may be of another kind.
+    // The worker itself is asked: in a rollout the release that runs may be of another kind.
     const isProgram = isLive && row.runtime === 'other'
     const worker = isLive ? toWorkerRow(row) : endedWorker(number, told)
     const lives = toLives(told.lives, worker)

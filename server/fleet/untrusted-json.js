@@ -18,7 +18,7 @@ export function textUpTo (chars) {
   return z.string().max(chars)
 }
 
-/** As other members write it. */
+/** Accepts a time as `toISOString` of any member writes it. */
 export const isoTime = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]{8,15}Z$/)
 
 /** A deeper value can be parsed, but not written again: the stack is too small. */
