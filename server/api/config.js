@@ -26,7 +26,7 @@ const SETTING = z.strictObject({
     .enum(['now', 'deploy', 'start'])
     .describe('when a change counts. `now`: at once, by PATCH /config; `deploy`: with the next deploy, which reads it again; `start`: with the next start of the master'),
   isSecret: z.boolean().describe('whether its value may hold a secret; it is then not shown'),
-  isUsed: z.boolean().describe('false: it means nothing for the program that runs, as that is run by Node.js, or as it is not')
+  isUsed: z.boolean().describe('false: it means nothing for the program that runs: it is for Node.js alone and the program is another one, or the other way round')
 }).meta({ id: 'Setting' })
 
 const SETTINGS = listOf(SETTING).meta({ id: 'Settings' })
