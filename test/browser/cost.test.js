@@ -25,9 +25,9 @@ function updateOf (message) {
   return JSON.parse(message.slice(message.indexOf('['))).at(-1)
 }
 
-/** Of what is transferred, and of requests. @type {[string, number, number][]} */
+/** How many bytes each page may transfer, and how many requests it stays below. @type {[string, number, number][]} */
 const LIMITS = [['/', 95_000, 12], ['/history', 70_000, 11], ['/logs', 70_000, 12], ['/docs/api', 70_000, 10], ['/deploys', 70_000, 10], ['/crashes', 70_000, 10], ['/settings', 70_000, 10], ['/access', 70_000, 10], ['/alerts', 70_000, 10]]
-/** Those with the most scripts, and the longest of the manual. */
+/** The first of these pages have the most scripts, or are the longest of the manual. */
 const FULLEST = 4
 
 test('a first load is small, asks for little, and nothing of the page comes twice', async (t) => {

@@ -12,7 +12,7 @@ const MEMORY_BYTES = 100 * 1024 * 1024
 const LIMITS = ['--limits-memory-bytes', String(MEMORY_BYTES), '--limits-cpus', '0.5']
 const skip = createControlGroups().whyUnlimited({ memoryBytes: MEMORY_BYTES, cpus: 0.5 }) ?? false
 
-/** Where this process may have control groups: as root in a virtual machine or a container, or in a service with Delegate=yes. */
+/** These run where this process may have control groups: as root in a virtual machine or a container, or in a service with Delegate=yes. */
 describe('limits of workers', { skip }, () => {
   rareTest('a worker over its limit of memory is killed and replaced, the other one serves on, and the next master knows their groups', async (t) => {
     const deck = await startDeck(t, 'grows.js', { flags: LIMITS, env: { GROWS_BY: String(MEMORY_BYTES) } })

@@ -1,5 +1,5 @@
 // Uploads, downloads and event streams that are longer than any deadline, over three deploys; beside them uploads that stand still.
-//   node test/long-lived/transfers.js [--seconds 120] [--each 10] [--flag=--drain-deadline-ms=10000 …]
+//   node test/long-lived/transfers.js [--seconds 120] [--each 12] [--flag=--drain-deadline-ms=10000 …]
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { toTable } from '../apps/report.js'

@@ -16,7 +16,7 @@ const { values: { connections, everyMs, flag } } = parseArgs({
 })
 const COUNT = Number(connections)
 const BUCKET_MS = 100
-/** Of two slots, after three deploys and the death of the master. */
+/** Two slots have so many after three deploys and the death of the master. */
 const OLD_WORKERS = 8
 /** What is on its way needs a moment on a busy machine. */
 const SETTLE_MS = 3000
@@ -79,7 +79,7 @@ async function deploy (more) {
   await sockets.add(more)
 }
 
-/** As an operator does who wants them gone. */
+/** Ends the old workers, as an operator does who wants them gone. */
 async function endOld () {
   const { workers } = await deck.status()
   const old = workers.filter((/** @type {any} */ { state }) => state === 'draining')
@@ -95,7 +95,7 @@ async function untilReady (count) {
   await deck.untilStatus(({ readyWorkers, workers }) => readyWorkers === count && workers.filter((/** @type {any} */ { state }) => state === 'starting').length === 0, `${count} ready workers`)
 }
 
-/** What is left of those before, by the connections that they have. @returns {Promise<string[]>} */
+/** @returns {Promise<string[]>} how many connections the old workers have, and how much memory */
 async function describeOld () {
   await until(() => sockets.unanswered() < sockets.open() / 10, 'echoes')
   const current = new Set((await deck.status()).workers.filter((/** @type {any} */ { state }) => state === 'ready').map((/** @type {any} */ { pid }) => pid))

@@ -71,7 +71,7 @@ describe('drift', () => {
   test('a file that was written after the fork counts as changed, as nobody knows what was loaded', () => {
     const file = path.join(tempFolder(), 'app.js')
     writeFileSync(file, '1')
-    // A moment ago, with parts of a millisecond that the clock has not.
+    // The time of a file has parts of a millisecond, which the clock does not have.
     const drift = createDrift({ time: () => Math.floor(statSync(file).mtimeMs) })
     drift.noteLoaded('r1', [file], { id: 1, forkedAt: Date.now() - 5000 })
     assert.deepEqual(drift.of('r1')?.files, [file])

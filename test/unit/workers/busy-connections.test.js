@@ -97,7 +97,7 @@ async function connect (t, port, { requests }) {
 
     async ask () { for (let n = 0; n < requests; n++) await ask() },
 
-    /** For as long as its connection is open. */
+    /** Asks on for as long as its connection is open. */
     goOn () { going = keepAsking() },
 
     /** @returns {Promise<void>} rejects if a request had no answer */
