@@ -70,6 +70,8 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
   const isOther = config.runtime === 'other'
   const program = isOther ? programName(config) : null
   const ownSockets = isOther ? whyUnheard() : null
+  const clientsStayBy = stickyBy(config)
+  const limitsOf = createLimitsView()
   const crashes = createCrashService({
     store: history.crashes, events, release: () => supervisor.snapshot().release?.id ?? null, releases: () => /** @type {ReleaseView[]} */ (releases.list({ limit: MAX_RELEASES }).items)
   })
@@ -121,10 +123,10 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         app: { name: deckName(config, snapshot.release), entry: config.entry, program, cwd: config.cwd, addresses: supervisor.addresses(), ownSockets },
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
-        stickyBy: stickyBy(config),
+        stickyBy: clientsStayBy,
         // In turn, by the master.
         ...(config.dispatch === 'round-robin' && { isEven: true }),
-        limits: { ...settings.current.limits, problem: controlGroups.whyUnlimited(settings.current.limits) },
+        limits: limitsOf(settings.current),
         history: historyState(),
         secrets: { problem: secretsProblem() },
         lastEventId: events.lastId
@@ -248,6 +250,17 @@ async function refuseMove () {
  */
 export function deckName ({ name, entry, cwd }, release) {
   return name ?? (release?.package?.name || path.basename(cwd) || path.basename(entry))
+}
+
+/** Each snapshot says whether the limits can be kept. That changes with the limits alone, so the machine is looked at once for them. */
+function createLimitsView () {
+  /** @type {{ limits: import('./system/control-groups.js').Limits, problem: string | null } | null} */
+  let known = null
+
+  return function limitsOf (/** @type {Pick<import('./config/config.js').Config, 'limits'>} */ { limits }) {
+    if (known?.limits !== limits) known = { limits, problem: controlGroups.whyUnlimited(limits) }
+    return { ...limits, problem: known.problem }
+  }
 }
 
 /** @param {import('./config/settings.js').Change} change */
