@@ -104,3 +104,10 @@ test('whatever a member has written is text on its page', async () => {
   for (const each of ['<img', '\u202E', '\u001b']) assert.ok(!html.includes(each))
   assert.equal(html.match(/&lt;img/g)?.length, 3)
 })
+
+test('the page of a member says what an old worker is kept for, and until when', async () => {
+  const holds = { requests: 0, transfers: 0, webSockets: 3, eventStreams: 1, connections: 0, sessions: 0 }
+  const { fleet } = startFleet({ workers: { items: [aWorker({ state: 'draining', holds, keptUntil: '2026-01-01T14:00:00.000Z' })] } })
+  const html = render('pages/fleet-member', { can: OPERATOR, ...await fleetMemberModel({ deck: { fleet }, id: 'b-2', now: () => NOW }) })
+  assert.match(html, /Kept<\/span><span class="retry held">3 WebSockets and 1 event stream, closed in <time[^>]*>2 h/)
+})
