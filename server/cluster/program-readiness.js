@@ -8,16 +8,16 @@ import { createProgramProbe } from './program-probe.js'
 /** @typedef {import('../../workers/protocol.js').ToMaster} ToMaster */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {import('../../workers/protocol.js').BootSettings['readySignal']} Signal  `message`: a line of its output */
+/** @typedef {'notify' | 'line'} Word  how a program says that it is ready: sd_notify(3), or a line of its output */
 /** @typedef {{ inode: number, address: string, isListening: boolean, isUdp: boolean, at: number }} Bound  `at`: its place among those that listen */
 
 /** A program that opens several ports, or looks for a free one, binds the next one within this time. */
 const SETTLE_MS = 50
 /** A program may close what it has bound without listening there. */
 const LOOK_EVERY_MS = 100
-/** @typedef {'notify' | 'line'} Word  how a program says that it is ready: sd_notify(3), or a line of its output */
-/** Which word counts. @type {Readonly<Record<Signal, Word | null>>} */
+/** Which word counts with each signal; null: none. @type {Readonly<Record<Signal, Word | null>>} */
 const WORDS = Object.freeze({ auto: 'notify', notify: 'notify', message: 'line', listening: null, online: null })
-/** It is not ready without a word. @type {readonly Signal[]} */
+/** With these signals a program is not ready before it has said so. @type {readonly Signal[]} */
 const WAIT_FOR_WORD = Object.freeze(['notify', 'message'])
 
 /**

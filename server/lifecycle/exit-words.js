@@ -11,9 +11,9 @@ const FAULTS = Object.freeze({
   SIGXCPU: 'it used more CPU time than it may',
   SIGXFSZ: 'it wrote a larger file than it may'
 })
-/** What a shell means by them. @type {Readonly<Record<number, string>>} */
+/** What a shell means by these codes. @type {Readonly<Record<number, string>>} */
 const CODES = Object.freeze({ 126: 'the command could not be executed', 127: 'the command was not found' })
-/** By their numbers on Linux: a shell ends with 128 more when its command was ended by one. @type {Readonly<Record<number, string>>} */
+/** Signals by their numbers on Linux: a shell whose command was ended by one exits with 128 more. @type {Readonly<Record<number, string>>} */
 const SIGNALS = Object.freeze({
   1: 'SIGHUP', 2: 'SIGINT', 3: 'SIGQUIT', 4: 'SIGILL', 5: 'SIGTRAP', 6: 'SIGABRT', 7: 'SIGBUS', 8: 'SIGFPE', 9: 'SIGKILL', 11: 'SIGSEGV', 13: 'SIGPIPE', 15: 'SIGTERM', 24: 'SIGXCPU', 25: 'SIGXFSZ', 31: 'SIGSYS'
 })
