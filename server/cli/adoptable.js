@@ -22,6 +22,7 @@ import { writePm2Config } from './import.js'
 
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('./app-orders.js').AppOrder} AppOrder */
+/** @typedef {import('../config/apps.js').ConfigFile} ConfigFile */
 /** @typedef {import('../system/process-identity.js').ProcessIdentity} ProcessIdentity */
 
 /**
@@ -37,6 +38,9 @@ import { writePm2Config } from './import.js'
  * @property {() => Promise<void>} stop  asks it to end
  * @property {string} stopText  the same for people
  * @property {string[]} afterwards  what is to be known once it has ended
+ *
+ * `inFile`: what it is called in a config file that "clusterdeck import" has made of it.
+ * @typedef {{ name: string, inFile: string, isCluster: boolean, running: { pid: number, id: number }[] }} Pm2App
  */
 
 /**
@@ -71,35 +75,54 @@ export async function programAt ({ pid, port, workers, name }, terminal) {
  */
 export async function programsOfPm2 (names, options, terminal) {
   const pm2 = await findPm2(terminal)
-  const groups = groupsOf(await pm2.list()).map((group) => ({ group, running: group.filter(({ status, pm_pid: pid }) => status === 'online' && Number(pid) > 0) }))
-  const found = namesOf(groups.map(({ group: [first] }) => ({ name: first.name, script: first.pm_exec_path })), undefined).map((app, index) => ({ app, ...groups[index] }))
-  const wanted = found.filter(({ group: [{ name }], running }) => names.length === 0 ? running.length > 0 : names.includes(String(name)))
-  checkNames(names, found.map(({ group: [{ name }] }) => String(name)))
+  const wanted = wantedOf(appsIn(await pm2.list()), names)
+  if (options.name !== undefined && wanted.length > 1) throw new DeckError('usage', `--name: expected with one app, received ${wanted.length}`)
+  const { cwd } = terminal
+  const found = await readConfigFile(undefined, cwd) ?? await readConfigFile(await writeFor(mustHave(factsOf(pm2.pid), 'PM2'), terminal), cwd)
+  return wanted.map((app) => programOfPm2(app, pm2, orderInFile(/** @type {ConfigFile} */ (found), app.inFile, options, terminal)))
+}
+
+/** @param {Pm2App} app @param {import('../import/running-pm2.js').RunningPm2} pm2 @param {AppOrder} order @returns {Adoptable} */
+function programOfPm2 ({ name, isCluster, running }, pm2, order) {
+  const pids = running.map(({ pid }) => pid)
+  const ids = running.map(({ id }) => id)
+  const all = pids.flatMap((pid) => descendantsOf(pid))
+  return {
+    text: oneLine(`${name} of PM2 (pid ${pids.join(', ')})`),
+    facts: mustHave(factsOf(pids[0]), `${name} of PM2`),
+    processes: all.map(identifyProcess),
+    // Those of an app in cluster mode are with the daemon.
+    listening: isCluster ? [...all, pm2.pid] : all,
+    except: pm2.home,
+    isAlone: !isCluster || clusterAppsOf(pm2.pid).length <= 1,
+    order,
+    stop: () => pm2.stop(ids),
+    stopText: `pm2 stop ${ids.join(' ')}`,
+    afterwards: ['PM2 lists it as stopped; so that it stays so after a boot: pm2 save']
+  }
+}
+
+/** @param {unknown[]} list  of PM2 @returns {Pm2App[]} */
+function appsIn (list) {
+  const groups = groupsOf(list)
+  const inFile = namesOf(groups.map(([{ name, pm_exec_path: script }]) => ({ name, script })), undefined)
+  return groups.map((group, index) => ({
+    name: String(group[0].name),
+    inFile: inFile[index],
+    isCluster: group[0].exec_mode === 'cluster_mode',
+    running: group.map(({ status, pm_pid: pid, pm_id: id }) => ({ pid: status === 'online' ? Number(pid) : 0, id: Number(id) })).filter(({ pid }) => pid > 0)
+  }))
+}
+
+/** @param {Pm2App[]} apps @param {string[]} names  none: all that run @returns {Pm2App[]} @throws {DeckError} usage, not-possible */
+function wantedOf (apps, names) {
+  const unknown = names.find((each) => !apps.some(({ name }) => name === each))
+  if (unknown !== undefined) throw new DeckError('usage', `--pm2: expected some of ${apps.map(({ name }) => name).join(', ') || 'none'}, the apps of PM2, received ${JSON.stringify(unknown)}`)
+  const wanted = apps.filter(({ name, running }) => names.length === 0 ? running.length > 0 : names.includes(name))
   if (wanted.length === 0) throw new DeckError('not-possible', '--pm2: expected apps of PM2 that run, received none')
   const idle = wanted.find(({ running }) => running.length === 0)
-  if (idle) throw new DeckError('usage', `--pm2: expected apps of PM2 that run, received ${idle.group[0].name}, which is stopped: clusterdeck start starts it`)
-  if (options.name !== undefined && wanted.length > 1) throw new DeckError('usage', `--name: expected with one app, received ${wanted.length}`)
-  const file = (await readConfigFile(undefined, terminal.cwd))?.file ?? await writeFor(mustHave(factsOf(pm2.pid), 'PM2'), terminal)
-  const orders = await Promise.all(wanted.map(({ app }) => orderInFile(file, app, options, terminal)))
-  return wanted.map(({ group: [first], running }, index) => {
-    const pids = running.map(({ pm_pid: pid }) => Number(pid))
-    const isCluster = first.exec_mode === 'cluster_mode'
-    const ids = running.map(({ pm_id: id }) => Number(id))
-    const all = pids.flatMap((pid) => descendantsOf(pid))
-    return {
-      text: oneLine(`${first.name} of PM2 (pid ${pids.join(', ')})`),
-      facts: mustHave(factsOf(pids[0]), `${first.name} of PM2`),
-      processes: all.map(identifyProcess),
-      // Those of an app in cluster mode are with the daemon.
-      listening: isCluster ? [...all, pm2.pid] : all,
-      except: pm2.home,
-      isAlone: !isCluster || clusterAppsOf(pm2.pid).length <= 1,
-      order: orders[index],
-      stop: () => pm2.stop(ids),
-      stopText: `pm2 stop ${ids.join(' ')}`,
-      afterwards: ['PM2 lists it as stopped; so that it stays so after a boot: pm2 save']
-    }
-  })
+  if (idle) throw new DeckError('usage', `--pm2: expected apps of PM2 that run, received ${idle.name}, which is stopped: clusterdeck start starts it`)
+  return wanted
 }
 
 /** @param {string} text @returns {number} */
@@ -150,15 +173,15 @@ async function orderOfProcess (facts, { workers, name, isGiven }) {
   return orderOfStart({ ...flagsOfProcess(facts, look), workers, ...named }, { env, cwd })
 }
 
-/** @param {string} file @param {string} app @param {{ workers?: string, name?: string }} options @param {Terminal} terminal @returns {Promise<AppOrder>} */
-async function orderInFile (file, app, { workers, name }, terminal) {
-  const found = await readConfigFile(file, terminal.cwd)
-  const apps = found ? appsOf(found) : new Map()
+/** @param {ConfigFile} found @param {string} app @param {{ workers?: string, name?: string }} options @param {Terminal} terminal @returns {AppOrder} */
+function orderInFile (found, app, { workers, name }, terminal) {
+  const { file } = found
+  const apps = appsOf(found)
   const flags = { ...(workers !== undefined && { workers }), ...(name !== undefined && { name }) }
   if (apps.size === 0) return orderOfStart({ config: file, ...flags }, terminal)
   const known = apps.get(app)
   if (!known) throw new DeckError('invalid-config', `--pm2: expected ${app} among the apps of ${file}, received ${[...apps.keys()].join(', ')}: clusterdeck import --pm2 --output other.mjs shows what it would be`)
-  const order = orderOfApp({ name: app, dataDir: '', autostart: true, ...known, dependsOn: [] }, file, terminal)
+  const order = orderOfApp({ ...known, name: app, dataDir: '', dependsOn: [] }, file, terminal)
   return { ...order, ...(name !== undefined && { name }), flags: { ...order.flags, ...flags } }
 }
 
@@ -167,12 +190,6 @@ async function writeFor ({ user, groups }, terminal) {
   const file = await writePm2Config(terminal)
   if (process.geteuid?.() === 0) chownSync(file, user, groups[0])
   return file
-}
-
-/** @param {string[]} names @param {string[]} known @throws {DeckError} usage */
-function checkNames (names, known) {
-  const unknown = names.find((name) => !known.includes(name))
-  if (unknown !== undefined) throw new DeckError('usage', `--pm2: expected some of ${known.join(', ') || 'none'}, the apps of PM2, received ${JSON.stringify(unknown)}`)
 }
 
 /** @template T @param {T | null} found @param {string} what @returns {T} @throws {DeckError} not-possible */
