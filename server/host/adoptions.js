@@ -26,7 +26,7 @@ const SOCKETS = `${LINE}-sockets`
 
 const HELLO = z.strictObject({ type: z.literal('hello'), secret: z.string(), pid: z.int().positive(), dataDir: z.string().refine(path.isAbsolute), order: APP_ORDER })
 const PROGRAM = z.strictObject({ type: z.literal('program'), secret: z.string(), from: z.string().min(1).max(500), order: APP_ORDER })
-const COMER = z.union([HELLO, PROGRAM])
+const NEWCOMER = z.union([HELLO, PROGRAM])
 const SOCKET_LIST = z.strictObject({
   type: z.literal('sockets'),
   sockets: z.array(z.strictObject({ key: z.string().max(1000), data: z.unknown(), kind: z.enum(['stream', 'datagram']) })).max(1000)
@@ -93,7 +93,7 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
       await goOn(adoption, { ...await welcome(adoption, { line, sockets }), line })
     } catch (error) {
       const { code, message } = error instanceof DeckError ? error : { code: 'internal', message: errorText(error) }
-      if (code === 'internal') log.error({ err: error }, 'a deck could not be adopted')
+      if (code === 'internal') log.error({ err: error }, 'an app could not be moved into this host')
       line.send({ type: 'refused', code, message })
       line.close()
       fail(adoption, message)
@@ -104,12 +104,12 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
 
   /** @param {Adoption} adoption @param {{ line: JsonLines, sockets: net.Server }} lines */
   async function welcome (adoption, { line, sockets }) {
-    const comer = expect(COMER, await line.next())
-    const { secret, order } = comer
+    const newcomer = expect(NEWCOMER, await line.next())
+    const { secret, order } = newcomer
     if (adoption.state !== 'waiting' || secret !== adoption.secret) throw new DeckError('forbidden', 'secret: expected that of this adoption, which counts once')
     adoption.state = 'moving'
     // Where the folder is must not depend on where a link leads by now, or on a config file that has changed since.
-    const flags = comer.type === 'hello' ? { ...order.flags, dataDir: comer.dataDir } : order.flags
+    const flags = newcomer.type === 'hello' ? { ...order.flags, dataDir: newcomer.dataDir } : order.flags
     const app = await apps.expect({ ...order, ...(adoption.wantedName !== undefined && { name: adoption.wantedName }), flags })
     adoption.app = app.name
     line.send({ type: 'accepted', name: app.name, pid: process.pid })
@@ -123,18 +123,18 @@ export function createAdoptions ({ folder, apps, log, comesWithinMs = COMES_WITH
     if (adoption.state === 'moving') {
       adoption.stopWaiting()
       line.send({ type: 'received' })
-      if ((await line.next())?.type === 'released') return { app, comer, handles }
+      if ((await line.next())?.type === 'released') return { app, newcomer, handles }
     }
     for (const { handle } of handles.values()) handle.close()
     throw new DeckError('not-possible', 'the deck stays where it is')
   }
 
   /** @param {Adoption} adoption @param {Awaited<ReturnType<typeof welcome>> & { line: JsonLines }} parts */
-  async function goOn (adoption, { app, comer, handles, line }) {
+  async function goOn (adoption, { app, newcomer, handles, line }) {
     const beat = setInterval(() => line.send({ type: 'starting' }), BEAT_MS)
     try {
-      if (comer.type === 'hello') await apps.adopt(app, arrivalOf(comer, handles, line), adoption)
-      else await apps.replace(app, { sockets: handles, from: comer.from, abandoned: untilAbandoned(line) }, adoption)
+      if (newcomer.type === 'hello') await apps.adopt(app, arrivalOf(newcomer, handles, line), adoption)
+      else await apps.replace(app, { sockets: handles, from: newcomer.from, abandoned: untilAbandoned(line) }, adoption)
     } finally {
       clearInterval(beat)
     }
