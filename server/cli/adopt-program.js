@@ -62,7 +62,7 @@ export async function adoptPrograms (folder, options, terminal) {
 function checkOptions (folder, options) {
   const given = /** @type {const} */ (['pm2', 'port', 'pid']).filter((name) => options[name] !== undefined)
   if (given.length > 1) throw new DeckError('usage', `adopt: expected one of --pm2, --port and --pid, received ${given.map((name) => `--${name}`).join(' and ')}`)
-  const ofDeck = folder ?? (options.app === undefined ? options.wait === false ? '--no-wait' : undefined : '--app')
+  const ofDeck = folder ?? (options.app !== undefined ? '--app' : options.wait === false ? '--no-wait' : undefined)
   if (ofDeck !== undefined) throw new DeckError('usage', `--${given[0]}: expected without what names or moves a deck, received ${ofDeck} too`)
 }
 
