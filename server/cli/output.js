@@ -12,7 +12,7 @@ import { formatBytes, formatDispatch, formatDuration, formatExactDuration, forma
  * @typedef {[isNumber: boolean, cellOf: (worker: Worker, now: number) => string | number | null]} Column
  */
 
-/** What programs say of themselves is longer than a table, if each says something else. */
+/** Only so many texts are shown that programs say of themselves: each could say something else, and at length. */
 const MAX_SAYINGS = 5
 
 /** @param {unknown} value */

@@ -28,7 +28,7 @@ export async function findPm2 ({ env, cwd }) {
   return {
     home,
 
-    /** Of its daemon. */
+    /** The number of its daemon's process. */
     pid: pidIn(pidFile),
 
     /** @returns {Promise<unknown[]>} its processes @throws {DeckError} not-possible */
@@ -45,7 +45,7 @@ export async function findPm2 ({ env, cwd }) {
       }
     },
 
-    /** Its list keeps them as stopped. @param {readonly number[]} ids @throws {DeckError} not-possible */
+    /** Stops processes, which its list keeps as stopped. @param {readonly number[]} ids @throws {DeckError} not-possible */
     async stop (ids) { await runPm2(['stop', ...ids.map(String)], { env, cwd, patienceMs: 0 }) }
   }
 }

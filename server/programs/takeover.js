@@ -72,7 +72,7 @@ export function takePlaces (pids, { except } = {}) {
         return countConnections(pids.find((pid) => namesIn(`/proc/${pid}/fd`).length > 0) ?? 0, new Set(pids.flatMap((pid) => [...socketsOf(pid)])), ports)
       },
 
-      /** Until then the program gets all new connections, also once somebody listens on a socket beside its own. */
+      /** Lets the program have all new connections until `steer` is called, also once somebody listens on a socket beside its own. */
       holdBack () {
         const waiting = new Set([...places.values()].filter(({ index }) => index !== null))
         timer = setInterval(() => {
@@ -83,7 +83,7 @@ export function takePlaces (pids, { except } = {}) {
         }, LOOK_EVERY_MS)
       },
 
-      /** From now on it gets none where there is a socket beside its own. */
+      /** From now on the program gets no new connections where there is a socket beside its own. */
       steer () {
         clearInterval(timer)
         for (const { fd, index } of places.values()) if (index !== null) posix.pickBy(fd, [[RETURN, 0, 0, index]])
