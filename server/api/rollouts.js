@@ -35,7 +35,7 @@ const STEP = z.strictObject({
   startedAt: TIME.nullable(),
   readyAt: TIME.nullable().describe('when its new worker was ready').optional(),
   promotedAt: TIME.nullable().describe('when its new worker took the slot and the old one began to drain').optional(),
-  drainedAt: TIME.nullable().describe('when the old worker was gone').optional(),
+  drainedAt: TIME.nullable().describe('when the old worker was gone, or was kept for nothing but its long-lived connections').optional(),
   revertingAt: TIME.nullable().describe('when the slot began to roll back').optional(),
   finishedAt: TIME.nullable()
 })
