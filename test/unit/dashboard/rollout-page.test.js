@@ -92,7 +92,7 @@ test('of a program whose requests nobody counts, no requests are drawn or compar
   const model = look(rolledBackDeploy(uncounted), { runtime: 'other' })
   assert.equal(model.verdict.label, 'too short a time')
   const text = textOf('partials/rollout-graphs', model)
-  assert.match(text, /judged by CPU and memory.* it has run for too short a time .* canary: 1 worker · baseline: \d workers? $/)
+  assert.match(text, /judged by CPU and memory.* It has run for too short a time .* canary: 1 worker · baseline: \d workers? $/)
   assert.doesNotMatch(text, /5xx|p99|Measurements/)
   const held = look(rolledBackDeploy({ ...uncounted, state: 'held', done: false, finishedAt: null }), { runtime: 'other', isRunning: true })
   assert.deepEqual(held.rollout.beside.rows.map((/** @type {any} */ { name }) => name), ['Crashes'])
