@@ -141,6 +141,23 @@ test('a worker of another program than Node shows what is known of it, also whil
   assert.doesNotMatch(node.html, /data-figure="processes"|id="chart-descriptors"/)
 })
 
+test('an old worker tells what it keeps, and that the requests of its sessions still reach it; its connections can be ended until they are being closed', async (t) => {
+  const admin = await startAdmin(t)
+  const holds = { requests: 0, transfers: 0, webSockets: 3, eventStreams: 1, connections: 0, sessions: 9 }
+  const keep = (/** @type {number} */ forMs) => {
+    const keptUntil = new Date(admin.clock.now() + forMs).toISOString()
+    admin.deck.set({ workers: admin.deck.snapshot().workers.map((worker) => worker.id === 1 ? { ...worker, state: 'draining', keptUntil, holds } : worker) })
+  }
+  keep(7_200_000)
+  const { html } = await visit(admin, '/workers/1')
+  assert.match(html, /takes nothing new but the requests of its sessions, and keeps <strong>3 WebSockets, 1 event stream and 9 sessions<\/strong>\. What is still open in <time[^>]*>2 h[^<]*<\/time> is closed then/)
+  assert.match(html, /data-dialog="dialog-end-connections"/)
+  keep(0)
+  const closing = (await visit(admin, '/workers/1')).html
+  assert.match(closing, /These are being closed now/)
+  assert.doesNotMatch(closing, /data-dialog="dialog-end-connections"/)
+})
+
 test('looking is for everybody, looking inside for operators, files for admins', async (t) => {
   const admin = await startAdmin(t)
   admin.deck.diagnostics.items.unshift({ ...admin.deck.diagnostics.items[0], id: 2, kind: 'cpu-profile', durationMs: 5000 })
