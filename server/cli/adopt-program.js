@@ -8,9 +8,8 @@ import { takePlaces } from '../programs/takeover.js'
 import { placeText } from '../system/place-text.js'
 import { isAlive } from '../system/process-identity.js'
 import { programAt, programsOfPm2 } from './adoptable.js'
+import { showApps } from './adopted-apps.js'
 import { createTools } from './context.js'
-import { readDeckStatus } from './deck-status.js'
-import { decksTable } from './decks-table.js'
 import { checkedDuration, timeoutOf } from './duration.js'
 import { callHost } from './host.js'
 import { ensureHost } from './host-start.js'
@@ -49,9 +48,7 @@ export async function adoptPrograms (folder, options, terminal) {
     /** @type {string[]} */
     const late = []
     for (const move of moves) names.push(await moveIn(move, { host, name: options.name, graceMs, signal, tell, onLate: (why) => late.push(why) }))
-    const views = await Promise.all(names.map((name) => host.get(`/apps/${name}`)))
-    const rows = await Promise.all(views.map(async (view) => ({ name: view.name, dataDir: view.dataDir, adminUrl: `${master.url}${view.path}`, answer: await readDeckStatus(view.dataDir, own), state: view.state })))
-    answer(views, () => decksTable(rows, { now: Date.now() }))
+    await showApps(names, { host, url: master.url, terminal: own, answer })
     if (late.length > 0) throw new DeckError('timed-out', late.join('; '))
   } finally {
     for (const { takeover } of moves) takeover.close()

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
-import { unitOf } from '../systemd/unit-of.js'
+import { disableText, unitOf } from '../systemd/unit-of.js'
+import { showApps } from './adopted-apps.js'
 import { createApiClient } from './api-client.js'
 import { createTools } from './context.js'
-import { findMasterAt, readDeckStatus, withoutPlace } from './deck-status.js'
-import { decksTable } from './decks-table.js'
+import { findMasterAt, withoutPlace } from './deck-status.js'
 import { timeoutOf } from './duration.js'
 import { findMaster } from './find-master.js'
 import { callHost } from './host.js'
@@ -40,11 +40,11 @@ export async function adoptCommand (folder, options, terminal) {
   const host = callHost(running, { env, timeoutMs, signal })
   const { id, name } = await send(deck, host, { name: options.name, signal, timeoutMs })
   const { answer, tell } = createTools({ json: options.json }, terminal)
-  if (unit) tell(`${unit.name} must not start it again: systemctl ${unit.isOfUser ? '--user ' : ''}disable ${unit.name}`)
+  if (unit) tell(disableText(unit))
   if (options.wait === false) return answer(await host.get(`/host/adoptions/${id}`), () => `${name} moves into the host`)
   tell(`${name} moves into the host: its new workers start beside the old ones`)
   await untilMoved(host, { id, signal, timeoutMs })
-  await showApp(name, { host, running, terminal, answer })
+  await showApps([name], { host, url: running.url, terminal, answer })
 }
 
 /**
@@ -88,11 +88,4 @@ async function look (host, id) {
     // The next master of the host knows nothing of it.
     return { state: 'failed', reason: 'the host has ended meanwhile' }
   }
-}
-
-/** @param {string} name @param {{ host: ApiClient, running: Master, terminal: Terminal, answer: import('./commands.js').Tools['answer'] }} how */
-async function showApp (name, { host, running, terminal, answer }) {
-  const view = await host.get(`/apps/${name}`)
-  const status = await readDeckStatus(view.dataDir, terminal)
-  answer([view], () => decksTable([{ name, dataDir: view.dataDir, adminUrl: `${running.url}${view.path}`, answer: status, state: view.state }], { now: Date.now() }))
 }

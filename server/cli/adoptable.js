@@ -16,7 +16,7 @@ import { whyElsewhere } from '../programs/takeover.js'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess, signalProcess } from '../system/process-identity.js'
 import { descendantsOf } from '../system/process-tree.js'
-import { unitAround } from '../systemd/unit-of.js'
+import { disableText, unitAround } from '../systemd/unit-of.js'
 import { orderOfApp, orderOfStart } from './app-orders.js'
 import { writePm2Config } from './import.js'
 
@@ -64,7 +64,7 @@ export async function programAt ({ pid, port, workers, name }, terminal) {
     isAlone: true,
     order: await orderOfProcess(facts, { workers: workers ?? String(Math.max(1, copies)), name, isGiven: workers !== undefined }),
     ...(unit === null ? stopBySignal(identifyProcess(first)) : stopByUnit(unit)),
-    afterwards: unit === null ? [] : [`${unit.name} must not start it again: systemctl ${unit.isOfUser ? '--user ' : ''}disable ${unit.name}`]
+    afterwards: unit === null ? [] : [disableText(unit)]
   }
 }
 

@@ -41,6 +41,11 @@ export function unitAround (pid, read = readText) {
   }
 }
 
+/** @param {ServiceUnit} unit  whose app has moved into a host @returns {string} for people */
+export function disableText ({ name, isOfUser }) {
+  return `${name} must not start it again: systemctl ${isOfUser ? '--user ' : ''}disable ${name}`
+}
+
 /** @param {number} pid @param {(file: string) => string} read @returns {ServiceUnit | null} */
 function serviceOf (pid, read) {
   const [, group = ''] = /^(?:0:|\d+:name=systemd):(.*\.service.*)$/m.exec(read(`/proc/${pid}/cgroup`)) ?? []
