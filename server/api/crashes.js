@@ -55,12 +55,16 @@ const OCCURRENCE = z.strictObject({
   errorMessage: z.string().nullable()
 }).meta({ id: 'CrashOccurrence' })
 
+/** Lines of a file of the release. */
+export const SOURCE = z.array(z.strictObject({ number: NUMBER, text: z.string() })).nullable()
+
 const FRAME = z.strictObject({
   function: z.string().nullable(),
   file: z.string().nullable(),
   line: z.int().nullable(),
   column: z.int().nullable(),
-  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck')
+  isInApp: z.boolean().describe('a frame of the app: not of its language, its packages or clusterdeck'),
+  source: SOURCE.describe('the lines around it, of a frame of the app; null: its release has them no longer, or the file has changed since').optional()
 })
 
 /** @typedef {z.infer<typeof CRASH>} Crash */
@@ -136,7 +140,10 @@ export function crashResources ({ deck, history, now }) {
         cli: 'clusterdeck crashes 7',
         problems: ['not-found'],
         answer: CRASH_GROUP_IN_FULL,
-        handle: ({ id }) => ({ body: deck.crashes.find(id) })
+        handle ({ id }) {
+          const { latest, ...group } = deck.crashes.find(id)
+          return { body: { ...group, latest: latest && withSource(latest) } }
+        }
       })
     },
     '/crashes/:id/occurrences/:n': {
@@ -147,7 +154,7 @@ export function crashResources ({ deck, history, now }) {
         path: { n: ID_PARAMETER.describe('the id of a crash') },
         problems: ['not-found'],
         answer: CRASH,
-        handle: ({ id, req }) => ({ body: deck.crashes.occurrence(id, parseId(req.params.n)) })
+        handle: ({ id, req }) => ({ body: withSource(deck.crashes.occurrence(id, parseId(req.params.n))) })
       })
     },
     '/crashes/:id/assignee': {
@@ -204,6 +211,12 @@ export function crashResources ({ deck, history, now }) {
     '/crashes/:id/resolve': { POST: stateOperation('resolve') },
     '/crashes/:id/mute': { POST: stateOperation('mute') },
     '/crashes/:id/reopen': { POST: stateOperation('reopen') }
+  }
+
+  /** @template {Parameters<typeof deck.crashes.sourceLines>[0]} T @param {T} crash */
+  function withSource (crash) {
+    const lines = deck.crashes.sourceLines(crash)
+    return { ...crash, frames: crash.frames.map((frame, index) => ({ ...frame, source: lines[index] })) }
   }
 
   /** @param {import('../crashes/crashes.js').CrashAction} name @returns {import('./endpoint.js').Operation} */

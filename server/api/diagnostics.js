@@ -1,11 +1,15 @@
 import { createReadStream, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
+import { HOT_FUNCTIONS, hotFunctions } from './hot-functions.js'
 import { ACTOR, COUNT, listOf, NUMBER, RELEASE_NAME, TIME } from './fields.js'
 
 const MAX_PROFILE_MS = 60_000
+/** The master reads it in one turn of its event loop. */
+const MAX_READ_BYTES = 32 * 1024 * 1024
 const BINARY = 'application/octet-stream'
 
 const KIND = z.enum(['cpu-profile', 'heap-snapshot', 'heap-statistics', 'report'])
@@ -35,7 +39,7 @@ const START_BODY = z.strictObject({
 
 /**
  * Profiles and snapshots of a worker, and their files.
- * @param {{ deck: Pick<import('../deck.js').Deck, 'diagnostics'> }} parts
+ * @param {{ deck: Pick<import('../deck.js').Deck, 'diagnostics' | 'crashes' | 'releases'> }} parts
  * @returns {Record<string, import('./endpoint.js').Resource>}
  */
 export function diagnosticsResources ({ deck }) {
@@ -90,6 +94,17 @@ export function diagnosticsResources ({ deck }) {
       })
     },
 
+    '/diagnostics/:id/functions': {
+      GET: operation({
+        name: 'getHotFunctions',
+        summary: 'Returns where the time of a CPU profile went: the functions that were busiest, with the lines of their source',
+        role: 'operator',
+        problems: ['not-found', 'not-possible'],
+        answer: HOT_FUNCTIONS,
+        handle: async ({ id, auth }) => ({ body: await readProfile(id, auth.actor) })
+      })
+    },
+
     '/diagnostics/:id/file': {
       GET: operation({
         name: 'getDiagnosticsFile',
@@ -117,6 +132,15 @@ export function diagnosticsResources ({ deck }) {
         }
       })
     }
+  }
+
+  /** @param {number} id @param {string} actor */
+  async function readProfile (id, actor) {
+    const item = findDiagnostic(id)
+    const found = deck.diagnostics.file(id, actor)
+    if (item.kind !== 'cpu-profile' || !found) throw new DeckError('not-possible', `diagnostics ${id}: expected a CPU profile that is done, received a ${item.kind} that is ${item.state}`)
+    if (Number(item.bytes) > MAX_READ_BYTES) throw new DeckError('not-possible', `diagnostics ${id}: its file is larger than ${MAX_READ_BYTES} bytes: take a shorter profile`)
+    return hotFunctions(await readFile(found.file, 'utf8'), item, deck)
   }
 
   function findDiagnostic (/** @type {number} */ id) {

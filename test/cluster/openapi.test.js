@@ -32,6 +32,7 @@ test('every operation answers as the document says, when all goes well and when 
   for (const path of ['/healthz', '/readyz', '/metrics']) await ask('GET', path, undefined, '')
   for (const path of ['/openapi.json', '/status', '/notices', '/checks', '/config', '/scale', '/workers', `/workers/${worker}`, `/workers/${worker}/requests`, '/rollouts', '/releases', '/releases/r1', '/events', '/events/1', '/events/counts', '/events/histogram', '/vitals', '/logs', '/diagnostics', '/crashes', '/crashes/1']) await ask('GET', path)
   const { latest } = await ask('GET', '/crashes/1')
+  assert.match(latest.frames.find((/** @type {any} */ { source }) => source)?.source.map((/** @type {any} */ { text }) => text).join(), /throw/, 'the lines of a frame of the app')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
   await ask('PUT', '/crashes/1/assignee', { assignee: 'ada' })
   await ask('GET', '/crashes/1/assignee')
@@ -56,6 +57,10 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', `/diagnostics/${diagnostics.id}`)
   await ask('GET', `/diagnostics/${diagnostics.id}/file`)
   await ask('DELETE', `/diagnostics/${diagnostics.id}`)
+  const profile = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'cpu-profile', durationMs: 100 })
+  await ask('GET', `/diagnostics/${profile.id}/functions`, undefined, 409)
+  await deck.untilEvent(({ type, message }) => type === 'diagnostics.finished' && String(message).includes('cpu-profile'), 'the profile')
+  await ask('GET', `/diagnostics/${profile.id}/functions`)
 
   await ask('POST', '/jobs/nightly/pause')
   await ask('GET', '/jobs')
