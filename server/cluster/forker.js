@@ -46,6 +46,8 @@ export function createForker (settings, {
 }) {
   /** @type {Set<string>} what has been told of */
   const told = new Set()
+  /** The output of each worker; one that was not needed has left its id to another. @type {Map<number, object>} */
+  const writers = new Map()
   if (sessions) makeSessionOwners(sessions.folder)
   /** @type {import('./worker-handle.js').WorkerGroup} */
   const group = { name: crashFolder, workers: new Set() }
@@ -81,7 +83,9 @@ export function createForker (settings, {
       CLUSTERDECK_RELEASE: isLeftOut(own, 'CLUSTERDECK_RELEASE') ? undefined : release.id
     }
     try {
-      return release.runtime === 'other' ? forkProgram() : forkNode()
+      const handle = release.runtime === 'other' ? forkProgram() : forkNode()
+      writers.set(id, ownOutput)
+      return handle
     } catch (error) {
       limited?.end()
       throw error
@@ -129,7 +133,15 @@ export function createForker (settings, {
       })
       enter(worker.process.pid)
       group.workers.add(worker)
-      return createWorkerHandle(worker, { ...hooks, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
+      return createWorkerHandle(worker, { ...hooks, onEnded, onExit }, { crashFile, orderFile }, { dispatch, isAsked: isAsked(ready), message: stop.message, group })
+
+      /** Its successor gets its inspector port and goes on in its log. */
+      function onEnded (/** @type {Parameters<NonNullable<typeof hooks.onEnded>>[0]} */ exit) {
+        group.workers.delete(worker)
+        inspectPorts.left(crashFile, exit)
+        endLog()
+        hooks.onEnded?.(exit)
+      }
 
       function onExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
         group.workers.delete(worker)
@@ -140,8 +152,14 @@ export function createForker (settings, {
     }
 
     function tellExit (/** @type {Parameters<typeof hooks.onExit>[0]} */ exit) {
-      logs.ended(id)
+      endLog()
       hooks.onExit({ ...exit, isOutOfMemory: limited?.end() })
+    }
+
+    function endLog () {
+      if (writers.get(id) !== ownOutput) return
+      writers.delete(id)
+      logs.ended(id)
     }
 
     function enter (/** @type {number | undefined} */ pid) {

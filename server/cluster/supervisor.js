@@ -4,6 +4,7 @@ import { isAnnounced, isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
 import { phaseOf } from '../lifecycle/rollout/stages.js'
 import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.js'
+import { reduce } from '../lifecycle/pool.js'
 import { runtimeOf } from '../lifecycle/state.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
@@ -12,6 +13,7 @@ import { createAppMessages } from './app-messages.js'
 import { createExitEvidence } from './exit-evidence.js'
 import { createBoots } from './boots.js'
 import { createDeadlines } from './deadlines.js'
+import { createEarlyForks } from './early-forks.js'
 import { createEffects } from './effects.js'
 import { createInbox } from './inbox.js'
 import { toCheckpoint } from './checkpoint.js'
@@ -38,7 +40,9 @@ import { createWatchdog } from './watchdog.js'
 
 /**
  * Holds the one mutable state: inbox → reduce → publish what is decided → do it. Events go out first, so an intent is
- * on record before it is acted on.
+ * on record before it is acted on. One thing comes before them: where a slot has lost its worker, the next one is forked at once. If
+ * this master dies before that is on record, the new process ends with it, as any that still starts, and the next master
+ * finds the end of the old one as it finds every end that is not on record.
  * @param {import('../lifecycle/state.js').PoolState} initialState
  * @param {object} shell
  * @param {import('./forker.js').Forker} shell.fork
@@ -136,6 +140,7 @@ export function createSupervisor (initialState, {
   const openRequests = createOpenRequests({ state: () => state, handles })
   const acceptFairness = createAcceptFairness({ handles })
   const requestFairness = createRequestFairness({ list: () => isRebalanced ? sharingWorkers(state) : [], tell: tellWorker, now })
+  const earlyForks = createEarlyForks({ start: startWorker })
   const standbys = createStandbys({ state: () => state, tell: tellWorker, receive })
   const receiveMessage = createMessages({
     state: () => state,
@@ -358,13 +363,16 @@ export function createSupervisor (initialState, {
   function applyInput (input) {
     if (isLetGo) return null
     const { nextWorker } = state
-    const result = reduceWithDrift(state, { ...input, ...stamp() }, drift.look)
+    const stamped = { ...input, ...stamp() }
+    if (LOSSES.includes(input.type)) forkEarly(stamped)
+    const result = reduceWithDrift(state, stamped, drift.look)
     state = result.state
     noteDeploy(nextWorker)
     for (const event of result.events) {
       events.publish(event.type === 'worker.exited' ? exitEvidence.record(event, state.releases[event.release]?.path ?? null) : event)
     }
     for (const command of result.commands) doCommand(command)
+    earlyForks.drop()
     rolloutTurn.look(state.rollout)
     sockets.look()
     slotPorts.shrink(state.slots.length)
@@ -409,22 +417,43 @@ export function createSupervisor (initialState, {
   function forkWorker (order) {
     const { worker } = order
     try {
-      const handle = fork(order, {
-        onOnline: () => receive({ type: 'worker-online', worker }),
-        onMessage: (body) => receiveMessage(worker, body),
-        onAppMessage: (message) => heardFromApp(worker, message),
-        isStarting: () => !isLetGo && STARTING.includes(state.workers[worker]?.state),
-        onReadyLine: () => saidReady(worker),
-        onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
-        onExit: (exit) => onExited(worker, exit),
-        queue: () => sockets.queueOf(worker),
-        connect: (inode) => steered?.connect(inode) ?? null
-      })
+      const handle = earlyForks.take(order) ?? startWorker(order)
       handles.set(worker, handle)
       receive({ type: 'worker-forked', worker, pid: handle.identity?.pid ?? null })
     } catch (error) {
       const { name: errorName, message: errorMessage } = toError(error)
       onExited(worker, { code: null, signal: null, error: { errorName, errorMessage, stack: null } })
+    }
+  }
+
+  /** @param {Extract<Command, { type: 'fork' }>} order @param {() => boolean} [isWanted] @returns {import('./worker-handle.js').WorkerHandle} */
+  function startWorker (order, isWanted = () => true) {
+    const { worker } = order
+    return fork(order, {
+      onOnline: () => { if (isWanted()) receive({ type: 'worker-online', worker }) },
+      onMessage: (body) => { if (isWanted()) receiveMessage(worker, body) },
+      onAppMessage: (message) => { if (isWanted()) heardFromApp(worker, message) },
+      isStarting: () => !isLetGo && STARTING.includes(state.workers[worker]?.state),
+      onReadyLine: () => { if (isWanted()) saidReady(worker) },
+      onInvalidMessage: (reason) => ipcValidation.hear(worker, reason),
+      onEnded: (exit) => { if (isWanted()) forkEarly({ type: 'worker-exited', worker, ...exit, ...stamp() }) },
+      onExit: (exit) => { if (isWanted()) onExited(worker, exit) },
+      queue: () => sockets.queueOf(worker),
+      connect: (inode) => steered?.connect(inode) ?? null
+    })
+  }
+
+  /**
+   * What is found of an end, and whether files have changed, seldom changes what takes the place of the worker. Where changed files
+   * would, nothing is forked before they are looked at.
+   * @param {import('../lifecycle/state.js').Input} input  a slot has lost its worker
+   */
+  function forkEarly (input) {
+    if (isLetGo || state.options.releases?.onDrift === 'hold') return
+    try {
+      earlyForks.fork(reduce(state, input).commands)
+    } catch {
+      // Whoever decides next meets the same error, and tells of it.
     }
   }
 
@@ -526,6 +555,8 @@ export function createSupervisor (initialState, {
   }
 }
 
+/** By which a slot loses its worker while that still runs: the end of one that has ended is heard before its input comes. */
+const LOSSES = Object.freeze(['worker-crashing', 'worker-stopping', 'worker-silent'])
 /** @type {readonly (import('../lifecycle/worker-state.js').WorkerState | undefined)[]} */
 const STARTING = Object.freeze(['starting', 'standby'])
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */

@@ -30,6 +30,7 @@ const MAX_UNSENT = 100
  * @param {(message: ToMaster) => void} hooks.onMessage
  * @param {(message: unknown) => void} hooks.onAppMessage  one of the app's own
  * @param {(reason: string) => void} hooks.onInvalidMessage  of a message that was dropped
+ * @param {(exit: { code: number | null, signal: string | null }) => void} [hooks.onEnded]  before anything is read of its end; `onExit` follows in the same turn
  * @param {(exit: ToldExit) => void} hooks.onExit
  * @param {() => number} [hooks.queue]  how many connections wait for it alone
  * @param {(inode: number) => import('node:net').Socket | null} [hooks.connect]  to this socket, whoever serves at its address; null: it is in no group
@@ -41,7 +42,7 @@ const MAX_UNSENT = 100
  * @param {WorkerGroup} [how.group]
  */
 export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { dispatch = 'shared', isAsked = false, message = 'object', group = { name: 'one', workers: new Set() } } = {}) {
-  const { onOnline, onMessage, onAppMessage, onInvalidMessage, onExit } = hooks
+  const { onOnline, onMessage, onAppMessage, onInvalidMessage, onEnded = () => {}, onExit } = hooks
   const { process: child } = worker
   guardWorkerChannel(child, { dispatch, group: group.name, onInvalidMessage: (reason) => { if (!isLetGo) onInvalidMessage(reason) } })
   const letIn = dispatch === 'round-robin' && isAsked ? refuseUntilReady(child, group.workers) : () => {}
@@ -69,16 +70,16 @@ export function createWorkerHandle (worker, hooks, { crashFile, orderFile }, { d
     else if (body) onMessage(body)
   })
   child.once('exit', (code, signal) => {
-    const error = takeCrashNote(crashFile, code, crashNote)
+    // What it has sent of its end may still be on its way: the kernel closes the channel before it tells of the end, but a child may have it open.
+    const mayHear = (code || (code === 0 && isToGo)) && child.connected
+    const error = mayHear ? takeCrashNote(crashFile, code, crashNote) : null
     const waits = []
-    // What it has sent of its end may still be on its way.
-    if (!error && (code || (code === 0 && isToGo)) && child.connected) {
-      waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
-    }
+    if (mayHear && !error) waits.push(waitAtMost(new Promise((resolve) => child.once('disconnect', resolve)), LAST_WORDS_MS))
     if (children.some(isAlive)) waits.push(setTimeout(CHILDREN_END_WITHIN_MS))
     const reportExit = () => onGone({ code, signal, error: error ?? takeCrashNote(crashFile, code, crashNote) })
-    if (waits.length === 0) reportExit()
-    else Promise.all(waits).then(reportExit)
+    if (waits.length > 0) return Promise.all(waits).then(reportExit)
+    if (!isGone && !isLetGo) onEnded({ code, signal })
+    reportExit()
   })
   // A process that could not be spawned has no 'exit'; a failed send is answered by the 'exit' to come.
   worker.on('error', (error) => {

@@ -70,6 +70,22 @@ describe('a master that is lost', () => {
     db.close()
   })
 
+  rareTest('killed after it has forked a worker for a lost one, and before that is on record: the end of the lost one is, and the new one has ended with it', async (t) => {
+    const file = path.join(tempFolder(), 'forked')
+    const deck = await startDeck(t, 'answers-with-pid.js', { launch: { execArgv: ['--import', path.join(FIXTURES, 'dies-after-its-fork.js')], env: { FORKED_FILE: file } } })
+    const { workers } = await deck.until({ ready: 2 })
+    process.kill(workers[0].pid, 'SIGKILL')
+    await deck.meetNext()
+    const { workers: after } = await deck.until({ ready: 2 })
+    assert.equal(isAlive(identifyProcess(Number(readFileSync(file, 'utf8')))), false)
+    const events = await deck.history('limit=1000')
+    const [forked, exited] = ['worker.forked', 'worker.exited'].map((name) => events.filter(({ type }) => type === name))
+    assert.ok(exited.some(({ worker }) => worker === workers[0].id))
+    assert.equal(new Set(forked.map(({ worker }) => worker)).size, forked.length, 'no id is used twice')
+    const alive = forked.filter(({ pid }) => isAlive(identifyProcess(pid))).map(({ worker }) => worker)
+    assert.deepEqual(alive.sort(), after.map((/** @type {any} */ { id }) => id).sort())
+  })
+
   rareTest('killed in the same instant as all its workers: connections wait for the next ones', async (t) => {
     const deck = await startDeck(t, 'answers-with-pid.js')
     const { workers } = await deck.until({ ready: 2 })

@@ -5,27 +5,32 @@ import { createState } from '../../../server/lifecycle/state.js'
 import { NEW_RELEASE, OPTIONS } from '../../support/simulation.js'
 
 /** A supervisor of one worker, whose processes are none; it ends with its test. */
-function supervised (/** @type {import('node:test').TestContext} */ t, /** @type {Record<string, any>} */ release = {}, { options = OPTIONS, changed = /** @type {Record<string, any>} */ ({}), vitals = /** @type {any} */ (undefined) } = {}) {
+function supervised (/** @type {import('node:test').TestContext} */ t, /** @type {Record<string, any>} */ release = {}, { options = /** @type {import('../../../server/lifecycle/state.js').LifecycleOptions} */ (OPTIONS), changed = /** @type {Record<string, any>} */ ({}), vitals = /** @type {any} */ (undefined) } = {}) {
   /** @type {any[]} */
   const calls = []
   /** @type {any[]} */
   const events = []
   /** @type {any[]} */
   const processes = []
+  /** What is done, in its order. @type {string[]} */
+  const steps = []
   const time = Date.now()
   const supervisor = createSupervisor(createState({ options, release: { id: 'r1', createdAt: '', entry: '/srv/app.js', path: '/srv', ...release } }), {
     fork: (/** @type {any} */ order, /** @type {any} */ hooks) => {
-      processes.push({ order, hooks })
+      processes.push({ order, hooks, isKilled: false })
+      steps.push(`fork ${order.worker}`)
+      const own = processes.at(-1)
       const exit = () => hooks.onExit({ code: 0, signal: null, error: null })
-      return /** @type {any} */ ({ identity: { pid: 1000 + order.worker }, tell: (/** @type {any} */ { type }) => type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: exit })
+      return /** @type {any} */ ({ identity: { pid: 1000 + order.worker }, tell: (/** @type {any} */ { type }) => type === 'drain' && hooks.onMessage({ type: 'drained' }), terminate: exit, kill: () => { own.isKilled = true; exit() } })
     },
-    events: { publish: (event) => { events.push(event); return /** @type {any} */ (event) } },
+    events: { publish: (event) => { steps.push(event.type); events.push(event); return /** @type {any} */ (event) } },
+    crashes: { examine: () => { steps.push('examine'); return { memoryKind: null, stderr: [], said: null, note: null } }, record: (event) => event },
     time: () => time,
     vitals,
     drift: {
       noteLoaded: (...given) => calls.push(['noteLoaded', ...given]),
       renew: (...given) => calls.push(['renew', ...given]),
-      look: (ids) => { calls.push(['look', ...ids]); return Object.fromEntries(Object.entries(changed).filter(([id]) => [...ids].includes(id))) }
+      look: (ids) => { calls.push(['look', ...ids]); steps.push('look'); return Object.fromEntries(Object.entries(changed).filter(([id]) => [...ids].includes(id))) }
     },
     prepare: async ({ release }) => {
       if (release === undefined) throw new Error('the configuration is wrong')
@@ -39,7 +44,7 @@ function supervised (/** @type {import('node:test').TestContext} */ t, /** @type
   supervisor.onLoaded((files) => calls.push(['loaded', files]))
   supervisor.start({ workers: 1 })
   calls.length = 0
-  return { supervisor, calls, events, processes, changed, time, last: () => processes.at(-1).hooks }
+  return { supervisor, calls, steps, events, processes, changed, time, last: () => processes.at(-1).hooks }
 }
 
 test('what workers load goes to the fingerprints of their release; a message that is none goes nowhere', (t) => {
@@ -109,4 +114,49 @@ test('what an operator starts is refused where it would fork on changed files, a
     assert.throws(() => supervisor.dispatch(command), { code: 'drifted' }, command.type)
   }
   assert.equal(processes.length, 1)
+})
+
+const KILLED = Object.freeze({ code: null, signal: 'SIGKILL' })
+
+/** @param {any} hooks  of the worker that ends, as its handle calls them */
+function end (hooks, exit = /** @type {{ code: number | null, signal: string | null }} */ (KILLED), evidence = {}) {
+  hooks.onEnded(exit)
+  hooks.onExit({ ...exit, error: null, ...evidence })
+}
+
+test('a lost worker is replaced before anything is read or written for its end, and once', (t) => {
+  const { supervisor, steps, last } = supervised(t)
+  last().onMessage({ type: 'ready' })
+  steps.length = 0
+  end(last())
+  assert.deepEqual(steps, ['fork 2', 'examine', 'look', 'worker.exited', 'worker.restarted', 'worker.forked'])
+  assert.equal(supervisor.snapshot().workers[0].pid, 1002)
+})
+
+test('so is one that says that an exception is about to end it', (t) => {
+  const { steps, last } = supervised(t)
+  last().onMessage({ type: 'ready' })
+  steps.length = 0
+  last().onMessage({ type: 'crashing', errorName: 'Error', errorMessage: 'no' })
+  assert.deepEqual(steps, ['fork 2', 'look', 'worker.draining', 'worker.restarted', 'worker.forked'])
+})
+
+test('a worker that was forked for a lost one and is not needed, knowing all, is ended, and its end is not told', (t) => {
+  const { supervisor, events, processes, last } = supervised(t, {}, { options: { ...OPTIONS, restart: { ...OPTIONS.restart, policy: 'on-failure' } } })
+  last().onMessage({ type: 'ready' })
+  const [first] = processes
+  first.hooks.onEnded({ code: 1, signal: null })
+  first.hooks.onExit({ code: 0, signal: null, error: null })
+  assert.deepEqual(processes.map(({ isKilled }) => isKilled), [false, true])
+  assert.equal(events.at(-1).type, 'slot.finished')
+  assert.deepEqual(supervisor.snapshot().workers.map(({ id }) => id), [null])
+})
+
+test('where changed files keep a slot empty, no worker is forked before they are looked at', (t) => {
+  const { changed, events, processes, last } = supervised(t, {}, { options: HOLDING })
+  last().onMessage({ type: 'ready' })
+  Object.assign(changed, CHANGED)
+  end(last())
+  assert.equal(processes.length, 1)
+  assert.equal(events.at(-1).type, 'slot.held')
 })
