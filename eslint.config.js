@@ -17,7 +17,7 @@ const ROOMS = {
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'vitals/', 'alerts/', '../db/'],
+    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/'],
     never: OF_THE_CLUSTER
   },
   lifecycle: { because: 'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone', may: ['held-words.js'], never: ['^[^.]'] },
@@ -37,12 +37,13 @@ const ROOMS = {
   diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
   doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.js', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
   alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert.js', 'system/loopback.js'] },
+  telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../workers/protocol.js'], never: OF_THE_CLUSTER },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
   config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'lifecycle/ready-line.js', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
-  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'system/connection-owner.js'], never: OF_THE_CLUSTER },
+  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'system/connection-owner.js', 'telemetry/'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/flame-tree.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'cron-words.js', 'doctor/finding.js', 'events/', 'held-words.js', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
@@ -93,7 +94,7 @@ const LAYERS = [
 const ORDER = [
   'server/errors.js', 'server/causes.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
-  'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
+  'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
   'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'
 ]

@@ -47,6 +47,7 @@ const TRY_AGAIN_MS = 100
  * @param {import('./events/stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
  * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics'>} parts.vitals
+ * @param {{ read: () => Promise<{ metrics: import('./telemetry/metric.js').Metric[], leftOut: number }> }} parts.appMetrics  what the app counts itself
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }} parts.master  `isShared`: it has other apps as well
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
  * @param {import('./logs/logs.js').Logs} parts.logs
@@ -65,7 +66,7 @@ const TRY_AGAIN_MS = 100
  * @param {Move} [parts.move]  into a host
  * @param {() => Promise<import('./doctor/doctor.js').Report>} parts.examine  the app and the machine
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, master, diagnostics, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
   const config = settings.current
   const isOther = config.runtime === 'other'
   const program = isOther ? programName(config) : null
@@ -80,6 +81,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     events,
     history,
     vitals,
+    appMetrics,
     diagnostics,
     logs,
     releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, before: (id: string) => string, compare: typeof releases.compare, refs: typeof releases.refs }} */ (

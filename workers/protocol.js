@@ -49,6 +49,8 @@
  *   | { type: 'holds' } & Holds
  *   | { type: 'let-go-done', connections: number }
  *   | { type: 'unfinished' } & Unfinished
+ *   | { type: 'app-metrics', id: number | null, metrics: AppMetric[], gone: string[], leftOut: number }
+ *   | { type: 'app-metrics-wanted', id: number }
  *   | { type: 'vitals' } & VitalsReport} ToMaster
  *
  * `hello`: the worker can hear now; what was sent to it before would be lost.
@@ -72,6 +74,9 @@
  * `holds`: what a draining worker still has: as its drain begins, when that changes, and every 2 s as a sign of life.
  * `let-go-done`: how many connections it has let go.
  * `unfinished`: as it ends: what did not come to an end by itself.
+ * `app-metrics`: what the app counts by prom-client, as far as the master does not know it yet; `id`: of the question, null: it tells by itself;
+ *   `gone`: names of metrics that there are no longer; `leftOut`: series that were too many.
+ * `app-metrics-wanted`: the app asks for those of all workers.
  */
 
 /**
@@ -129,6 +134,19 @@
  * @property {number} [descriptors]  that are open
  */
 
+/**
+ * A metric of the app. A row is a series: `[labels, value]`, or of a histogram and a summary `[labels, sum, count, buckets]`, whose counts are cumulative.
+ * @typedef {object} AppMetric
+ * @property {string} name
+ * @property {string} help
+ * @property {string} type
+ * @property {string} aggregator  how those of several workers become one, such as `sum`
+ * @property {([labels: Record<string, unknown>, value: number] | [labels: Record<string, unknown>, sum: number, count: number, buckets: [le: number, count: number][]])[]} rows
+ */
+
+/** A worker has no more, nor an app; a series is one set of labels. */
+export const MAX_APP_SERIES = 10_000
+
 /** How an HTTP request can end; `aborted`: its connection closed before its answer. */
 export const STATUS_CLASSES = Object.freeze(['2xx', '3xx', '4xx', '5xx', 'other', 'aborted'])
 const OTHER = STATUS_CLASSES.indexOf('other')
@@ -171,6 +189,8 @@ export function statusClass (code) {
  *   | { type: 'count-as-ready' }
  *   | { type: 'accept-again', others: number }
  *   | { type: 'let-go', requestsPerSecond: number, connections: number }
+ *   | { type: 'read-app-metrics', id: number }
+ *   | { type: 'app-metrics-text', id: number, text: string }
  *   | { type: 'terminate' }} ToWorker
  *
  * `accept-also`: the server that has `key` gets the connections of another socket too: of slot `name`, or of a port of its own.
@@ -184,6 +204,7 @@ export function statusClass (code) {
  * `count-as-ready`: it does not listen, and is of use without that.
  * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
  * `let-go`: it gets so many more requests than the others have on average; it ends so many connections at most.
+ * `app-metrics-text`: those of all workers, as the app has asked.
  * `terminate`: the SIGTERM that comes is the master's.
  */
 
@@ -204,6 +225,7 @@ export function statusClass (code) {
  * @property {'off' | 'rarely' | 'often'} files  how soon it tells of files that it loads late
  * @property {ProbeSettings | null} probe
  * @property {SessionSettings | null} sessions  null: they do not matter
+ * @property {boolean} tellsMetrics  what the app counts by prom-client is told to the master
  * @property {boolean} hasSecrets  some of its variables are on no disk, so what Node writes at its end is to leave out all
  * @property {string | null} calledAs  the entry as the user has named it; null: it is no link
  *

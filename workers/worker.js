@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { setImmediate } from 'node:timers'
 import { tellActivity } from './activity.js'
+import { tellAppMetrics } from './app-metrics.js'
 import { createBusyConnections } from './busy-connections.js'
 import { tellState } from './heartbeat.js'
 import { replaceBeforeLeaving } from './asked-to-leave.js'
@@ -52,6 +53,7 @@ export function startWorker (settings) {
   let { graceMs } = crash
   const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
+  const appMetrics = settings.tellsMetrics ? tellAppMetrics(channel) : null
   let isReady = false
   let hasListened = false
   let isServing = false
@@ -91,6 +93,7 @@ export function startWorker (settings) {
   channel.on('let-go', busyConnections.letGo)
   channel.on('serve', () => isReady && deferral?.end())
   process.on('exit', (code) => {
+    appMetrics?.end()
     if (drain.isDraining()) {
       const unfinished = drain.unfinished()
       if (unfinished) channel.send({ type: 'unfinished', ...unfinished })
@@ -130,6 +133,7 @@ export function startWorker (settings) {
     if (standby && dispatch === 'shared') evenAccept.prepare()
     if (arePreloading()) return false
     loadedFiles.begin()
+    appMetrics?.begin()
     standby?.listens()
     return true
   }
@@ -168,6 +172,7 @@ export function startWorker (settings) {
     if (isReady) return
     isReady = true
     loadedFiles.begin()
+    appMetrics?.begin()
     channel.send({ type: 'ready', ...report })
   }
 }

@@ -15,6 +15,7 @@ import { keepOutcomes } from '../releases/outcomes.js'
 import { openReleases } from '../releases/registry.js'
 import { createSecretMask } from '../releases/secret-mask.js'
 import { isAlive } from '../system/process-identity.js'
+import { createAppMetrics } from '../telemetry/app-metrics.js'
 import { createVitals } from '../vitals/vitals.js'
 import { createCluster } from './cluster.js'
 import { createAppDeck } from './deck.js'
@@ -85,6 +86,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   let recorder = isNext ? null : recordEvents()
   const vitals = closers.add(createVitals({ store: history.vitals, onFailure: tellVitalsFailure }), ({ stop }) => stop())
   vitals.start()
+  const appMetrics = createAppMetrics({ tell: (worker, message) => cluster?.tell(worker, message) })
   const logs = closers.add(
     createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) => log.error(reason) }),
     ({ close }, how) => close(how)
@@ -128,7 +130,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
 
   const first = await releases.beginWith(restored.release)
   /** @type {import('../cluster/supervisor.js').Supervisor} */
-  const supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, {
+  const supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, {
     release: first.release,
     restored,
     next
@@ -168,6 +170,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     history,
     events,
     vitals,
+    appMetrics,
     logs,
     releases,
     supervisor,

@@ -20,6 +20,7 @@ import { loadPosix } from '../system/posix.js'
  * @param {import('../keeper/app-links.js').AppLink} parts.keeper
  * @param {import('../system/data-dir.js').DataDir} parts.dataDir
  * @param {import('../vitals/vitals.js').Vitals} parts.vitals
+ * @param {import('../telemetry/app-metrics.js').AppMetrics} parts.appMetrics
  * @param {import('../logs/logs.js').Logs} parts.logs
  * @param {import('../releases/drift.js').Drift} parts.drift
  * @param {import('../releases/registry.js').Releases} parts.releases
@@ -33,7 +34,7 @@ import { loadPosix } from '../system/posix.js'
  * @param {Restored} past.restored
  * @param {import('../handover/next-master.js').NextMaster | null} past.next  in an upgrade: another master has the history
  */
-export function createCluster ({ settings, environment, keeper, dataDir, vitals, logs, drift, releases, hooks, crashes, history, events, rolloutTurns }, { release, restored, next }) {
+export function createCluster ({ settings, environment, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events, rolloutTurns }, { release, restored, next }) {
   const { dispatch, portPerSlot, rebalance, sticky, watchdog, recycle } = settings.current
   // Workers that pass each other connections, as sessions stay with them by name, need the same of the machine.
   const calls = dispatch === 'sticky' ? stickyCalls() : null
@@ -67,6 +68,7 @@ export function createCluster ({ settings, environment, keeper, dataDir, vitals,
     rolloutTurns,
     portPerSlot,
     vitals,
+    appMetrics,
     measure: measurePrograms,
     watch: { watchdog, recycle },
     crashes,

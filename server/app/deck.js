@@ -21,6 +21,7 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  * @param {import('../../db/history.js').History} parts.history
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {import('../vitals/vitals.js').Vitals} parts.vitals
+ * @param {import('../telemetry/app-metrics.js').AppMetrics} parts.appMetrics
  * @param {import('../logs/logs.js').Logs} parts.logs
  * @param {import('../releases/registry.js').Releases} parts.releases
  * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
@@ -30,7 +31,7 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  * @param {import('./app.js').HostServices} host
  */
 export async function createAppDeck ({
-  config, dataDir, environment, settings, history, events, vitals, logs, releases, supervisor, jobs, startedAt, historyState
+  config, dataDir, environment, settings, history, events, vitals, appMetrics, logs, releases, supervisor, jobs, startedAt, historyState
 }, { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet, publicUrl = ownPublicUrl(config) }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
@@ -52,6 +53,7 @@ export async function createAppDeck ({
     events,
     history,
     vitals,
+    appMetrics,
     master: { pid: process.pid, ...software, startedAt, isShared: upgrade !== undefined },
     diagnostics,
     logs,

@@ -26,7 +26,7 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 
 /**
  * Starts workers through node:cluster.
- * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'watch' | 'watchdog'> }} settings
+ * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'> }} settings
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
@@ -59,7 +59,7 @@ export function createForker (settings, {
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
-    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, watch, watchdog } = settings.current
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, telemetry, watch, watchdog } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const output = ready.log === undefined ? ownOutput : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
@@ -119,6 +119,7 @@ export function createForker (settings, {
         files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
         probe: probeOf(ready),
         sessions,
+        tellsMetrics: telemetry.appMetrics === 'on',
         slotVariableNames,
         hasSecrets: hasSecrets(release.id),
         calledAs: release.calledAs ?? null,

@@ -14,6 +14,12 @@ const MAX_RESOURCES = 50
 
 /** @typedef {import('../../workers/protocol.js').ToMaster} ToMaster */
 /** @typedef {{ [Message in ToMaster as Message['type']]: Message }} Messages  by type */
+/**
+ * What the app counts by prom-client.
+ * @typedef {object} AppMetrics
+ * @property {(worker: number, message: Messages['app-metrics'], how: { isAlive: boolean }) => void} accept
+ * @property {(worker: number, message: Messages['app-metrics-wanted']) => unknown} answer
+ */
 /** @typedef {'hello' | 'crash-note' | 'unfinished' | 'inspected' | 'max-requests' | 'leaving'} HeardElsewhere  by worker-handle.js and watchdog.js */
 /** @typedef {Omit<Messages, HeardElsewhere>} Handled */
 
@@ -30,6 +36,7 @@ const MAX_RESOURCES = 50
  * @param {Pick<import('./boots.js').Boots, 'costOf'>} parts.boots
  * @param {ReturnType<typeof import('./watchdog.js').createWatchdog>} parts.watchdog
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'latest'>} parts.vitals
+ * @param {AppMetrics} parts.appMetrics
  * @param {{ accept: (worker: number, report: import('../../workers/protocol.js').VitalsReport) => void }} parts.judge
  * @param {Pick<import('../releases/drift.js').Drift, 'noteLoaded'>} parts.drift
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
@@ -44,7 +51,7 @@ const MAX_RESOURCES = 50
  * @param {Pick<ReturnType<typeof import('../system/ipc-validation.js').createIpcValidation>, 'admit' | 'hear'>} parts.ipcValidation
  */
 export function createMessages ({
-  state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, judge, drift, now,
+  state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, appMetrics, judge, drift, now,
   events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, requestFairness, ipcValidation
 }) {
   /** @type {{ [Type in keyof Handled]: (worker: number, message: Handled[Type]) => unknown }} */
@@ -113,6 +120,8 @@ export function createMessages ({
     holds: (worker, report) => receive({ type: 'worker-holds', worker, holds: toHolds(report) }),
     'let-go-done': (worker, { connections }) => requestFairness.answered(worker, Number(connections)),
     drained: (worker) => receive({ type: 'worker-drained', worker }),
+    'app-metrics': (worker, message) => appMetrics.accept(worker, message, { isAlive: worker in state().workers }),
+    'app-metrics-wanted': (worker, message) => appMetrics.answer(worker, message),
     vitals (worker, report) {
       const known = state().workers[worker]
       if (!known) return

@@ -59,6 +59,7 @@ import { createWatchdog } from './watchdog.js'
  * @param {() => number} [shell.time]  wall, ms
  * @param {() => number} [shell.random]
  * @param {Pick<import('../vitals/vitals.js').Vitals, 'accept' | 'left' | 'latest'>} [shell.vitals]
+ * @param {import('./messages.js').AppMetrics & { left: (worker: number) => void }} [shell.appMetrics]
  * @param {typeof import('./program-vitals.js').measurePrograms} [shell.measure]  those that do not report by themselves
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} [shell.crashes]
  * @param {(source: Record<string, unknown>, by: { note: string | null, actor: string }) => Promise<Release>} [shell.prepare]  makes the release of a deploy
@@ -68,7 +69,7 @@ import { createWatchdog } from './watchdog.js'
  */
 export function createSupervisor (initialState, {
   fork, events, keeper, sticky = null, steering = null, balance = NO_BALANCE, rolloutTurns = null, portPerSlot = 0, watch = NO_LIMITS, now = () => performance.now(), time = Date.now, random = Math.random,
-  vitals = NO_VITALS, measure = () => () => {}, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
+  vitals = NO_VITALS, appMetrics = NO_APP_METRICS, measure = () => () => {}, crashes = NO_CRASHES, prepare = prepareNothing, hooks = NO_HOOKS, judge = NO_JUDGE, drift = NO_DRIFT
 }) {
   let state = initialState
   /** @type {Map<number, import('./worker-handle.js').WorkerHandle | import('./orphan-handle.js').OrphanHandle>} */
@@ -152,6 +153,7 @@ export function createSupervisor (initialState, {
     boots,
     watchdog,
     vitals,
+    appMetrics,
     judge,
     drift,
     events,
@@ -479,6 +481,7 @@ export function createSupervisor (initialState, {
     const end = known ? exitEvidence.examine(known, told) : told
     handles.delete(worker)
     vitals.left(worker)
+    appMetrics.left(worker)
     sockets.forget(worker)
     ipcValidation.left(worker)
     appMessages.left(worker)
@@ -574,6 +577,7 @@ async function runNoHook () {
 }
 
 const NO_DRIFT = { noteLoaded () {}, look: () => ({}), renew () {} }
+const NO_APP_METRICS = { accept () {}, answer () {}, left () {} }
 const NO_VITALS = { accept () {}, left () {}, latest: () => null }
 /** @type {import('./watchdog.js').Limits} */
 const NO_LIMITS = Object.freeze({ watchdog: { timeoutMs: 0, stack: 'off' }, recycle: { maxRssBytes: 0 } })

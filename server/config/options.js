@@ -380,6 +380,9 @@ export const SCHEMA = z.strictObject({
     maxFiles: integerOption(1, 1000, 'how many such files are kept for each slot and stream').default(5),
     mirror: choiceOption(['auto', 'on', 'off'], 'whether the master prints the output of the workers; auto: if its own goes to a terminal')
   }),
+  telemetry: groupOf({
+    appMetrics: choiceOption(['on', 'off'], 'whether /metrics also has what the app counts by prom-client, summed over all workers')
+  }),
   history: groupOf({
     maxAgeMs: integerOption(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),
     maxEvents: integerOption(1000, 100_000_000, 'how many events are kept; messages of the app have another tenth of that').default(1_000_000)

@@ -203,6 +203,8 @@
  * @property {number} [logs.maxFiles]  how many such files are kept for each slot and stream; default: `5`
  * @property {'auto' | 'on' | 'off'} [logs.mirror]  whether the master prints the output of the workers; auto: if its own goes to a terminal; default:
  *   `auto`
+ * @property {object} [telemetry]
+ * @property {'on' | 'off'} [telemetry.appMetrics]  whether /metrics also has what the app counts by prom-client, summed over all workers; default: `on`
  * @property {object} [history]
  * @property {number} [history.maxAgeMs]  how long events are kept; default: `2592000000`
  * @property {number} [history.maxEvents]  how many events are kept; messages of the app have another tenth of that; default: `1000000`

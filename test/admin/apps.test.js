@@ -113,10 +113,10 @@ test('the metrics of all apps have the name of theirs, and say of each whether i
   assert.match(text, /^clusterdeck_app_running\{app="mail"\} 0\nclusterdeck_app_running\{app="shop"\} 1$/m)
   assert.ok(!text.includes('clusterdeck_workers_ready{app="mail"}'))
   assert.equal(text.match(/^clusterdeck_info\{/gm)?.length, 1)
-  assert.equal(text.match(/^process_resident_memory_bytes /gm)?.length, 1)
+  assert.equal(text.match(/^clusterdeck_master_resident_memory_bytes /gm)?.length, 1)
   const one = await host.api('get', '/apps/shop/metrics').expect(200)
   assert.match(one.text, /^clusterdeck_workers_ready 2$/m)
-  assert.ok(!one.text.includes('process_resident_memory_bytes'), 'the figures of the process are the host\'s')
+  assert.ok(!one.text.includes('clusterdeck_master_resident_memory_bytes'), 'the figures of the process are the host\'s')
 })
 
 test('a host is ready when each app that should run is ready or has finished', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { START_MS, startAdmin } from '../support/admin.js'
+import { parsePrometheus } from '../support/prometheus.js'
 import { report } from '../support/vitals.js'
 
 const HOUR_MS = 3_600_000
@@ -116,7 +117,7 @@ test('tells Prometheus all of it: every line parses, and every sample is of a ty
   admin.deck.events.publish({ type: 'worker.restarted', slot: 1 })
   const { text, headers } = await admin.api('get', '/metrics').set('Accept', 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4').expect(200)
   assert.equal(headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
-  const samples = parse(text)
+  const samples = parsePrometheus(text)
   for (const [sample, value] of Object.entries({
     'clusterdeck_worker_resident_memory_bytes{slot="1"}': 64 * 1024 * 1024,
     'clusterdeck_worker_up{slot="2"}': 1,
@@ -138,7 +139,7 @@ test('tells Prometheus all of it: every line parses, and every sample is of a ty
     'clusterdeck_workers_ready{}': 2,
     'clusterdeck_info{version="0.1.0",node_version="v20.20.2"}': 1
   })) assert.equal(samples.get(sample), value, sample)
-  assert.ok(Number(samples.get('process_resident_memory_bytes{}')) > 0)
+  assert.ok(Number(samples.get('clusterdeck_master_resident_memory_bytes{}')) > 0)
   const bounds = [...samples].filter(([name]) => name.startsWith('clusterdeck_http_request_duration_seconds_bucket')).map(([, count]) => count)
   assert.deepEqual(bounds, bounds.toSorted((a, b) => a - b), 'cumulative')
 })
@@ -146,7 +147,7 @@ test('tells Prometheus all of it: every line parses, and every sample is of a ty
 test('has no more samples after many workers than after the first of each slot', async (t) => {
   const admin = await startAdmin(t)
   live(admin, 1)
-  const names = async () => [...parse((await admin.api('get', '/metrics')).text).keys()].filter((name) => name.startsWith('clusterdeck_'))
+  const names = async () => [...parsePrometheus((await admin.api('get', '/metrics')).text).keys()].filter((name) => name.startsWith('clusterdeck_'))
   const before = await names()
   for (let worker = 3; worker < 200; worker++) {
     admin.deck.vitals.accept(worker, 1, report())
@@ -166,25 +167,3 @@ test('shows metrics to nobody without the token or a session, and knows no other
     assert.deepEqual([body.code, headers.allow], ['method-not-allowed', 'GET, HEAD'])
   }
 })
-
-/** @param {string} text Prometheus' text format, version 0.0.4 @returns {Map<string, number>} by name and labels */
-function parse (text) {
-  const samples = new Map()
-  const types = new Map()
-  for (const line of text.split('\n')) {
-    if (line === '' || line.startsWith('# HELP ')) continue
-    const [, typed, type] = /^# TYPE ([a-z0-9_]+) (gauge|counter|histogram)$/.exec(line) ?? []
-    if (typed) {
-      assert.ok(!types.has(typed), `${typed} is told once`)
-      types.set(typed, type)
-      continue
-    }
-    const [, name, labels = '', value] = /^([a-z0-9_]+)(?:\{((?:[a-z_]+="[^"\\\n]*",?)+)\})? (\S+)$/.exec(line) ?? assert.fail(`no sample: ${line}`)
-    const kind = types.get(name) ?? (types.get(name.replace(/_(bucket|sum|count)$/, '')) === 'histogram' ? 'histogram' : undefined)
-    assert.ok(kind, `${name} has a type`)
-    if (kind === 'counter' && name.startsWith('clusterdeck_')) assert.match(name, /_total$/)
-    assert.ok(!samples.has(`${name}{${labels}}`), `${line} is told once`)
-    samples.set(`${name}{${labels}}`, Number(value))
-  }
-  return samples
-}

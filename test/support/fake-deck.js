@@ -65,6 +65,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     events,
     history,
     vitals,
+    appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) },
     logs,
     alerts: fakeAlerts(events, history.alerts),
     jobs,

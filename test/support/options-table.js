@@ -10,6 +10,7 @@ const GROUPS = [
   ['Deploys', ['rollout', 'hooks'], '[Deploying](deploying.md)'],
   ['Releases', ['releases'], '[Releases](releases.md)'],
   ['Fleet', ['fleet'], '[Fleet](fleet.md)'],
+  ['Telemetry', ['telemetry'], '[Telemetry](telemetry.md)'],
   ['Logs, history and diagnostics', ['logs', 'history'], '[Logs](logs.md)']
 ]
 

@@ -1,0 +1,118 @@
+/** @typedef {import('./told-metrics.js').ToldMetric} ToldMetric */
+/** @typedef {import('./metric.js').Series} Series */
+/** @typedef {import('./metric.js').Buckets} Buckets */
+
+/** How values of several workers become one: the aggregators of prom-client. Any other one is `sum`. @type {Map<string, (values: number[]) => number>} */
+const AGGREGATORS = new Map([
+  ['first', ([value]) => value],
+  ['min', (values) => Math.min(...values)],
+  ['max', (values) => Math.max(...values)],
+  ['average', (values) => sum(values) / values.length]
+])
+
+/** @param {{ type: string }} metric @returns {boolean} whether its values only grow, so that those of a worker that has ended still count */
+function isGrowing ({ type }) {
+  return type !== 'gauge'
+}
+
+/**
+ * Makes one metric of those that several workers have under the same name.
+ * @param {readonly ToldMetric[]} living  newest worker first
+ * @param {readonly ToldMetric[]} ended  of workers that have ended
+ * @returns {import('./metric.js').Metric | null} null: it is to be left out
+ */
+export function sumMetric (living, ended) {
+  const [{ name, help, type, aggregator }] = [...living, ...ended]
+  if (aggregator === 'omit') return null
+  const aggregate = AGGREGATORS.get(aggregator) ?? sum
+  const all = [...living, ...aggregate === sum && type !== 'gauge' ? ended : []].filter((metric) => metric.type === type)
+  /** @type {Map<string, Series[]>} */
+  const bySeries = new Map()
+  for (const { series } of all) {
+    for (const [key, each] of series) {
+      const others = bySeries.get(key)
+      if (others) others.push(each)
+      else bySeries.set(key, [each])
+    }
+  }
+  return bySeries.size === 0 ? null : { name, help, type, series: [...bySeries.values()].map((several) => joinSeries(several, aggregate)) }
+}
+
+/**
+ * What those have counted that have ended, up to their end, or up to a reset.
+ * @param {number} maxSeries  labels may be new with each worker, such as a pid
+ */
+export function createKeptMetrics (maxSeries) {
+  /** @type {Map<string, ToldMetric>} */
+  const kept = new Map()
+  let count = 0
+
+  return {
+    names: () => [...kept.keys()],
+
+    /** @param {string} name @returns {ToldMetric[]} none or one */
+    named: (name) => [kept.get(name) ?? []].flat(),
+
+    /** @param {ToldMetric} metric @param {Iterable<[string, Series]>} [series]  of it */
+    add (metric, series = metric.series) {
+      if (isGrowing(metric)) for (const [key, each] of series) addSeries(ofType(metric), key, each)
+    }
+  }
+
+  /** @param {ToldMetric} metric @returns {ToldMetric} */
+  function ofType (metric) {
+    let own = kept.get(metric.name)
+    if (own?.type === metric.type) return own
+    // The app means something else by that name now.
+    count -= own?.series.size ?? 0
+    kept.set(metric.name, own = { ...metric, series: new Map() })
+    return own
+  }
+
+  /** @param {ToldMetric} own @param {string} key @param {Series} series */
+  function addSeries (own, key, series) {
+    const before = own.series.get(key)
+    if (before) return own.series.set(key, joinSeries([before, series], sum))
+    if (count === maxSeries) return
+    count++
+    own.series.set(key, series)
+  }
+}
+
+/** @param {Series} series @returns {number} what never falls as long as nobody resets it */
+export function countOf (series) {
+  return 'value' in series ? series.value : series.count
+}
+
+/** @param {Series[]} several  with the same labels @param {(values: number[]) => number} aggregate @returns {Series} */
+function joinSeries (several, aggregate) {
+  const [{ labels }] = several
+  if (several.length === 1) return several[0]
+  const [single, multiple] = [several.filter(isSingle), several.filter(isMultiple)]
+  if (single.length > 0) return { labels, value: aggregate(single.map(({ value }) => value)) }
+  return { labels, sum: sum(multiple.map((each) => each.sum)), count: sum(multiple.map(({ count }) => count)), buckets: joinBuckets(multiple.map(({ buckets }) => buckets)) }
+}
+
+/**
+ * Releases may have other bounds for the same histogram. Where one has no such bound, what is below its next lower one is certain.
+ * @param {Buckets[]} several @returns {Buckets}
+ */
+function joinBuckets (several) {
+  const bounds = [...new Set(several.flatMap((buckets) => buckets.map(([le]) => le)))].sort((a, b) => a - b)
+  return bounds.map((bound) => [bound, sum(several.map((buckets) => buckets.findLast(([le]) => le <= bound)?.[1] ?? 0))])
+}
+
+/** @param {number[]} values */
+function sum (values) {
+  return values.reduce((a, b) => a + b, 0)
+}
+
+/** @param {Series} series @returns {series is Extract<Series, { value: number }>} */
+function isSingle (series) {
+  return 'value' in series
+}
+
+/** @param {Series} series @returns {series is Exclude<Series, { value: number }>} */
+function isMultiple (series) {
+  return !isSingle(series)
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import autocannon from 'autocannon'
+import { startDeck } from '../support/deck.js'
+import { parsePrometheus } from '../support/prometheus.js'
+import { rareTest } from '../support/rare.js'
+
+const COUNTED = 'orders_total{kind="a\\\\b\\"c",service="shop"}'
+
+test('what the app counts by prom-client is summed exactly over its workers, a deploy, a crash and a kill', async (t) => {
+  const deck = await startCounting(t)
+  await deck.count(500)
+  assert.equal((await deck.rollout('restart')).state, 'succeeded')
+  await deck.count(500)
+  await deck.endOne(() => fetch(`${deck.url}/die`).catch(() => {}))
+  await deck.count(100)
+  await deck.kill()
+  await deck.count(100)
+
+  const samples = await deck.samples()
+  assert.equal(samples.get('order_seconds_bucket{service="shop",le="1"}'), deck.sent())
+  assert.equal(samples.get('order_seconds_sum{service="shop"}'), deck.sent() / 2)
+  assert.equal(samples.get('order_bytes_sum{service="shop"}'), deck.sent() * 100)
+  assert.equal(samples.get('open_orders{service="shop"}'), 4, 'a gauge: 2 of each worker that lives')
+  const clusterMetrics = parsePrometheus(await (await fetch(`${deck.url}/cluster`)).text())
+  assert.equal(clusterMetrics.get(COUNTED), deck.sent(), 'AggregatorRegistry of prom-client says the same')
+  assert.ok(![...clusterMetrics.keys()].some((name) => name.startsWith('clusterdeck_')))
+})
+
+rareTest('it is exact over 12 deploys under load and 4 kills', async (t) => {
+  const deck = await startCounting(t)
+  let last = 0
+  for (let round = 0; round < 12; round++) {
+    const load = deck.count(300)
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    await load
+    if (round % 3 === 0) await deck.kill()
+    const now = Number((await deck.samples()).get(COUNTED))
+    assert.ok(now >= last, 'it never falls')
+    last = now
+  }
+  assert.equal(last, deck.sent())
+})
+
+rareTest('registries of AggregatorRegistry.setRegistries are told in place of the default one, and none where the option is off', async (t) => {
+  const deck = await startCounting(t, { args: ['own-registry'] })
+  await deck.count(10)
+  const samples = await deck.samples()
+  assert.deepEqual([samples.get(COUNTED), samples.get('own_total{}')], [undefined, 10])
+
+  const silent = await startCounting(t, { flags: ['--telemetry-app-metrics', 'off'] })
+  await fetch(silent.url)
+  assert.equal((await silent.samples()).get(COUNTED), undefined)
+})
+
+/** @param {import('../support/deck.js').TestOwner} t @param {Parameters<typeof startDeck>[2]} [options] */
+async function startCounting (t, options) {
+  const deck = await startDeck(t, 'counts-by-prom-client.js', options)
+  await deck.until({ ready: 2 })
+  const url = await deck.appUrl()
+  let sent = 0
+
+  return Object.assign(deck, {
+    url,
+    sent: () => sent,
+
+    /** @param {number} amount of requests, each of which is answered */
+    async count (amount) {
+      sent += amount
+      const { '2xx': answered, errors } = await autocannon({ url, connections: 8, amount })
+      assert.deepEqual([answered, errors], [amount, 0])
+    },
+
+    async samples () {
+      return parsePrometheus(await (await fetch(`${deck.adminUrl}/metrics`, { headers: { authorization: `Bearer ${deck.token}` } })).text())
+    },
+
+    /** SIGKILLs a worker whose figures have just been read: what it counts after that is lost. */
+    async kill () {
+      assert.equal((await this.samples()).get(COUNTED), sent)
+      const [{ pid }] = (await deck.status()).workers
+      await this.endOne(() => process.kill(pid, 'SIGKILL'))
+    },
+
+    /** @param {() => unknown} end */
+    async endOne (end) {
+      const { lastEventId } = await deck.status()
+      await end()
+      await deck.untilEvent(({ id, type }) => id > lastEventId && type === 'worker.ready', 'the next worker')
+    }
+  })
+}

@@ -1,0 +1,141 @@
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { MAX_APP_SERIES } from './protocol.js'
+
+/**
+ * What is used of prom-client, versions 11 to 15. The maps of counters and histograms are read by themselves too, as a process that
+ * ends cannot wait for `get`.
+ * @typedef {Record<string, unknown>} Labels
+ * @typedef {{ labels?: Labels, value: number, sum: number, count: number, bucketValues?: Record<string, number> }} Entry
+ * @typedef {{ name: string, help: string, type: string, aggregator?: string, get: () => Promise<{ values?: Entry[] }>, hashMap?: Record<string, Entry>, upperBounds?: number[] }} Metric
+ * @typedef {Metric & { hashMap: Record<string, Entry> }} Growing  whose values only grow
+ * @typedef {{ getMetricsAsArray: () => Metric[], getMetricsAsJSON: () => Promise<unknown>, _defaultLabels?: Labels }} Registry
+ * @typedef {{ prototype: { clusterMetrics: () => Promise<string> } }} Aggregator
+ * @typedef {{ registry: Registry, Registry: { prototype: Registry }, Aggregator: Aggregator | null }} Client  a copy of prom-client that the app has loaded
+ * @typedef {import('./protocol.js').AppMetric} AppMetric
+ */
+
+const REGISTRY_FILE = `${path.sep}${path.join('prom-client', 'lib', 'registry.js')}`
+const AGGREGATOR_FILE = 'cluster.js'
+const CUMULATIVE = ['counter', 'histogram', 'summary']
+
+/** @returns {Client[]} those that the app has loaded itself, by `require` or by `import` */
+export function findClients () {
+  const { cache } = createRequire(process.execPath)
+  return Object.keys(cache).filter((file) => file.endsWith(REGISTRY_FILE)).flatMap((file) => {
+    const Registry = cache[file]?.exports
+    const Aggregator = cache[path.join(path.dirname(file), AGGREGATOR_FILE)]?.exports
+    const registry = Registry?.globalRegistry
+    return typeof registry?.getMetricsAsArray === 'function' ? [{ registry, Registry, Aggregator: Aggregator?.prototype?.clusterMetrics ? Aggregator : null }] : []
+  })
+}
+
+/**
+ * The default registry, or those that the app has given to `AggregatorRegistry.setRegistries`. Only the listener of prom-client knows
+ * these: it asks each of them for its metrics when a primary wants them.
+ * @param {Client} client @returns {Registry[]}
+ */
+export function registriesOf ({ registry, Registry: { prototype } }) {
+  const answer = process.listeners('message').find((listener) => Function.prototype.toString.call(listener).includes('.getMetricsAsJSON()'))
+  if (!answer) return [registry]
+  /** @type {Set<Registry>} */
+  const chosen = new Set()
+  const { getMetricsAsJSON } = prototype
+  prototype.getMetricsAsJSON = function () {
+    chosen.add(this)
+    return new Promise(() => {})
+  }
+  try {
+    answer({ type: 'prom-client:getMetricsReq', requestId: -1 }, undefined)
+  } catch {
+    // It is of another kind than those that are known.
+  } finally {
+    prototype.getMetricsAsJSON = getMetricsAsJSON
+  }
+  return chosen.size > 0 ? [...chosen] : [registry]
+}
+
+/**
+ * What only grows, as it is now.
+ * @param {Registry[]} registries
+ */
+export function readGrowing (registries) {
+  return bounded(registries.flatMap((registry) => metricsOf(registry).flatMap((metric) => isGrowing(metric) ? [toGrowing(metric, registry)] : [])))
+}
+
+/**
+ * All that the registries have. The app may collect it first.
+ * @param {Registry[]} registries
+ */
+export async function readAll (registries) {
+  const all = registries.flatMap((registry) => metricsOf(registry).map((metric) => ({ metric, registry })))
+  const answers = await Promise.all(all.map(({ metric }) => collect(metric)))
+  // All at the same moment: what came in while others were collected counts everywhere.
+  return bounded(all.flatMap(({ metric, registry }, index) => isGrowing(metric) ? [toGrowing(metric, registry)] : toGauge(metric, registry, answers[index])))
+}
+
+/** @param {Registry} registry @returns {Metric[]} */
+function metricsOf (registry) {
+  return registry.getMetricsAsArray().filter(({ name, type }) => typeof name === 'string' && typeof type === 'string')
+}
+
+/** @param {Metric} metric @returns {metric is Growing} */
+function isGrowing (metric) {
+  return CUMULATIVE.includes(metric.type) && typeof metric.hashMap === 'object' && metric.hashMap !== null
+}
+
+/** @param {Metric} metric @returns {Promise<Entry[]>} none: the app's own code has failed */
+async function collect (metric) {
+  try {
+    return (await metric.get()).values ?? []
+  } catch {
+    return []
+  }
+}
+
+/** @param {Growing} metric @param {Registry} registry @returns {AppMetric} */
+function toGrowing ({ hashMap, upperBounds = [], ...metric }, registry) {
+  return describe(metric, Object.values(hashMap).map(({ labels, value, sum, count, bucketValues }) => {
+    const own = { ...registry._defaultLabels, ...labels }
+    return metric.type === 'counter' ? [own, value] : [own, sum, count, bucketValues ? cumulative(upperBounds, bucketValues) : []]
+  }))
+}
+
+/** @param {Metric} metric @param {Registry} registry @param {Entry[]} values @returns {AppMetric[]} */
+function toGauge (metric, registry, values) {
+  return hasOneValue(metric) ? [describe(metric, values.map(({ labels, value }) => [{ ...registry._defaultLabels, ...labels }, value]))] : []
+}
+
+/** A counter that is none of prom-client's own has no map. @param {Metric} metric */
+function hasOneValue ({ type }) {
+  return type !== 'histogram' && type !== 'summary'
+}
+
+/** @param {Pick<Metric, 'name' | 'help' | 'type' | 'aggregator'>} metric @param {AppMetric['rows']} rows @returns {AppMetric} */
+function describe ({ name, help, type, aggregator = 'sum' }, rows) {
+  return { name, help, type, aggregator, rows }
+}
+
+/** @param {readonly number[]} bounds @param {Record<string, number>} counts @returns {[le: number, count: number][]} */
+function cumulative (bounds, counts) {
+  let sum = 0
+  return bounds.map((le) => {
+    sum += counts[le] ?? 0
+    return [le, sum]
+  })
+}
+
+/** The first of a name counts, and no more series than the master takes. @param {AppMetric[]} all @returns {{ metrics: AppMetric[], leftOut: number }} */
+function bounded (all) {
+  /** @type {Map<string, AppMetric>} */
+  const metrics = new Map()
+  let series = 0
+  let leftOut = 0
+  for (const metric of all) {
+    if (metrics.has(metric.name)) continue
+    series += metric.rows.length
+    if (series <= MAX_APP_SERIES) metrics.set(metric.name, metric)
+    else leftOut += metric.rows.length
+  }
+  return { metrics: [...metrics.values()], leftOut }
+}
