@@ -1,5 +1,5 @@
 import { createHash, randomBytes as cryptoRandomBytes } from 'node:crypto'
-import { LINK_TTL_MS } from '../api/sign-in-links.js'
+import { LINK_TTL_MS } from '../api/roles.js'
 
 /**
  * One-time sign-in links. They live in memory alone: a restart of the master ends them.

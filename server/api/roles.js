@@ -22,6 +22,8 @@ import { OWNER } from '../config/actor-names.js'
 
 /** Each role may also do what the roles before it may. @type {readonly Role[]} */
 export const ROLES = Object.freeze(['viewer', 'operator', 'admin'])
+/** How long a sign-in link can be opened. */
+export const LINK_TTL_MS = 15 * 60_000
 
 /** @param {Role} role @param {Role} needed */
 export function roleAllows (role, needed) {

@@ -7,8 +7,6 @@ import { NUMBER, PERSON_NAME, ROLE, TIME, toIso } from './fields.js'
 import { readBy } from './input.js'
 import { tokenEvent } from './tokens.js'
 
-/** How long a link can be opened. */
-export const LINK_TTL_MS = 15 * 60_000
 const MIN_TTL_MS = 1000
 const MAX_TTL_MS = 30 * 24 * 60 * 60_000
 

@@ -1,7 +1,6 @@
 import { setTimeout as timer } from 'node:timers/promises'
 import { appName } from '../config/app-name.js'
 import { configFileOf } from '../config/config.js'
-import { examine } from '../doctor/doctor.js'
 
 /** @typedef {import('../doctor/doctor.js').Report} Report */
 /** @typedef {import('../doctor/facts.js').Running} Running */
@@ -38,6 +37,8 @@ export function createChecks ({ config, settings, environment, deck, history, vi
   return () => (running ??= examineNow().finally(() => { running = null }))
 
   async function examineNow () {
+    // Most masters are never examined.
+    const { examine } = await import('../doctor/doctor.js')
     const { current } = settings
     const snapshot = deck.snapshot()
     return await examine({

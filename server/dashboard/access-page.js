@@ -1,4 +1,4 @@
-import { LINK_TTL_MS } from '../api/sign-in-links.js'
+import { LINK_TTL_MS } from '../api/roles.js'
 import { madeWith, shownToken, tokensOf, tokensTag } from '../api/tokens.js'
 import { DeckError } from '../errors.js'
 import { count } from '../health.js'

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import test from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+/** Imports that are made before the first line of a module runs. */
+const STATIC = /^(?:import|export)\s(?:[^'"]*?\sfrom\s+)?'([^']+)'$/gm
+
+for (const [entry, allowed] of /** @type {const} */ ([
+  ['server/host/master.js', ['croner', 'zod']],
+  ['server/host/host-master.js', ['croner', 'zod']],
+  ['server/keeper/keeper.js', []],
+  ['workers/boot.js', []]
+])) {
+  test(`${entry} loads no package before the first worker starts beside ${allowed.length > 0 ? allowed.join(', ') : 'those of Node'}`, () => {
+    assert.deepEqual(packagesOf(entry), allowed)
+  })
+}
+
+test('a master loads nothing of the API and the pages before its first worker starts but what its port is told', () => {
+  const { files } = reachedFrom('server/host/master.js')
+  const early = [...files].filter((file) => /^server\/(api|dashboard|doctor|fleet)\//.test(file))
+  assert.deepEqual(early.sort(), ['server/api/body.js', 'server/api/roles.js'])
+})
+
+/** @param {string} entry */
+function packagesOf (entry) {
+  return [...reachedFrom(entry).packages].sort()
+}
+
+/** @param {string} entry from the root of the repository */
+function reachedFrom (entry) {
+  const [files, packages] = [new Set([entry]), new Set()]
+  for (const file of files) {
+    for (const [, name] of readFileSync(ROOT + file, 'utf8').matchAll(STATIC)) {
+      if (name.startsWith('.')) files.add(path.posix.join(path.posix.dirname(file), name))
+      else if (!name.startsWith('node:')) packages.add(name)
+    }
+  }
+  return { files, packages }
+}
