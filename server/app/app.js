@@ -88,7 +88,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   vitals.start()
   const appMetrics = createAppMetrics({ tell: (worker, message) => cluster?.tell(worker, message) })
   const logs = closers.add(
-    createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) => log.error(reason) }),
+    createLogs({ folder: dataDir.logFolder, options: settings.current.logs, streams, onError: (reason) => log.error({}, reason) }),
     ({ close }, how) => close(how)
   )
   const drift = createDrift()
@@ -156,7 +156,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     dataFolder: dataDir.folder,
     logFolder: dataDir.logFolder,
     logLimits: () => settings.current.logs,
-    onLogError: (reason) => log.error(reason),
+    onLogError: (reason) => log.error({}, reason),
     hide: mask.hide,
     keeper,
     nextRun: (cron, after, timeZone = timeZoneOf(environment)) => nextRun(cron, after, timeZone)

@@ -6,7 +6,7 @@ import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
 import { openDataDir } from '../system/data-dir.js'
 import { createDeferred } from '../system/deferred.js'
-import { closeLog, createLog } from '../system/log.js'
+import { createLog } from '../system/log.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { prefixOf } from '../terminal.js'
 import { createAnnouncement } from './announcement.js'
@@ -119,7 +119,7 @@ export async function openAppPart ({ name, order, config, origin }, lent) {
       turns: lent.turns.of(name),
       rolloutTurns: lent.rolloutTurns.of(name),
       closers,
-      log: closers.add(createLog(dataDir.logFile), closeLog),
+      log: closers.add(createLog(dataDir.logFile), ({ close }) => close()),
       terminal: lent.terminalOf(name),
       streams: { ...lent.streams, prefix: prefixOf(name) },
       fleet: () => lent.fleetMembership.of(name),
