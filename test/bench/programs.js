@@ -72,7 +72,7 @@ async function measureByTurns (alone, managed) {
 /** @param {Running} running @returns {Promise<Figures>} */
 async function measure ({ port, pid }) {
   const [before, startedAt] = [cpuMs([pid]), performance.now()]
-  const requests = await saturate(port, { connections: CONNECTIONS, seconds: SECONDS })
+  const requests = await saturate(port, { path: '/hello', connections: CONNECTIONS, seconds: SECONDS })
   return { perSecond: requests / (performance.now() - startedAt) * 1000, microseconds: (cpuMs([pid]) - before) * 1000 / requests }
 }
 

@@ -1,11 +1,19 @@
-import { execFile } from 'node:child_process'
+import { execFile, fork } from 'node:child_process'
+import { once } from 'node:events'
 import http from 'node:http'
 import { createRequire } from 'node:module'
 import net from 'node:net'
+import os from 'node:os'
+import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon')
+const OPEN_LOOP = path.join(import.meta.dirname, 'open-loop.js')
+const CLIENT_CORE = '0'
+/** One is enough for a worker alone. */
+export const ONE_CORE = '1'
+const SERVER_CORES = os.availableParallelism() > 2 ? `1-${os.availableParallelism() - 1}` : ONE_CORE
 const run = promisify(execFile)
 const PATIENCE_MS = 60_000
 /** Who has no answer by then has hung. */
@@ -15,38 +23,52 @@ const LISTENS_AGAIN_MS = 3
 /** Whoever hangs is not waited for. */
 const BURST_MS = 100
 
-/** @typedef {{ perSecond: number, total: number, failed: number, p50Ms: number, p99Ms: number }} Load */
+/** @typedef {{ total: number, failed: number, p50Ms: number, p99Ms: number }} Load */
 
 /**
- * Requests from a process of its own.
- * @param {number} port @param {{ path?: string, connections: number, seconds: number, isClosing?: boolean }} how `isClosing`: a connection per request
- * @returns {Promise<Load>}
+ * Requests at a fixed rate by a process of its own, until it is told to end.
+ * @param {number} port
+ * @param {{ path?: string, connections?: number, perSecond: number, isClosing?: boolean, isBusy?: boolean }} how `isBusy`: it has a core of its own
  */
-export async function load (port, { path = '/hello', connections, seconds, isClosing = false }) {
-  const headers = isClosing ? ['-H', 'connection=close'] : []
-  const { stdout } = await run(process.execPath, [AUTOCANNON, '-j', '-n', '-c', String(connections), '-d', String(seconds), ...headers, `http://127.0.0.1:${port}${path}`], { maxBuffer: 1e7 })
-  const { requests, errors, non2xx, latency, duration } = JSON.parse(stdout)
-  return { perSecond: requests.total / duration, total: requests.total, failed: errors + non2xx, p50Ms: latency.p50, p99Ms: latency.p99 }
-}
+export function loadAtRate (port, { path = '/hello', connections = 32, perSecond, isClosing = false, isBusy = false }) {
+  const child = fork(OPEN_LOOP, [JSON.stringify({ port, path, connections, perSecond, isClosing, isBusy })], { execArgv: [] })
+  const pinned = isBusy ? run('taskset', ['-acp', CLIENT_CORE, String(child.pid)]).catch(() => {}) : null
+  return {
+    /** @returns {Promise<Load>} since the last time */
+    take: () => tell('take'),
+    /** @returns {Promise<Load>} since the last time */
+    end: () => tell('end')
+  }
 
-/**
- * Requests of a client on a core of its own that is faster than any server here: wrk, or else autocannon.
- * @param {number} port @param {{ connections: number, seconds: number }} how
- * @returns {Promise<number>} how many were answered
- */
-export async function saturate (port, { connections, seconds }) {
-  try {
-    const { stdout } = await run('taskset', ['-c', '0', 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, `http://127.0.0.1:${port}/hello`])
-    return Number(/(\d+) requests in/.exec(stdout)?.[1])
-  } catch {
-    // ENOENT: one of them is not installed.
-    return (await load(port, { connections, seconds })).total
+  /** @param {'take' | 'end'} word @returns {Promise<Load>} */
+  async function tell (word) {
+    await pinned
+    child.send(word)
+    const [load] = await once(child, 'message')
+    return load
   }
 }
 
-/** Gives processes a core of their own, where there is a program that can. @param {number[]} pids */
-export async function pin (pids) {
-  for (const pid of pids) await run('taskset', ['-acp', '1', String(pid)]).catch(() => {})
+/**
+ * As many requests as are answered, for a client that is on a core of its own and faster than any server here: wrk, or else autocannon.
+ * @param {number} port @param {{ path: string, connections: number, seconds: number }} how
+ * @returns {Promise<number>} how many were answered
+ */
+export async function saturate (port, { path, connections, seconds }) {
+  const url = `http://127.0.0.1:${port}${path}`
+  try {
+    const { stdout } = await run('taskset', ['-c', CLIENT_CORE, 'wrk', '-t1', `-c${connections}`, `-d${seconds}s`, url])
+    return Number(/(\d+) requests in/.exec(stdout)?.[1])
+  } catch {
+    // ENOENT: one of them is not installed.
+    const { stdout } = await run(process.execPath, [AUTOCANNON, '-j', '-n', '-c', String(connections), '-d', String(seconds), url], { maxBuffer: 1e7 })
+    return JSON.parse(stdout).requests.total
+  }
+}
+
+/** Gives servers the cores that the client leaves, where there is a program that can. @param {number[]} pids @param {string} [cores] */
+export async function pin (pids, cores = SERVER_CORES) {
+  for (const pid of pids) await run('taskset', ['-acp', cores, String(pid)]).catch(() => {})
 }
 
 /** @param {number} port @param {string} [path] @param {number} [patienceMs] @returns {Promise<string>} what answers on a fresh connection */
@@ -60,9 +82,9 @@ export function ask (port, path = '/who', patienceMs = HUNG_MS) {
   })
 }
 
-/** @param {number} port @returns {Promise<void>} resolves with the first answer there; looking costs next to nothing */
-export async function untilAnswer (port) {
-  while (!await isAnswered(port)) await wait(LISTENS_AGAIN_MS)
+/** @param {number} port @param {AbortSignal} [over] nobody waits any longer @returns {Promise<void>} resolves with the first answer there; looking costs next to nothing */
+export async function untilAnswer (port, over) {
+  while (!over?.aborted && !await isAnswered(port)) await wait(LISTENS_AGAIN_MS)
 }
 
 /** @param {number} port @returns {Promise<boolean>} */

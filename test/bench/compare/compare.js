@@ -1,123 +1,181 @@
 // clusterdeck beside its peers, in one run: `npm run bench`, `npm run bench -- --quick`.
-//   [row …] [--quick] [--rounds 3] [--seconds 1] [--peers clusterdeck,pm2] [--json FILE] [--write]
+//   [row …] [--quick] [--rounds 15] [--minutes 40] [--node /path/of/node] [--peers clusterdeck,pm2] [--json FILE] [--write]
+// All run on the same Node. The rounds come in passes over all rows, with new processes; the first and the second half of the
+// passes are two runs, and only what both say is in the README. No pass is begun that would not end within the minutes.
 // A quick run, of under three minutes, has one round of the rows that say most.
 // The peers are installed at first use. `--write` puts the report into RESULTS.md and its short table into the README.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
+import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { freePort } from '../../support/ports.js'
-import { installPeers } from './install.js'
+import { canRunWatt, installPeers } from './install.js'
 import { ALL, VARIANTS } from './peers.js'
 import { report, shortTable, tableOf } from './results.js'
-import { combine, ratiosOf, ROWS } from './rows.js'
+import { ROWS } from './rows.js'
+import { addRatios, summarize, verdictsOf } from './summary.js'
+
+/** @typedef {import('./rows.js').Row} Row */
+/** @typedef {import('./summary.js').Measured} Measured */
 
 const README = new URL('../../../README.md', import.meta.url)
 const RESULTS = new URL('../RESULTS.md', import.meta.url)
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+const ROUNDS_OF_A_PASS = 4
+const KNOWN = { ...ALL, ...VARIANTS }
 
 const OPTIONS = /** @type {const} */ ({
   quick: { type: 'boolean', default: false },
   rounds: { type: 'string' },
+  minutes: { type: 'string', default: '40' },
   seconds: { type: 'string', default: '1' },
+  node: { type: 'string', default: process.execPath },
   peers: { type: 'string', default: Object.keys(ALL).join() },
   json: { type: 'string' },
   write: { type: 'boolean', default: false }
 })
 
 const { values, positionals } = readArguments()
-const rounds = Number(values.rounds ?? (values.quick ? 1 : 3))
-const pace = { rounds, seconds: Number(values.seconds), connections: values.quick ? [32] : [1, 8, 32, 100] }
-const wanted = values.peers.split(',')
-for (const name of [...wanted.filter((name) => !ALL[name]), ...positionals.filter((name) => !ROWS[name])]) {
-  console.error(`expected peers of ${Object.keys(ALL).join()} and rows of ${Object.keys(ROWS).join(' ')}, received ${name}`)
-  process.exit(2)
-}
+if (path.resolve(values.node) !== process.execPath) process.exit(await runOn(values.node))
+// PM2 takes the node of PATH. An app is compared as it runs in production.
+Object.assign(process.env, { PATH: pathWithNode(process.execPath), NODE_ENV: 'production' })
 
 const begunAt = performance.now()
 const versions = await installPeers()
-/** @type {Record<string, import('./results.js').Result>} */
-const rows = {}
+const wanted = values.peers.split(',').filter((name) => name !== 'watt' || canRunWatt)
+const rows = Object.entries(ROWS).filter(([name, row]) => positionals.length > 0 ? positionals.includes(name) : !values.quick || !row.isExtra)
+const rounds = Number(values.rounds ?? (values.quick ? 1 : 15))
+/** Rounds of each row, by peer. @type {Map<Row, Map<string, Measured[]>>} */
+const measured = new Map(rows.map(([, row]) => [row, new Map()]))
+/** @type {Map<Row, Map<string, string>>} */
+const problems = new Map(rows.map(([, row]) => [row, new Map()]))
 /** @type {Map<string, import('./peers.js').Running>} */
 const running = new Map()
-/** What runs was started for. @type {import('./rows.js').Row | null} */
+/** What runs was started for. @type {Row | null} */
 let startedFor = null
-for (const [name, row] of Object.entries(ROWS)) {
-  if (positionals.length > 0 ? !positionals.includes(name) : values.quick && row.isExtra) continue
-  const result = await measureRow(row)
-  rows[name] = result
-  console.log(`\n${result.title}\n${tableOf(result)}`)
-}
-await stopAll()
+
+const passes = await measureAll()
 const results = {
   date: new Date().toISOString().slice(0, 10),
   machine: `${os.cpus()[0].model}, ${os.availableParallelism()} cores, ${Math.round(os.totalmem() / 1024 ** 3)} GB, Linux ${os.release()}`,
-  versions: `clusterdeck ${version}, PM2 ${versions.pm2}, both and node:cluster on Node ${process.versions.node}; Watt ${versions.wattpm} on Node ${versions.node}`,
-  pace: `${rounds} round${rounds === 1 ? '' : 's'}, ${pace.seconds} s each; ${Math.round((performance.now() - begunAt) / 1000)} s in all.`,
-  rows
+  versions: `clusterdeck ${version}, PM2 ${versions.pm2}, ${wanted.includes('watt') ? `Watt ${versions.wattpm}` : 'Watt needs a newer Node'}, all on Node ${process.versions.node}`,
+  pace: `${passes.rounds} round${passes.rounds === 1 ? '' : 's'} in ${passes.count} pass${passes.count === 1 ? '' : 'es'}; ${Math.round((performance.now() - begunAt) / 1000)} s in all.`,
+  rows: Object.fromEntries(rows.map(([name, row]) => [name, resultOf(row)]))
 }
+for (const row of Object.values(results.rows)) console.log(`\n${row.title}\n${tableOf(row)}`)
 console.log(`\n${results.date}, ${results.machine}. ${results.versions}. ${results.pace}`)
-if (values.json) writeFileSync(values.json, JSON.stringify(results, null, 2))
+if (values.json) writeFileSync(values.json, JSON.stringify({ ...results, measured: Object.fromEntries(rows.map(([name, row]) => [name, Object.fromEntries(measured.get(row) ?? [])])) }, null, 2))
 if (values.write) {
   writeFileSync(RESULTS, report(results))
-  writeFileSync(README, readFileSync(README, 'utf8').replace(/<!-- compared -->.*<!-- \/compared -->\n/s, () => shortTable(rows)))
+  writeFileSync(README, readFileSync(README, 'utf8').replace(/<!-- compared -->.*<!-- \/compared -->\n/s, () => shortTable(results.rows)))
 }
+process.exit()
 
 function readArguments () {
   try {
-    return parseArgs({ allowPositionals: true, options: OPTIONS })
+    const read = parseArgs({ allowPositionals: true, options: OPTIONS })
+    const peers = read.values.peers.split(',')
+    const unknown = [...peers.filter((name) => !ALL[name]), ...read.positionals.filter((name) => !ROWS[name])]
+    if (unknown.length > 0) throw new Error(`expected peers of ${Object.keys(ALL).join()} and rows of ${Object.keys(ROWS).join(' ')}, received ${unknown.join(' ')}`)
+    return read
   } catch (/** @type {any} */ error) {
     console.error(`${error.message}\nexpected [${Object.keys(ROWS).join('|')} …] ${Object.keys(OPTIONS).map((name) => `[--${name}]`).join(' ')}`)
     process.exit(2)
   }
 }
 
-/** @param {import('./rows.js').Row} row whether those that run for the row before may do for this one */
+/** The same with another Node. @param {string} node @returns {Promise<number>} the exit code */
+async function runOn (node) {
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' })
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => child.kill(signal))
+  const [code] = await once(child, 'exit')
+  return code ?? 1
+}
+
+/** @param {string} node */
+function pathWithNode (node) {
+  return `${path.dirname(path.resolve(node))}:${process.env.PATH}`
+}
+
+/** @returns {Promise<{ count: number, rounds: number }>} what there was time for */
+async function measureAll () {
+  const planned = Math.min(rounds, Math.max(2, Math.ceil(rounds / ROUNDS_OF_A_PASS)))
+  let done = 0
+  let longestMs = 0
+  for (let pass = 0; pass < planned; pass++) {
+    const passBegunAt = performance.now()
+    if (pass > 1 && passBegunAt - begunAt + longestMs > Number(values.minutes) * 60_000) return { count: pass, rounds: done }
+    const turns = Math.ceil((rounds - done) / (planned - pass))
+    for (const [name, row] of rows) {
+      if (pass > 0 && row.once === 'first pass') continue
+      const rowBegunAt = performance.now()
+      await measureRow(row, pass, row.once ? 1 : turns, done)
+      console.error(`pass ${pass + 1} of ${planned}, ${name}: ${Math.round((performance.now() - rowBegunAt) / 1000)} s`)
+    }
+    await stopAll()
+    done += turns
+    longestMs = Math.max(longestMs, performance.now() - passBegunAt)
+  }
+  return { count: planned, rounds: done }
+}
+
+/** @param {Row} row @returns {string[]} flags of those that it measures */
+function namesOf (row) {
+  return [...wanted.filter((name) => !row.without?.includes(name)), ...row.also?.filter((name) => wanted.includes(VARIANTS[name].of)) ?? []]
+}
+
+/** @param {Row} row whether those that run for the row before may do for this one */
 function canGoOn (row) {
-  return values.quick && row.isGentle && startedFor?.isGentle && startedFor.workers === row.workers
+  return row.isGentle && startedFor?.isGentle && startedFor.workers === row.workers
 }
 
 async function stopAll () {
   for (const one of running.values()) await one.stop()
   running.clear()
+  startedFor = null
 }
 
-/** @param {import('./rows.js').Row} row @returns {Promise<import('./results.js').Result>} */
-async function measureRow (row) {
-  const known = { ...ALL, ...VARIANTS }
-  const names = [...wanted.filter((name) => !row.without?.includes(name)), ...wanted.includes('clusterdeck') ? row.also ?? [] : []]
-  /** @type {Map<string, import('./rows.js').Cell[]>} */
-  const cells = new Map()
-  /** @type {Map<string, string>} */
-  const problems = new Map()
-  const { starts, turns } = row.often ? { ...row.often, ...values.quick && { starts: 1, turns: 6 } } : { starts: 1, turns: pace.rounds }
-  for (let n = 0; n < starts; n++) {
-    if (!canGoOn(row)) await stopAll()
-    startedFor = row
-    for (const name of names) if (row.measure && !running.has(name)) await attempt(name, async () => { running.set(name, await known[name].start(row.workers, await freePort())) })
-    for (let turn = 0; turn < turns; turn++) {
-      for (const name of turn % 2 ? names.toReversed() : names) await attempt(name, () => measure(name, running.get(name)))
-    }
+/** @param {Row} row @param {number} pass @param {number} turns @param {number} first of these, over all passes */
+async function measureRow (row, pass, turns, first) {
+  const names = namesOf(row)
+  if (!canGoOn(row)) await stopAll()
+  startedFor = row
+  if (row.measure) for (const name of names.filter((name) => !running.has(name))) await attempt(name, async () => { running.set(name, await KNOWN[name].start(row.workers, await freePort())) })
+  for (let turn = 0; turn < turns; turn++) {
+    for (const name of (first + turn) % 2 ? names.toReversed() : names) await attempt(name, () => measure(name, running.get(name)))
   }
-  const more = row.ratio && ratiosOf(cells, row.ratio)
-  const peers = Object.fromEntries(names.map((name) => {
-    const measured = cells.get(name)
-    return [known[name].name, measured ? { ...combine(measured), ...more?.get(name) } : { problem: problems.get(name) ?? 'not measured' }]
-  }))
-  return { title: row.title, figures: row.figures.length > 0 ? row.figures : pace.connections.map(String), peers }
 
   /** @param {string} name @param {import('./peers.js').Running} [one] */
   async function measure (name, one) {
-    const cell = one ? await row.measure?.(one, pace) : await row.measureFrom?.(known[name], pace)
-    if (cell) cells.set(name, [...cells.get(name) ?? [], cell])
+    const cell = one ? await row.measure?.(one, { seconds: Number(values.seconds) }) : await row.measureFrom?.(KNOWN[name])
+    const cells = measured.get(row)
+    if (cell) cells?.set(name, [...cells.get(name) ?? [], { pass, cell }])
   }
 
   /** @param {string} name @param {() => Promise<void>} act */
   async function attempt (name, act) {
-    if (problems.has(name)) return
+    if (problems.get(row)?.has(name)) return
     try {
       await act()
     } catch (/** @type {any} */ error) {
-      problems.set(name, `failed: ${String(error.message).split('\n')[0].slice(0, 80)}`)
+      problems.get(row)?.set(name, `failed: ${String(error.message).split('\n')[0].slice(0, 80)}`)
     }
   }
+}
+
+/** @param {Row} row @returns {import('./results.js').Result} */
+function resultOf (row) {
+  const names = namesOf(row)
+  const known = measured.get(row) ?? new Map()
+  if (row.ratios) addRatios(known, row.ratios)
+  const peers = Object.fromEntries(names.map((name) => {
+    const problem = problems.get(row)?.get(name)
+    return [KNOWN[name].name, known.has(name) && !problem ? summarize(known.get(name)) : { problem: problem ?? 'not measured' }]
+  }))
+  /** @type {[own: string, peer: string][]} */
+  const pairs = [...names.filter((name) => name in ALL && name !== 'clusterdeck').map((name) => /** @type {[string, string]} */ (['clusterdeck', name])), ...row.pairs ?? []]
+  const verdicts = passes.count > 1 ? verdictsOf(row.figures.filter((figure) => !row.ratios?.[figure]), pairs, known, passes.count) : []
+  return { title: row.title, figures: row.figures, peers, verdicts: verdicts.map((verdict) => ({ ...verdict, own: KNOWN[verdict.own].name, peer: KNOWN[verdict.peer].name })) }
 }

@@ -1,23 +1,50 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** Where the peers are, outside of what is checked in. */
-export const PEERS = path.join(import.meta.dirname, '.peers')
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const MAJOR = Number(process.versions.node.split('.')[0])
+/** Where the peers of this Node are, outside of what is checked in. */
+export const PEERS = path.join(import.meta.dirname, '.peers', `node-${MAJOR}`)
+const OWN = path.join(PEERS, 'clusterdeck')
+/** The command of clusterdeck as npm installs it: with native code for this Node, and without what only its development needs. */
+export const CLI = path.join(OWN, 'node_modules', 'clusterdeck', 'server', 'cli.js')
 /** Watt takes a newer Node than the oldest that clusterdeck runs on. */
-const PACKAGES = Object.freeze({ pm2: '7', wattpm: '3', '@platformatic/node': '3', node: '24' })
-export const WATT_NODE = path.join(PEERS, 'node_modules', 'node', 'bin', 'node')
+export const canRunWatt = MAJOR >= 22
+const PACKAGES = Object.freeze({ pm2: '7', ...canRunWatt && { wattpm: '3', '@platformatic/node': '3' } })
+export const QUIETLY = Object.freeze(['--no-audit', '--no-fund', '--loglevel=error'])
+export const run = promisify(execFile)
 
-/** Installs the peers, where that has not been done. @returns {Promise<Record<string, string>>} the version of each package */
+/** Installs the peers, where that has not been done, and this clusterdeck. @returns {Promise<Record<string, string>>} the version of each package of a peer */
 export async function installPeers () {
-  if (!existsSync(WATT_NODE)) {
-    mkdirSync(PEERS, { recursive: true })
-    writeFileSync(path.join(PEERS, 'package.json'), '{ "private": true }\n')
-    const wanted = Object.entries(PACKAGES).map(([name, version]) => `${name}@${version}`)
-    await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...wanted], { cwd: PEERS, shell: process.platform === 'win32' })
+  if (!existsSync(path.join(PEERS, 'package.json'))) {
+    makeProject(PEERS)
+    await run('npm', ['install', ...QUIETLY, ...Object.entries(PACKAGES).map(([name, version]) => `${name}@${version}`)], { cwd: PEERS })
   }
+  await installOwn()
   return Object.fromEntries(Object.keys(PACKAGES).map((name) => [name, versionOf(name)]))
+}
+
+/** What it depends on is kept from the last time, as it may have been compiled. */
+async function installOwn () {
+  makeProject(OWN)
+  // They know the file of the last time, which had the same version.
+  for (const file of ['package-lock.json', 'node_modules/.package-lock.json', 'node_modules/clusterdeck']) rmSync(path.join(OWN, file), { recursive: true, force: true })
+  await run('npm', ['install', ...QUIETLY, await packOwn(OWN)], { cwd: OWN })
+}
+
+/** @param {string} folder @returns {Promise<string>} the path of the file there that is published of this clusterdeck */
+export async function packOwn (folder) {
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT })
+  return path.join(folder, String(readdirSync(folder).find((name) => name.endsWith('.tgz'))))
+}
+
+/** @param {string} folder */
+export function makeProject (folder) {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(path.join(folder, 'package.json'), '{ "private": true }\n')
 }
 
 /** @param {string} name of a package @returns {string} */

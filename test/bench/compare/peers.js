@@ -1,11 +1,15 @@
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { io } from 'socket.io-client'
 import { FIXTURES, startDeck } from '../../support/deck.js'
 import { tempFolder } from '../../support/folder.js'
-import { PEERS, versionOf, WATT_NODE } from './install.js'
+import { freePort } from '../../support/ports.js'
 import { untilAnswered } from './client.js'
+import { CLI, PEERS, versionOf } from './install.js'
+import { INSTALLS } from './installs.js'
 
 /**
  * One way to run the same app.
@@ -14,9 +18,20 @@ import { untilAnswered } from './client.js'
  * @property {() => number[]} managers  pids of those that answer no request
  * @property {() => Promise<number[]>} workers  pids; none: they are no processes of their own
  * @property {(() => Promise<void>) | null} reload  resolves once all workers are new; null: it cannot
+ * @property {() => Promise<() => void>} [view]  opens its page, and returns what closes that
  * @property {() => Promise<void>} stop
  *
- * @typedef {{ name: string, start: (workers: number, port: number) => Promise<Running> }} Peer
+ * @typedef {object} How
+ * @property {string[]} [through]  a program and its arguments, which starts what follows
+ * @property {Prepared} [prepared]
+ *
+ * @typedef {{ folder: string, end: () => Promise<void> }} Prepared  what there is before the start that is measured: a folder of data, perhaps with processes
+ *
+ * @typedef {object} Peer
+ * @property {string} name
+ * @property {import('./installs.js').Install} [install]
+ * @property {() => Promise<Prepared>} [prepare]
+ * @property {(workers: number, port: number, how?: How) => Promise<Running>} start
  */
 
 const APP = path.join(FIXTURES, 'compared-app.cjs')
@@ -25,24 +40,26 @@ const run = promisify(execFile)
 
 /** @type {Record<string, Peer>} by the name of a flag */
 export const ALL = Object.freeze({
-  node: { name: 'one process', start: (_workers, port) => startProcess([APP], 1, port) },
-  shared: { name: 'node:cluster, shared', start: (workers, port) => startProcess([CLUSTER], workers, port, { POLICY: 'shared' }) },
-  'round-robin': { name: 'node:cluster, round-robin', start: (workers, port) => startProcess([CLUSTER], workers, port, { POLICY: 'round-robin' }) },
-  clusterdeck: { name: 'clusterdeck', start: (workers, port) => startClusterdeck(workers, port) },
-  pm2: { name: 'PM2', start: startPm2 },
-  watt: { name: 'Watt', start: startWatt }
+  node: { name: 'one process', start: (_workers, port, how) => startProcess([APP], 1, port, {}, how) },
+  shared: { name: 'node:cluster, shared', start: (workers, port, how) => startProcess([CLUSTER], workers, port, { POLICY: 'shared' }, how) },
+  'round-robin': { name: 'node:cluster, round-robin', start: (workers, port, how) => startProcess([CLUSTER], workers, port, { POLICY: 'round-robin' }, how) },
+  clusterdeck: { name: 'clusterdeck', install: INSTALLS.clusterdeck, start: (workers, port, how) => startClusterdeck(workers, port, how) },
+  pm2: { name: 'PM2', install: INSTALLS.pm2, start: startPm2 },
+  watt: { name: 'Watt', install: INSTALLS.watt, start: startWatt }
 })
 
-/** What only some rows are about. @type {Record<string, Peer>} */
+/** What only some rows are about. @type {Record<string, Peer & { of: string }>} */
 export const VARIANTS = Object.freeze({
-  again: { name: 'node:cluster, shared, once more', start: (workers, port) => ALL.shared.start(workers, port) },
-  restart: { name: 'clusterdeck, restart', start: (workers, port) => startClusterdeck(workers, port, { kind: 'restart' }) },
-  standby: { name: 'clusterdeck, one standby', start: (workers, port) => startClusterdeck(workers, port, { flags: ['--standby', '1'] }) }
+  restart: { of: 'clusterdeck', name: 'clusterdeck, restart', start: (workers, port) => startClusterdeck(workers, port, { kind: 'restart' }) },
+  standby: { of: 'clusterdeck', name: 'clusterdeck, one standby', start: (workers, port) => startClusterdeck(workers, port, { flags: ['--standby', '1'] }) },
+  later: { of: 'clusterdeck', name: 'clusterdeck, once more', prepare: runClusterdeckOnce, start: (workers, port, how) => startClusterdeck(workers, port, how) },
+  clone: { of: 'clusterdeck', name: 'clusterdeck, npm ci of a clone', install: INSTALLS.clone, start: (workers, port, how) => startClusterdeck(workers, port, how) },
+  daemon: { of: 'pm2', name: 'PM2, its daemon runs', prepare: startDaemonOfPm2, start: startPm2 }
 })
 
-/** @param {string[]} args of node @param {number} workers @param {number} port @param {Record<string, string>} [env] @returns {Promise<Running>} */
-async function startProcess (args, workers, port, env = {}) {
-  const child = start(process.execPath, args, { env: { PORT: String(port), WORKERS: String(workers), ...env } })
+/** @param {string[]} args of node @param {number} workers @param {number} port @param {Record<string, string>} env @param {How} [how] @returns {Promise<Running>} */
+async function startProcess (args, workers, port, env, { through = [] } = {}) {
+  const child = start([...through, process.execPath, ...args], { env: { PORT: String(port), WORKERS: String(workers), ...env } })
   await untilAnswered(port, workers)
   const isAlone = args[0] === APP
   return {
@@ -54,46 +71,80 @@ async function startProcess (args, workers, port, env = {}) {
   }
 }
 
-/** @param {number} workers @param {number} port @param {{ flags?: string[], kind?: 'deploy' | 'restart' }} [how] @returns {Promise<Running>} */
-async function startClusterdeck (workers, port, { flags = [], kind = 'deploy' } = {}) {
-  const deck = await startDeck({ after () {} }, APP, { workers, flags, env: { PORT: String(port) } })
+/** @param {number} workers @param {number} port @param {How & { flags?: string[], kind?: 'deploy' | 'restart' }} [how] @returns {Promise<Running>} */
+async function startClusterdeck (workers, port, { flags = [], kind = 'deploy', through, prepared } = {}) {
+  const deck = await startDeck({ after () {} }, APP, { workers, flags, cli: CLI, env: { PORT: String(port) }, dataDir: prepared?.folder, launch: { through } })
   await deck.until({ ready: workers })
   return {
     port,
     managers: () => [Number(deck.child.pid), deck.masterPid],
     workers: async () => (await deck.status()).workers.map((/** @type {any} */ { pid }) => pid),
     async reload () { await deck.rollout(kind) },
+    view: () => openPage(deck.adminUrl, deck.token),
     async stop () { await deck.stop() }
   }
 }
 
-/** @param {number} workers @param {number} port @returns {Promise<Running>} */
-async function startPm2 (workers, port) {
-  const { pm2, daemon } = createPm2({ PORT: String(port) })
-  await pm2('start', APP, '--name', 'app', '-i', String(workers))
+/** As one who restarts it finds it: a folder with a history. @returns {Promise<Prepared>} */
+async function runClusterdeckOnce () {
+  const prepared = { folder: tempFolder(), async end () {} }
+  const running = await startClusterdeck(2, await freePort(), { prepared })
+  await running.stop()
+  return prepared
+}
+
+/** A viewer of the page of clusterdeck, whose browser follows what happens. @param {string} url @param {string} token @returns {Promise<() => void>} */
+export async function openPage (url, token) {
+  const authorization = `Bearer ${token}`
+  await (await fetch(url, { headers: { authorization } })).text()
+  const socket = io(url, { transports: ['websocket'], forceNew: true, extraHeaders: { authorization } })
+  await new Promise((resolve) => socket.on('connect', () => socket.emit('watch', '/', resolve)))
+  return () => { socket.close() }
+}
+
+/** @param {number} workers @param {number} port @param {How} [how] @returns {Promise<Running>} */
+async function startPm2 (workers, port, { through, prepared } = {}) {
+  const env = { PORT: String(port) }
+  const home = prepared?.folder ?? tempFolder()
+  const { pm2, daemon } = createPm2(env, { home })
+  await createPm2(env, { home, through }).pm2('start', APP, '--name', 'app', '-i', String(workers))
   await untilAnswered(port, workers)
   return {
     port,
     managers: () => [daemon()],
     workers: async () => childrenOf(daemon()),
     async reload () { await pm2('reload', 'app') },
-    async stop () { await pm2('kill') }
+    async stop () { await (prepared ? pm2('delete', 'all') : pm2('kill')) }
   }
 }
 
-/** PM2 with a home of its own. @param {Record<string, string | undefined>} env */
-export function createPm2 (env) {
-  const home = tempFolder()
+/** @returns {Promise<Prepared>} */
+async function startDaemonOfPm2 () {
+  const folder = tempFolder()
+  const { pm2 } = createPm2({}, { home: folder })
+  await pm2('ping')
+  return { folder, end: () => pm2('kill') }
+}
+
+/** PM2 with a home of its own. @param {Record<string, string | undefined>} env @param {{ home?: string, through?: string[] }} [how] */
+export function createPm2 (env, { home = tempFolder(), through = [] } = {}) {
   const cli = path.join(PEERS, 'node_modules', 'pm2', 'bin', 'pm2')
   return {
-    pm2: (/** @type {string[]} */ ...args) => run(process.execPath, [cli, ...args], { env: { ...process.env, ...env, PM2_HOME: home }, maxBuffer: 1e8 }),
+    /** @param {...string} args */
+    async pm2 (...args) {
+      const [program, ...words] = [...through, process.execPath, cli, ...args]
+      // No pipes, whose end would be that of its daemon.
+      const child = spawn(program, words, { env: { ...process.env, ...env, PM2_HOME: home }, stdio: 'ignore' })
+      const [code] = await once(child, 'exit')
+      if (code !== 0) throw new Error(`pm2 ${args.join(' ')}: expected exit code 0, received ${code}`)
+    },
     /** Once an app has been started. @returns {number} its pid */
     daemon: () => Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'))
   }
 }
 
-/** @param {number} workers @param {number} port @returns {Promise<Running>} */
-async function startWatt (workers, port) {
+/** @param {number} workers @param {number} port @param {How} [how] @returns {Promise<Running>} */
+async function startWatt (workers, port, { through = [] } = {}) {
   const folder = path.join(PEERS, 'watt')
   const app = path.join(folder, 'app')
   mkdirSync(app, { recursive: true })
@@ -112,22 +163,22 @@ async function startWatt (workers, port) {
   }
   for (const [name, content] of Object.entries(files)) writeFileSync(path.join(folder, name), JSON.stringify(content))
   const cli = path.join(PEERS, 'node_modules', 'wattpm', 'bin', 'cli.js')
-  const child = start(WATT_NODE, [cli, 'start'], { cwd: folder })
+  const child = start([...through, process.execPath, cli, 'start'], { cwd: folder })
   await untilAnswered(port, workers)
   return {
     port,
     managers: () => [child.pid],
     workers: async () => [],
-    async reload () { await run(WATT_NODE, [cli, 'restart', String(child.pid)], { cwd: folder }) },
+    async reload () { await run(process.execPath, [cli, 'restart', String(child.pid)], { cwd: folder }) },
     stop: () => child.end()
   }
 }
 
 /**
  * Each in a session of its own, as Linux shares the CPU between sessions.
- * @param {string} program @param {string[]} args @param {{ env?: Record<string, string>, cwd?: string }} [options]
+ * @param {string[]} command @param {{ env?: Record<string, string>, cwd?: string }} [options]
  */
-function start (program, args, { env = {}, cwd } = {}) {
+function start ([program, ...args], { env = {}, cwd } = {}) {
   const child = spawn(program, args, { env: { ...process.env, ...env }, cwd, stdio: 'ignore', detached: true })
   const exited = new Promise((resolve) => child.once('exit', resolve))
   return {

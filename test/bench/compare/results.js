@@ -1,5 +1,8 @@
+/** @typedef {import('./summary.js').Verdict} Verdict */
+/** @typedef {import('./summary.js').Spread} Spread */
+/** @typedef {Record<string, number | string | Spread | undefined>} Figures by their name */
 /**
- * @typedef {{ title: string, figures: string[], peers: Record<string, import('./rows.js').Cell> }} Result  `peers`: by name
+ * @typedef {{ title: string, figures: string[], peers: Record<string, Figures>, verdicts?: Verdict[] }} Result  `peers`: by name
  * @typedef {object} Results
  * @property {string} date
  * @property {string} machine
@@ -8,51 +11,98 @@
  * @property {Record<string, Result>} rows
  */
 
-/** What the README shows: the row, one of its figures, and how it reads there. @type {[row: string, figure: string, text: string][]} */
+const CLUSTER = 'node:cluster, round-robin'
+const SHARED = 'node:cluster, shared'
+const SHORT_PEERS = ['clusterdeck', CLUSTER, 'PM2', 'Watt']
+/** What the README shows: the row, one of its figures, how it reads there, and who stands for whom. @type {[row: string, figure: string, text: string, instead?: Record<string, string>][]} */
 const SHORT = [
-  ['hello', '32', 'hello over 32 keep-alive connections, requests/s'],
-  ['closing', 'requests/s', 'a connection per request, requests/s'],
+  ['cpu', 'hello', 'CPU of a worker per keep-alive request, µs'],
+  ['closing', 'CPU µs per request', 'CPU of all its processes for a request on a connection of its own, µs'],
+  ['rate', 'p99 ms', '5,000 requests a second: p99, ms'],
   ['spread', '10 ms apart', '160 long-lived connections over 8 workers, largest share ÷ mean'],
-  ['busy', 'p99 ms', 'the same with two workers busy: p99 of the first answer, ms'],
+  ['busy', 'p99 ms', 'two of 8 workers are busy: p99 of the first answer on a new connection, ms'],
   ['reload', 'failed', 'a rolling restart under load: failed requests'],
   ['reload', 'seconds', 'the same, seconds'],
-  ['kill-one', 'ms to full strength', 'one of two workers is SIGKILLed: ms to full strength'],
-  ['kill-all', 'failed', 'both are SIGKILLed: failed connections'],
-  ['start', 'ms', 'start of the command to the first answer, ms']
+  ['kill', 'one: ms to full strength', 'one of two workers is SIGKILLed: ms to full strength'],
+  ['kill', 'both: failed', 'both are SIGKILLed: failed connections'],
+  ['start', 'ms', 'first start: ms from the command to the first answer'],
+  ['start', 'ms', 'a later start, for PM2 with its daemon running', { clusterdeck: 'clusterdeck, once more', PM2: 'PM2, its daemon runs' }],
+  ['install', 'seconds', 'installed without a compiler, seconds'],
+  ['install', 'MB', 'the same, MB']
 ]
-const SHORT_PEERS = ['clusterdeck', 'node:cluster, round-robin', 'PM2', 'Watt']
 
 /** @param {Results} results @returns {string} Markdown */
 export function report ({ date, machine, versions, pace, rows }, short = shortTable(rows)) {
+  const places = placesOf(rows)
   return [
     '# Results of the comparison',
     '',
     `${date}, ${machine}. ${versions}. ${pace}`,
     '',
-    'All run the same app (`test/fixtures/compared-app.cjs`), two workers each unless a title says otherwise, one after the other in every round. Each figure is the median of its rounds, `failed` and `hung` are sums. The client runs on the same cores, so compare within a column, and ratios rather than figures. `–`: it has no such thing.',
+    'All run the same app (`test/fixtures/compared-app.cjs`) with `NODE_ENV=production`, two workers each unless a title says otherwise, one after the other in every round. A figure is the median of its rounds, with the half in the middle in brackets; `failed` and `hung` are sums. Less is better in each. Where there is a rate, a time counts from when the request was due, and not from when it could be sent. The client has a core of its own there. `–`: it has no such thing.',
     '',
     '## In short',
     '',
     short,
+    ...places.length > 0 ? ['## Who is ahead', '', 'The passes make two runs, with all processes started anew. Ahead: the median is smaller by more than 5 % in both, or in one, and no other is smaller in the other. Unsettled: the runs do not agree.', '', ...places, ''] : [],
     ...Object.values(rows).flatMap((row) => [`## ${row.title}`, '', tableOf(row), ''])
   ].join('\n')
 }
 
 /** @param {Record<string, Result>} rows @returns {string} with the marks between which the README has the same */
 export function shortTable (rows) {
-  const lines = SHORT.filter(([row]) => rows[row]).map(([row, figure, text]) => [text, ...SHORT_PEERS.map((peer) => shown(rows[row].peers[peer]?.[figure]))])
+  const shown = SHORT.filter(([row, figure, , instead]) => rows[row] && isSettled(rows[row], figure, instead))
+  const lines = shown.map(([row, figure, text, instead]) => [text, ...SHORT_PEERS.map((peer) => shownValue(valueOf(rows[row], peer, figure, instead)))])
   return ['<!-- compared -->', ...table(['', ...SHORT_PEERS], lines), '<!-- /compared -->', ''].join('\n')
+}
+
+/** @param {Result} row @param {string} peer @param {string} figure @param {Record<string, string>} [instead] */
+function valueOf ({ peers }, peer, figure, instead) {
+  // Where connections are not the point, one of both is measured.
+  return (peers[instead?.[peer] ?? peer] ?? (peer === CLUSTER ? peers[SHARED] : undefined))?.[figure]
+}
+
+/** Whether both runs say the same of those that the README shows. @param {Result} row @param {string} figure @param {Record<string, string>} [instead] */
+function isSettled ({ verdicts = [] }, figure, instead = {}) {
+  const shown = SHORT_PEERS.map((peer) => instead[peer] ?? peer)
+  return !verdicts.some((verdict) => verdict.figure === figure && verdict.place === 'unsettled' && shown.includes(verdict.own) && shown.includes(verdict.peer))
+}
+
+/** @param {Record<string, Result>} rows @returns {string[]} a table of who is ahead of whom, figure by figure */
+function placesOf (rows) {
+  const lines = Object.values(rows).flatMap(({ title, verdicts = [] }) => {
+    const keys = new Set(verdicts.map(({ own, figure }) => `${own}\0${figure}`))
+    return [...keys].map((key) => {
+      const [own, figure] = key.split('\0')
+      const named = (/** @type {string} */ place) => verdicts.filter((each) => each.own === own && each.figure === figure && each.place === place).map(nameWithRatio).join(', ') || '–'
+      return [`${title.split(/[:,] /)[0]}: ${own === 'clusterdeck' ? '' : `${own}, `}${figure}`, ...['ahead', 'even', 'behind', 'unsettled'].map(named)]
+    })
+  })
+  return lines.length > 0 ? table(['clusterdeck is', 'ahead of', 'even with', 'behind', 'unsettled'], lines) : []
+}
+
+/** @param {Verdict} verdict */
+function nameWithRatio ({ peer, ratios, place }) {
+  if (place === 'even' || ratios.some((ratio) => ratio === 0 || !Number.isFinite(ratio))) return peer
+  return `${peer} (× ${ratios.map((ratio) => ratio.toFixed(2)).join(' and ')})`
 }
 
 /** @param {Result} row @returns {string} */
 export function tableOf ({ figures, peers }) {
-  return table(['', ...figures], Object.entries(peers).map(([peer, cell]) => [peer, ...figures.map((figure) => shown(cell[figure] ?? cell.problem))])).join('\n')
+  return table(['', ...figures], Object.entries(peers).map(([peer, values]) => [peer, ...figures.map((figure) => shownValue(values[figure] ?? values.problem))])).join('\n')
 }
 
-/** @param {number | string | undefined} value */
-function shown (value) {
+/** @param {number | string | Spread | undefined} value */
+function shownValue (value) {
   if (value === undefined) return '–'
   if (typeof value === 'string') return value
+  if (typeof value === 'number') return shownNumber(value)
+  const [median, low, high] = [value.median, value.low, value.high].map(shownNumber)
+  return low === high ? median : `${median} (${low}–${high})`
+}
+
+/** @param {number} value */
+function shownNumber (value) {
   if (Number.isInteger(value)) return value.toLocaleString('en')
   return value >= 100 ? Math.round(value).toLocaleString('en') : value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }

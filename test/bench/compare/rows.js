@@ -1,14 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { cpuMs, ownMegabytes, pssMegabytes } from '../../support/process-figures.js'
 import { freePort } from '../../support/ports.js'
-import { cpuMs, pssMegabytes, rssMegabytes } from '../../support/process-figures.js'
 import { answerTimes, keepBusy, largestShare } from '../connections.js'
-import { median, quantile } from '../figures.js'
-import { ask, HUNG_MS, load, pin, saturate, untilAnswer, untilAnswered } from './client.js'
+import { quantile } from '../figures.js'
+import { loadAtRate, ONE_CORE, pin, saturate } from './client.js'
+import { measureInstall } from './installs.js'
+import { killAndWatch } from './kills.js'
+import { countSyscalls, timeFirstAnswer } from './starts.js'
 
 /** @typedef {import('./peers.js').Peer} Peer */
 /** @typedef {import('./peers.js').Running} Running */
-/** @typedef {Record<string, number | string>} Cell figures by their name; a text where there is none */
-/** @typedef {{ rounds: number, seconds: number, connections: number[] }} Pace */
+/** @typedef {Record<string, number | string>} Cell figures by their name, of which less is better; a text where there is none */
+/** @typedef {{ seconds: number }} Pace */
 /**
  * What is measured, of each peer in turn, round by round.
  * @typedef {object} Row
@@ -16,66 +19,60 @@ import { ask, HUNG_MS, load, pin, saturate, untilAnswer, untilAnswered } from '.
  * @property {string[]} figures  their names, in their order
  * @property {string[]} [without]  peers to which it means nothing
  * @property {string[]} [also]  variants that it is about
+ * @property {[own: string, peer: string][]} [pairs]  variants that are compared too
  * @property {number} workers
  * @property {boolean} [isExtra]  a quick run does without it
- * @property {boolean} [isGentle]  leaves those that run as they were: a quick run goes on with them
- * @property {{ starts: number, turns: number }} [often]  measured in many short turns instead of the rounds, with new processes at each start
- * @property {{ figure: string, peer: string, as: [median: string, half: string] }} [ratio]  of the same turns: its median, and between which values half of them are
- * @property {(running: Running, pace: Pace) => Promise<Cell>} [measure]  of one that runs through all rounds
- * @property {(peer: Peer, pace: Pace) => Promise<Cell>} [measureFrom]  of one that is started for it
+ * @property {boolean} [isGentle]  leaves those that run as they were, so the next row goes on with them
+ * @property {'each pass' | 'first pass'} [once]  where its figures hardly vary, or it takes long
+ * @property {Record<string, { figure: string, to: string }>} [ratios]  figures that are those of the same round ÷ those of another peer
+ * @property {(running: Running, pace: Pace) => Promise<Cell>} [measure]  of one that runs through the rounds of a pass
+ * @property {(peer: Peer) => Promise<Cell>} [measureFrom]  of one that is started for it
  */
 
 const WORKERS = 2
 const MANY = 8
 const LONG_LIVED = 160
 const SINGLE = ['node']
-const QUICK_KINDS = ['/hello', '/express']
-const KINDS = Object.freeze({ hello: '/hello', express: '/express', 'fib(30)': '/fib', '5,000,000 turns': '/loop5m', '999,999 turns': '/loop1m', '3 MB': '/payload' })
+/** Far below what the slowest here can do on one core. */
+const REQUESTS_PER_SECOND = 5000
+const CONNECTIONS_PER_SECOND = 500
+const RESTARTED_AT_PER_SECOND = 2000
+const SETTLES_MS = 3000
 
 /** @type {Record<string, Row>} by the name that a flag has */
 export const ROWS = Object.freeze({
-  ...Object.fromEntries(Object.entries(KINDS).map(([kind, path]) => [path.slice(1), {
-    title: `${kind}: requests a second, by connections`,
-    figures: [],
-    workers: WORKERS,
-    isExtra: !QUICK_KINDS.includes(path),
-    isGentle: true,
-    measure: async (/** @type {Running} */ { port }, /** @type {Pace} */ { connections, seconds }) => {
-      const cell = /** @type {Cell} */ ({})
-      for (const count of connections) {
-        const { perSecond, failed } = await load(port, { path, connections: count, seconds })
-        cell[count] = failed > 0 ? `${failed} failed` : perSecond
+  cpu: {
+    title: 'CPU of one worker per request, in µs: as many requests as it answers over 8 keep-alive connections, the worker on a core of its own',
+    figures: ['hello', 'hello ÷ shared', 'express', 'express ÷ shared'],
+    without: SINGLE,
+    workers: 1,
+    ratios: { 'hello ÷ shared': { figure: 'hello', to: 'shared' }, 'express ÷ shared': { figure: 'express', to: 'shared' } },
+    async measure (running) {
+      const pids = await workersOf(running)
+      await pin(pids, ONE_CORE)
+      const perRequest = async (/** @type {string} */ path) => {
+        const before = cpuMs(pids)
+        const total = await saturate(running.port, { path, connections: 8, seconds: 1 })
+        return 1000 * (cpuMs(pids) - before) / total
       }
-      return cell
-    }
-  }])),
-
-  closing: {
-    title: 'A connection per request, 32 at a time',
-    figures: ['requests/s', 'p99 ms'],
-    workers: WORKERS,
-    isGentle: true,
-    async measure ({ port }, { seconds }) {
-      const { perSecond, p99Ms } = await load(port, { connections: 32, seconds, isClosing: true })
-      return { 'requests/s': perSecond, 'p99 ms': p99Ms }
+      return { hello: await perRequest('/hello'), express: await perRequest('/express') }
     }
   },
 
-  cpu: {
-    title: 'CPU of one worker per request, keep-alive, 8 connections, one worker on a core of its own',
-    figures: ['µs', '÷ shared', 'half of the turns'],
-    without: [...SINGLE, 'watt'],
-    also: ['again'],
-    workers: 1,
-    often: { starts: 3, turns: 12 },
-    ratio: { figure: 'µs', peer: 'shared', as: ['÷ shared', 'half of the turns'] },
-    async measure ({ port, workers }) {
-      const pids = await workers()
-      await pin(pids)
-      const before = cpuMs(pids)
-      const total = await saturate(port, { connections: 8, seconds: 1 })
-      return { µs: 1000 * (cpuMs(pids) - before) / total }
-    }
+  rate: {
+    title: `${REQUESTS_PER_SECOND.toLocaleString('en')} requests a second over 32 keep-alive connections`,
+    figures: ['p50 ms', 'p99 ms', 'CPU µs per request'],
+    workers: WORKERS,
+    isGentle: true,
+    measure: (running, { seconds }) => measureRate(running, { perSecond: REQUESTS_PER_SECOND, seconds: 2 * seconds })
+  },
+
+  closing: {
+    title: `${CONNECTIONS_PER_SECOND} requests a second, a connection for each`,
+    figures: ['p50 ms', 'p99 ms', 'CPU µs per request'],
+    workers: WORKERS,
+    isGentle: true,
+    measure: (running, { seconds }) => measureRate(running, { perSecond: CONNECTIONS_PER_SECOND, seconds: 2 * seconds, isClosing: true })
   },
 
   spread: {
@@ -105,143 +102,128 @@ export const ROWS = Object.freeze({
   },
 
   reload: {
-    title: 'A rolling restart of two workers under 32 keep-alive connections',
-    figures: ['failed', 'of requests', 'seconds', 'p99 during ÷ before', 'requests/s during ÷ before'],
+    title: `A rolling restart of two workers under ${RESTARTED_AT_PER_SECOND.toLocaleString('en')} requests a second over 32 keep-alive connections`,
+    figures: ['failed', 'of requests', 'seconds', 'p99 ms before', 'p99 ms during'],
     without: [...SINGLE, 'shared', 'round-robin'],
     also: ['restart'],
     workers: WORKERS,
     async measure ({ port, reload }, { seconds }) {
-      const before = await load(port, { connections: 32, seconds: 2 * seconds })
-      const loading = load(port, { connections: 32, seconds: 5 })
-      await wait(1000)
+      const load = loadAtRate(port, { perSecond: RESTARTED_AT_PER_SECOND })
+      await wait(300)
+      await load.take()
+      await wait(1000 * seconds)
+      const before = await load.take()
       const begunAt = performance.now()
       await reload?.()
       const took = (performance.now() - begunAt) / 1000
-      const during = await loading
-      return {
-        failed: during.failed,
-        'of requests': during.total,
-        seconds: took,
-        'p99 during ÷ before': during.p99Ms / before.p99Ms,
-        'requests/s during ÷ before': during.perSecond / before.perSecond
-      }
+      // Old workers may have connections for a while longer.
+      await wait(500)
+      const during = await load.end()
+      return { failed: during.failed, 'of requests': during.total, seconds: took, 'p99 ms before': before.p99Ms, 'p99 ms during': during.p99Ms }
     }
   },
 
-  'kill-one': { ...killRow('One of two workers is SIGKILLed', 1), isExtra: true },
-  'kill-all': killRow('Both workers are SIGKILLed', WORKERS),
-
-  rest: {
-    title: 'At rest, two workers: what manages them',
-    figures: ['processes', 'MB', 'MB of its own', 'CPU ms a minute'],
-    without: SINGLE,
-    workers: WORKERS,
-    isExtra: true,
-    async measure ({ managers }, { seconds }) {
-      const pids = managers()
-      const before = cpuMs(pids)
-      await wait(5000 * seconds)
-      return {
-        processes: pids.length,
-        MB: rssMegabytes(pids),
-        'MB of its own': pssMegabytes(pids),
-        'CPU ms a minute': (cpuMs(pids) - before) / (5 * seconds) * 60
-      }
-    }
-  },
-
-  start: {
-    title: 'From the start of the command to the first answer, two workers',
-    figures: ['ms'],
-    workers: WORKERS,
-    async measureFrom (peer) {
-      const port = await freePort()
-      const begunAt = performance.now()
-      const answered = untilAnswer(port).then(() => performance.now())
-      const running = await peer.start(WORKERS, port)
-      const ms = await answered - begunAt
-      await running.stop()
-      return { ms }
-    }
-  }
-})
-
-/** @param {string} title @param {number} count @returns {Row} */
-function killRow (title, count) {
-  return {
-    title: `${title}, a fresh connection every 10 ms`,
-    figures: ['failed', 'hung', 'ms to full strength'],
+  kill: {
+    title: 'One worker of two is SIGKILLed, then both, with a fresh connection every 10 ms',
+    figures: ['one: failed', 'one: hung', 'one: ms to full strength', 'both: failed', 'both: hung', 'both: ms to full strength'],
     without: [...SINGLE, 'watt'],
     also: ['standby'],
     workers: WORKERS,
     // Anew for each round: who has died before may come back later.
     async measureFrom (peer) {
       const running = await peer.start(WORKERS, await freePort())
-      const cell = await killSome(running)
+      const cell = { ...await killAndWatch(running, { name: 'one', workers: WORKERS, count: 1 }), ...await killAndWatch(running, { name: 'both', workers: WORKERS, count: WORKERS }) }
       await running.stop()
       return cell
     }
+  },
+
+  start: {
+    title: 'From the command to the first answer, two workers',
+    figures: ['ms'],
+    also: ['later', 'daemon'],
+    pairs: [['later', 'daemon'], ['later', 'shared']],
+    workers: WORKERS,
+    measureFrom: (peer) => timeFirstAnswer(peer, WORKERS)
+  },
+
+  rest: {
+    title: `What manages two workers: ${SETTLES_MS / 1000} s after a start, then with one viewer of its page, then with none`,
+    figures: ['processes', 'PSS MB', 'private MB', 'CPU ms a minute', 'viewed: PSS MB', 'viewed: CPU ms a minute', 'no longer viewed: PSS MB'],
+    without: [...SINGLE, 'round-robin'],
+    workers: WORKERS,
+    isExtra: true,
+    once: 'each pass',
+    // Alone, as those that run at the same time share the memory of the program of Node.
+    async measureFrom (peer) {
+      const running = await peer.start(WORKERS, await freePort())
+      await wait(SETTLES_MS)
+      const pids = running.managers()
+      const cell = { processes: pids.length, 'private MB': ownMegabytes(pids), ...await restOf(pids) }
+      const viewed = running.view ? await restViewed(running) : {}
+      await running.stop()
+      return { ...cell, ...viewed }
+    }
+  },
+
+  syscalls: {
+    title: 'Calls of the kernel from the command to the first answer, two workers, by strace',
+    figures: ['calls', 'files opened', 'processes'],
+    without: ['round-robin'],
+    also: ['later', 'daemon'],
+    workers: WORKERS,
+    isExtra: true,
+    once: 'each pass',
+    measureFrom: (peer) => countSyscalls(peer, WORKERS)
+  },
+
+  install: {
+    title: 'Installed by npm into an empty folder, with an empty cache and no compiler',
+    figures: ['seconds', 'MB', 'packages'],
+    without: [...SINGLE, 'shared', 'round-robin'],
+    also: ['clone'],
+    workers: 0,
+    isExtra: true,
+    once: 'first pass',
+    measureFrom: measureInstall
   }
+})
 
-  /** @param {Running} running @returns {Promise<Cell>} */
-  async function killSome ({ port, workers }) {
-    const before = await untilAnswered(port, WORKERS)
-    const victims = (await workers()).filter((pid) => before.some((who) => who.startsWith(`${pid}.`))).slice(0, count)
-    const over = new AbortController()
-    const failures = /** @type {string[]} */ ([])
-    const onFailure = (/** @type {Error} */ { name }) => { failures.push(name) }
-    const asking = askEvery(port, { over: over.signal, onFailure })
-    await wait(200)
-    const killedAt = performance.now()
-    for (const pid of victims) process.kill(pid, 'SIGKILL')
-    const gone = before.filter((who) => victims.some((pid) => who.startsWith(`${pid}.`)))
-    await untilAnswered(port, WORKERS, { others: gone, onFailure })
-    const took = performance.now() - killedAt
-    await wait(HUNG_MS + 300)
-    over.abort()
-    await asking
-    const hung = failures.filter((name) => name === 'TimeoutError').length
-    return { failed: failures.length - hung, hung, 'ms to full strength': took }
-  }
+/** Watt's are threads of its one process. @param {Running} running @returns {Promise<number[]>} */
+async function workersOf ({ workers, managers }) {
+  const pids = await workers()
+  return pids.length > 0 ? pids : managers()
 }
 
-/** @param {number} port @param {{ over: AbortSignal, onFailure: (error: Error) => void }} how */
-async function askEvery (port, { over, onFailure }) {
-  const all = []
-  while (!over.aborted) {
-    all.push(ask(port, '/hello').catch(onFailure))
-    await wait(10)
-  }
-  await Promise.all(all)
+/** @param {Running} running @param {{ perSecond: number, seconds: number, isClosing?: boolean }} how @returns {Promise<Cell>} */
+async function measureRate (running, { perSecond, seconds, isClosing = false }) {
+  const pids = [...new Set([...running.managers(), ...await running.workers()])]
+  await pin(pids)
+  const load = loadAtRate(running.port, { perSecond, isClosing, isBusy: true })
+  await wait(300)
+  await load.take()
+  const before = cpuMs(pids)
+  await wait(1000 * seconds)
+  const used = cpuMs(pids) - before
+  const { total, failed, p50Ms, p99Ms } = await load.end()
+  if (failed > 0) return { 'p50 ms': `${failed} failed` }
+  return { 'p50 ms': p50Ms, 'p99 ms': p99Ms, 'CPU µs per request': 1000 * used / total }
 }
 
-/** @param {number[]} values */
-function sum (values) {
-  return values.reduce((total, value) => total + value, 0)
+/** @param {number[]} pids @returns {Promise<{ 'PSS MB': number, 'CPU ms a minute': number }>} */
+async function restOf (pids) {
+  const before = cpuMs(pids)
+  await wait(SETTLES_MS)
+  const used = cpuMs(pids) - before
+  return { 'PSS MB': pssMegabytes(pids), 'CPU ms a minute': used / SETTLES_MS * 60_000 }
 }
 
-/**
- * @param {Cell[]} cells of the rounds @returns {Cell} the medians; of what failed or hung all of it
- */
-export function combine (cells) {
-  return Object.fromEntries(Object.keys(cells[0]).map((name) => {
-    const values = cells.map((cell) => cell[name])
-    const text = values.find((value) => typeof value === 'string')
-    if (text !== undefined) return [name, text]
-    const numbers = /** @type {number[]} */ (values)
-    return [name, ['failed', 'hung', 'of requests'].includes(name) ? sum(numbers) : median(numbers)]
-  }))
-}
-
-/**
- * @param {Map<string, Cell[]>} cells of the turns, by peer @param {NonNullable<Row['ratio']>} ratio
- * @returns {Map<string, Cell>} what is added to each peer's figures
- */
-export function ratiosOf (cells, { figure, peer, as: [middle, half] }) {
-  const own = cells.get(peer) ?? []
-  return new Map([...cells].map(([name, turns]) => {
-    const ratios = turns.map((cell, turn) => Number(cell[figure]) / Number(own[turn]?.[figure]))
-    const [low, high] = [0.25, 0.75].map((share) => quantile(ratios, share)?.toFixed(2))
-    return [name, { [middle]: median(ratios), [half]: `${low} to ${high}` }]
-  }))
+/** @param {Running} running @returns {Promise<Cell>} */
+async function restViewed ({ managers, view }) {
+  const close = await view?.()
+  await wait(SETTLES_MS)
+  const viewed = await restOf(managers())
+  close?.()
+  await wait(SETTLES_MS)
+  return { 'viewed: PSS MB': viewed['PSS MB'], 'viewed: CPU ms a minute': viewed['CPU ms a minute'], 'no longer viewed: PSS MB': pssMegabytes(managers()) }
 }

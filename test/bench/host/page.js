@@ -5,7 +5,7 @@ import { followTraffic } from '../../support/traffic.js'
 import { openUser } from '../../support/user.js'
 import { untilAnswer } from '../compare/client.js'
 import { tableOf } from '../compare/results.js'
-import { combine } from '../compare/rows.js'
+import { combine } from '../compare/summary.js'
 import { deckConfig, placeApps, smallApps } from './apps.js'
 
 const VISITS = 5

@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { io } from 'socket.io-client'
 import { openUser } from '../../support/user.js'
 import { tempFolder } from '../../support/folder.js'
-import { createPm2 } from '../compare/peers.js'
+import { createPm2, openPage } from '../compare/peers.js'
 import { deckConfig, pm2Config } from './apps.js'
 
 /**
@@ -66,11 +65,7 @@ function measured (user) {
     managers: user.managers,
     async open () {
       const { url, token } = await user.page(user.decks()[0])
-      const authorization = `Bearer ${token}`
-      await (await fetch(url, { headers: { authorization } })).text()
-      const socket = io(url, { transports: ['websocket'], forceNew: true, extraHeaders: { authorization } })
-      await new Promise((resolve) => socket.on('connect', () => socket.emit('watch', '/', resolve)))
-      return () => socket.close()
+      return await openPage(url, token)
     }
   }
 }

@@ -1,0 +1,91 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { FIXTURES, startDeck } from '../../support/deck.js'
+import { tempFolder } from '../../support/folder.js'
+import { makeProject, packOwn, QUIETLY, run, versionOf } from './install.js'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const COMPILERS = /^(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|c\d\d|clang|make|gmake|cmake|python)[\d.+-]*$/
+
+/**
+ * How a peer gets into a folder.
+ * @typedef {object} Install
+ * @property {(folder: string) => Promise<string[]>} prepare  what is not measured; resolves with the arguments of npm
+ * @property {(folder: string) => Promise<void>} [tryOut]  rejects where it does not run
+ */
+
+/** @satisfies {Record<string, Install>} by the name of a peer */
+export const INSTALLS = Object.freeze({
+  clusterdeck: {
+    async prepare (/** @type {string} */ folder) {
+      makeProject(folder)
+      return ['install', await packOwn(folder)]
+    },
+    tryOut: (/** @type {string} */ folder) => runClusterdeck(path.join(folder, 'node_modules', 'clusterdeck'))
+  },
+  clone: {
+    async prepare (/** @type {string} */ folder) {
+      await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, folder])
+      return ['ci', '--omit=dev']
+    },
+    tryOut: runClusterdeck
+  },
+  pm2: { prepare: (folder) => fromRegistry(folder, 'pm2') },
+  watt: { prepare: (folder) => fromRegistry(folder, 'wattpm', '@platformatic/node') }
+})
+
+/** @param {string} folder @param {string[]} names of packages */
+async function fromRegistry (folder, ...names) {
+  makeProject(folder)
+  return ['install', ...names.map((name) => `${name}@${versionOf(name)}`)]
+}
+
+/** @param {import('./peers.js').Peer} peer @returns {Promise<import('./rows.js').Cell>} */
+export async function measureInstall ({ install }) {
+  if (!install) throw new Error('it is not installed')
+  const folder = path.join(tempFolder(), 'project')
+  mkdirSync(folder)
+  const args = await install.prepare(folder)
+  const env = { ...process.env, PATH: pathWithoutCompilers(), npm_config_cache: tempFolder() }
+  const begunAt = performance.now()
+  await run('npm', [...args, ...QUIETLY], { cwd: folder, env })
+  const seconds = (performance.now() - begunAt) / 1000
+  await install.tryOut?.(folder)
+  const { stdout } = await run('du', ['-sk', 'node_modules'], { cwd: folder })
+  const { packages } = JSON.parse(readFileSync(path.join(folder, 'node_modules', '.package-lock.json'), 'utf8'))
+  return { seconds, MB: parseInt(stdout) / 1024, packages: Object.keys(packages).length }
+}
+
+/** What builds native code, or looks for it, finds none of its tools. @returns {string} folders with all other programs */
+function pathWithoutCompilers () {
+  const folder = tempFolder()
+  const linked = new Set()
+  for (const place of String(process.env.PATH).split(':')) {
+    for (const name of list(place)) {
+      if (COMPILERS.test(name) || linked.has(name)) continue
+      linked.add(name)
+      symlinkSync(path.join(place, name), path.join(folder, name))
+    }
+  }
+  return folder
+}
+
+/** @param {string} place @returns {string[]} */
+function list (place) {
+  try {
+    return readdirSync(place)
+  } catch {
+    // ENOENT: PATH may name folders that are not there.
+    return []
+  }
+}
+
+/** Runs an app and keeps its history. @param {string} folder of the package */
+async function runClusterdeck (folder) {
+  const deck = await startDeck({ after () {} }, path.join(FIXTURES, 'compared-app.cjs'), { cli: path.join(folder, 'server', 'cli.js'), env: { PORT: '0' } })
+  await deck.until({ ready: 2 })
+  const kept = await deck.history()
+  await deck.stop()
+  if (kept.length === 0) throw new Error('it keeps no history')
+}
