@@ -7,6 +7,6 @@ const at = process.execArgv.findIndex((word, index) => word === '--import' && pr
 if (at >= 0) process.execArgv.splice(at, 2)
 if (isMainThread) {
   if (process.env[BOOT_VARIABLE]) await import('./boot.js')
-  const { endPreloads } = await import('./preloads.js')
-  endPreloads()
+  const { [Symbol.for('clusterdeck.endPreloads')]: endPreloads } = /** @type {any} */ (globalThis)
+  endPreloads?.()
 }
