@@ -16,6 +16,7 @@ import { openReleases } from '../releases/registry.js'
 import { createSecretMask } from '../releases/secret-mask.js'
 import { isAlive } from '../system/process-identity.js'
 import { createAppMetrics } from '../telemetry/app-metrics.js'
+import { wantsTelemetry } from '../telemetry/wanted.js'
 import { createVitals } from '../vitals/vitals.js'
 import { createCluster } from './cluster.js'
 import { createAppDeck } from './deck.js'
@@ -178,6 +179,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     startedAt,
     historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away }
   }, host)
+  await tellCollectors()
   return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
@@ -189,6 +191,22 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   function recordEvents () {
     closers.add(history, ({ close }) => close())
     return closers.add(createRecorder({ history, events, spare: keeper.spare }), (recorder) => recorder.close())
+  }
+
+  async function tellCollectors () {
+    const variables = { ...environment, ...releases.environment(first.release.id) }
+    if (!wantsTelemetry(config, variables)) return
+    const { startTelemetry } = await import('../telemetry/telemetry.js')
+    closers.add(startTelemetry({
+      options: config.telemetry,
+      environment: variables,
+      app: deck.snapshot().app,
+      master: deck.snapshot().master,
+      events,
+      logs,
+      readApp: async () => (await appMetrics.read()).metrics,
+      facts: () => ({ vitals: vitals.metrics(), status: deck.snapshot(), jobs: jobs?.metrics() ?? [] })
+    }), ({ close }) => close())
   }
 
   /** @returns {number} the newest id that may have been given out */

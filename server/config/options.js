@@ -381,7 +381,9 @@ export const SCHEMA = z.strictObject({
     mirror: choiceOption(['auto', 'on', 'off'], 'whether the master prints the output of the workers; auto: if its own goes to a terminal')
   }),
   telemetry: groupOf({
-    appMetrics: choiceOption(['on', 'off'], 'whether /metrics also has what the app counts by prom-client, summed over all workers')
+    appMetrics: choiceOption(['on', 'off'], 'whether /metrics also has what the app counts by prom-client, summed over all workers'),
+    otlp: choiceOption(['on', 'off'], 'whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if that is set'),
+    workerOutput: choiceOption(['off', 'on'], 'whether what the workers write goes there too, each line as a log record')
   }),
   history: groupOf({
     maxAgeMs: integerOption(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),

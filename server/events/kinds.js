@@ -144,6 +144,8 @@ const KINDS = Object.freeze({
   'secrets.failed': { icon: 'triangle-alert', tone: 'bad', label: 'Secrets not read', weight: 'alert', inTerminal: true },
   'secrets.read': { icon: 'circle-check', tone: 'ok', label: 'Secrets read', inTerminal: true },
   'release.created': { icon: 'package', tone: 'info', label: 'Release created' },
+  'telemetry.failed': { icon: 'circle-alert', tone: 'warn', label: 'Telemetry not delivered', weight: 'problem', inTerminal: true },
+  'telemetry.recovered': { icon: 'circle-check', tone: 'ok', label: 'Telemetry delivered again' },
   'history.degraded': { icon: 'database', tone: 'bad', label: 'History degraded', weight: 'alert', inTerminal: true },
   'history.recovered': { icon: 'database', tone: 'ok', label: 'History recovered', inTerminal: true },
   unexpected: { icon: 'circle-alert', tone: 'warn', label: 'Unexpected', weight: 'problem', inTerminal: true }

@@ -19,7 +19,7 @@
  *   'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'alert.failed' | 'access.signed-in' |
  *   'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' | 'alert.deleted' |
  *   'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' | 'secrets.read' | 'release.created' |
- *   'history.degraded' | 'history.recovered' | 'unexpected'} EventType
+ *   'telemetry.failed' | 'telemetry.recovered' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
  */
 
 /**
@@ -205,6 +205,9 @@
  *   `auto`
  * @property {object} [telemetry]
  * @property {'on' | 'off'} [telemetry.appMetrics]  whether /metrics also has what the app counts by prom-client, summed over all workers; default: `on`
+ * @property {'on' | 'off'} [telemetry.otlp]  whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if
+ *   that is set; default: `on`
+ * @property {'off' | 'on'} [telemetry.workerOutput]  whether what the workers write goes there too, each line as a log record; default: `off`
  * @property {object} [history]
  * @property {number} [history.maxAgeMs]  how long events are kept; default: `2592000000`
  * @property {number} [history.maxEvents]  how many events are kept; messages of the app have another tenth of that; default: `1000000`

@@ -2,13 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
+import { startCollector } from '../support/otlp-receiver.js'
 import { parsePrometheus } from '../support/prometheus.js'
 import { rareTest } from '../support/rare.js'
 
 const COUNTED = 'orders_total{kind="a\\\\b\\"c",service="shop"}'
 
 test('what the app counts by prom-client is summed exactly over its workers, a deploy, a crash and a kill', async (t) => {
-  const deck = await startCounting(t)
+  const collector = await startCollector(t)
+  const deck = await startCounting(t, { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'shop' }, flags: ['--telemetry-worker-output', 'on'] })
   await deck.count(500)
   assert.equal((await deck.rollout('restart')).state, 'succeeded')
   await deck.count(500)
@@ -25,6 +27,14 @@ test('what the app counts by prom-client is summed exactly over its workers, a d
   const clusterMetrics = parsePrometheus(await (await fetch(`${deck.url}/cluster`)).text())
   assert.equal(clusterMetrics.get(COUNTED), deck.sent(), 'AggregatorRegistry of prom-client says the same')
   assert.ok(![...clusterMetrics.keys()].some((name) => name.startsWith('clusterdeck_')))
+
+  await deck.stop()
+  assert.deepEqual(collector.faults, [], 'a collector of OpenTelemetry has got the same')
+  const orders = collector.metrics().find((/** @type {any} */ { name }) => name === 'orders_total')
+  assert.equal(orders.sum.dataPoints[0].asDouble, deck.sent())
+  const logs = collector.logs()
+  for (const name of ['worker.ready', 'rollout.succeeded', 'worker.exited', 'master.stopped']) assert.ok(logs.some(({ eventName }) => eventName === `clusterdeck.${name}`), name)
+  assert.ok(logs.some(({ eventName, body }) => eventName === undefined && body.stringValue.includes('Error: as told')), 'what a worker has written')
 })
 
 rareTest('it is exact over 12 deploys under load and 4 kills', async (t) => {

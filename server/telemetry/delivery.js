@@ -1,0 +1,95 @@
+/** @typedef {import('./otlp-post.js').Outcome} Outcome */
+
+const MAX_WAITING = 2048
+const MAX_BATCH = 512
+const BATCH_MS = 1000
+const FIRST_DELAY_MS = 1000
+const MAX_DELAY_MS = 60_000
+
+/**
+ * Delivers records in batches, in order, one batch at a time. Nobody waits for it, and it never throws. What is too much while the
+ * receiver does not answer is dropped, oldest first.
+ * @template T
+ * @param {(batch: T[], signal: AbortSignal) => Promise<Outcome>} send
+ * @param {object} [options]
+ * @param {(trouble: { error: string | null, dropped: number }) => void} [options.onOutcome]  after each try; `error`: null where it was delivered
+ * @param {number} [options.batchMs]  how long the first record waits for others
+ * @param {number} [options.firstDelayMs]  before the second try
+ * @param {number} [options.maxWaiting]
+ * @param {() => number} [options.random]
+ */
+export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS, firstDelayMs = FIRST_DELAY_MS, maxWaiting = MAX_WAITING, random = Math.random } = {}) {
+  /** @type {T[]} oldest first */
+  let waiting = []
+  let dropped = 0
+  /** @type {Promise<void> | null} */
+  let working = null
+  let isClosing = false
+  const closing = new AbortController()
+  let wakeUp = () => {}
+
+  return {
+    /** How many more it takes without dropping any. */
+    get room () { return maxWaiting - waiting.length },
+
+    /** @param {T} record */
+    push (record) {
+      if (isClosing) return
+      waiting.push(record)
+      if (waiting.length > maxWaiting) dropOldest(1)
+      working ??= deliverAll()
+    },
+
+    /** Tries once more to deliver what waits, within this time. @param {number} ms */
+    async close (ms) {
+      isClosing = true
+      wakeUp()
+      const timer = setTimeout(() => closing.abort(), ms)
+      await working
+      clearTimeout(timer)
+    }
+  }
+
+  async function deliverAll () {
+    await pause(batchMs)
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, MAX_BATCH)
+      await deliverBatch(batch)
+      // Some of them may have been dropped meanwhile.
+      const delivered = new Set(batch)
+      waiting = waiting.filter((record) => !delivered.has(record))
+    }
+    working = null
+  }
+
+  /** @param {T[]} batch */
+  async function deliverBatch (batch) {
+    for (let tries = 1; ; tries++) {
+      const { error, canRetry, retryAfterMs, rejected } = await send(batch, closing.signal)
+      const isLast = error === null || !canRetry || isClosing
+      dropped += isLast && error !== null ? batch.length : rejected
+      onOutcome({ error, dropped })
+      dropped = 0
+      if (isLast) return
+      await pause(Math.min(MAX_DELAY_MS, retryAfterMs ?? firstDelayMs * 2 ** (tries - 1) * (0.5 + random())))
+    }
+  }
+
+  /** @param {number} count */
+  function dropOldest (count) {
+    waiting.splice(0, count)
+    dropped += count
+  }
+
+  /** `close` ends it early. @param {number} ms @returns {Promise<void>} */
+  function pause (ms) {
+    return new Promise((resolve) => {
+      if (isClosing) return resolve()
+      const timer = setTimeout(resolve, ms).unref()
+      wakeUp = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

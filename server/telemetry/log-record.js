@@ -1,0 +1,64 @@
+import { kindOf } from '../events/kinds.js'
+import { sentenceOf } from '../events/sentences.js'
+import { levelOf } from '../../public/log-levels.js'
+
+/**
+ * Something to be told to whoever collects logs.
+ * @typedef {object} LogRecord
+ * @property {number} at  ms since the epoch
+ * @property {import('../../public/log-levels.js').Level} level
+ * @property {string} text
+ * @property {string | null} event  its type; null: a line that a worker has written
+ * @property {Record<string, string | number>} attributes
+ * @property {{ traceId: string, spanId: string | null } | null} trace  null: it is not known to which one it belongs
+ */
+
+const LEVEL_BY_TONE = Object.freeze(/** @type {Record<string, LogRecord['level']>} */ ({ bad: 'error', warn: 'warn' }))
+/** Fields of an event that say more than its sentence. */
+const FIELDS = /** @type {const} */ (['id', 'cause', 'slot', 'worker', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs'])
+/** A longer line is no JSON of a logger, or is not worth its parsing. */
+const MAX_JSON_CHARS = 64 * 1024
+const MAX_TEXT_CHARS = 64 * 1024
+/** As loggers write them beside a message: OpenTelemetry's own names, those of pino and winston instrumentations, and of ECS. */
+const TRACE_NAMES = ['trace_id', 'traceId', 'trace.id']
+const SPAN_NAMES = ['span_id', 'spanId', 'span.id']
+const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
+const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
+
+/** @param {import('../events/stream.js').DeckEvent} event @returns {LogRecord} */
+export function eventRecord (event) {
+  const { at, type, pid } = event
+  const known = FIELDS.flatMap((name) => event[name] === null ? [] : [[`clusterdeck.${name === 'id' ? 'event.id' : snakeCase(name)}`, event[name]]])
+  return {
+    at: Date.parse(at),
+    level: LEVEL_BY_TONE[kindOf(event).tone] ?? 'info',
+    text: sentenceOf(event),
+    event: type,
+    attributes: { ...Object.fromEntries(known), ...pid !== null && { 'process.pid': pid } },
+    trace: null
+  }
+}
+
+/** @param {{ slot: number, stream: 'stdout' | 'stderr', text: string, at: number }} line @returns {LogRecord} */
+export function lineRecord ({ slot, stream, text, at }) {
+  return { at, level: levelOf(text, stream), text: text.slice(0, MAX_TEXT_CHARS), event: null, attributes: { 'clusterdeck.slot': slot, 'log.iostream': stream }, trace: traceOf(text) }
+}
+
+/** @param {string} text @returns {LogRecord['trace']} */
+function traceOf (text) {
+  if (text[0] !== '{' || text.length > MAX_JSON_CHARS || !text.includes('trace')) return null
+  try {
+    const fields = JSON.parse(text)
+    const traceId = TRACE_NAMES.map((name) => fields[name]).find((id) => TRACE_ID.test(id))
+    const spanId = SPAN_NAMES.map((name) => fields[name]).find((id) => SPAN_ID.test(id))
+    return traceId === undefined ? null : { traceId, spanId: spanId ?? null }
+  } catch {
+    // SyntaxError: it only begins so.
+    return null
+  }
+}
+
+/** @param {string} name */
+function snakeCase (name) {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}

@@ -1,0 +1,72 @@
+import http from 'node:http'
+import https from 'node:https'
+import { gzipSync } from 'node:zlib'
+import { errorCode } from '../errors.js'
+
+/**
+ * `error`: null where the collector has taken all of it; `rejected`: how many it has refused of what it has taken.
+ * @typedef {{ error: string | null, canRetry: boolean, retryAfterMs: number | null, rejected: number }} Outcome
+ */
+
+/** What a collector answers is read up to this. */
+const MAX_ANSWER_BYTES = 64 * 1024
+/** See https://opentelemetry.io/docs/specs/otlp/#failures-1. */
+const RETRYABLE = [429, 502, 503, 504]
+const NOTHING_REJECTED = Object.freeze({ retryAfterMs: null, rejected: 0 })
+
+/**
+ * Posts a request of OTLP once. It never throws, and says nothing that may hold a secret.
+ * @param {import('./otlp-settings.js').OtlpTarget} target @param {object} content
+ * @param {{ signal?: AbortSignal }} [how]
+ * @returns {Promise<Outcome>}
+ */
+export function postOtlp ({ url, headers, timeoutMs, isCompressed, ca }, content, { signal } = {}) {
+  const json = Buffer.from(JSON.stringify(content))
+  const body = isCompressed ? gzipSync(json) : json
+  const { request } = url.startsWith('https:') ? https : http
+  return new Promise((resolve) => {
+    try {
+      const sent = request(url, {
+        method: 'POST',
+        headers: { 'user-agent': 'clusterdeck', ...headers, 'content-type': 'application/json', 'content-length': body.length, ...isCompressed && { 'content-encoding': 'gzip' } },
+        ca,
+        signal,
+        timeout: timeoutMs
+      })
+      sent.on('timeout', () => sent.destroy(Object.assign(new Error(), { code: `no answer within ${timeoutMs / 1000} s` })))
+      sent.on('error', (error) => resolve({ ...NOTHING_REJECTED, error: errorCode(error) ?? error.name, canRetry: true }))
+      sent.on('response', (response) => { readAnswer(response).then(resolve) })
+      sent.end(body)
+    } catch (error) {
+      // A header that HTTP does not allow.
+      resolve({ ...NOTHING_REJECTED, error: errorCode(error) ?? 'Error', canRetry: false })
+    }
+  })
+}
+
+/** @param {http.IncomingMessage} response @returns {Promise<Outcome>} */
+async function readAnswer (response) {
+  const { statusCode: status = 0, headers } = response
+  let text = ''
+  try {
+    for await (const chunk of response.setEncoding('utf8')) if (text.length < MAX_ANSWER_BYTES) text += chunk
+  } catch {
+    // The status is known: what the rest of the answer would have said is not.
+  }
+  if (status < 200 || status > 299) {
+    const seconds = Number(headers['retry-after'])
+    return { error: `answered ${status}`, canRetry: RETRYABLE.includes(status), retryAfterMs: seconds > 0 ? seconds * 1000 : null, rejected: 0 }
+  }
+  return { ...NOTHING_REJECTED, error: null, canRetry: false, rejected: rejectedOf(text) }
+}
+
+/** @param {string} text of an Export…ServiceResponse */
+function rejectedOf (text) {
+  try {
+    const { rejectedDataPoints, rejectedLogRecords } = Object(JSON.parse(text).partialSuccess)
+    return Number(rejectedDataPoints ?? rejectedLogRecords ?? 0)
+  } catch {
+    // SyntaxError: it has nothing to say, or says it in another format.
+    return 0
+  }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import { gunzipSync } from 'node:zlib'
+
+/** @typedef {{ name: string, type: string, isRepeated: boolean, oneof: string | null }} Field */
+
+const PROTO = readFileSync(new URL('../fixtures/otlp/otlp.proto', import.meta.url), 'utf8')
+const { messages, enums } = parseProto(PROTO)
+const REQUESTS = { '/v1/metrics': 'ExportMetricsServiceRequest', '/v1/logs': 'ExportLogsServiceRequest' }
+
+/**
+ * A collector that takes OTLP/HTTP as JSON, and refuses with 400 what the definition of the protocol does not have.
+ * @param {import('./deck.js').TestOwner} t
+ */
+export async function startCollector (t) {
+  /** @type {{ path: string, headers: http.IncomingHttpHeaders, body: any }[]} */
+  const requests = []
+  /** Answers in turn; then 200. @type {{ status: number, headers?: Record<string, string>, body?: string }[]} */
+  const answers = []
+  /** @type {string[]} */
+  const faults = []
+  const server = http.createServer(async (request, response) => {
+    const chunks = await request.toArray()
+    const bytes = Buffer.concat(chunks)
+    const { status = 200, headers = {}, body = '{}' } = answers.shift() ?? {}
+    try {
+      const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
+      const path = /** @type {keyof typeof REQUESTS} */ (request.url)
+      const read = JSON.parse(text)
+      check(REQUESTS[path], read, path)
+      if (status === 200) requests.push({ path, headers: request.headers, body: read })
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
+    } catch (error) {
+      faults.push(String(error))
+      response.writeHead(400).end()
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  return {
+    url: `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`,
+    requests,
+    answers,
+    faults,
+    logs: () => requests.filter(({ path }) => path === '/v1/logs').flatMap(({ body }) => body.resourceLogs[0].scopeLogs[0].logRecords),
+    metrics: () => requests.findLast(({ path }) => path === '/v1/metrics')?.body.resourceMetrics[0].scopeMetrics[0].metrics ?? []
+  }
+}
+
+/** @param {any[]} attributes @returns {Record<string, any>} */
+export function attributesOf (attributes) {
+  return Object.fromEntries(attributes.map(({ key, value: { stringValue, intValue } }) => [key, stringValue ?? Number(intValue)]))
+}
+
+/** @param {string} type @param {any} value @param {string} where */
+function check (type, value, where) {
+  const fields = messages.get(type)
+  if (fields) return checkMessage(fields, value, where)
+  if (enums.has(type)) return assert.ok(enums.get(type)?.includes(value), `${where}: no ${type}: ${value}`)
+  if (/64$/.test(type)) return assert.match(String(value), /^-?\d+$/, where)
+  if (type === 'bytes') return assert.match(value, /^([0-9a-f]{16}|[0-9a-f]{32})$/, where)
+  const expected = type === 'bool' ? 'boolean' : type === 'string' ? 'string' : 'number'
+  assert.equal(typeof value, expected, where)
+  if (/32$/.test(type)) assert.ok(Number.isInteger(value), where)
+}
+
+/** @param {Field[]} fields @param {any} value @param {string} where */
+function checkMessage (fields, value, where) {
+  assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), where)
+  const set = Object.keys(value).map((key) => fields.find(({ name }) => name === key) ?? assert.fail(`${where}: no field ${key}`))
+  const alternatives = set.flatMap(({ oneof }) => oneof ?? [])
+  assert.equal(new Set(alternatives).size, alternatives.length, `${where}: two of ${alternatives}`)
+  for (const { name, type, isRepeated } of set) {
+    if (!isRepeated) check(type, value[name], `${where}.${name}`)
+    else for (const [index, each] of value[name].entries()) check(type, each, `${where}.${name}[${index}]`)
+  }
+}
+
+/** @param {string} text */
+function parseProto (text) {
+  /** @type {Map<string, Field[]>} */
+  const messages = new Map()
+  /** @type {Map<string, number[]>} */
+  const enums = new Map()
+  /** @type {{ kind: string, name: string }[]} */
+  const open = []
+  for (const line of text.split('\n').map((each) => each.trim())) {
+    const [, kind, name] = /^(message|enum|oneof|service) (\w+) \{$/.exec(line) ?? []
+    const [, label, type, field] = /^(repeated |optional )?([\w.]+) (\w+) = \d+;/.exec(line) ?? []
+    const [, number] = /^[A-Z]\w+\s+= (\w+);/.exec(line) ?? []
+    const owner = open.findLast((each) => each.kind !== 'oneof')
+    if (kind) {
+      open.push({ kind, name })
+      if (kind === 'message') messages.set(name, [])
+      if (kind === 'enum') enums.set(name, [])
+    } else if (line === '}') open.pop()
+    else if (owner?.kind === 'enum' && number) enums.get(owner.name)?.push(Number(number))
+    else if (owner?.kind === 'message' && field) {
+      const last = /** @type {{ kind: string, name: string }} */ (open.at(-1))
+      messages.get(owner.name)?.push({ name: field.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), type: String(type.split('.').at(-1)), isRepeated: label === 'repeated ', oneof: last.kind === 'oneof' ? last.name : null })
+    }
+  }
+  return { messages, enums }
+}

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createEventStream } from '../../../server/events/stream.js'
+import { createDelivery } from '../../../server/telemetry/delivery.js'
+import { eventRecord, lineRecord } from '../../../server/telemetry/log-record.js'
+import { metricsRequest } from '../../../server/telemetry/otlp-json.js'
+import { readOtlpSettings } from '../../../server/telemetry/otlp-settings.js'
+import { startTelemetry } from '../../../server/telemetry/telemetry.js'
+import { followWorkerLines } from '../../../server/telemetry/worker-lines.js'
+import { attributesOf, startCollector } from '../../support/otlp-receiver.js'
+
+const OPTIONS = Object.freeze({ otlp: 'on', workerOutput: 'off' })
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const SPAN_ID = '00f067aa0ba902b7'
+
+test('a collector gets metrics and events as the definition of OTLP has them, from the variables that everybody sets', async (t) => {
+  const collector = await startCollector(t)
+  const { events, telemetry } = start({
+    OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20c2VjcmV0,x-tenant=a',
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+    OTEL_SERVICE_NAME: 'shop',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod,service.name=other'
+  })
+  const { at } = events.publish({ type: 'worker.exited', worker: 7, slot: 2, pid: 4711, release: 'r1', cause: 'crash', signal: 'SIGKILL', uptimeMs: 1500 })
+  await telemetry.close()
+  assert.deepEqual(collector.faults, [])
+
+  const [{ headers, body }] = collector.requests
+  assert.deepEqual([headers.authorization, headers['x-tenant'], headers['content-encoding']], ['Basic c2VjcmV0', 'a', 'gzip'])
+  const resource = attributesOf((body.resourceLogs ?? body.resourceMetrics)[0].resource.attributes)
+  assert.deepEqual([resource['service.name'], resource['deployment.environment.name']], ['shop', 'prod'])
+  const [record] = collector.logs()
+  assert.deepEqual([record.eventName, record.timeUnixNano, record.body.stringValue.includes('Worker 7')], ['clusterdeck.worker.exited', `${Date.parse(at)}000000`, true])
+  assert.deepEqual(attributesOf(record.attributes), { 'clusterdeck.event.id': 1, 'clusterdeck.cause': 'crash', 'clusterdeck.slot': 2, 'clusterdeck.worker': 7, 'clusterdeck.release': 'r1', 'clusterdeck.signal': 'SIGKILL', 'clusterdeck.uptime_ms': 1500, 'process.pid': 4711 })
+  const metrics = collector.metrics()
+  const orders = metrics.find((/** @type {any} */ { name }) => name === 'orders_total')
+  assert.deepEqual([orders.sum.isMonotonic, orders.sum.dataPoints[0].asDouble], [true, 7])
+  assert.ok(metrics.some((/** @type {any} */ { name, gauge }) => name === 'clusterdeck_workers_ready' && gauge.dataPoints[0].asDouble === 2))
+})
+
+test('buckets of a histogram are those of OTLP: no longer cumulative, one more than there are bounds', () => {
+  const [told] = metricsRequest([{ name: 's_seconds', help: 'h', type: 'histogram', series: [{ labels: { a: 'b' }, sum: 9, count: 6, buckets: [[0.1, 2], [1, 5]] }] }], { startMs: 1, nowMs: 2.5 }, { version: '1', attributes: {} }).resourceMetrics[0].scopeMetrics[0].metrics
+  assert.deepEqual(told, { name: 's_seconds', description: 'h', unit: 's', histogram: { aggregationTemporality: 2, dataPoints: [{ attributes: [{ key: 'a', value: { stringValue: 'b' } }], startTimeUnixNano: '1000000', timeUnixNano: '2000000', count: '6', sum: 9, explicitBounds: [0.1, 1], bucketCounts: ['2', '3', '1'] }] } })
+})
+
+test('a line of a logger has its level, and the trace that it names', () => {
+  assert.deepEqual(lineRecord({ slot: 1, stream: 'stdout', at: 5, text: `{"level":50,"msg":"failed","trace_id":"${TRACE_ID}","span_id":"${SPAN_ID}"}` }), { at: 5, level: 'error', event: null, attributes: { 'clusterdeck.slot': 1, 'log.iostream': 'stdout' }, trace: { traceId: TRACE_ID, spanId: SPAN_ID }, text: `{"level":50,"msg":"failed","trace_id":"${TRACE_ID}","span_id":"${SPAN_ID}"}` })
+  for (const text of ['{"trace_id":"x"}', '{"trace_id":7}', `{"trace_id":"${'0'.repeat(32)}"}`, '{trace', '[]', 'null']) assert.equal(lineRecord({ slot: 1, stream: 'stderr', at: 5, text }).trace, null, text)
+})
+
+test('variables that name no collector, switch it off or are wrong send nothing, and say why', () => {
+  const all = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' }
+  const read = (/** @type {Record<string, string>} */ more) => readOtlpSettings({ ...all, ...more })
+  assert.equal(read({}).metrics?.url, 'http://127.0.0.1:4318/v1/metrics')
+  assert.equal(read({ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://10.0.0.1/x' }).logs?.url, 'http://10.0.0.1/x')
+  for (const off of /** @type {Record<string, string>[]} */ ([{ OTEL_SDK_DISABLED: 'true' }, { OTEL_LOGS_EXPORTER: 'none' }, { OTEL_LOGS_EXPORTER: 'console' }])) assert.equal(read(off).logs, null)
+  assert.equal(read({ OTEL_METRICS_EXPORTER: 'prometheus, otlp' }).metrics?.timeoutMs, 10_000)
+  assert.match(read({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).problems[0], /expected "http\/json" or "http\/protobuf", received "grpc"/)
+  assert.deepEqual(readOtlpSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'secret' }).problems, ['OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as "http://127.0.0.1:4318"'])
+  assert.match(read({ OTEL_EXPORTER_OTLP_CERTIFICATE: '/nowhere.pem' }).problems[0], /ENOENT/)
+})
+
+test('what a collector does not take is tried again, and the history says since when and how much was lost', async (t) => {
+  const collector = await startCollector(t)
+  collector.answers.push({ status: 503, headers: { 'retry-after': '0.01' } })
+  const { events, telemetry, told, recovered } = start({ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: `${collector.url}/v1/logs` })
+  events.publish({ type: 'worker.ready', worker: 1 })
+  await recovered
+  await telemetry.close()
+  assert.deepEqual([collector.logs().length, collector.faults], [1, []])
+  assert.deepEqual(told().map(({ type, message }) => [type, message]), [['telemetry.failed', 'the collector does not take logs: answered 503'], ['telemetry.recovered', 'the collector takes logs again']])
+})
+
+test('while a collector is away the newest records are kept, and an end waits for it no longer than it may', async () => {
+  /** @type {number[][]} */
+  const sent = []
+  let isAway = true
+  const delivery = createDelivery(async (/** @type {number[]} */ batch) => {
+    if (!isAway) sent.push(batch)
+    return { error: isAway ? 'ECONNREFUSED' : null, canRetry: true, retryAfterMs: null, rejected: 0 }
+  }, { batchMs: 0, firstDelayMs: 5, maxWaiting: 3 })
+  for (let n = 1; n <= 5; n++) delivery.push(n)
+  assert.equal(delivery.room, 0)
+  isAway = false
+  await delivery.close(1000)
+  assert.deepEqual(sent, [[3, 4, 5]])
+
+  const stuck = createDelivery((/** @type {number[]} */ _batch, signal) => new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve({ error: 'aborted', canRetry: true, retryAfterMs: null, rejected: 0 }))
+  }), { batchMs: 0 })
+  stuck.push(1)
+  await stuck.close(5)
+})
+
+test('lines of the workers wait in their files until there is room', async () => {
+  const files = { stdout: ['a', 'b', '', 'c'], stderr: ['error: d'] }
+  /** @type {string[]} */
+  const taken = []
+  let room = 2
+  const follower = followWorkerLines({
+    slots: () => [1],
+    begin: () => ({ stdout: 0, stderr: 0 }),
+    cursor: (_slot, stream) => ({ lag: () => files[stream].length, read: async () => ({ lines: files[stream].splice(0, 1) }) })
+  }, { hasRoom: () => room > 0, push (record) { room--; taken.push(`${record.level} ${record.text}`) } })
+  await follower.stop()
+  assert.deepEqual([taken, files.stdout], [['none a', 'none b'], ['', 'c']])
+  room = 10
+  await follower.stop()
+  assert.deepEqual(taken.slice(2), ['none c', 'error error: d'])
+})
+
+test('an event is a record as serious as it looks on the page', () => {
+  const events = createEventStream()
+  const levelOf = (/** @type {string} */ type) => eventRecord(events.publish({ type })).level
+  assert.deepEqual(['worker.ready', 'worker.restarted', 'worker.crash-looping', 'of-a-later-version'].map(levelOf), ['info', 'warn', 'error', 'info'])
+})
+
+/** @param {Record<string, string>} environment */
+function start (environment) {
+  const events = createEventStream()
+  /** @type {import('../../../server/events/stream.js').DeckEvent[]} */
+  const all = []
+  events.subscribe((event) => all.push(event))
+  const recovered = new Promise((resolve) => events.subscribe(({ type }) => { if (type === 'telemetry.recovered') resolve(undefined) }))
+  const telemetry = startTelemetry({
+    options: OPTIONS,
+    environment,
+    app: { name: 'app' },
+    master: { version: '1.0.0', nodeVersion: 'v22.0.0', isShared: false },
+    events,
+    logs: { slots: () => [], begin: () => ({ stdout: 0, stderr: 0 }), cursor: () => ({ lag: () => 0, read: async () => ({ lines: [] }) }) },
+    readApp: async () => [{ name: 'orders_total', help: 'h', type: 'counter', series: [{ labels: { kind: 'a' }, value: 7 }, { labels: { kind: 'b' }, value: NaN }] }],
+    facts: () => ({
+      status: { desiredWorkers: 2, readyWorkers: 2, finishedWorkers: 0, rollout: null, workers: [] },
+      vitals: { requests: [], cpuSeconds: [], exits: [], endedRequests: 0, endedConnections: 0, stalledRequests: 0, restarts: [], rollouts: [], duration: { buckets: [{ le: 1, count: 2 }], count: 3, sumSeconds: 4 }, slots: [] },
+      jobs: []
+    })
+  })
+  return { events, telemetry, recovered, told: () => all.filter(({ type }) => type.startsWith('telemetry.')) }
+}
