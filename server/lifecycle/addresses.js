@@ -20,7 +20,7 @@ const GRACE_MS = 3000
 export function addAddress (transition, worker, { url, isFixed }) {
   const known = worker.addresses
   if (known.length >= MAX_PER_WORKER || known.some((each) => each.url === url)) return
-  known.push({ url, isFixed, ...(isNamedAfter(url, worker.pid) && { isOfProcess: true }) })
+  worker.addresses = [...known, { url, isFixed, ...(isNamedAfter(url, worker.pid) && { isOfProcess: true }) }]
   transition.emitForWorker('worker.listening', worker, { message: url })
 }
 

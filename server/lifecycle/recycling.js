@@ -160,7 +160,7 @@ function postponeRecycling (transition, worker) {
   recycling.state = 'waiting'
   transition.command({ type: 'set-deadline', deadline: 'recycle', id: 0, ms: transition.state.options.restart.maxDelayMs })
   if (due.isBlocked) return
-  due.isBlocked = true
+  worker.due = { ...due, isBlocked: true }
   transition.emitForWorker('worker.recycle-failed', worker, {
     cause: due.cause,
     actor: 'system',

@@ -8,16 +8,15 @@ import { isOccupied, isVacant } from './vacancy.js'
  * @param {import('./state.js').PoolState} state
  */
 export function snapshotOf (state) {
-  const slotAt = (/** @type {number} */ slot) => state.slots.find(({ number }) => number === slot)
   const rowOf = (/** @type {ReturnType<typeof workerRow>} */ row) => ({ ...row, runtime: runtimeOf(state, row.release) })
-  const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, slotAt(worker.slot))])
+  const workers = Object.values(state.workers).flatMap((worker) => worker.slot === null ? [] : [workerRow(worker, worker.slot, state.slots[worker.slot - 1])])
   // While all workers stop, an empty slot waits for none.
   const isQueued = (/** @type {import('./state.js').Slot} */ slot) => PHASES[state.phase] !== 'stopping' && isVacant(slot) && !isOccupied(state, slot.number)
   const backoffs = state.slots.filter((slot) => slot.retryAt !== null || isFinished(slot) || isQueued(slot)).map(waitingRow)
   return {
     state: PHASES[state.phase],
     desiredWorkers: state.slots.length,
-    readyWorkers: state.slots.filter((slot) => isServed(state, slot)).length,
+    readyWorkers: servedSlots(state).size,
     finishedWorkers: state.slots.filter((slot) => isFinished(slot) && slot.finished?.succeeded).length,
     release: shownRelease(state.release),
     rollout: state.rollout && describeRollout(state.rollout),
@@ -33,9 +32,13 @@ export function releasesInUse ({ release, slots, workers, rollout }) {
   return [...new Set([release.id, ...[...slots, ...Object.values(workers)].map((each) => each.release), ...ofRollout])].filter((id) => id !== null)
 }
 
-/** @param {import('./state.js').PoolState} state @param {import('./state.js').Slot} slot @returns {boolean} whether its own worker serves, or an older one that goes once that is ready */
-function isServed (state, { number, serving, candidate }) {
-  return Object.values(state.workers).some(({ id, slot, state: its }) => its === 'ready' && slot === number && (id !== candidate || serving === null))
+/** @param {import('./state.js').PoolState} state @returns {Set<number>} those that their own worker serves, or an older one that goes once that is ready */
+function servedSlots ({ slots, workers }) {
+  const served = Object.values(workers).flatMap(({ id, slot: number, state }) => {
+    const slot = number === null ? undefined : slots[number - 1]
+    return slot && state === 'ready' && (id !== slot.candidate || slot.serving === null) ? [slot.number] : []
+  })
+  return new Set(served)
 }
 
 /** A worker that was forked without a slot writes its output to this log. */

@@ -1,3 +1,5 @@
+import { draftOf } from './draft.js'
+
 /**
  * One transition of the reducer: a private copy of the state that the handlers write to, the commands and the events that come of it.
  * @typedef {ReturnType<typeof beginTransition>} Transition
@@ -8,7 +10,7 @@
  * @param {import('./state.js').Stamp} stamp
  */
 export function beginTransition (state, stamp) {
-  const draft = structuredClone(state)
+  const draft = draftOf(state)
   /** @type {import('./state.js').Command[]} */
   const commands = []
   /** @type {import('./state.js').Fact[]} */
@@ -37,7 +39,7 @@ export function beginTransition (state, stamp) {
     },
 
     /** @param {number | null} number null: of one on standby @returns {import('./state.js').Slot | undefined} */
-    slot: (number) => draft.slots.find((slot) => slot.number === number),
+    slot: (number) => number === null ? undefined : draft.slots[number - 1],
 
     /** @param {number | null} id as a slot names it, null: none @returns {import('./state.js').Worker | undefined} */
     worker: (id) => id === null ? undefined : draft.workers[id]

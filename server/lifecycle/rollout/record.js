@@ -1,3 +1,4 @@
+import { draftOfRollout } from '../draft.js'
 import { renewStandbys } from '../standby.js'
 import { guardDeploy, liftGuard } from './guard.js'
 import { leaveHook } from './hook.js'
@@ -95,7 +96,7 @@ function messageOf (rollout) {
 /** @param {Rollout} rollout @returns {ShownRollout} the rollout as API and dashboard show it */
 export function describeRollout (rollout) {
   const { stage, plan, progressDueAt, progressLeftMs, ...rest } = rollout
-  const { id, kind, ...more } = structuredClone(rest)
+  const { id, kind, ...more } = draftOfRollout(rest)
   return { id, kind, ...shownStage(rollout), ...more }
 }
 
