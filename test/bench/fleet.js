@@ -2,7 +2,7 @@
  * A fleet of many members against a real server of NATS: what presence costs, and what a rollout costs beyond its turns. The
  * members are those of the product, in one process, with a deck that has no workers.
  *
- *     node test/bench/fleet.js [--members 500] [--turn 20]
+ *     node test/bench/fleet.js [--members 500] [--turn 20] [--json]
  */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -14,7 +14,7 @@ import { startNats, withoutNats } from '../support/nats.js'
 const CLOCK_TICKS = 100
 const REST_MS = 20_000
 
-const { values } = parseArgs({ options: { members: { type: 'string', default: '500' }, turn: { type: 'string', default: '20' } } })
+const { values } = parseArgs({ options: { members: { type: 'string', default: '500' }, turn: { type: 'string', default: '20' }, json: { type: 'boolean', default: false } } })
 const [count, turnMs] = [Number(values.members), Number(values.turn)]
 if (withoutNats) throw new Error(withoutNats)
 
@@ -48,7 +48,21 @@ const rolled = await costOf(async () => {
 const tookMs = performance.now() - startedAt
 console.log(`a rollout of ${count} turns of ${turnMs} ms: ${(tookMs / 1000).toFixed(1)} s, ${(tookMs / count - turnMs).toFixed(1)} ms a turn beyond the turn itself; ${(rolled.serverMs / count).toFixed(1)} ms of CPU of the server and ${(rolled.ownMs / count).toFixed(1)} ms of all members a turn; ${Math.round(rolled.bytes / count / 1024)} kB from the server a turn`)
 const { rollout } = one.status()
-console.log(`the document has ${Math.round(JSON.stringify(rollout).length / 1024)} kB`)
+const documentBytes = JSON.stringify(rollout).length
+console.log(`the document has ${Math.round(documentBytes / 1024)} kB`)
+if (values.json) {
+  const perHost = count * REST_MS / 1000
+  console.log(JSON.stringify({
+    'CPU ms of each host in a second, at rest': rest.ownMs / perHost,
+    'CPU ms of NATS in a second, for each host': rest.serverMs / perHost,
+    'bytes from NATS in a second, for each host': rest.bytes / perHost,
+    'ms of a turn of a rollout, beyond the turn itself': tookMs / count - turnMs,
+    'CPU ms of all hosts for a turn': rolled.ownMs / count,
+    'CPU ms of NATS for a turn': rolled.serverMs / count,
+    'kB from NATS for a turn': rolled.bytes / count / 1000,
+    'kB of the document of a rollout': documentBytes / 1000
+  }))
+}
 
 await Promise.all(fleets.map((fleet) => fleet.close()))
 for (const end of endings) await end()

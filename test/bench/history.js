@@ -7,10 +7,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openHistory } from '../../db/history.js'
+import { eventAt, START_MS as start } from './event-samples.js'
 
 const LIMIT_MS = 10
 const total = Number(process.argv[2] ?? 1_000_000)
-const start = Date.UTC(2026, 0, 1)
 const folder = mkdtempSync(join(tmpdir(), 'clusterdeck-bench-'))
 const file = join(folder, 'history.db')
 let history = openHistory({ file })
@@ -27,7 +27,7 @@ try {
 /** Every event in a transaction of its own, as in production. */
 function fill () {
   const times = []
-  for (let id = 1; id <= total; id++) times.push(timed(() => history.record(eventAt(id))))
+  for (let id = 1; id <= total; id++) times.push(timed(() => history.record(eventAt(id, total))))
   console.log(`${total} events, ${Math.round(statSync(file).size / 1e6)} MB`)
   return [report('record', times)]
 }
@@ -121,29 +121,4 @@ function report (name, times, note = '') {
 
 function ms (/** @type {number} */ value) {
   return `${value.toFixed(3).padStart(8)} ms`
-}
-
-/** @param {number} id @returns {import('../../server/events/stream.js').DeckEvent} */
-function eventAt (id) {
-  const types = ['worker.forked', 'worker.online', 'worker.ready', 'worker.draining', 'worker.exited', 'worker.restarted']
-  const type = id % 100_000 === 1 ? 'master.started' : id % 1000 === 7 ? 'unexpected' : id % 50_000 < 20 ? 'rollout.step' : types[id % types.length]
-  const exited = type === 'worker.exited'
-  const cause = exited ? (id % 250_000 === 4 ? 'hung' : ['crash', 'deploy', 'restart'][Math.floor(id / 6) % 3]) : null
-  return {
-    id,
-    at: new Date(start + id * 1000).toISOString(),
-    type,
-    cause,
-    slot: id % 8 + 1,
-    worker: Math.floor(id / 6),
-    pid: 1000 + id % 30_000,
-    release: id < total / 2 ? 'r1' : 'r2',
-    rollout: type.startsWith('rollout.') ? Math.floor(id / 50_000) + 1 : null,
-    actor: null,
-    code: exited ? 1 : null,
-    signal: null,
-    uptimeMs: exited ? id * 7 % 1e7 : null,
-    message: id === 40_003 ? 'the needle in the haystack' : `worker ${Math.floor(id / 6)} (slot ${id % 8 + 1}) ${exited ? 'exited with code 1: Error: connect ECONNREFUSED 10.0.0.7:5432' : 'moved on'}`,
-    detail: type === 'unexpected' ? { input: 'x'.repeat(12_000) } : exited ? { errorName: 'Error', stack: 'at handler (/srv/app/app.js:12:3)\n'.repeat(12) } : type.startsWith('rollout.') ? { id: 1, kind: 'deploy', state: 'rolling' } : null
-  }
 }

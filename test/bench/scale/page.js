@@ -1,0 +1,28 @@
+import http from 'node:http'
+import { TOKEN } from '../../support/admin.js'
+
+const VISITS = 5
+
+/**
+ * Asks for a page as a browser does. Its CPU time includes that of the client, which does next to nothing.
+ * @param {{ port: number }} admin @param {string} path @returns {import('./measure.js').Job}
+ */
+export function visitPage ({ port }, path) {
+  let bytes = 0
+  return {
+    times: VISITS,
+    bytes: () => bytes,
+    async run () { for (let visit = 0; visit < VISITS; visit++) bytes = await bytesOf(port, path) }
+  }
+}
+
+/** As they go over the network. @param {number} port @param {string} path @returns {Promise<number>} */
+function bytesOf (port, path) {
+  return new Promise((resolve, reject) => {
+    http.get({ port, host: '127.0.0.1', path, headers: { authorization: `Bearer ${TOKEN}`, accept: '*/*', 'accept-encoding': 'gzip' } }, (answer) => {
+      let bytes = 0
+      answer.on('data', (chunk) => { bytes += chunk.length }).on('error', reject)
+      answer.on('end', () => answer.statusCode === 200 ? resolve(bytes) : reject(new Error(`${path} answered ${answer.statusCode}`)))
+    }).on('error', reject)
+  })
+}

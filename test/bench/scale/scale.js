@@ -1,0 +1,112 @@
+// What workers, apps, events and hosts cost, each, and whether four times as many cost more than four times as much:
+//   npm run bench:scale -- [simulated|real|fleet …] [--small] [--rounds 5] [--seconds 20] [--write]
+// `simulated`: the master's own work, with workers, apps and hosts that are not there, over a real database and real pages;
+// `real`: processes and their memory; `fleet`: members of a real NATS server (NATS_SERVER). `--write` puts the tables into the manual.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import os from 'node:os'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { withTable } from '../../support/manual-tables.js'
+import { withoutNats } from '../../support/nats.js'
+import { APP_PARTS } from './apps.js'
+import { EVENT_PARTS } from './events.js'
+import { HOST_PARTS } from './hosts.js'
+import { eachMore, growthOf, measure } from './measure.js'
+import { REAL } from './real.js'
+import { bytesText, msText, row } from './table.js'
+import { WORKER_PARTS } from './workers.js'
+
+const MANUAL = new URL('../../../views/docs/limits.md', import.meta.url)
+/** Four times as many as these are the most. */
+const FEW = Object.freeze({ worker: 16, app: 15, event: 250_000, host: 125 })
+const FEW_REAL = Object.freeze({ worker: 4, app: 4 })
+const SMALL = Object.freeze({ worker: 8, app: 5, event: 5000, host: 50 })
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { small: { type: 'boolean', default: false }, rounds: { type: 'string', default: '5' }, seconds: { type: 'string', default: '20' }, write: { type: 'boolean', default: false } }
+})
+const KINDS = { simulated: tableOfParts, real: tableOfProcesses, fleet: tableOfFleet }
+const chosen = /** @type {(keyof typeof KINDS)[]} */ (positionals.length > 0 ? positionals : Object.keys(KINDS))
+
+const tables = []
+for (const kind of chosen) {
+  if (kind === 'fleet' && withoutNats) console.log(`fleet: left out, ${withoutNats}`)
+  else tables.push(await KINDS[kind]())
+}
+const machine = `${os.cpus()[0].model}, ${os.availableParallelism()} cores, Node ${process.version.slice(1)}`
+const written = `\nMeasured on ${machine}, by \`npm run bench:scale\`.\n\n${tables.join('\n')}\n`
+console.log(written)
+if (options.write) writeFileSync(MANUAL, withTable(readFileSync(MANUAL, 'utf8'), 'scale', written))
+// The admin ports of the parts keep timers.
+process.exit()
+
+async function tableOfParts () {
+  const few = options.small ? SMALL : FEW
+  const lines = [row('CPU time of the master for', 'with', 'each time', 'with', 'each time', 'each more', 'four times as many'), row('---', ...Array(6).fill('---:'))]
+  for (const part of [WORKER_PARTS, APP_PARTS, HOST_PARTS, EVENT_PARTS].flatMap((parts) => Object.values(parts))) {
+    const [less, more] = [await measureOne(part, few[part.unit]), await measureOne(part, 4 * few[part.unit])]
+    lines.push(row(part.title, ...[less, more].flatMap((cost) => [`${cost.n.toLocaleString('en')} ${part.unit}s`, costText(cost)]), moreText(less, more), `${(4 * growthOf(less, more, 'cpuMs')).toFixed(1)} × as much`))
+    console.log(lines.at(-1))
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** @param {import('./measure.js').Part} part @param {number} n */
+function measureOne (part, n) {
+  return measure(part, n, { rounds: Number(options.rounds) })
+}
+
+/** @param {import('./measure.js').Cost} cost */
+function costText ({ cpuMs, bytes }) {
+  return [msText(cpuMs), ...(bytes === null ? [] : [bytesText(bytes)])].join(', ')
+}
+
+/** @param {import('./measure.js').Cost} less @param {import('./measure.js').Cost} more */
+function moreText (less, more) {
+  const bytes = more.bytes === null ? [] : [bytesText(eachMore(less, more, 'bytes'))]
+  return [msText(Math.max(0, eachMore(less, more, 'cpuMs'))), ...bytes].join(', ')
+}
+
+async function tableOfProcesses () {
+  const lines = [row('Real processes', 'with', '', 'with', '', 'each more'), row('---', ...Array(5).fill('---:'))]
+  for (const unit of /** @type {const} */ (['worker', 'app'])) {
+    const counts = [FEW_REAL[unit], (options.small ? 2 : 4) * FEW_REAL[unit]]
+    const [less, more] = [await measureReal(unit, counts[0]), await measureReal(unit, counts[1])]
+    for (const name of Object.keys(less)) {
+      const each = (more[name] - less[name]) / (counts[1] - counts[0])
+      lines.push(row(name, `${counts[0]} ${unit}s`, less[name].toFixed(1), `${counts[1]} ${unit}s`, more[name].toFixed(1), each.toFixed(2)))
+      console.log(lines.at(-1))
+    }
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** @param {'worker' | 'app'} unit @param {number} n */
+async function measureReal (unit, n) {
+  /** @type {(() => unknown)[]} */
+  const ends = []
+  try {
+    return await REAL[unit].measure(n, { after: (/** @type {() => unknown} */ end) => { ends.unshift(end) } }, Number(options.seconds))
+  } finally {
+    for (const end of ends) await end()
+  }
+}
+
+async function tableOfFleet () {
+  const few = options.small ? SMALL.host : FEW.host
+  const [less, more] = [await measureFleet(few), await measureFleet(4 * few)]
+  const lines = [row('A fleet', ...[few, 4 * few].map((n) => `${n} hosts`)), row('---', '---:', '---:')]
+  for (const name of Object.keys(less)) lines.push(row(name, less[name].toFixed(1), more[name].toFixed(1)))
+  return `${lines.join('\n')}\n`
+}
+
+/** In a process of its own, whose CPU time is that of the members alone. @param {number} members @returns {Promise<Record<string, number>>} */
+async function measureFleet (members) {
+  const child = spawn(process.execPath, [fileURLToPath(new URL('../fleet.js', import.meta.url)), '--members', String(members), '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return JSON.parse(/** @type {string} */ (output.trim().split('\n').at(-1)))
+}
