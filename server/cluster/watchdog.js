@@ -1,7 +1,7 @@
 import { durationText } from '../lifecycle/duration.js'
 import { CAPTURE_MS } from '../lifecycle/hang.js'
 import { nameOf } from '../lifecycle/worker.js'
-import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
+import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.js'
 import { captureStack } from '../system/stuck-stack.js'
 
 /**
@@ -9,7 +9,6 @@ import { captureStack } from '../system/stuck-stack.js'
  * @typedef {{ watchdog: { timeoutMs: number, stack: 'on' | 'off' }, recycle: { maxRssBytes: number } }} Limits  0: it does not watch, no limit
  */
 
-const TICK_MS = 500
 /** Samples, one a second: a short peak is no reason to recycle a worker. */
 const SAMPLES_OVER_LIMIT = 5
 /** It ends before the worker is killed, so that it can say why there is no stack. */
@@ -35,7 +34,7 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
   const pids = new Map()
   let { timeoutMs, stack } = watchdog
   let { maxRssBytes } = recycle
-  const heartbeat = createHeartbeat({ timeoutMs, tickMs: TICK_MS, queuedMs: (worker) => queuedMs(pids.get(worker)) })
+  const heartbeat = createHeartbeat({ timeoutMs, queuedMs: (worker) => queuedMs(pids.get(worker)) })
   /** @type {NodeJS.Timeout | undefined} */
   let timer
   startTimer()
@@ -99,7 +98,7 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
 
   function startTimer () {
     clearInterval(timer)
-    timer = timeoutMs > 0 ? setInterval(checkWorkers, TICK_MS).unref() : undefined
+    timer = timeoutMs > 0 ? setInterval(checkWorkers, tickFor(timeoutMs)).unref() : undefined
   }
 
   function checkWorkers () {

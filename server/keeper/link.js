@@ -88,7 +88,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 const DELIVERY_MS = 2000
 
 /** A lost keeper is noticed within this time if Node does not tell. */
-const LOSS_POLL_MS = 500
+const LOSS_POLL_MS = 1000
 
 /** What an app starts and leaves behind may come and go for months. */
 const MAX_EXITS = 1000

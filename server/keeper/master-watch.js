@@ -1,5 +1,5 @@
 import { errorText } from '../errors.js'
-import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
+import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.js'
 
 /**
  * What the keeper knows of a master that does not answer.
@@ -7,7 +7,6 @@ import { createHeartbeat, queuedMs } from '../system/heartbeat.js'
  * @typedef {{ child: import('node:child_process').ChildProcess, heardAt?: number }} Watched  `heardAt`: its last beat, monotonic ms; an older master has none
  */
 
-const TICK_MS = 500
 /** The workers serve on meanwhile. */
 const CAPTURE_WITHIN_MS = 10_000
 /** @typedef {{ afterMs: number, stack: 'on' | 'off' }} HangOptions */
@@ -27,13 +26,15 @@ const DEFAULTS = Object.freeze({ afterMs: 10_000, stack: 'on' })
 export function createMasterWatch ({ list, onHung, onAnswered }) {
   let options = DEFAULTS
   let heartbeat = newHeartbeat()
-  setInterval(checkMasters, TICK_MS).unref()
+  let timer = newTimer()
 
   return {
     /** @param {Partial<HangOptions> | null | undefined} wanted  of the configuration; `afterMs`: 0: it does not watch */
     configure (wanted) {
       options = { ...DEFAULTS, ...wanted }
       heartbeat = newHeartbeat()
+      clearInterval(timer)
+      timer = newTimer()
     },
 
     /** @param {Master} master @param {{ isInspected: boolean }} beat */
@@ -50,11 +51,14 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
   }
 
   function newHeartbeat () {
-    return createHeartbeat({ timeoutMs: options.afterMs, tickMs: TICK_MS, queuedMs })
+    return createHeartbeat({ timeoutMs: options.afterMs, queuedMs })
+  }
+
+  function newTimer () {
+    return options.afterMs > 0 ? setInterval(checkMasters, tickFor(options.afterMs)).unref() : undefined
   }
 
   function checkMasters () {
-    if (options.afterMs === 0) return
     const pids = list().filter(({ heardAt }) => heardAt !== undefined).map(({ child }) => Number(child.pid))
     for (const { worker: pid, silentMs } of heartbeat.tick(performance.now(), pids)) {
       captureMasterStack(pid).then((found) => {

@@ -4,6 +4,8 @@ import { liveFile, sizeOf } from './log-files.js'
 /** @typedef {import('./log-files.js').Log} Log */
 /** @typedef {ReturnType<typeof createGrowth>} Growth */
 
+/** How much a log may grow unseen. */
+const LOOK_EVERY_MS = 200
 /** Without anything new for so long a log is left to the system, which tells of the next line. */
 const QUIET_MS = 2000
 /** How long it is looked at all the same, where the system cannot. */
@@ -14,30 +16,56 @@ const UNWATCHED_MS = 60_000
  * @param {object} parts
  * @param {string} parts.folder
  * @param {(log: Log) => void} parts.onAwake  one that was quiet is written again
+ * @param {(logs: Log[]) => void} [parts.onLook]  hears of those that may have grown, while there are some
  * @param {() => number} [parts.now]  monotonic, ms
  * @param {typeof watch} [parts.watchFile]
  */
-export function createGrowth ({ folder, onAwake, now = () => performance.now(), watchFile = watch }) {
+export function createGrowth ({ folder, onAwake, onLook = () => {}, now = () => performance.now(), watchFile = watch }) {
   /** @type {Set<One>} */
   const awake = new Set()
   /** @type {Map<One, import('node:fs').FSWatcher>} those that are quiet */
   const asleep = new Map()
+  let isStarted = false
+  /** @type {NodeJS.Timeout | undefined} only while a log is awake */
+  let timer
 
   return {
+    start () {
+      isStarted = true
+      beginLooking()
+    },
+
     /** @param {Log} log is about to be written */
     add (log) {
       const file = liveFile(folder, log)
       awake.add({ log, file, size: sizeOf(file), quietSince: now() })
+      beginLooking()
     },
 
     /** @returns {Log[]} those that may have grown a moment ago */
-    awake: () => [...awake].map(checkLog),
+    awake: listAwake,
 
     stop () {
+      isStarted = false
+      clearTimeout(timer)
       for (const watcher of asleep.values()) watcher.close()
       asleep.clear()
       awake.clear()
     }
+  }
+
+  function beginLooking () {
+    if (isStarted && awake.size > 0) timer ??= setTimeout(look, LOOK_EVERY_MS).unref()
+  }
+
+  function look () {
+    timer = undefined
+    onLook(listAwake())
+    beginLooking()
+  }
+
+  function listAwake () {
+    return [...awake].map(checkLog)
   }
 
   /** @param {One} one @returns {Log} */
@@ -67,6 +95,7 @@ export function createGrowth ({ folder, onAwake, now = () => performance.now(), 
       if (!asleep.delete(one)) return
       one.quietSince = now()
       awake.add(one)
+      beginLooking()
       onAwake(one.log)
     }
   }

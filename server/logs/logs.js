@@ -32,9 +32,9 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
   const marks = new Map()
   /** @type {Map<number, Record<Stream, number>>} where a slot's output of this master begins */
   const slots = new Map()
-  const growth = createGrowth({ folder, onAwake: (log) => stamps.look(log) })
-  const rotation = createRotation({ folder, options, onError, logs: growth.awake })
-  const stamps = createStamps({ folder, logs: growth.awake })
+  const growth = createGrowth({ folder, onAwake: (log) => stamps.look(log), onLook: lookAt })
+  const rotation = createRotation({ folder, options, onError })
+  const stamps = createStamps({ folder })
   const search = createSearch({ folder })
   const readers = createSemaphore(1)
   const isMirrored = options.mirror === 'on' || (options.mirror === 'auto' && Boolean(streams.stdout.isTTY))
@@ -81,7 +81,7 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
     start () {
       for (const { slot } of listLogs(folder)) beginSlot(slot, endOf(slot))
       rotation.start()
-      stamps.start()
+      growth.start()
       mirror?.start()
     },
 
@@ -89,7 +89,6 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
 
     /** @param {{ handsOver?: boolean }} [how] */
     async close ({ handsOver = false } = {}) {
-      stamps.stop()
       growth.stop()
       await Promise.all([rotation.stop(), search.stop(), mirror?.stop({ handsOver })])
     },
@@ -163,6 +162,12 @@ export function createLogs ({ folder, options, streams, onError = () => {} }) {
 
     /** @param {number} slot @returns {Record<Stream, number>} where its output of this master begins */
     begin: (slot) => slots.get(slot) ?? endOf(slot)
+  }
+
+  /** @param {import('./log-files.js').Log[]} logs  those that may have grown */
+  function lookAt (logs) {
+    rotation.look(logs)
+    logs.forEach(stamps.look)
   }
 
   /** @param {number} slot @param {Record<Stream, number>} from */

@@ -3,8 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { listLogs, liveFile, sizeOf } from './log-files.js'
 
 const ARCHIVER = fileURLToPath(new URL('./archiver.js', import.meta.url))
-/** How much a log may grow unseen. */
-const POLL_MS = 200
 /** After a failure, as on a full disk. */
 const RETRY_MS = 10_000
 
@@ -14,10 +12,9 @@ const RETRY_MS = 10_000
  * @param {object} parts
  * @param {string} parts.folder
  * @param {{ maxBytes: number, maxFiles: number }} parts.options
- * @param {() => import('./log-files.js').Log[]} parts.logs  those that may have grown
  * @param {(reason: string) => void} parts.onError
  */
-export function createRotation ({ folder, options, logs, onError }) {
+export function createRotation ({ folder, options, onError }) {
   let { maxBytes, maxFiles } = options
   /** @type {Map<string, number>} where the live file begins */
   const starts = new Map()
@@ -25,13 +22,18 @@ export function createRotation ({ folder, options, logs, onError }) {
   let archiver = null
   let isStopped = false
   let isPaused = false
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer
 
   return {
     start () {
       if (listLogs(folder).length > 0) runArchiver()
-      timer = setInterval(checkSize, POLL_MS).unref()
+    },
+
+    /** @param {import('./log-files.js').Log[]} logs  those that may have grown */
+    look (logs) {
+      if (archiver) return
+      // Also after a failure no log grows beyond what all its files may take.
+      const limit = isPaused ? maxBytes * Math.max(2, maxFiles) : maxBytes
+      if (logs.some((log) => (sizeOf(liveFile(folder, log)) ?? 0) - startOf(log) >= limit)) runArchiver()
     },
 
     /** @param {{ maxBytes: number, maxFiles: number }} wanted  from the next file that is moved on */
@@ -47,16 +49,8 @@ export function createRotation ({ folder, options, logs, onError }) {
     /** Waits for no disk: what has not been moved out stays in the live file for the next master. */
     stop () {
       isStopped = true
-      clearInterval(timer)
       endRotation()
     }
-  }
-
-  function checkSize () {
-    if (archiver) return
-    // Also after a failure no log grows beyond what all its files may take.
-    const limit = isPaused ? maxBytes * Math.max(2, maxFiles) : maxBytes
-    if (logs().some((log) => (sizeOf(liveFile(folder, log)) ?? 0) - startOf(log) >= limit)) runArchiver()
   }
 
   function endRotation () {

@@ -11,7 +11,6 @@ import { listParts, liveFile, stampsFile } from './log-files.js'
  *   `size`: noted so far; `count`: records in the file; `recent`: the last of them, those of the bytes from `before` on
  */
 
-const POLL_MS = 200
 /** Two numbers: when, as ms since the epoch, 0 where nobody knows; and how many bytes had arrived by then. */
 const RECORD_BYTES = 16
 const MAX_RECORDS = 32 * 1024
@@ -20,24 +19,14 @@ const MAX_RECENT = 512
 /**
  * @param {object} parts
  * @param {string} parts.folder
- * @param {() => Log[]} parts.logs  those that may have grown
  * @param {number} [parts.maxRecords]  of a log; then older ones become coarser
  */
-export function createStamps ({ folder, logs, maxRecords = MAX_RECORDS }) {
+export function createStamps ({ folder, maxRecords = MAX_RECORDS }) {
   /** @type {Map<string, Known>} by file */
   const all = new Map()
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer
 
   return {
-    start () {
-      timer = setInterval(() => logs().forEach(look), POLL_MS).unref()
-    },
-
-    stop () {
-      clearInterval(timer)
-    },
-
+    /** Notes how far a log has grown by now. */
     look,
 
     /**

@@ -1,5 +1,13 @@
 import { textIn } from './proc.js'
 
+const MIN_TICK_MS = 500
+const MAX_TICK_MS = 1000
+
+/** @param {number} timeoutMs @returns {number} how often it is looked whether somebody is silent for so long, ms */
+export function tickFor (timeoutMs) {
+  return Math.min(Math.max(timeoutMs / 10, MIN_TICK_MS), MAX_TICK_MS)
+}
+
 /**
  * How long each worker has not been heard, in time in which it could have been. A clock that goes on while the machine
  * sleeps, while this process is stopped or busy, or while the worker waits for a CPU would condemn workers that are well,
@@ -7,11 +15,12 @@ import { textIn } from './proc.js'
  * the worker has spent waiting for a CPU is taken off. A keeper listens to its masters in the same way, by their pids.
  * @param {object} options
  * @param {number} options.timeoutMs
- * @param {number} options.tickMs how often `tick` is called
+ * @param {number} [options.tickMs] how often `tick` is called
  * @param {(worker: number) => number} [options.queuedMs] how long a worker has waited for a CPU since it began
  */
-export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () => 0 }) {
+export function createHeartbeat ({ timeoutMs: wantedMs, tickMs = tickFor(wantedMs), queuedMs = () => 0 }) {
   let timeoutMs = wantedMs
+  let maxStepMs = 2 * tickMs
   /** @type {Map<number, { heardAt: number, queuedBefore: number | null, isSilent: boolean }>} by worker, those that are watched */
   const watched = new Map()
   /** @type {Set<number>} */
@@ -29,7 +38,7 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () =>
      */
     tick (at, workers) {
       // Late: the master was not awake either, and what was said meanwhile is still unread.
-      awake += Math.min(at - (lastTickAt ?? at), 2 * tickMs)
+      awake += Math.min(at - (lastTickAt ?? at), maxStepMs)
       lastTickAt = at
       for (const [worker, { isSilent }] of watched) {
         if (!isSilent && !workers.includes(worker)) watched.delete(worker)
@@ -58,7 +67,10 @@ export function createHeartbeat ({ timeoutMs: wantedMs, tickMs, queuedMs = () =>
     },
 
     /** @param {number} ms the time that counts from now on, also for those that are silent already */
-    setTimeoutMs (ms) { timeoutMs = ms },
+    setTimeoutMs (ms) {
+      timeoutMs = ms
+      maxStepMs = 2 * tickFor(ms)
+    },
 
     /** @param {number} worker @param {boolean} isExcused it is known why it does not answer */
     excuse (worker, isExcused) {

@@ -53,3 +53,33 @@ test('a log that was written while it fell asleep is awake; so is one that canno
     assert.deepEqual(never.growth.awake(), [LOG])
   }
 })
+
+test('looks again and again only while a log may grow', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const folder = tempFolder()
+  writeFileSync(liveFile(folder, LOG), '')
+  const looks = /** @type {unknown[]} */ ([])
+  const pass = (/** @type {number} */ count) => {
+    looks.length = 0
+    for (let time = 0; time < count; time++) t.mock.timers.tick(200)
+    return looks.length
+  }
+  let at = 0
+  let wake = () => {}
+  /** @type {any} */
+  const watchFile = (/** @type {string} */ _file, /** @type {object} */ _options, /** @type {() => void} */ onChange) => {
+    wake = onChange
+    return Object.assign(new EventEmitter(), { close () {} })
+  }
+  const growth = createGrowth({ folder, onAwake () {}, onLook: (logs) => { looks.push(logs) }, now: () => at, watchFile })
+  t.after(growth.stop)
+  growth.start()
+  assert.equal(pass(5), 0, 'no worker writes yet')
+  growth.add(LOG)
+  assert.equal(pass(5), 5)
+  at = 2500
+  assert.ok(pass(10) <= 2, 'it is quiet')
+  assert.equal(pass(10), 0)
+  wake()
+  assert.equal(pass(5), 5)
+})

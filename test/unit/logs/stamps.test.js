@@ -11,12 +11,12 @@ const LINE_BYTES = 10
 test('a line has the time at which its end was written, also to the next master, and none from before the first', async () => {
   const { folder, write } = setUp()
   write(1, 1000)
-  const stamps = createStamps({ folder, logs: () => [LOG] })
+  const stamps = createStamps({ folder })
   stamps.look(LOG)
   write(1, 2000)
   stamps.look(LOG)
   write(2, 3000)
-  for (const each of [stamps, createStamps({ folder, logs: () => [LOG] })]) {
+  for (const each of [stamps, createStamps({ folder })]) {
     const times = await each.times(LOG, 0)
     assert.deepEqual([1, 2, 3, 4, 5].map((line) => times.at(line * LINE_BYTES)), [null, 2000, 3000, 3000, null])
     assert.deepEqual([1, 2000, 2001, 9000].map((ms) => times.sizeBefore(ms) / LINE_BYTES), [1, 1, 2, 4])
@@ -26,13 +26,13 @@ test('a line has the time at which its end was written, also to the next master,
 
 test('goes on behind a record that was cut short, and begins anew with a log that was emptied', async () => {
   const { folder, write } = setUp()
-  const first = createStamps({ folder, logs: () => [LOG] })
+  const first = createStamps({ folder })
   first.look(LOG)
   write(1, 1000)
   first.look(LOG)
   appendFileSync(stampsFile(folder, LOG), 'half')
   write(1, 2000)
-  const next = createStamps({ folder, logs: () => [LOG] })
+  const next = createStamps({ folder })
   assert.deepEqual([LINE_BYTES, 2 * LINE_BYTES].map((await next.times(LOG, 0)).at), [1000, 2000])
   truncateSync(liveFile(folder, LOG))
   write(1, 3000)
@@ -41,14 +41,14 @@ test('goes on behind a record that was cut short, and begins anew with a log tha
 
 test('keeps only so many times, the newest of them all', async () => {
   const { folder, write } = setUp()
-  const stamps = createStamps({ folder, logs: () => [LOG], maxRecords: 100 })
+  const stamps = createStamps({ folder, maxRecords: 100 })
   stamps.look(LOG)
   for (let line = 1; line <= 3000; line++) {
     write(1, line * 1000)
     stamps.look(LOG)
   }
   assert.ok(statSync(stampsFile(folder, LOG)).size <= 101 * 16)
-  const times = await createStamps({ folder, logs: () => [LOG] }).times(LOG, 0)
+  const times = await createStamps({ folder }).times(LOG, 0)
   assert.deepEqual([2990, 3000].map((line) => times.at(line * LINE_BYTES)), [2_990_000, 3_000_000])
   const old = Number(times.at(1500 * LINE_BYTES))
   assert.ok(old >= 1_500_000, 'what is coarser is later, never earlier')
@@ -58,7 +58,7 @@ test('a disk that takes no times keeps nobody from reading', async () => {
   const { folder, write } = setUp()
   const file = stampsFile(folder, LOG)
   write(1, 1000)
-  const stamps = createStamps({ folder: `${folder}/missing`, logs: () => [LOG] })
+  const stamps = createStamps({ folder: `${folder}/missing` })
   assert.equal((await stamps.times(LOG, 0)).at(LINE_BYTES), null)
   assert.equal(existsSync(file), false)
 })
