@@ -64,7 +64,7 @@ export const ROWS = Object.freeze({
     figures: ['p50 ms', 'p99 ms', 'CPU µs per request'],
     workers: WORKERS,
     isGentle: true,
-    measure: (running, { seconds }) => measureRate(running, { perSecond: REQUESTS_PER_SECOND, seconds: 2 * seconds })
+    measure: (running, { seconds }) => measureRate(running, { perSecond: REQUESTS_PER_SECOND, seconds })
   },
 
   closing: {
@@ -72,7 +72,7 @@ export const ROWS = Object.freeze({
     figures: ['p50 ms', 'p99 ms', 'CPU µs per request'],
     workers: WORKERS,
     isGentle: true,
-    measure: (running, { seconds }) => measureRate(running, { perSecond: CONNECTIONS_PER_SECOND, seconds: 2 * seconds, isClosing: true })
+    measure: (running, { seconds }) => measureRate(running, { perSecond: CONNECTIONS_PER_SECOND, seconds, isClosing: true })
   },
 
   spread: {
@@ -95,7 +95,7 @@ export const ROWS = Object.freeze({
     isGentle: true,
     async measure ({ port }, { seconds }) {
       const end = await keepBusy({ port, path: '/who' }, { count: 2, busyPath: '/busy' })
-      const times = await answerTimes({ port, path: '/who' }, { everyMs: 50, seconds: 2 * seconds })
+      const times = await answerTimes({ port, path: '/who' }, { everyMs: 50, seconds })
       await end()
       return { 'p50 ms': quantile(times, 0.5), 'p99 ms': quantile(times, 0.99) }
     }
