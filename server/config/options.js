@@ -383,7 +383,14 @@ export const SCHEMA = z.strictObject({
   telemetry: groupOf({
     appMetrics: choiceOption(['on', 'off'], 'whether /metrics also has what the app counts by prom-client, summed over all workers'),
     otlp: choiceOption(['on', 'off'], 'whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if that is set'),
-    workerOutput: choiceOption(['off', 'on'], 'whether what the workers write goes there too, each line as a log record')
+    journald: choiceOption(['off', 'on'], 'whether events go to journald, with fields such as CLUSTERDECK_EVENT'),
+    syslog: z.string().refine((value) => value === 'local' || /^udp:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?$/i.test(value)).optional().register(ABOUT, {
+      kind: 'text',
+      hint: 'local|udp://host:port',
+      expected: '"local" or an address such as "udp://10.0.0.5:514"',
+      description: 'a syslog that gets the events: that of this machine, or another one by UDP (RFC 5424)'
+    }),
+    workerOutput: choiceOption(['off', 'on'], 'whether what the workers write goes to these as well, each line as a log record')
   }),
   history: groupOf({
     maxAgeMs: integerOption(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),

@@ -207,7 +207,9 @@
  * @property {'on' | 'off'} [telemetry.appMetrics]  whether /metrics also has what the app counts by prom-client, summed over all workers; default: `on`
  * @property {'on' | 'off'} [telemetry.otlp]  whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if
  *   that is set; default: `on`
- * @property {'off' | 'on'} [telemetry.workerOutput]  whether what the workers write goes there too, each line as a log record; default: `off`
+ * @property {'off' | 'on'} [telemetry.journald]  whether events go to journald, with fields such as CLUSTERDECK_EVENT; default: `off`
+ * @property {string} [telemetry.syslog]  a syslog that gets the events: that of this machine, or another one by UDP (RFC 5424)
+ * @property {'off' | 'on'} [telemetry.workerOutput]  whether what the workers write goes to these as well, each line as a log record; default: `off`
  * @property {object} [history]
  * @property {number} [history.maxAgeMs]  how long events are kept; default: `2592000000`
  * @property {number} [history.maxEvents]  how many events are kept; messages of the app have another tenth of that; default: `1000000`

@@ -98,13 +98,13 @@ function bindLibc (koffi) {
     /**
      * Sends one datagram to a Unix socket, or not at all; it never waits for a receiver whose queue is full.
      * @param {string} path one that begins with @ is in the abstract namespace
-     * @param {string} text @returns {boolean} whether it was taken
+     * @param {string | Buffer} content @returns {boolean} whether it was taken
      */
-    sendDatagram (path, text) {
+    sendDatagram (path, content) {
       const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)
       if (fd < 0) return false
       try {
-        const data = Buffer.from(text)
+        const data = typeof content === 'string' ? Buffer.from(content) : content
         const address = unixAddress(path)
         return sendto(fd, data, data.length, MSG_DONTWAIT | MSG_NOSIGNAL, address, address.length) === data.length
       } finally {

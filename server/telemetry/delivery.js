@@ -1,3 +1,5 @@
+import { errorText } from '../errors.js'
+
 /** @typedef {import('./otlp-post.js').Outcome} Outcome */
 
 const MAX_WAITING = 2048
@@ -65,13 +67,22 @@ export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS
   /** @param {T[]} batch */
   async function deliverBatch (batch) {
     for (let tries = 1; ; tries++) {
-      const { error, canRetry, retryAfterMs, rejected } = await send(batch, closing.signal)
+      const { error, canRetry, retryAfterMs, rejected } = await trySending(batch)
       const isLast = error === null || !canRetry || isClosing
       dropped += isLast && error !== null ? batch.length : rejected
       onOutcome({ error, dropped })
       dropped = 0
       if (isLast) return
       await pause(Math.min(MAX_DELAY_MS, retryAfterMs ?? firstDelayMs * 2 ** (tries - 1) * (0.5 + random())))
+    }
+  }
+
+  /** @param {T[]} batch @returns {Promise<Outcome>} */
+  async function trySending (batch) {
+    try {
+      return await send(batch, closing.signal)
+    } catch (error) {
+      return { error: errorText(error), canRetry: false, retryAfterMs: null, rejected: 0 }
     }
   }
 

@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict'
+import dgram from 'node:dgram'
+import { once } from 'node:events'
+import os from 'node:os'
 import { test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
 import { createDelivery } from '../../../server/telemetry/delivery.js'
+import { createJournal } from '../../../server/telemetry/journald.js'
 import { eventRecord, lineRecord } from '../../../server/telemetry/log-record.js'
 import { metricsRequest } from '../../../server/telemetry/otlp-json.js'
 import { readOtlpSettings } from '../../../server/telemetry/otlp-settings.js'
+import { createSyslog, localMessage } from '../../../server/telemetry/syslog.js'
 import { startTelemetry } from '../../../server/telemetry/telemetry.js'
 import { followWorkerLines } from '../../../server/telemetry/worker-lines.js'
 import { attributesOf, startCollector } from '../../support/otlp-receiver.js'
 
-const OPTIONS = Object.freeze({ otlp: 'on', workerOutput: 'off' })
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN_ID = '00f067aa0ba902b7'
+/** @type {import('../../../server/telemetry/telemetry.js').Options} */
+const OPTIONS = Object.freeze({ otlp: 'on', journald: 'off', workerOutput: 'off' })
+const RECORD = Object.freeze({ at: Date.parse('2026-01-02T03:04:05.678Z'), level: /** @type {const} */ ('error'), text: 'Worker 7 crashed', event: 'worker.exited', attributes: { 'clusterdeck.slot': 2, 'process.pid': 4711 }, trace: { traceId: TRACE_ID, spanId: null } })
 
 test('a collector gets metrics and events as the definition of OTLP has them, from the variables that everybody sets', async (t) => {
   const collector = await startCollector(t)
@@ -69,7 +76,7 @@ test('what a collector does not take is tried again, and the history says since 
   await recovered
   await telemetry.close()
   assert.deepEqual([collector.logs().length, collector.faults], [1, []])
-  assert.deepEqual(told().map(({ type, message }) => [type, message]), [['telemetry.failed', 'the collector does not take logs: answered 503'], ['telemetry.recovered', 'the collector takes logs again']])
+  assert.deepEqual(told().map(({ type, message }) => [type, message]), [['telemetry.failed', 'The collector does not take logs: answered 503'], ['telemetry.recovered', 'The collector takes logs again']])
 })
 
 test('while a collector is away the newest records are kept, and an end waits for it no longer than it may', async () => {
@@ -114,6 +121,37 @@ test('an event is a record as serious as it looks on the page', () => {
   const events = createEventStream()
   const levelOf = (/** @type {string} */ type) => eventRecord(events.publish({ type })).level
   assert.deepEqual(['worker.ready', 'worker.restarted', 'worker.crash-looping', 'of-a-later-version'].map(levelOf), ['info', 'warn', 'error', 'info'])
+})
+
+test('journald gets the fields of an event, also those of several lines, and what has left is not sent twice', async () => {
+  /** @type {Buffer[]} */
+  const taken = []
+  let isFull = false
+  const send = createJournal({ identifier: 'shop', load: () => /** @type {any} */ ({ sendDatagram: (/** @type {string} */ _path, /** @type {Buffer} */ content) => !isFull && taken.push(content) > 0 }) })
+  const many = { ...RECORD, text: 'a\nb' }
+  assert.equal((await send([RECORD])).error, null)
+  isFull = true
+  assert.equal((await send([RECORD, many])).error, 'its socket takes nothing')
+  isFull = false
+  assert.equal((await send([RECORD, many])).error, null)
+  assert.deepEqual(taken.map(String), [
+    `MESSAGE=Worker 7 crashed\nPRIORITY=3\nSYSLOG_IDENTIFIER=shop\nSYSLOG_FACILITY=3\nCLUSTERDECK_EVENT=worker.exited\nCLUSTERDECK_SLOT=2\nPROCESS_PID=4711\nTRACE_ID=${TRACE_ID}\n`,
+    `MESSAGE\n\x03\0\0\0\0\0\0\0a\nb\nPRIORITY=3\nSYSLOG_IDENTIFIER=shop\nSYSLOG_FACILITY=3\nCLUSTERDECK_EVENT=worker.exited\nCLUSTERDECK_SLOT=2\nPROCESS_PID=4711\nTRACE_ID=${TRACE_ID}\n`
+  ])
+  assert.match(String((await createJournal({ identifier: 'shop', load: () => null })([RECORD])).error), /koffi/)
+})
+
+test('syslog gets one line for an event: as RFC 5424 has it by UDP, and as the C library has it on this machine', async (t) => {
+  const receiver = dgram.createSocket('udp4')
+  t.after(() => receiver.close())
+  receiver.bind(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  const message = once(receiver, 'message')
+  const syslog = createSyslog(`udp://127.0.0.1:${receiver.address().port}`, { app: 'my shop' })
+  assert.equal((await syslog.send([{ ...RECORD, text: 'Worker 7\n<0>crashed' }])).error, null)
+  syslog.close()
+  assert.equal(String((await message)[0]), `<27>1 2026-01-02T03:04:05.678Z ${os.hostname()} my_shop 4711 worker.exited - Worker 7 <0>crashed`)
+  assert.match(localMessage(RECORD, 'shop'), /^<27>Jan {2}\d \d\d:04:05 shop\[4711\]: Worker 7 crashed$/)
 })
 
 /** @param {Record<string, string>} environment */

@@ -1,0 +1,31 @@
+/** @typedef {import('./log-record.js').LogRecord} LogRecord */
+/** @typedef {import('./otlp-post.js').Outcome} Outcome */
+
+/** @type {Outcome} */
+const DELIVERED = Object.freeze({ error: null, canRetry: false, retryAfterMs: null, rejected: 0 })
+
+/**
+ * Sends each record of a batch as a datagram of its own. What has left is not sent again where a later one of its batch could not.
+ * @param {(record: LogRecord) => Promise<string | null>} deliver  resolves with why it could not; null: it has left
+ * @returns {(batch: LogRecord[]) => Promise<Outcome>}
+ */
+export function sendEach (deliver) {
+  /** @type {WeakSet<LogRecord>} */
+  const sent = new WeakSet()
+  return async (batch) => {
+    for (const record of batch) {
+      if (sent.has(record)) continue
+      const error = await deliver(record)
+      if (error !== null) return { ...DELIVERED, error, canRetry: true }
+      sent.add(record)
+    }
+    return DELIVERED
+  }
+}
+
+/** Of syslog(3), which journald has too. @type {Readonly<Record<LogRecord['level'], number>>} */
+export const PRIORITIES = Object.freeze({ error: 3, warn: 4, info: 6, debug: 7, none: 6 })
+/** `daemon` */
+export const FACILITY = 3
+export const TAKES_NOTHING = 'its socket takes nothing'
+export const NEEDS_KOFFI = 'it takes Linux and the optional package koffi'
