@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { listLogs, liveFile, sizeOf } from './log-files.js'
 
 const ARCHIVER = fileURLToPath(new URL('./archiver.js', import.meta.url))
+/** What an archiver before has left unfinished waits until the workers have started, which need the CPUs. */
+const FINISH_AFTER_MS = 5000
 /** After a failure, as on a full disk. */
 const RETRY_MS = 10_000
 
@@ -22,10 +24,12 @@ export function createRotation ({ folder, options, onError }) {
   let archiver = null
   let isStopped = false
   let isPaused = false
+  /** @type {NodeJS.Timeout | undefined} */
+  let finishing
 
   return {
     start () {
-      if (listLogs(folder).length > 0) runArchiver()
+      if (listLogs(folder).length > 0) finishing = setTimeout(() => { if (!archiver) runArchiver() }, FINISH_AFTER_MS).unref()
     },
 
     /** @param {import('./log-files.js').Log[]} logs  those that may have grown */
@@ -49,6 +53,7 @@ export function createRotation ({ folder, options, onError }) {
     /** Waits for no disk: what has not been moved out stays in the live file for the next master. */
     stop () {
       isStopped = true
+      clearTimeout(finishing)
       endRotation()
     }
   }
