@@ -43,7 +43,8 @@ const ROOMS = {
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
-  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'system/connection-owner.js', 'telemetry/'], never: OF_THE_CLUSTER },
+  admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'mcp/', 'system/connection-owner.js', 'telemetry/'], never: OF_THE_CLUSTER },
+  mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.js', 'preview-facts.js', '../public/format.js'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/flame-tree.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'cron-words.js', 'doctor/finding.js', 'events/', 'held-words.js', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
@@ -95,7 +96,7 @@ const ORDER = [
   'server/errors.js', 'server/causes.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
-  'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
+  'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
   'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'
 ]
 

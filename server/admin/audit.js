@@ -13,6 +13,8 @@ import { roleText } from '../api/roles.js'
  */
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Each of its messages is a POST; what a message changes is a request of its own. */
+const ASKED_BY_AGENT = /^\/mcp(?=$|\?)/
 const REFUSALS = new Set([401, 403])
 /** More refusals within the window are only counted, so that nobody fills the history. */
 const MAX_TOLD = 10
@@ -39,7 +41,7 @@ export function createAudit ({ events, timers }) {
       res.once('close', () => {
         const statusCode = res.headersSent ? res.statusCode : null
         if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) recordRefused(req, { method, url, remoteAddress, statusCode })
-        else if (!READS.has(method) && (statusCode === null || statusCode < 400) && req.auth) {
+        else if (!READS.has(method) && !ASKED_BY_AGENT.test(url) && (statusCode === null || statusCode < 400) && req.auth) {
           events.publish({
             type: 'access.used',
             ...describeRequest(req, { method, url, remoteAddress, statusCode })
@@ -98,5 +100,6 @@ function endOf (statusCode) {
 function wayOf ({ auth, headers }) {
   if (auth?.via === 'session') return 'dashboard'
   if (auth?.via === 'fleet') return 'fleet'
+  if (auth?.via === 'agent') return 'agent'
   return headers['x-clusterdeck-client'] === 'cli' ? 'command line' : 'API'
 }

@@ -17,6 +17,7 @@ import { jobResources } from '../api/jobs.js'
 import { logResources } from '../api/logs.js'
 import { messageResources } from '../api/messages.js'
 import { noticeResources } from '../api/notices.js'
+import { mcpResources } from './mcp.js'
 import { metricsResources } from './metrics.js'
 import { probeResources } from './probes.js'
 import { livePages } from '../dashboard/pages.js'
@@ -44,6 +45,7 @@ import { alertResources } from '../api/alerts.js'
  * @property {boolean} hasSignIn  whether a person signs in here, and not at a site of its own
  * @property {import('../dashboard/palette.js').Neighbours} [neighbours]  in a host
  * @property {import('../api/schema-pool.js').SchemaPool} [schemas]  of sites that are alike
+ * @property {import('./mcp.js').Ask} ask  answers a request without a port
  * @property {AbortSignal} closing
  * @property {() => number} now
  * @property {import('./site.js').Timers} timers
@@ -118,6 +120,6 @@ export function operationsOf (parts, describe) {
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }
     },
-    { base: '/', groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...probeResources(parts), ...metricsResources(parts) } } } }
+    { base: '/', groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...probeResources(parts), ...metricsResources(parts) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ...parts, isHost: false, hasFleet: () => parts.deck.fleet !== null }) } } }
   ]
 }

@@ -28,7 +28,7 @@ export function createExpressApp ({ access: { limiters }, mounts, idempotency, p
   app.enable('case sensitive routing')
   app.set('query parser', 'simple')
 
-  app.use('/api', limiters.requests)
+  app.use(['/api', '/mcp'], limiters.requests)
   app.use('/actions/switch', limiters.switches)
   app.use(sendToSignIn(isOpen))
   app.use(assets)

@@ -12,6 +12,7 @@ import { createViews } from '../dashboard/views.js'
 import { isPublic } from './anonymous-limiter.js'
 import { operationsOf } from './deck-site.js'
 import { createExpressApp } from './express-app.js'
+import { mcpResources } from './mcp.js'
 import { hostMetricsResources } from './metrics.js'
 import { hostProbeResources } from './probes.js'
 import { signInRouter } from './sign-in.js'
@@ -55,10 +56,10 @@ export function createHostSite (parts) {
 
 /**
  * What the host answers itself, in the order of the document.
- * @param {Pick<Parameters<typeof createHostSite>[0], 'apps' | 'history' | 'access' | 'now' | 'log'>} parts @param {() => object} describe  returns the document
+ * @param {Pick<Parameters<typeof createHostSite>[0], 'apps' | 'history' | 'access' | 'ask' | 'now' | 'log'>} parts @param {() => object} describe  returns the document
  * @returns {import('../api/openapi.js').Mount[]}
  */
-export function hostOperations ({ apps, history, access, now, log }, describe) {
+export function hostOperations ({ apps, history, access, ask, now, log }, describe) {
   return [
     {
       base: '/api/v1',
@@ -77,7 +78,7 @@ export function hostOperations ({ apps, history, access, now, log }, describe) {
     },
     {
       base: '/',
-      groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...hostProbeResources({ apps }), ...hostMetricsResources({ apps }) } } }
+      groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...hostProbeResources({ apps }), ...hostMetricsResources({ apps }) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ask, now, log, isHost: true }) } }
     }
   ]
 }

@@ -17,7 +17,7 @@ import { locate, shortPlace } from './places.js'
  * @typedef {{ site: import('./site.js').Site, deck: import('../deck.js').Deck, ending: AbortController }} Opened  `ending`: ends its streams and waiting calls
  */
 
-/** @param {import('./access.js').AccessParts & { apps: import('../api/apps.js').Apps, access: import('./access.js').Access, closing: AbortSignal, timers: import('./site.js').Timers }} parts */
+/** @param {import('./access.js').AccessParts & { apps: import('../api/apps.js').Apps, access: import('./access.js').Access, ask: import('./mcp.js').Ask, closing: AbortSignal, timers: import('./site.js').Timers }} parts */
 export function createHostSites (parts) {
   const { apps, access, basePath, closing } = parts
   const { site: own, showError } = createHostSite(parts)
@@ -85,6 +85,7 @@ export function createHostSites (parts) {
     setMaxListeners(0, ending.signal)
     const site = inScope(run, () => createDeckSite({
       ...parts,
+      ask: (order, auth, limits) => parts.ask({ ...order, path: path + order.path }, auth, limits),
       deck,
       history,
       schemas,

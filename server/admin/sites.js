@@ -42,7 +42,9 @@ export function createSites (parts) {
   if (!events) throw new TypeError('expected a deck, or the apps and the events of a host')
   const access = createAccess({ ...parts, events })
   const { sessions: { authenticate } } = access
-  const sites = parts.apps ? createHostSites({ ...parts, apps: parts.apps, events, access }) : createOnly(parts, access)
+  /** @type {import('./mcp.js').Ask} */
+  const ask = (order, auth, limits) => inside.ask(order, auth, limits)
+  const sites = parts.apps ? createHostSites({ ...parts, apps: parts.apps, events, access, ask }) : createOnly(parts, { access, ask })
   const nextTurn = createTurns()
   const inside = createInProcessTransport((auth, req, res) => {
     const place = takePlace(req)
@@ -147,7 +149,7 @@ export function createSites (parts) {
     res.setHeaders(SECURITY_HEADERS)
     site.watch(req, res)
     // A sender from another deck is signed in there, not here.
-    if (req.auth && req.auth.via !== 'fleet') followRequest(req, res)
+    if (req.auth && req.auth.via !== 'fleet' && req.auth.via !== 'agent') followRequest(req, res)
   }
 
   /** @param {IncomingMessage} req @param {ServerResponse} res */
@@ -168,9 +170,9 @@ export function createSites (parts) {
   }
 }
 
-/** A deck that is alone behind its port. @param {Parts} parts @param {import('./access.js').Access} access */
-function createOnly (parts, access) {
-  const site = createDeckSite({ ...parts, deck: /** @type {import('../deck.js').Deck} */ (parts.deck), access, hasSignIn: true, home: parts.basePath, urlFor: access.urlFor })
+/** A deck that is alone behind its port. @param {Parts} parts @param {{ access: import('./access.js').Access, ask: import('./mcp.js').Ask }} made */
+function createOnly (parts, { access, ask }) {
+  const site = createDeckSite({ ...parts, deck: /** @type {import('../deck.js').Deck} */ (parts.deck), access, ask, hasSignIn: true, home: parts.basePath, urlFor: access.urlFor })
   return {
     own: site,
     /** @param {string} url @returns {Place} */

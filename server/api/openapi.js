@@ -238,6 +238,11 @@ function toParameter (name, place, schema, toSchema) {
   return { name, in: place, required: !schema.safeParse(undefined).success, ...(description && { description }), schema: type }
 }
 
+/** @param {z.ZodObject} schema of arguments @returns {Json} as JSON Schema, whole */
+export function argumentsSchemaOf (schema) {
+  return createConverter({})(schema, 'input')
+}
+
 /**
  * Describes a named schema once, among the components.
  * @param {Json} components filled by the way

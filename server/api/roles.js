@@ -13,11 +13,11 @@ import { OWNER } from '../config/actor-names.js'
  *   `apps`: the only apps of a host for which the role counts; null: it counts for all
  * @typedef {Person & {
  *   actor: string,
- *   via: 'session' | 'token' | 'fleet',
- *   client: 'dashboard' | 'cli' | 'api',
+ *   via: 'session' | 'token' | 'fleet' | 'agent',
+ *   client: 'dashboard' | 'cli' | 'api' | 'agent',
  *   from?: string,
  *   bound?: string
- * }} Auth `actor`: their name in the history; `client`: their program; `from`: the member of the fleet that asks for them; `bound`: what limits their role
+ * }} Auth `actor`: their name in the history; `client`: their program; `from`: the member of the fleet that asks for them, or the address of their agent; `bound`: what limits their role
  */
 
 /** Each role may also do what the roles before it may. @type {readonly Role[]} */

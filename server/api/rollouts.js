@@ -70,7 +70,7 @@ export const ROLLOUT = z.strictObject({
   from: RELEASE_NAME,
   to: RELEASE_NAME.nullable().describe('null: the release is not prepared yet'),
   actor: ACTOR,
-  client: z.enum(['dashboard', 'cli', 'api']).nullable().describe('the program that started it; null: it was not started over the admin port').optional(),
+  client: z.enum(['dashboard', 'cli', 'api', 'agent']).nullable().describe('the program that started it; null: it was not started over the admin port').optional(),
   note: z.string().nullable(),
   strategy: USED_STRATEGY,
   crashes: COUNT.describe('crashes of the new release'),

@@ -19,6 +19,7 @@ import { jobsCommand } from './jobs.js'
 import { runCommand } from './run.js'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.js'
 import { logsCommand, printLogsOfAll } from './logs.js'
+import { serveMcp } from './mcp.js'
 import { runningDeckAt } from '../system/running-decks.js'
 import { addMemberOption, explainUnreadableAnswer, memberOf } from './member.js'
 import { releasesCommand } from './releases.js'
@@ -271,6 +272,15 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .example('all tokens', 'clusterdeck tokens')
     .example('create one for a script that deploys', 'clusterdeck tokens create ci --role operator --ttl 30d')
     .example('revoke one, and close its sessions', 'clusterdeck tokens revoke 3')
+  addDeckOptions(program.command('mcp')
+    .description('let an agent ask and steer: the Model Context Protocol on stdin and stdout')
+    .optionsGroup('Options:')
+    .option('--role <viewer|operator|admin>', 'what its tools may do: only read, also change what was previewed, or also options', 'viewer')
+    .option('--host', 'all apps of the host'), { dataDir: '.clusterdeck' })
+    .example('for the app of this folder, as an agent starts it', 'clusterdeck mcp')
+    .example('an agent that may also deploy and roll back, once somebody has agreed', 'clusterdeck mcp --role operator')
+    .example('all apps of the host', 'clusterdeck mcp --host')
+    .action((options) => serveMcp(options, terminal))
   addCommand('stop [app...]', 'let an app finish its requests, stop it, and wait for its end', commands.stopCommand, {
     onlyHere: 'a deck is stopped on its own machine',
     onHost: stopApp

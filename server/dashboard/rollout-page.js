@@ -29,7 +29,7 @@ const ACTORS = Object.freeze({
   system: 'the master',
   watch: 'the file watch'
 })
-const CLIENTS = Object.freeze({ api: 'by the API', cli: 'on the command line', dashboard: 'on the dashboard' })
+const CLIENTS = Object.freeze({ agent: 'by an agent', api: 'by the API', cli: 'on the command line', dashboard: 'on the dashboard' })
 
 /** @param {Asked} asked @throws {DeckError} not-found, or the database's */
 export function rolloutPageModel (asked) {

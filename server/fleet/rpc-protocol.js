@@ -37,7 +37,7 @@ const QUESTION = z.strictObject({
   body: z.record(z.string(), z.unknown()).refine(isShallow).optional(),
   actor: z.string().refine(isSomebody).describe('as the deck that asks knows who does'),
   role: z.enum(['viewer', 'operator', 'admin']).describe('there'),
-  client: z.enum(['dashboard', 'cli', 'api']),
+  client: z.enum(['dashboard', 'cli', 'api', 'agent']),
   from: z.string().regex(MEMBER_NAME)
 }).refine(({ method, body }) => method !== 'GET' || body === undefined)
 

@@ -187,7 +187,7 @@ import { blankRecord } from './restart-policy.js'
  * @typedef {{ at: string, canary: Figures, baseline: Figures }} Comparison
  * @typedef {{ at: string, type: string, actor: string | null, message: string | null, passed: boolean | null }} Moment  `type`: of its event; `actor`: null where nobody did it;
  *   `passed`: of a verdict, null: it is no verdict, or there was too little to say
- * @typedef {'dashboard' | 'cli' | 'api'} Client  by what somebody asked for it
+ * @typedef {'dashboard' | 'cli' | 'api' | 'agent'} Client  by what somebody asked for it
  * @typedef {{ workers: number, requests: number, errorRate: number | null, p99Ms: number | null }} Figures
  */
 

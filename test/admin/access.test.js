@@ -293,7 +293,7 @@ async function routesOf (admin) {
     headers: ['get', 'delete'].includes(method) ? {} : { 'content-type': 'application/json' },
     body: ['get', 'delete'].includes(method) ? undefined : '{"nothing":"that it takes"}',
     isStream: path.endsWith('/stream'),
-    isForToken: ['upgradeMaster', 'moveToHost', 'getRunPlace', 'createToken'].includes(operation.operationId)
+    isForToken: ['upgradeMaster', 'moveToHost', 'getRunPlace', 'createToken', 'sendMcpMessage'].includes(operation.operationId)
   })))
   const pages = PAGES.map(({ path }) => ({ method: 'GET', path: path.replace('{/:id}', '').replace(':id', '999'), role: ROLES_OF_PAGES[path] ?? 'viewer', headers: { accept: 'text/html' }, isPage: true, isForOwner: path === '/decks' }))
   const files = ['/history.csv', '/logs.txt', '/logs.ndjson'].map((path) => ({ method: 'GET', path, role: 'viewer', headers: {} }))

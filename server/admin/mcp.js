@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { operation } from '../api/endpoint.js'
+import { ROLE } from '../api/fields.js'
+import { ROLES } from '../api/roles.js'
+
+/**
+ * The Model Context Protocol at `/mcp`, by streamable HTTP: agents ask by the API, with the role of the token that they have got.
+ * @typedef {import('./in-process-transport.js').InProcessTransport['ask']} Ask
+ */
+
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024
+const ANSWER_WITHIN_MS = 90_000
+
+const MESSAGE = z.looseObject({ jsonrpc: z.literal('2.0') })
+
+/**
+ * @param {{ ask: Ask, isHost: boolean, hasFleet?: () => boolean, now: () => number, log: Pick<import('../system/log.js').Log, 'error'> }} parts `isHost`: many apps are behind this port
+ * @returns {Record<string, import('../api/endpoint.js').Resource>}
+ */
+export function mcpResources ({ ask, isHost, hasFleet = () => false, now, log }) {
+  /** @type {ReturnType<typeof loadAll> | null} with the first message, as most masters get none */
+  let loaded = null
+
+  return {
+    '/mcp': {
+      POST: operation({
+        name: 'sendMcpMessage',
+        summary: 'Answers a message of the Model Context Protocol, for agents',
+        description: 'Streamable HTTP, without sessions and without streams: revision 2026-07-28, and those before it that begin with `initialize`. The tools only read, unless `role` ' +
+          'allows more and the token has that role. An error of the protocol is JSON-RPC, also with the status 400 or 404.',
+        role: 'viewer',
+        byToken: 'An agent',
+        cli: 'clusterdeck mcp',
+        query: z.strictObject({ role: ROLE.optional().describe(`the most that its tools may need: one of ${ROLES.join(', ')} (default: viewer)`) }),
+        body: z.looseObject({}).describe('a JSON-RPC 2.0 message'),
+        largestBodyBytes: 256 * 1024,
+        others: { 202: { 'application/json': z.unknown() } },
+        answer: MESSAGE,
+        async handle ({ req, res, auth, body, query }) {
+          loaded ??= loadAll(now)
+          const { answerMessage, createTools, confirmations, version } = await loaded
+          const role = ROLES[Math.min(ROLES.indexOf(auth.role), ROLES.indexOf(query.role ?? 'viewer'))]
+          const agent = { ...auth, role, via: /** @type {const} */ ('agent'), client: /** @type {const} */ ('agent'), from: req.socket.remoteAddress ?? 'unknown' }
+          const signal = endOf(res)
+          const tools = createTools({ ask: (order) => ask(order, agent, { maxBytes: MAX_ANSWER_BYTES, signal }), isHost, hasFleet: hasFleet(), version, now, confirmations, report: (error) => log.error({ err: error }, 'a tool of an agent failed') }, agent)
+          const { status, message } = await answerMessage(body, req.headers, tools)
+          if (message !== null) return { status, body: message }
+          res.status(status).end()
+          return undefined
+        }
+      })
+    }
+  }
+}
+
+/** @param {() => number} now */
+async function loadAll (now) {
+  const [{ answerMessage }, { createTools }, { createConfirmations }] = await Promise.all([import('../mcp/protocol.js'), import('../mcp/tools.js'), import('../mcp/confirmations.js')])
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  return { answerMessage, createTools, confirmations: createConfirmations({ now }), version }
+}
+
+/** Nothing more is asked for a caller who has gone. @param {import('node:http').ServerResponse} res */
+function endOf (res) {
+  const gone = new AbortController()
+  res.once('close', () => gone.abort())
+  return AbortSignal.any([gone.signal, AbortSignal.timeout(ANSWER_WITHIN_MS)])
+}

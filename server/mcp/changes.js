@@ -1,0 +1,204 @@
+import { z } from 'zod'
+import { holderOf, roleAllows } from '../api/roles.js'
+import { COMMIT_ORDER, ROLLOUT_ORDER, SCALE_ORDER } from '../config/orders.js'
+import { MAX_ID } from '../config/id.js'
+import { STEERING } from '../config/steering.js'
+import { DeckError } from '../errors.js'
+import { previewFacts } from '../preview-facts.js'
+import { formatExactDuration } from '../../public/format.js'
+
+/**
+ * Changes of an agent, in two calls: the first says what would be done and changes nothing, the second does exactly that, if nothing has moved meanwhile.
+ * @typedef {import('./caller.js').Caller} Caller
+ * @typedef {import('./confirmations.js').Order} Order
+ * @typedef {{ order: Order, facts: string[], data?: unknown }} Seen  `facts`: what would be done, a line each
+ * @typedef {object} Change
+ * @property {import('../api/roles.js').Role} role
+ * @property {readonly string[]} needs @property {readonly string[]} takes  arguments
+ * @property {(api: Caller, given: Record<string, any>) => Promise<Seen>} preview  throws a DeckError where it would be refused
+ */
+
+const ID = z.int().min(1).max(MAX_ID)
+const CRASH_ACTIONS = /** @type {const} */ (['resolve', 'mute', 'reopen'])
+
+/** @type {Readonly<Record<string, Change>>} */
+const CHANGES = Object.freeze({
+  deploy: { role: 'operator', needs: [], takes: ['git', 'path', 'guess', 'note'], preview: (api, given) => previewRollout(api, 'deploy', given) },
+  rollback: { role: 'operator', needs: [], takes: ['release', 'note'], preview: (api, given) => previewRollout(api, 'rollback', given) },
+  restart: { role: 'operator', needs: [], takes: ['note'], preview: previewRestart },
+  'restart-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, worker, { action: 'restart', does: 'is replaced: its next one is ready before it drains' }) },
+  'kill-worker': { role: 'operator', needs: ['worker'], takes: [], preview: (api, { worker }) => previewWorker(api, worker, { action: 'kill', does: 'is killed by SIGKILL: its open requests are lost, the next one starts at once' }) },
+  scale: { role: 'operator', needs: ['workers'], takes: [], preview: previewScale },
+  ...Object.fromEntries(STEERING.map((type) => [`${type}-rollout`, /** @type {Change} */ ({ role: 'operator', needs: ['rollout'], takes: [], preview: (api, { rollout }) => previewSteering(api, type, rollout) })])),
+  ...Object.fromEntries(CRASH_ACTIONS.map((action) => [`${action}-crash`, /** @type {Change} */ ({ role: 'operator', needs: ['crash'], takes: [], preview: (api, { crash }) => previewCrash(api, action, crash) })])),
+  'note-crash': { role: 'operator', needs: ['crash', 'note'], takes: [], preview: previewNote },
+  'acknowledge-notice': { role: 'operator', needs: ['notice'], takes: [], preview: previewNotice },
+  'set-options': { role: 'admin', needs: ['options'], takes: [], preview: previewOptions }
+})
+
+const FIELDS = {
+  release: ROLLOUT_ORDER.release.describe('of a rollback: a release such as r12; default: the last good one'),
+  git: COMMIT_ORDER.shape.git.optional().describe('of a deploy: a branch, a tag or a commit; default: the code on disk'),
+  guess: COMMIT_ORDER.shape.guess,
+  path: ROLLOUT_ORDER.path.describe('of a deploy: a folder below releases.root'),
+  workers: SCALE_ORDER.shape.workers.optional().describe('how many workers should run'),
+  worker: ID.optional().describe('the id of a worker'),
+  rollout: ID.optional().describe('the id of a rollout'),
+  crash: ID.optional().describe('the id of a crash group'),
+  notice: ID.optional().describe('the id of a notice'),
+  options: z.record(z.string(), z.unknown()).optional().describe('options by their names, such as {"drain.deadlineMs": 10000}'),
+  note: ROLLOUT_ORDER.note.describe('why, for the history')
+}
+
+/**
+ * @param {{ confirmations: import('./confirmations.js').Confirmations, auth: import('../api/roles.js').Auth }} parts
+ * @returns {Record<string, import('./tools.js').Tool>}
+ */
+export function changeTools ({ confirmations, auth }) {
+  const allowed = Object.keys(CHANGES).filter((name) => roleAllows(auth.role, CHANGES[name].role))
+  const holder = holderOf(auth)
+  const minutes = Math.round(confirmations.validMs / 60_000)
+
+  return {
+    preview_change: {
+      title: 'Preview a change',
+      description: 'Says what a change would do, and changes nothing. The answer has a confirmation for "confirm_change". Show the preview to the person you work for first.',
+      role: 'operator',
+      takesJson: true,
+      input: z.strictObject({ change: z.enum(allowed.length > 0 ? allowed : ['none']), ...FIELDS }),
+      async run (api, given) {
+        const { change, ...rest } = given
+        checkFields(change, rest)
+        const { order, facts, data } = await CHANGES[change].preview(api, rest)
+        const confirmation = confirmations.keep({ order, holder, base: api.base })
+        return {
+          text: [`PREVIEW of ${order.what}. Nothing has been changed.`, ...facts, '', `To do it: show this to the person you work for, and if they agree call confirm_change with confirmation "${confirmation}" within ${minutes} minutes.`].join('\n'),
+          data: { confirmation, ...(data !== undefined && { preview: data }) }
+        }
+      }
+    },
+
+    confirm_change: {
+      title: 'Do a previewed change',
+      description: 'Does exactly what preview_change has shown, once. It is refused if somebody has changed the same thing meanwhile. Only call it after a person has agreed to the preview.',
+      role: 'operator',
+      isChange: true,
+      isOfPort: true,
+      input: z.strictObject({ confirmation: z.string().max(100).describe('as preview_change has returned it') }),
+      async run (api, { confirmation }) {
+        const found = confirmations.find(confirmation, holder)
+        if (!found) throw new DeckError('not-possible', 'confirmation: expected one that preview_change has returned to you in the last minutes, received another: preview the change again')
+        const isFirst = found.done === null
+        const { what, path, ...order } = found.order
+        found.done ??= api.change({ ...order, path: found.base + path })
+        const body = await found.done
+        return { text: `${isFirst ? 'Done' : 'Done already, and not again'}: ${what}. ${followText(body)}`.trim(), data: shortBody(body) }
+      }
+    }
+  }
+}
+
+/** @param {string} change @param {Record<string, unknown>} given @throws {DeckError} invalid-argument */
+function checkFields (change, given) {
+  const { needs, takes } = CHANGES[change]
+  const missing = needs.find((name) => given[name] === undefined)
+  if (missing) throw new DeckError('invalid-argument', `${missing}: expected with the change ${change}, received nothing`)
+  const misplaced = Object.keys(given).find((name) => given[name] !== undefined && !needs.includes(name) && !takes.includes(name))
+  if (misplaced) throw new DeckError('invalid-argument', `${misplaced}: expected nothing with the change ${change}${[...needs, ...takes].length > 0 ? `, which takes ${[...needs, ...takes].join(', ')}` : ''}`)
+}
+
+/** @param {any} body */
+function followText (body) {
+  if (body?.progress && body.id) return `It is rollout ${body.id}: follow it by the tool rollouts with id ${body.id}.`
+  return ''
+}
+
+/** @param {any} body @returns {unknown} without what other tools tell */
+function shortBody (body) {
+  const { steps, verdicts, strategy, releases, items, ...rest } = Object(body)
+  return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null))
+}
+
+/** @param {Caller} api @param {'deploy' | 'rollback'} kind @param {Record<string, any>} given @returns {Promise<Seen>} */
+async function previewRollout (api, kind, { note, ...wanted }) {
+  const tag = await api.tag('/rollouts')
+  /** @type {import('../preview.js').Preview} */
+  const seen = await api.change({ method: 'POST', path: '/rollouts/preview', body: { kind, ...wanted } })
+  if (seen.refusals.length > 0) throw new DeckError('not-possible', `This ${kind} would be refused: ${seen.refusals.map(({ message }) => message).join('; ')}`)
+  const { git, guess, ...rest } = wanted
+  const what = `a ${kind}${seen.release ? ` to ${seen.release.id}` : ''} from ${seen.from}`
+  /** @type {Omit<Order, 'what'>} */
+  const order = git === undefined
+    // A rollback goes where the preview said, also if another release is the last good one by then.
+    ? { method: 'POST', path: '/rollouts', body: { kind, ...rest, ...(kind === 'rollback' && seen.release && { release: seen.release.id }), ...(note !== undefined && { note }) }, headers: { 'if-match': tag } }
+    : { method: 'POST', path: '/releases', body: { git, guess: guess ?? seen.build?.isGuess ?? false, ...(note !== undefined && { note }) }, headers: {} }
+  return { order: { what, ...order }, facts: [...previewFacts(seen, formatExactDuration).map(({ name, value }) => `${name}: ${value}`), ...seen.warnings.map((warning) => `Warning: ${warning}`)] }
+}
+
+/** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */
+async function previewRestart (api, { note }) {
+  const tag = await api.tag('/rollouts')
+  const { release, desiredWorkers, rollout } = await api.get('/status')
+  if (rollout) throw new DeckError('rollout-running', `rollout ${rollout.id} (${rollout.kind}) is running`)
+  return {
+    order: { what: `a restart of all workers of ${release.id}`, method: 'POST', path: '/rollouts', body: { kind: 'restart', ...(note !== undefined && { note }) }, headers: { 'if-match': tag } },
+    facts: [`All ${desiredWorkers} workers are replaced by new ones of the same release, slot by slot; each new one is ready before its old one drains, unless rollout.order is stop-first.`]
+  }
+}
+
+/** @param {Caller} api @param {number} id @param {{ action: string, does: string }} how @returns {Promise<Seen>} */
+async function previewWorker (api, id, { action, does }) {
+  const { slot, state, release, pid } = await api.get(`/workers/${id}`)
+  return { order: { what: `${action} of worker ${id}`, method: 'POST', path: `/workers/${id}/${action}`, headers: {} }, facts: [`Worker ${id} (slot ${slot}, ${state}, ${release}, pid ${pid}) ${does}.`] }
+}
+
+/** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */
+async function previewScale (api, { workers }) {
+  const tag = await api.tag('/scale')
+  const { desiredWorkers } = await api.get('/scale')
+  return { order: { what: `scaling to ${workers} workers`, method: 'PUT', path: '/scale', body: { workers }, headers: { 'if-match': tag } }, facts: [`From ${desiredWorkers} to ${workers} workers; those that are too many drain first.`] }
+}
+
+/** @param {Caller} api @param {import('../config/steering.js').Steering} type @param {number} id @returns {Promise<Seen>} */
+async function previewSteering (api, type, id) {
+  const { kind, state, from, to, progress, done } = await api.get(`/rollouts/${id}`)
+  if (done) throw new DeckError('rollout-ended', `Rollout ${id} has ended: ${state}`)
+  return { order: { what: `${type} of rollout ${id}`, method: 'POST', path: `/rollouts/${id}/${type}`, headers: {} }, facts: [`Rollout ${id}: ${kind} from ${from} to ${to ?? 'a release that is being prepared'}, ${state}, ${progress.replaced} of ${progress.total} slots replaced.`] }
+}
+
+/** @param {Caller} api @param {string} action @param {number} id @returns {Promise<Seen>} */
+async function previewCrash (api, action, id) {
+  return { order: { what: `${action} of crash group ${id}`, method: 'POST', path: `/crashes/${id}/${action}`, headers: {} }, facts: [await crashLine(api, id)] }
+}
+
+/** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */
+async function previewNote (api, { crash, note }) {
+  return { order: { what: `a note on crash group ${crash}`, method: 'POST', path: `/crashes/${crash}/notes`, body: { text: note }, headers: {} }, facts: [await crashLine(api, crash), `Note: ${note}`] }
+}
+
+/** @param {Caller} api @param {number} id */
+async function crashLine (api, id) {
+  const { errorName, kind, message, state, count } = await api.get(`/crashes/${id}`)
+  return `Crash group ${id} (${state}, ${count} crashes): ${errorName ?? kind}: ${message ?? ''}`
+}
+
+/** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */
+async function previewNotice (api, { notice }) {
+  const { items } = await api.get('/notices')
+  const found = items.find((/** @type {any} */ { id }) => id === notice)
+  if (!found) throw new DeckError('not-found', `Notice ${notice} does not exist, or is acknowledged already`)
+  return { order: { what: `acknowledging notice ${notice}`, method: 'POST', path: `/notices/${notice}/acknowledge`, headers: {} }, facts: [found.message] }
+}
+
+/** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */
+async function previewOptions (api, { options }) {
+  const tag = await api.tag('/config')
+  const { items } = await api.get('/config')
+  const facts = Object.entries(options).map(([name, value]) => {
+    const known = items.find((/** @type {any} */ each) => each.name === name)
+    if (!known) throw new DeckError('unknown-option', `There is no option ${JSON.stringify(name.slice(0, 80))}: see the tool settings`)
+    if (known.takesEffect !== 'now') throw new DeckError('not-possible', `${name} takes effect at the next ${known.takesEffect}: it is changed in the config file`)
+    return `${name}: ${known.isSecret ? 'a secret' : JSON.stringify(known.value)} → ${known.isSecret ? 'another one' : JSON.stringify(value)} (${known.expected})`
+  })
+  return { order: { what: `changing ${Object.keys(options).join(', ')}`, method: 'PATCH', path: '/config', body: options, headers: { 'if-match': tag } }, facts: [...facts, 'It counts until the master starts again; the config file stays as it is.'] }
+}

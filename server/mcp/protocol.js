@@ -1,0 +1,138 @@
+import { toDeckError } from '../problem.js'
+
+/**
+ * The Model Context Protocol, as far as tools need it: a JSON object comes, a JSON object goes, and nothing is remembered in between.
+ * Revision 2026-07-28 says with each request which version it speaks; earlier ones begin with `initialize`. Both are answered.
+ * @typedef {{ jsonrpc: '2.0', id?: string | number, result?: Record<string, unknown>, error?: { code: number, message: string, data?: unknown } }} Message
+ * @typedef {{ status: number, message: Message | null }} Answer  `status`: of HTTP; `message`: null where there is nothing to say
+ * @typedef {import('node:http').IncomingHttpHeaders} Headers
+ * @typedef {{ name: string, title: string, description: string, inputSchema: Record<string, unknown>, annotations: Record<string, boolean> }} ShownTool
+ * @typedef {object} Tools
+ * @property {() => ShownTool[]} list
+ * @property {(name: string, input: Record<string, unknown>) => Promise<{ text: string, data?: unknown }>} call  throws a DeckError that says what to do instead
+ * @property {(name: string) => boolean} has
+ * @property {(error: unknown) => void} report  hears of what should not have happened
+ * @property {string} instructions
+ * @property {string} version  of this software
+ */
+
+/** Their requests say who speaks, in which version. */
+const MODERN = Object.freeze(['2026-07-28'])
+/** These begin with a handshake, the newest one first. */
+const LEGACY = Object.freeze(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])
+const VERSION = 'io.modelcontextprotocol/protocolVersion'
+const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+const SERVER = 'io.modelcontextprotocol/serverInfo'
+/** For a list of tools that depends on the role of whoever asks. */
+const CACHING = Object.freeze({ ttlMs: 60_000, cacheScope: 'private' })
+
+const INVALID_REQUEST = -32600
+const METHOD_NOT_FOUND = -32601
+const INVALID_PARAMS = -32602
+const HEADER_MISMATCH = -32020
+const UNSUPPORTED_VERSION = -32022
+
+/** An error of the protocol, which is not for the model. */
+class ProtocolError extends Error {
+  /** @param {number} code @param {string} message @param {{ status?: number, data?: unknown }} [how] `status`: of HTTP */
+  constructor (code, message, { status = 400, data } = {}) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.data = data
+  }
+}
+
+/**
+ * @param {unknown} message @param {Headers} headers of its request @param {Tools} tools
+ * @returns {Promise<Answer>}
+ */
+export async function answerMessage (message, headers, tools) {
+  const { jsonrpc, id, method, params } = Object(message)
+  // A client may answer requests that a server has sent; this one sends none.
+  if (jsonrpc === '2.0' && method === undefined && id !== undefined) return { status: 202, message: null }
+  try {
+    if (jsonrpc !== '2.0' || typeof method !== 'string' || !isId(id)) throw new ProtocolError(INVALID_REQUEST, 'Expected one JSON-RPC 2.0 request or notification')
+    if (id === undefined) return { status: 202, message: null }
+    const isModern = checkVersion({ method, params: Object(params) }, headers)
+    const result = await (isModern ? answerModern : answerLegacy)(method, Object(params), tools)
+    return { status: 200, message: { jsonrpc: '2.0', id, result } }
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    const { code, message: text, status, data } = error
+    return { status, message: { jsonrpc: '2.0', ...(isId(id) && id !== undefined && { id }), error: { code, message: text, ...(data !== undefined && { data }) } } }
+  }
+}
+
+/** @param {unknown} id @returns {id is string | number | undefined} */
+function isId (id) {
+  return id === undefined || typeof id === 'string' || Number.isInteger(id)
+}
+
+/**
+ * @param {{ method: string, params: any }} request @param {Headers} headers
+ * @returns {boolean} whether each of its requests says which version it speaks
+ * @throws {ProtocolError}
+ */
+function checkVersion ({ method, params }, headers) {
+  const meta = Object(params._meta)
+  const given = headers['mcp-protocol-version']
+  const version = meta[VERSION] ?? given
+  if (meta[VERSION] === undefined && (given === undefined || LEGACY.includes(String(given)))) return false
+  if (!MODERN.includes(version)) throw new ProtocolError(UNSUPPORTED_VERSION, 'Unsupported protocol version', { data: { supported: [...MODERN, ...LEGACY], requested: String(version).slice(0, 100) } })
+  // Proxies act by the headers, so these have to say what the body says.
+  const expected = { 'mcp-protocol-version': meta[VERSION], 'mcp-method': method, ...(method === 'tools/call' && { 'mcp-name': params.name }) }
+  for (const [name, value] of Object.entries(expected)) {
+    if (value !== undefined && headers[name] !== value) throw new ProtocolError(HEADER_MISMATCH, `${name}: expected ${JSON.stringify(value)}, as in the body, received ${JSON.stringify(headers[name] ?? null)}`)
+  }
+  for (const key of [VERSION, CAPABILITIES]) if (meta[key] === undefined) throw new ProtocolError(INVALID_PARAMS, `params._meta: expected ${key}, received nothing`)
+  return true
+}
+
+/** @param {string} method @param {any} params @param {Tools} tools @returns {Promise<Record<string, unknown>>} */
+async function answerModern (method, params, tools) {
+  const _meta = { [SERVER]: serverInfo(tools) }
+  switch (method) {
+    case 'server/discover': return { resultType: 'complete', supportedVersions: [...MODERN, ...LEGACY], capabilities: { tools: {} }, instructions: tools.instructions, ...CACHING, _meta }
+    case 'tools/list': return { resultType: 'complete', tools: tools.list(), ...CACHING, _meta }
+    case 'tools/call': return { resultType: 'complete', ...await callTool(params, tools), _meta }
+  }
+  throw new ProtocolError(METHOD_NOT_FOUND, 'Method not found', { status: 404 })
+}
+
+/** @param {string} method @param {any} params @param {Tools} tools @returns {Promise<Record<string, unknown>>} */
+async function answerLegacy (method, params, tools) {
+  switch (method) {
+    case 'initialize': {
+      const protocolVersion = LEGACY.find((each) => each === params.protocolVersion) ?? LEGACY[0]
+      return { protocolVersion, capabilities: { tools: {} }, serverInfo: serverInfo(tools), instructions: tools.instructions }
+    }
+    case 'ping': return {}
+    case 'tools/list': return { tools: tools.list() }
+    case 'tools/call': return callTool(params, tools)
+  }
+  throw new ProtocolError(METHOD_NOT_FOUND, 'Method not found', { status: 200 })
+}
+
+/** @param {Tools} tools */
+function serverInfo ({ version }) {
+  return { name: 'clusterdeck', title: 'clusterdeck', version }
+}
+
+/**
+ * What has gone wrong with a tool is for the model, which can mend it; see "Error Handling" of the specification. The data are a text of
+ * their own, not `structuredContent`: of a result that has that, many clients show the model nothing else.
+ * @param {any} params @param {Tools} tools
+ */
+async function callTool ({ name, arguments: input = {} }, tools) {
+  if (typeof name !== 'string' || !tools.has(name)) throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${String(name).slice(0, 100)}`, { status: 200 })
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ProtocolError(INVALID_PARAMS, 'arguments: expected an object')
+  try {
+    const { text, data } = await tools.call(name, input)
+    return { content: [text, ...(data === undefined ? [] : [JSON.stringify(data)])].map((each) => ({ type: 'text', text: each })), isError: false }
+  } catch (error) {
+    const { code, message } = toDeckError(error)
+    if (code === 'internal') tools.report(error)
+    return { content: [{ type: 'text', text: `${message} (${code})` }], isError: true }
+  }
+}

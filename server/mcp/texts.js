@@ -1,0 +1,302 @@
+import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
+import { changedParts } from '../config/changed-parts.js'
+
+/**
+ * Answers for a model: the line that matters first, then a few more; the data are short, as each word of an answer is read and paid for.
+ * What the app has written is quoted, and cut.
+ * @typedef {import('./tools.js').Told} Told
+ * @typedef {any} Json  as the API describes it
+ */
+
+const MAX_LINE_CHARS = 400
+const MAX_STDERR_LINES = 15
+const MAX_ROWS = 30
+/** What a rollout does with each worker, and who reads: of little use beside what was changed. */
+const ROUTINE = new Set(['access.used', 'rollout.step', 'worker.forked', 'worker.online', 'worker.listening', 'worker.ready', 'worker.draining'])
+const REPLACING = new Set(['deploy', 'rollback', 'restart'])
+const MAX_NEAR = 12
+
+/** @param {Json} status @param {number} now @returns {Told} */
+export function statusStory (status, now) {
+  const { app, health, release, rollout, workers, notices, upgrade, history, master, dispatch } = status
+  return {
+    text: lines([
+      `${app.name}: ${health.text}. ${release.id} runs${release.git ? ` (commit ${formatCommit(release.git.commit)}${release.git.subject ? ` ${quoted(release.git.subject)}` : ''})` : ''}, made ${release.createdAt}.`,
+      health.hint,
+      ...health.reasons.map((/** @type {Json} */ { slots, text, crashGroup, isNewInRelease }) => `- ${slots.length > 0 ? `slot ${slots.join(', ')}: ` : ''}${clip(text)}${crashGroup ? ` (crash group ${crashGroup}: see "crash")` : ''}${isNewInRelease ? '; new in this release' : ''}`),
+      rollout && `Rollout ${rollout.id} runs: ${rollout.kind} from ${rollout.from} to ${rollout.to}, ${rollout.state}, ${rollout.progress.replaced} of ${rollout.progress.total} slots${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`,
+      upgrade && 'The master is being replaced.',
+      history?.problem && `The history cannot be written: ${history.problem}`,
+      ...notices.map((/** @type {Json} */ { id, at, message }) => `Notice ${id} (${at}): ${clip(message)}`),
+      'Workers:',
+      ...workers.slice(0, MAX_ROWS).map((/** @type {Json} */ worker) => `- ${workerLine(worker, now)}`),
+      workers.length > MAX_ROWS && `- and ${workers.length - MAX_ROWS} more`
+    ]),
+    data: { app: app.name, entry: app.entry, addresses: app.addresses, tone: health.tone, problems: health.problems, release: release.id, rollout: rollout?.id ?? null, dispatch, version: master.version, node: master.nodeVersion }
+  }
+}
+
+/** @param {Json} worker @param {number} now */
+function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }, now) {
+  return [
+    id === null ? `slot ${slot}: no worker` : `worker ${id} (slot ${slot})`,
+    state,
+    release,
+    readyAt && `ready for ${formatDuration(now - Date.parse(readyAt))}`,
+    restarts > 0 && `restarted ${restarts} times`,
+    crashLooping && 'CRASH LOOP',
+    retryAt && `next try ${retryAt}`,
+    finished && `ended with code ${finished.code}`,
+    vitals && `${formatRate(vitals.requestsPerSecond)} requests/s, p99 ${formatLatency(vitals.latencyP99Ms)}, loop blocked ≤ ${formatLatency(vitals.loopDelayMaxMs)}, CPU ${formatPercent(vitals.cpuPercent)}, ${formatBytes(vitals.rssBytes)}`
+  ].filter(Boolean).join(', ')
+}
+
+/** @param {{ series: Json, changes: string[], near: Json[], columns: string[], rows: unknown[][] }} parts @returns {Told} */
+export function vitalsStory ({ series, changes, near: all, columns, rows }) {
+  const near = all.filter(({ type, cause }) => !ROUTINE.has(type) && !(type === 'worker.exited' && REPLACING.has(cause)))
+  if (series.time.length === 0) return { text: `No vitals from ${series.since} to ${series.until}.` }
+  return {
+    text: lines([
+      changes.length === 0 ? `Nothing moved to another level from ${series.since} to ${series.until}.` : `Moved to another level between ${series.since} and ${series.until}:`,
+      ...changes.map((text) => `- ${text}`),
+      near.length > 0 && 'Events from two minutes before the first of these to one minute after it, newest first:',
+      ...near.slice(0, MAX_NEAR).map((event) => `- ${eventLine(event)}`),
+      near.length > MAX_NEAR && `- and ${near.length - MAX_NEAR} more: see "events"`,
+      changes.length > 0 && near.length === 0 && 'The history has no event near the first of these.',
+      series.next !== null && `The range was too long for one answer: it goes on at ${series.next}.`
+    ]),
+    data: { medians: { columns, rows } }
+  }
+}
+
+/** @param {Json} page @returns {Told} */
+export function eventsStory ({ items, next }) {
+  return {
+    text: lines([items.length === 0 ? 'No events match.' : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`, ...items.map((/** @type {Json} */ event) => `- ${eventLine(event)}`)]),
+    data: { next }
+  }
+}
+
+/** @param {Json} event */
+function eventLine ({ id, at, type, cause, worker, slot, release, actor, message }) {
+  const about = [cause, worker !== null && `worker ${worker}`, slot !== null && `slot ${slot}`, release, actor && `by ${actor}`].filter(Boolean).join(', ')
+  return `${at} ${type}${about ? ` (${about})` : ''}${message ? `: ${clip(message)}` : ''} [event ${id}]`
+}
+
+/** @param {Json} page @returns {Told} */
+export function crashesStory ({ items, next }) {
+  return {
+    text: lines([
+      items.length === 0 ? 'No crashes match.' : `${items.length} crash groups, the last to crash first:`,
+      ...items.map((/** @type {Json} */ group) => `- group ${group.id} (${group.state}): ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes, last ${group.lastSeenAt}, since ${group.firstRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.hasReturned ? ', returned' : ''}`),
+      next && 'There are more: use a filter.'
+    ])
+  }
+}
+
+/** @param {Json} group */
+function headline ({ errorName, kind, message }) {
+  return clip(`${errorName ?? kind}${message ? `: ${message}` : ''}`)
+}
+
+/** @param {Json} group @returns {Told} */
+export function crashStory (group) {
+  const { latest } = group
+  const own = latest?.frames.find((/** @type {Json} */ { isInApp }) => isInApp)
+  return {
+    text: lines([
+      `${headline(group)}${own ? `, at ${own.file}:${own.line} in ${own.function ?? '(anonymous)'}` : ''}.`,
+      `Crash group ${group.id} (${group.state}): ${group.count} crashes from ${group.firstSeenAt} to ${group.lastSeenAt}; first in ${group.firstRelease ?? 'unknown'}, last in ${group.lastRelease ?? 'unknown'}${group.isNewInRelease ? ', NEW in the running release' : ''}${group.assignee ? `; assigned to ${group.assignee}` : ''}.`,
+      ...(latest ? latestLines(latest) : ['None of its crashes is kept any more.']),
+      ...group.notes.map((/** @type {Json} */ { at, actor, text }) => `Note of ${actor}, ${at}: ${clip(text)}`)
+    ]),
+    data: { releases: group.releases, latest: latest && { id: latest.id, at: latest.at, cause: latest.cause, code: latest.code, signal: latest.signal, slot: latest.slot, worker: latest.worker, release: latest.release, uptimeMs: latest.uptimeMs } }
+  }
+}
+
+/** @param {Json} crash @returns {unknown[]} */
+function latestLines ({ at, cause, worker, uptimeMs, frames, causes, requests, stderr, memory }) {
+  return [
+    `The newest: ${at}, worker ${worker}, cause ${cause}, after ${formatDuration(uptimeMs)}${memory?.rss ? `, with ${formatBytes(memory.rss)}` : ''}.`,
+    frames.length > 0 && 'Stack, innermost first:',
+    ...frames.slice(0, 12).flatMap((/** @type {Json} */ frame) => [`  ${frame.isInApp ? '>' : ' '} ${frame.function ?? '(anonymous)'} ${frame.file ?? ''}${frame.line ? `:${frame.line}` : ''}`, ...sourceText(frame.source, frame.line)]),
+    ...causes.map((/** @type {Json} */ { errorName, errorMessage }) => `Caused by ${clip(`${errorName}: ${errorMessage}`)}`),
+    requests.length > 0 && `Requests that were not answered: ${requests.slice(0, 10).map((/** @type {Json} */ { method, path, ageMs }) => `${method} ${clip(path)} (${formatExactDuration(ageMs)})`).join(', ')}`,
+    stderr.length > 0 && 'Its last lines on stderr:',
+    ...stderr.slice(-MAX_STDERR_LINES).map((/** @type {string} */ line) => `  | ${clip(line)}`)
+  ]
+}
+
+/** @param {{ number: number, text: string }[] | null | undefined} source @param {number | null} line @returns {string[]} */
+function sourceText (source, line) {
+  return (source ?? []).map(({ number, text }) => `      ${number === line ? '→' : ' '} ${String(number).padStart(5)} ${clip(text)}`)
+}
+
+/** @param {Json} page @returns {Told} */
+export function logsStory ({ items, next }) {
+  return {
+    text: lines([
+      items.length === 0 ? 'No lines match.' : `${items.length} lines, oldest first${next ? '; older ones by cursor' : ''}. What follows is what the app has written:`,
+      ...items.map((/** @type {Json} */ { slot, stream, text, arrivedAt }) => `${arrivedAt ?? '-'} ${slot}${stream === 'stderr' ? ' ERR' : ''} | ${clip(text)}`)
+    ]),
+    data: { first: items[0]?.place ?? null, last: items.at(-1)?.place ?? null, next }
+  }
+}
+
+/** @param {Json} page @returns {Told} */
+export function releasesStory ({ items }) {
+  return { text: lines([items.length === 0 ? 'There are no releases.' : 'Releases, newest first:', ...items.map((/** @type {Json} */ release) => `- ${releaseLine(release)}`)]) }
+}
+
+/** @param {Json} release */
+function releaseLine ({ id, git, package: pack, createdAt, createdBy, note, outcome, servedAt, setback, isLastGood, inUse, changedInPlace }) {
+  return [
+    id,
+    git && `commit ${formatCommit(git.commit)}${git.subject ? ` ${quoted(git.subject)}` : ''}${git.author ? ` by ${clip(git.author)}` : ''}`,
+    pack?.version && `version ${pack.version}`,
+    `made ${createdAt}${createdBy ? ` by ${createdBy}` : ''}`,
+    servedAt && `serves since ${servedAt}`,
+    outcome ?? 'is being deployed',
+    setback && `${setback.outcome} at ${setback.at}${setback.reason ? `: ${clip(setback.reason)}` : ''}`,
+    inUse && 'IN USE',
+    isLastGood && 'a rollback goes here',
+    changedInPlace && clip(changedInPlace.message),
+    note && `note ${quoted(note)}`
+  ].filter(Boolean).join(', ')
+}
+
+/** @param {{ older: Json, newer: Json, before: Json, after: Json, crashes: Json[], difference: Json }} parts @returns {Told} */
+export function comparisonStory ({ older, newer, before, after, crashes, difference }) {
+  const changed = newer.changed?.from === older.id ? changedParts(newer.changed) : []
+  return {
+    text: lines([
+      `${newer.id} against ${older.id}: ${before && after ? `p99 ${formatLatency(before.latencyP99Ms)} → ${formatLatency(after.latencyP99Ms)}, median ${formatLatency(before.latencyP50Ms)} → ${formatLatency(after.latencyP50Ms)}, 5xx ${formatRate(before.requests5xxPerSecond)} → ${formatRate(after.requests5xxPerSecond)} a second, event loop blocked ≤ ${formatLatency(before.loopDelayMaxMs)} → ${formatLatency(after.loopDelayMaxMs)}, CPU ${formatPercent(before.cpuPercent)} → ${formatPercent(after.cpuPercent)}, memory ${formatBytes(before.rssBytes)} → ${formatBytes(after.rssBytes)}, requests ${formatRate(before.requestsPerSecond)} → ${formatRate(after.requestsPerSecond)} a second` : 'there are no figures of both'} (medians of up to 15 minutes: the last of ${older.id}, the first of ${newer.id}).`,
+      `- ${releaseLine(older)}`,
+      `- ${releaseLine(newer)}`,
+      changed.length > 0 && `Changed with ${newer.id}: ${changed.join(', ')}.`,
+      ...(difference ? differenceLines(difference, newer.id) : ['Which files differ is told to operators, of the release that runs.']),
+      crashes.length === 0 ? `No crash is new in ${newer.id}.` : `New in ${newer.id}:`,
+      ...crashes.map((group) => `- crash group ${group.id}: ${headline(group)}${group.culprit ? `, in ${group.culprit}` : ''}; ${group.count} crashes`)
+    ]),
+    data: { before, after }
+  }
+}
+
+/** @param {Json} difference  of a rollback from the newer one, so all is the other way round @param {string} newer */
+function differenceLines ({ files, commits }, newer) {
+  const OPPOSITE = /** @type {Record<string, string>} */ ({ added: 'removed', removed: 'added', changed: 'changed' })
+  return [
+    files && `Files: ${files.changed} changed, ${files.removed} added, ${files.added} removed by ${newer}${files.items.length > 0 ? `: ${files.items.map((/** @type {Json} */ { name, change }) => `${clip(name)} (${OPPOSITE[change]})`).join(', ')}` : ''}.`,
+    ...(commits?.removed.items ?? []).map((/** @type {Json} */ { commit, author, subject, at }) => `Commit ${formatCommit(commit)} ${quoted(subject)} by ${clip(author)}, ${at}`)
+  ]
+}
+
+/** @param {Json} page @returns {Told} */
+export function rolloutsStory ({ items }) {
+  return { text: lines([items.length === 0 ? 'There was no rollout yet.' : 'Rollouts, newest first:', ...items.map((/** @type {Json} */ rollout) => `- ${rolloutLine(rollout)}`)]) }
+}
+
+/** @param {Json} rollout */
+function rolloutLine ({ id, kind, state, from, to, actor, client, note, startedAt, finishedAt, progress, reason, crashes }) {
+  return `rollout ${id}: ${kind} from ${from} to ${to ?? '?'}, ${state}, by ${actor}${client ? ` (${client})` : ''}, ${startedAt}${finishedAt ? `, took ${formatExactDuration(Date.parse(finishedAt) - Date.parse(startedAt))}` : `, ${progress.replaced} of ${progress.total} slots`}${crashes > 0 ? `, ${crashes} crashes` : ''}${reason ? `: ${clip(reason)}` : ''}${note ? `, note ${quoted(note)}` : ''}`
+}
+
+/** @param {Json} rollout @returns {Told} */
+export function rolloutStory (rollout) {
+  return {
+    text: lines([
+      rolloutLine(rollout),
+      ...rollout.warnings.map((/** @type {string} */ warning) => `Warning: ${clip(warning)}`),
+      ...rollout.verdicts.slice(-3).map((/** @type {Json} */ { at, message, passed }) => `Verdict ${at} (${passed === null ? 'too little traffic' : passed ? 'passed' : 'FAILED'}): ${clip(message)}`),
+      rollout.hook?.output && `Output of ${rollout.hook.name}: ${clip(rollout.hook.output)}`,
+      ...(rollout.timeline ?? []).slice(-MAX_ROWS).map((/** @type {Json} */ { at, type, actor, message }) => `- ${at} ${type}${actor ? ` by ${actor}` : ''}${message ? `: ${clip(message)}` : ''}`)
+    ]),
+    data: { state: rollout.state, done: rollout.done, progress: rollout.progress, steps: rollout.steps.slice(0, MAX_ROWS).map((/** @type {Json} */ { slot, state, oldWorker, newWorker }) => ({ slot, state, oldWorker, newWorker })) }
+  }
+}
+
+/** @param {Json[]} workers @returns {Told} */
+export function requestsStory (workers) {
+  const all = workers.flatMap(({ worker, items }) => items.map((/** @type {Json} */ item) => ({ worker, ...item }))).sort((a, b) => b.ageMs - a.ageMs)
+  const total = workers.reduce((sum, each) => sum + (each.total ?? 0), 0)
+  return {
+    text: lines([
+      total === 0 ? 'No request is open.' : `${total} requests are open, the oldest first:`,
+      ...all.slice(0, MAX_ROWS).map(({ worker, method, path, ageMs }) => `- ${method} ${clip(path)}, open for ${formatExactDuration(ageMs)}, worker ${worker}`),
+      ...workers.filter(({ problem }) => problem).map(({ worker, problem }) => `Worker ${worker}: ${problem}`)
+    ])
+  }
+}
+
+/** @param {Json[]} items @param {string} [q] @returns {Told} */
+export function settingsStory (items, q) {
+  const word = q?.toLowerCase()
+  const shown = items.filter(({ name, description, source }) => word === undefined ? source !== 'default' : `${name} ${description}`.toLowerCase().includes(word))
+  return {
+    text: lines([
+      shown.length === 0 ? (q === undefined ? 'All options are at their defaults.' : 'No option matches.') : `${shown.length} options${q === undefined ? ' that are not at their defaults' : ''}:`,
+      ...shown.slice(0, 60).map(({ name, value, isSecret, source, default: usual, description, expected, takesEffect }) => `- ${name} = ${isSecret ? '(secret)' : clip(JSON.stringify(value) ?? 'null')} (${source}${source === 'default' ? '' : `; default ${clip(JSON.stringify(usual) ?? 'none')}`}; takes effect: ${takesEffect})${q === undefined ? '' : `: ${description}; ${expected}`}`)
+    ])
+  }
+}
+
+/** @param {Json} report @returns {Told} */
+export function checksStory ({ items, problems }) {
+  const bad = items.filter((/** @type {Json} */ { severity }) => severity !== 'ok')
+  return {
+    text: lines([
+      problems === 0 ? 'No check has found a problem.' : `${problems} checks have found a problem:`,
+      ...bad.flatMap((/** @type {Json} */ { id, severity, title, why, mend }) => [`- ${severity}: ${title} (${id}). ${why}`, ...mend.map((/** @type {Json} */ { how, text, where }) => `    mend by ${how}: ${text}${where ? ` (${where})` : ''}`)])
+    ])
+  }
+}
+
+/** @param {Json} page @returns {Told} */
+export function appsStory ({ items }) {
+  return {
+    text: lines([
+      items.length === 0 ? 'This host has no apps.' : `${items.length} apps. The other tools take the name as "app".`,
+      ...items.map((/** @type {Json} */ { name, state, reason, health, workers, release, requestsPerSecond, p99Ms, openCrashes }) => `- ${[name, state, reason && clip(reason), health?.text, workers && `${workers.ready} of ${workers.desired} workers`, release, requestsPerSecond !== null && `${formatRate(requestsPerSecond)} requests/s`, p99Ms !== null && `p99 ${formatLatency(p99Ms)}`, openCrashes > 0 && `${openCrashes} open crash groups`].filter(Boolean).join(', ')}`)
+    ])
+  }
+}
+
+/** @param {Json} item @param {import('../api/hot-functions.js').HotFunctions} hot @returns {Told} */
+export function profileStory ({ id, worker, slot, release, durationMs }, { busyMs, idleMs, functions, calls }) {
+  const shareOf = (/** @type {number} */ ms) => busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
+  const own = functions.find(({ owner }) => owner === 'app')
+  return {
+    text: lines([
+      own
+        ? `${shareOf(own.selfMs)} of the busy time of worker ${worker} (slot ${slot}, ${release}) was in ${own.function} itself, ${placeOf(own)}; with what it calls ${shareOf(own.totalMs)}.`
+        : `Worker ${worker} (slot ${slot}, ${release}) spent its busy time outside of the app's own functions.`,
+      `It was busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)} of ${formatExactDuration(durationMs)}.`,
+      'Busiest functions, by their own time:',
+      ...functions.slice(0, 12).flatMap((each) => [`- ${shareOf(each.selfMs)} (with calls ${shareOf(each.totalMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
+      calls.length > 0 && `The busiest way in: ${calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) => `${name} ${place}`).join(' > ')}`
+    ]),
+    data: { profile: id, worker, release, busyMs, idleMs }
+  }
+}
+
+/** @param {{ place: string, line: number | null }} each @returns {string} with the line in which the time went, where it is known */
+function placeOf ({ place, line }) {
+  return line === null ? place : `${place.replace(/:\d+$/, '')}:${line}`
+}
+
+/** @param {unknown[]} parts @returns {string} those that say something, a line each */
+function lines (parts) {
+  return parts.filter((part) => typeof part === 'string' && part !== '').join('\n')
+}
+
+/** Text of the app, or of people: on one line, as a line of ours cannot be feigned then. @param {unknown} text */
+function clip (text) {
+  // eslint-disable-next-line no-control-regex
+  const line = String(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trimEnd()
+  return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line
+}
+
+/** @param {string} text */
+function quoted (text) {
+  return `“${clip(text)}”`
+}

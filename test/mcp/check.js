@@ -1,0 +1,168 @@
+// Agents held against what others say of the protocol: `npm run mcp:check`, or `npm run mcp:check -- --inspector-node PATH` (a Node from 22.19 on)
+// The clients of the official SDK (both eras), its Inspector and its conformance suite ask a real deck. One of them goes from "slow since noon" to the line.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { CLI, startDeck } from '../support/deck.js'
+import { tempFolder } from '../support/folder.js'
+import { createShop } from './shop.js'
+
+const PACKAGES = ['@modelcontextprotocol/sdk@1.32.2', '@modelcontextprotocol/client@2.4.0', '@modelcontextprotocol/conformance@0.1.16']
+const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0'
+/** Outside of this package, as npm takes its parts for workspaces of it otherwise; it outlives this run. */
+const FOLDER = path.join(tmpdir(), 'clusterdeck-mcp-check')
+const CONFORMANCE = ['server-initialize', 'ping', 'tools-list']
+const MAX_CALLS = 6
+
+/** @typedef {{ callTool: (call: { name: string, arguments: object }) => Promise<{ isError?: boolean, content: { text: string }[] }>, listTools: () => Promise<{ tools: { name: string }[] }>, close: () => Promise<void> }} Client */
+
+const { values: { 'inspector-node': inspectorNode } } = parseArgs({ options: { 'inspector-node': { type: 'string' } } })
+/** @type {(() => unknown)[]} */
+const ends = []
+/** @type {{ check: string, ok: boolean, told: string }[]} */
+const rows = []
+try {
+  await install(PACKAGES)
+  const shop = createShop(tempFolder())
+  const deck = await startDeck({ after: (/** @type {any} */ end) => { ends.push(end) } }, null, { cwd: shop.folder, flags: ['app.js', '--releases-mode', 'folder'], env: { PORT: '0' } })
+  await deck.until({ ready: 2 })
+  ends.push(askForEver(await deck.appUrl()))
+  await sleep(12_000)
+  shop.plantCause()
+  await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', note: 'always the newest prices' }), headers: { 'content-type': 'application/json' } })
+  await deck.until({ ready: 2 })
+  await sleep(12_000)
+  const address = new URL(`${deck.adminUrl}/mcp?role=operator`)
+
+  for (const era of /** @type {const} */ (['legacy', 'modern'])) {
+    await check(`SDK client, ${era}, stdio: from "slow since noon" to the line`, async () => await findCause(await connect(era, { stdio: ['mcp', '--data-dir', deck.folder, '--role', 'operator'] })))
+    await check(`SDK client, ${era}, HTTP: lists and calls`, async () => await lookAround(await connect(era, { address, token: deck.token })))
+  }
+  for (const scenario of CONFORMANCE) await check(`conformance suite: ${scenario}`, async () => await conformance(scenario, deck))
+  if (inspectorNode) await check('Inspector: tools/list, tools/call', async () => await inspect(inspectorNode, deck))
+} finally {
+  for (const end of ends.reverse()) await end()
+}
+console.table(rows)
+process.exit(rows.every(({ ok }) => ok) ? 0 : 1)
+
+/** @param {string} name @param {() => Promise<string>} work  returns what it has found */
+async function check (name, work) {
+  try {
+    rows.push({ check: name, ok: true, told: await work() })
+  } catch (error) {
+    rows.push({ check: name, ok: false, told: String(error).slice(0, 300) })
+  }
+}
+
+/** @param {'legacy' | 'modern'} era @param {{ stdio: string[] } | { address: URL, token: string }} to @returns {Promise<Client>} */
+async function connect (era, to) {
+  const home = era === 'legacy' ? '@modelcontextprotocol/sdk/dist/esm/client' : '@modelcontextprotocol/client/dist'
+  const load = async (/** @type {string} */ file) => await import(pathToFileURL(path.join(FOLDER, 'node_modules', home, file)).href)
+  const { Client } = await load(era === 'legacy' ? 'index.js' : 'index.mjs')
+  const { StdioClientTransport } = await load(era === 'legacy' ? 'stdio.js' : 'stdio.mjs')
+  const { StreamableHTTPClientTransport } = await load(era === 'legacy' ? 'streamableHttp.js' : 'index.mjs')
+  const client = new Client({ name: 'check', version: '1.0.0' }, { ...(era === 'modern' && { versionNegotiation: { mode: { pin: '2026-07-28' } } }) })
+  await client.connect('stdio' in to
+    ? new StdioClientTransport({ command: process.execPath, args: [CLI, ...to.stdio] })
+    : new StreamableHTTPClientTransport(to.address, { requestInit: { headers: { authorization: `Bearer ${to.token}` } } }))
+  return client
+}
+
+/** As an agent would go on that knows nothing but what it is told. @param {Client} client @returns {Promise<string>} */
+async function findCause (client) {
+  let calls = 0
+  const call = async (/** @type {string} */ name, /** @type {object} */ input = {}) => {
+    calls++
+    const { isError, content } = await client.callTool({ name, arguments: input })
+    console.log(`\n${calls}. ${name} ${JSON.stringify(input)}\n${content[0].text}`)
+    if (isError) throw new Error(`${name}: ${content[0].text}`)
+    return content.map(({ text }) => text)
+  }
+  expect(await call('status'), /r2 runs/)
+  expect(await call('vitals', { since: '1h' }), /p99 latency: .* times\) from [^]*rollout\.succeeded \(deploy, r2/)
+  expect(await call('compare_releases'), /r2 against r1: p99 .*[^]*src\/prices\.js \(changed\)/)
+  expect(await call('profile', { seconds: 2 }), /was in cheapest itself, src\/prices\.js:\d[^]*→.*toSorted/)
+  const [preview, data] = await call('preview_change', { change: 'rollback', note: 'slow since r2' })
+  expect([preview], /^PREVIEW of a rollback to r1 from r2/)
+  if (!JSON.parse(data).confirmation || calls > MAX_CALLS) throw new Error(`expected a confirmation in at most ${MAX_CALLS} calls, received ${data} in ${calls}`)
+  await client.close()
+  return `${calls - 1} calls to the line, ${calls} to the preview of the way back`
+}
+
+/** @param {Client} client */
+async function lookAround (client) {
+  const { tools } = await client.listTools()
+  for (const name of ['status', 'logs', 'events', 'settings', 'checks', 'open_requests']) {
+    const { isError, content } = await client.callTool({ name, arguments: {} })
+    if (isError) throw new Error(`${name}: ${content[0].text}`)
+  }
+  await client.close()
+  return `${tools.length} tools`
+}
+
+/** @param {string[]} texts @param {RegExp} pattern */
+function expect (texts, pattern) {
+  if (!pattern.test(texts[0])) throw new Error(`expected ${pattern}, received ${texts[0]}`)
+}
+
+/** The suite sends no token, so one is added on the way. @param {string} scenario @param {{ adminUrl: string, token: string }} deck */
+async function conformance (scenario, { adminUrl, token }) {
+  const proxy = http.createServer((req, res) => {
+    const passed = http.request(new URL(String(req.url), adminUrl), { method: req.method, headers: { ...req.headers, host: new URL(adminUrl).host, authorization: `Bearer ${token}` } }, (answer) => {
+      res.writeHead(Number(answer.statusCode), answer.headers)
+      answer.pipe(res)
+    })
+    req.pipe(passed)
+  })
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', () => resolve(null)))
+  const { port } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
+  try {
+    const output = await run(process.execPath, [path.join(FOLDER, 'node_modules/@modelcontextprotocol/conformance/dist/index.js'), 'server', '--url', `http://127.0.0.1:${port}/mcp`, '--scenario', scenario])
+    return /Passed: .*/.exec(output)?.[0] ?? output.trim().split('\n').at(-1) ?? ''
+  } finally {
+    proxy.close()
+  }
+}
+
+/** @param {string} node @param {{ adminUrl: string, token: string }} deck */
+async function inspect (node, { adminUrl, token }) {
+  await install([INSPECTOR])
+  const inspector = [path.join(FOLDER, 'node_modules/.bin/mcp-inspector'), '--cli', `${adminUrl}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${token}`]
+  const { tools } = JSON.parse(await run(node, [...inspector, '--method', 'tools/list']))
+  const { content } = JSON.parse(await run(node, [...inspector, '--method', 'tools/call', '--tool-name', 'status']))
+  return `${tools.length} tools; ${content[0].text.slice(0, 60)}`
+}
+
+/** @param {string[]} packages */
+async function install (packages) {
+  const missing = packages.filter((each) => !existsSync(path.join(FOLDER, 'node_modules', each.slice(0, each.lastIndexOf('@')))))
+  if (missing.length > 0) await run('npm', ['install', '--prefix', FOLDER, '--no-audit', '--no-fund', '--loglevel', 'error', ...missing])
+}
+
+/** @param {string} program @param {string[]} words @returns {Promise<string>} */
+async function run (program, words) {
+  const child = spawn(program, words, { cwd: tempFolder(), stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  let errors = ''
+  child.stdout.on('data', (chunk) => { output += chunk })
+  child.stderr.on('data', (chunk) => { errors += chunk })
+  const code = await new Promise((resolve) => child.once('close', resolve))
+  if (code !== 0) throw new Error(`${program} ${words.join(' ')}: exit code ${code}: ${errors || output}`.slice(0, 2000))
+  return output
+}
+
+/** A little traffic. @param {string} url @returns {() => void} ends it */
+function askForEver (url) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 4 })
+  const timer = setInterval(() => { http.get(url, { agent }, (answer) => answer.resume()).on('error', () => {}) }, 15)
+  return () => {
+    clearInterval(timer)
+    agent.destroy()
+  }
+}
