@@ -1,8 +1,7 @@
-import { rateLimit } from 'express-rate-limit'
 import { createSchemeOf } from '../api/scheme.js'
-import { DeckError } from '../errors.js'
 import { createAnonymousLimiter } from './anonymous-limiter.js'
 import { createGuard } from './guard.js'
+import { createLimiter } from './limiter.js'
 import { createSessions } from './sessions.js'
 import { attemptOf } from './sign-in.js'
 import { createTokens } from './tokens.js'
@@ -90,9 +89,9 @@ export function createAccess ({
     guard: createGuard({ authenticate, host, port, allowedHosts, publicUrl, scheme: hasTls ? 'https' : 'http' }),
     strangers: createAnonymousLimiter({ windowMs, limit: strangerRequests, now }),
     limiters: {
-      requests: limitRequests({ windowMs, limit: requests }),
-      switches: limitRequests({ windowMs, limit: switches }),
-      signIn: limitAttempts({ windowMs, limit: signInAttempts })
+      requests: createLimiter({ windowMs, limit: requests, now, senderOf: holderOf }),
+      switches: createLimiter({ windowMs, limit: switches, now, senderOf: holderOf }),
+      signIn: createLimiter({ windowMs, limit: signInAttempts, now, senderOf: attemptOf, countsFailures: true })
     },
 
     /** The name that a caller used is one that the caller can reach, and the guard has checked it. @param {import('node:http').IncomingMessage} req */
@@ -100,33 +99,7 @@ export function createAccess ({
   }
 }
 
-/**
- * Limits requests with a sign-in. Those without one are counted earlier and apart, so that they cannot use up this limit.
- * @param {{ windowMs: number, limit: number }} limits
- */
-function limitRequests ({ windowMs, limit }) {
-  return rateLimit({
-    windowMs,
-    limit,
-    skip: (req) => !req.auth,
-    keyGenerator: (req) => `${req.auth?.via} ${req.auth?.token}`,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    validate: false,
-    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
-  })
-}
-
-/** Counts wrong tokens at the sign-in page. @param {{ windowMs: number, limit: number }} limits */
-function limitAttempts ({ windowMs, limit }) {
-  return rateLimit({
-    windowMs,
-    limit,
-    keyGenerator: attemptOf,
-    skipSuccessfulRequests: true,
-    standardHeaders: 'draft-8',
-    legacyHeaders: false,
-    validate: false,
-    handler: (_req, _res, next) => next(new DeckError('rate-limited', 'Too many attempts: wait for the seconds in Retry-After'))
-  })
+/** Those without a sign-in are counted earlier and apart, so that they cannot use up the limits of others. @param {import('express').Request} req */
+function holderOf ({ auth }) {
+  return auth ? `${auth.via} ${auth.token}` : null
 }

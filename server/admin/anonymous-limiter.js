@@ -1,8 +1,8 @@
-import { ipKeyGenerator } from 'express-rate-limit'
 import { isFormOfPage } from '../dashboard/page-router.js'
 import { DeckError } from '../errors.js'
 import { headersOf, PROBLEM_TYPE, toProblem } from '../problem.js'
 import { securityHeaders } from './guard.js'
+import { createWindow, networkOf } from './limiter.js'
 
 /**
  * Limits requests without a sign-in: which paths they may read, and how many others one address may send. They are refused
@@ -14,8 +14,6 @@ import { securityHeaders } from './guard.js'
 /** What may be seen without signing in; everything else is denied, whether it exists or not. */
 const PUBLIC_PATHS = Object.freeze(['/healthz', '/readyz', '/sign-in'])
 const PUBLIC_FOLDERS = Object.freeze(['/assets/'])
-/** How many addresses are counted separately. */
-const MAX_ADDRESSES = 10_000
 
 const UNKNOWN = refusalOf(new DeckError('unauthenticated', 'Sign in again, or send a token: Authorization: Bearer <token>'))
 const TOO_MANY = refusalOf(new DeckError('rate-limited', 'Too many requests: wait for the seconds in Retry-After'))
@@ -27,16 +25,14 @@ const TOO_MANY = refusalOf(new DeckError('rate-limited', 'Too many requests: wai
  * @param {() => number} parts.now
  */
 export function createAnonymousLimiter ({ windowMs, limit, now }) {
-  /** @type {Map<string, number>} */
-  const asked = new Map()
-  let endsAt = now() + windowMs
+  const window = createWindow({ windowMs, now })
   let tooMany = refusalFor(0)
 
   return {
     /** @param {IncomingMessage} req without a sign-in @returns {Refusal | null} null: it may be answered */
     refuse (req) {
       if (isPublic(pathOf(req)) || isPageVisit(req)) return null
-      if (countRequest(addressOf(req)) > limit) return tooManyFor(Math.max(1, Math.ceil((endsAt - now()) / 1000)))
+      if (window.count(addressOf(req)) > limit) return tooManyFor(window.restS())
       // A session that has ended while a page without scripts was open: its form leads to the sign-in page.
       return isFormOfPage(req) ? null : UNKNOWN
     }
@@ -46,17 +42,6 @@ export function createAnonymousLimiter ({ windowMs, limit, now }) {
   function tooManyFor (seconds) {
     if (tooMany.headers['Retry-After'] !== seconds) tooMany = refusalFor(seconds)
     return tooMany
-  }
-
-  /** @param {string} address */
-  function countRequest (address) {
-    if (now() >= endsAt || asked.size > MAX_ADDRESSES) {
-      asked.clear()
-      endsAt = now() + windowMs
-    }
-    const total = (asked.get(address) ?? 0) + 1
-    asked.set(address, total)
-    return total
   }
 }
 
@@ -90,5 +75,5 @@ function pathOf ({ url = '' }) {
 
 /** @param {IncomingMessage} req */
 function addressOf ({ socket }) {
-  return ipKeyGenerator(socket.remoteAddress ?? '')
+  return networkOf(socket.remoteAddress ?? '')
 }

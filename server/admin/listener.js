@@ -10,7 +10,7 @@ import { expectOwner } from '../system/connection-owner.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
-const PACKAGES = ['express', 'socket.io', 'helmet', 'express-rate-limit', 'eta']
+const PACKAGES = ['express', 'socket.io', 'helmet', 'eta']
 /** Most of our own modules that a site needs. */
 const FOLDERS = [new URL('../api/', import.meta.url), new URL('../dashboard/', import.meta.url)]
 

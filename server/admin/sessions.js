@@ -1,5 +1,4 @@
 import { createHash, createHmac, randomBytes as cryptoRandomBytes, timingSafeEqual } from 'node:crypto'
-import { stringifySetCookie } from 'cookie'
 import { doerOf } from '../api/preconditions.js'
 import { actorOf } from '../api/roles.js'
 import { NOBODY, ownerOf as ownerOfConnection } from '../system/connection-owner.js'
@@ -221,7 +220,7 @@ export function createSessions ({
   }
 
   function setCookie (/** @type {IncomingMessage} */ req, /** @type {string} */ value, /** @type {number} */ maxAge) {
-    return stringifySetCookie({ name: cookieName, value, maxAge, path: cookiePath, httpOnly: true, sameSite: 'lax', secure: schemeOf(req) === 'https' })
+    return `${cookieName}=${value}; Max-Age=${maxAge}; Path=${cookiePath}; HttpOnly${schemeOf(req) === 'https' ? '; Secure' : ''}; SameSite=Lax`
   }
 }
 

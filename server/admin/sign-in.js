@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import express, { Router } from 'express'
-import { ipKeyGenerator } from 'express-rate-limit'
 import { cutEndlessBody } from '../api/body.js'
 import { actorOf, roleText } from '../api/roles.js'
 import { DeckError } from '../errors.js'
 import { checkSameOrigin } from './guard.js'
+import { networkOf } from './limiter.js'
 
 /**
  * How a browser gets a session: by a one-time link or by the token, typed into the page. And how it ends one.
@@ -138,7 +138,7 @@ export function signInRouter ({ sessions, links, views, events, limiters }) {
  */
 export function attemptOf ({ ip, body }) {
   const beginning = String(body?.token ?? '').trim().slice(0, PREFIX_CHARS)
-  return `${ipKeyGenerator(ip ?? '')} ${createHash('sha256').update(beginning).digest().readUInt16BE() % MAX_BEGINNINGS}`
+  return `${networkOf(ip ?? '')} ${createHash('sha256').update(beginning).digest().readUInt16BE() % MAX_BEGINNINGS}`
 }
 
 /**
