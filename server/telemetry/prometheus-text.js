@@ -18,20 +18,25 @@ function metricText ({ name, help, type, series }) {
 
 /** @param {string} name @param {import('./metric.js').MetricType} type @param {import('./metric.js').Series} series */
 function seriesText (name, type, series) {
-  const { labels } = series
-  if ('value' in series) return sample(name, labels, series.value)
-  const buckets = [...series.buckets, /** @type {const} */ ([Infinity, series.count])]
+  const pairs = pairsText(series.labels)
+  if ('value' in series) return sample(name, pairs, series.value)
+  const before = pairs === '' ? '' : `${pairs},`
+  const buckets = type === 'histogram' ? [...series.buckets, /** @type {const} */ ([Infinity, series.count])] : []
   return [
-    ...type === 'histogram' ? buckets.map(([le, count]) => sample(`${name}_bucket`, { ...labels, le: numberText(le) }, count)) : [],
-    sample(`${name}_sum`, labels, series.sum),
-    sample(`${name}_count`, labels, series.count)
+    ...buckets.map(([le, count]) => sample(`${name}_bucket`, `${before}le="${numberText(le)}"`, count)),
+    sample(`${name}_sum`, pairs, series.sum),
+    sample(`${name}_count`, pairs, series.count)
   ].join('')
 }
 
-/** @param {string} name @param {Labels} labels @param {number} value */
-function sample (name, labels, value) {
-  const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escape(text).replaceAll('"', '\\"')}"`)
-  return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${numberText(value)}\n`
+/** @param {string} name @param {string} pairs @param {number} value */
+function sample (name, pairs, value) {
+  return `${name}${pairs === '' ? '' : `{${pairs}}`} ${numberText(value)}\n`
+}
+
+/** @param {Labels} labels */
+function pairsText (labels) {
+  return Object.entries(labels).map(([key, text]) => `${key}="${escape(text).replaceAll('"', '\\"')}"`).join(',')
 }
 
 /** @param {number} value */

@@ -98,6 +98,9 @@ function joinSeries (several, aggregate) {
  * @param {Buckets[]} several @returns {Buckets}
  */
 function joinBuckets (several) {
+  const [first, ...others] = several
+  const areAlike = others.every((buckets) => buckets.length === first.length && buckets.every(([le], index) => le === first[index][0]))
+  if (areAlike) return first.map(([le], index) => [le, several.reduce((count, buckets) => count + buckets[index][1], 0)])
   const bounds = [...new Set(several.flatMap((buckets) => buckets.map(([le]) => le)))].sort((a, b) => a - b)
   return bounds.map((bound) => [bound, sum(several.map((buckets) => buckets.findLast(([le]) => le <= bound)?.[1] ?? 0))])
 }
