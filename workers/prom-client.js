@@ -36,7 +36,7 @@ export function findClients () {
  * @param {Client} client @returns {Registry[]}
  */
 export function registriesOf ({ registry, Registry: { prototype } }) {
-  const answer = process.listeners('message').find((listener) => Function.prototype.toString.call(listener).includes('.getMetricsAsJSON()'))
+  const answer = process.listeners('message').find((listener) => Function.prototype.toString.call(listener).includes('GET_METRICS_REQ'))
   if (!answer) return [registry]
   /** @type {Set<Registry>} */
   const chosen = new Set()
