@@ -36,7 +36,7 @@ const ROOMS = {
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.js', '../public/log-query.js'] },
   diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
   doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.js', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
-  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert.js', 'system/loopback.js'] },
+  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.js', 'system/loopback.js'] },
   telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.js', '../workers/protocol.js'], never: OF_THE_CLUSTER },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
   config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'lifecycle/ready-line.js', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },
@@ -50,21 +50,21 @@ const ROOMS = {
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.js', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
-  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'cron-words.js', 'doctor/', 'events/kinds.js', 'handover/host-line.js', 'held-words.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'programs/', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/one-line.js', 'system/own-variables.js', 'system/place-text.js', 'system/process-identity.js', 'system/process-tree.js', 'system/recipient.js', 'system/running-decks.js', 'system/trust.js', 'system/user.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
+  cli: { because: 'the commands talk to a master through its admin API alone', may: ['keeper/link.js', 'lifecycle/duration.js', 'config/', 'cron-words.js', 'doctor/', 'events/kinds.js', 'handover/host-line.js', 'held-words.js', 'health.js', 'import/', 'launch/', 'manual.js', 'preview-facts.js', 'programs/', 'terminal.js', 'systemd/', 'system/archive.js', 'system/deferred.js', 'system/fallback-folder.js', 'system/home-folder.js', 'system/host-folder.js', 'system/http.js', 'system/json-file.js', 'system/loan.js', 'system/one-line.js', 'system/own-variables.js', 'system/place-text.js', 'system/process-identity.js', 'system/process-tree.js', 'system/recipient.js', 'system/running-decks.js', 'system/start-trace.js', 'system/trust.js', 'system/user.js', 'system/wait-at-most.js', 'system/working-folder.js', '../public/format.js'], never: OF_THE_CLUSTER }
 }
 
 /** @type {{ files: string[], ignores?: string[], because: string, forbidden: string[] }[]} `forbidden`: regular expressions over the specifier; where two match a file, the later one holds */
 const LAYERS = [
   {
     files: ['server/**/*.js'],
-    ignores: ['server/cli.js', 'server/cli/**'],
+    ignores: ['server/command-line.js', 'server/cli/**'],
     because: 'nothing but node starts the command line',
     forbidden: [String.raw`/cli(\.js$|/)`]
   },
   ...Object.entries(ROOMS).map(([room, { because, may, never = [] }]) => ({
     files: [`server/${room}/*.js`],
     because,
-    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', 'problem.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
+    forbidden: [String.raw`^\.\./(?!${['errors.js', 'causes.js', 'problem.js', 'is-bundle.js', ...may].join('|').replaceAll('.', String.raw`\.`)})`, ...never]
   })),
   {
     files: ['server/lifecycle/rollout/*.js'],
@@ -93,11 +93,11 @@ const LAYERS = [
  * either. A folder stands for all that is in it.
  */
 const ORDER = [
-  'server/errors.js', 'server/causes.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
+  'server/errors.js', 'server/causes.js', 'server/is-bundle.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
-  'server/host', 'server/cli', 'server/library', 'server/cli.js', 'server/index.js'
+  'server/host', 'server/cli', 'server/library', 'server/command-line.js', 'server/compile-cache.js', 'server/own-code.js', 'server/cli.js', 'server/index.js'
 ]
 
 /** @param {string} file from the top @returns {string | undefined} */
@@ -125,7 +125,7 @@ const typesPointDown = {
 }
 
 export default [
-  ...neostandard({ ignores: ['coverage/', 'types/', '.clusterdeck/', 'test/apps/.installed/', 'test/programs/{sources,.installed}/', 'test/bench/compare/.peers/'] }),
+  ...neostandard({ ignores: ['coverage/', 'dist/', 'types/', '.clusterdeck/', 'test/apps/.installed/', 'test/programs/{sources,.installed}/', 'test/bench/compare/.peers/'] }),
   ...neostandard({ env: ['browser'], files: ['public/**/*.js', 'test/browser/**/*.js', 'test/support/{browser,dashboard}.js'], noStyle: true, noJsx: true }),
   {
     rules: {
@@ -141,7 +141,7 @@ export default [
     rules: { 'no-restricted-globals': ['error', { name: 'queueMicrotask', message: 'before Node 24 it forgets of which app an exception is; see server/host/app-scopes.js. Promise.resolve().then() does not' }] }
   },
   {
-    files: ['server/cli.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
+    files: ['server/command-line.js', 'server/cli/start.js', 'workers/**/*.js', 'test/**/*.js', 'test/**/*.cjs'],
     rules: { 'no-restricted-properties': 'off' }
   },
   {

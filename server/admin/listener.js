@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cutEndlessBody, mayTakeTime } from '../api/body.js'
 import { holderOf } from '../api/roles.js'
 import { DeckError } from '../errors.js'
+import { IS_BUNDLE } from '../is-bundle.js'
 import { expectOwner } from '../system/connection-owner.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
@@ -48,7 +49,8 @@ const REAL_TIMERS = { setTimeout, clearTimeout, setInterval, clearInterval }
  * once it never loads again.
  */
 export async function loadSite () {
-  const own = FOLDERS.flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith('.js')).map((name) => new URL(name, folder).href))
+  // A bundle has them in one file.
+  const own = IS_BUNDLE ? [] : FOLDERS.flatMap((folder) => readdirSync(folder).filter((name) => name.endsWith('.js')).map((name) => new URL(name, folder).href))
   for (const module of [...PACKAGES, ...own]) {
     await nextTurn()
     await import(module)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { DEFAULT_MAIL_PORT } from '../config/alert.js'
+import { DEFAULT_MAIL_PORT } from '../config/alert-kinds.js'
 import { DeckError } from '../errors.js'
 import { ALERTS } from '../events/kinds.js'
 import { createDeliveries } from './deliveries.js'

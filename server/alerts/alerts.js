@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DeckError } from '../errors.js'
-import { alertFlaw, MAX_ADDED_ALERTS } from '../config/alert.js'
+import { alertFlaw, MAX_ADDED_ALERTS } from '../config/alert-kinds.js'
 import { createAlert } from './alert.js'
 import { contentOf } from './services.js'
 import { wordingOf } from './wording.js'

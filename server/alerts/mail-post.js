@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { DEFAULT_MAIL_PORT } from '../config/alert.js'
+import { DEFAULT_MAIL_PORT } from '../config/alert-kinds.js'
 import { errorCode } from '../errors.js'
 import { isLoopback } from '../system/loopback.js'
 

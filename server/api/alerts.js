@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { ALERT, ALERT_CHANGES, ALERT_ID, ALERT_KINDS } from '../config/alert.js'
+import { ALERT, ALERT_CHANGES, ALERT_ID } from '../config/alert.js'
+import { ALERT_KINDS } from '../config/alert-kinds.js'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, listOf, NUMBER, TIME } from './fields.js'

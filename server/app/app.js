@@ -1,6 +1,7 @@
 import { checkDatabase } from '../../db/open.js'
 import { openHistory } from '../../db/history.js'
 import { createHooks } from '../cluster/hooks.js'
+import { loadSchema } from '../config/config.js'
 import { nextRun, timeZoneOf } from '../config/cron.js'
 import { createSettings } from '../config/settings.js'
 import { createCrashRecorder } from '../crashes/recorder.js'
@@ -71,7 +72,8 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   else lockDataDir()
   const settings = createSettings(config, { key: dataDir.releaseKey() })
   const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
-  let restored = restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
+  let restored = await restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
+  if (restored.changes.length > 0) await loadSchema()
   settings.restore(restored.changes)
 
   const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
@@ -222,7 +224,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     const predecessor = await master.whenAlone()
     lockDataDir()
     // It has been written until a moment ago.
-    restored = restoreCheckpoint(checkpoints.read(), config, predecessor ?? keeper.predecessor)
+    restored = await restoreCheckpoint(checkpoints.read(), config, predecessor ?? keeper.predecessor)
     history.takeOver()
     releases.readKept()
     recorder = recordEvents()

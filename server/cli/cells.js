@@ -4,7 +4,6 @@ import { oneLine } from '../system/one-line.js'
 /** Characters that take a cell each, as nearly all do. */
 const PLAIN = /^[\x20-\x7e]*$/
 const CLIPPED = '…'
-const segmenter = new Intl.Segmenter()
 
 /** @param {string} text @returns {boolean} */
 export function isPlain (text) {
@@ -20,7 +19,7 @@ export function cellsOf (text) {
   if (isPlain(text)) return [...text]
   /** @type {string[]} */
   const cells = []
-  for (const { segment } of segmenter.segment(oneLine(text.replaceAll('\t', '  ')))) {
+  for (const { segment } of new Intl.Segmenter().segment(oneLine(text.replaceAll('\t', '  ')))) {
     const width = stringWidth(segment)
     if (width > 0) cells.push(segment, ...Array(width - 1).fill(''))
   }

@@ -37,7 +37,7 @@ export async function doctorCommand ({ api, answer }) {
 export async function doctorHere (entry, options, terminal, args) {
   const { env, cwd, home } = terminal
   const [{ configFileOf, loadConfig }, { createSettings }, { OPTIONS }, { appName }, { examine }] = await Promise.all([
-    import('../config/config.js'), import('../config/settings.js'), import('../config/options.js'), import('../config/app-name.js'), import('../doctor/doctor.js')
+    import('../config/config.js'), import('../config/settings.js'), import('../config/option-list.js'), import('../config/app-name.js'), import('../doctor/doctor.js')
   ])
   const { config: file, app } = options
   const config = await loadConfig({ flags: { ...Object.fromEntries(OPTIONS.map(({ key }) => [key, options[key]])), entry, ...(args.length > 0 && { args }), ...(typeof file === 'string' && { config: file }), app }, env, cwd, home })

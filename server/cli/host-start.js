@@ -31,7 +31,7 @@ const OF_HOST = /^CLUSTERDECK_(HOST_DIR|RUNTIME_DIR|(ADMIN|FLEET|KEEPER)(_.*)?)$
  * @returns {Promise<{ flags: Record<string, any>, ofHost: string[] }>}
  */
 export async function splitFlags ({ keeper, ...flags }, cwd) {
-  const [{ isOfHost }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/options.js')])
+  const [{ isOfHost }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/option-list.js')])
   const ofHost = OPTIONS.filter(({ name, key }) => isOfHost(name) && flags[key] !== undefined)
   const keys = new Set(ofHost.map(({ key }) => key))
   return {

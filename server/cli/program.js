@@ -77,7 +77,7 @@ export async function createProgram (argv, terminal, outcome) {
     .example('four workers, with arguments for the app', 'clusterdeck start app.js --workers 4 -- --app-flag value')
     .example('in the background: it survives this terminal', 'clusterdeck start app.js --detach')
     .example('for development: deploy each change that you save', 'clusterdeck start app.js --workers 2 --watch')
-    .action(async (words, { detach, wait, timeout, all, json, ...flags }) => {
+    .action(async (words, { detach, wait, timeout, all, json, traceStart, ...flags }) => {
       const given = { ...(detach && { detach }), ...(!wait && { noWait: true }), ...(timeout !== undefined && { timeout }), ...(all && { all }), ...(json && { json }) }
       const isOfApps = await startsApps(argv, terminal)
       if (!isOfApps && Object.keys(given).length === 0 && words.length <= 1) {
@@ -89,7 +89,10 @@ export async function createProgram (argv, terminal, outcome) {
       outcome.exitCode = await startInHost(words, { flags: { ...flags, ...(isOfApps ? appArguments(argv) : appWords(argv, words[0], flags)) }, given, isOfApps }, terminal)
     })
   // The other commands start faster without the schema of the options.
-  if (isWanted('start')) await addStartOptions(start)
+  if (isWanted('start')) {
+    await addStartOptions(start)
+    start.option('--trace-start <file>', 'write where the time of the start goes into a file that Perfetto and chrome://tracing show')
+  }
 
   const host = program.command('host')
     .description('run the host of this user: the apps of "clusterdeck ls" that are not stopped, with one admin page')

@@ -2,11 +2,12 @@ import { Option as CommanderOption } from 'commander'
 import { loadFailure, errorText } from '../errors.js'
 import { KEPT_VARIABLE, tellFailure } from '../keeper/link.js'
 import { hostFolder } from '../system/host-folder.js'
+import { traceProcess, traceStep } from '../system/start-trace.js'
 import { standOn } from '../system/working-folder.js'
 
 /** @typedef {import('commander').Command} Command */
 /** @typedef {import('./program.js').Terminal} Terminal */
-/** @typedef {import('../config/options.js').Option} Option */
+/** @typedef {import('../config/option-list.js').Option} Option */
 
 /** 128 + SIGTERM, as in a shell. */
 const EARLY_STOP_EXIT_CODE = 143
@@ -16,8 +17,12 @@ const COMMON_OPTIONS = ['name', 'workers', 'dispatch', 'dataDir', 'admin.host', 
 /** @param {Record<string, unknown>} flags @param {Terminal} terminal */
 export async function startMaster (flags, { stdout, stderr, env, cwd, home }) {
   return await runMaster(env, async () => {
+    traceProcess('master')
+    traceStep('reads the command line')
     const [{ loadConfig }, main] = await Promise.all([import('../config/config.js'), import('../host/master.js')])
+    traceStep('the code of the master')
     const config = await loadConfig({ flags, env, cwd, home })
+    traceStep('the configuration')
     const reloadConfig = async (/** @type {string | undefined} */ launchIn) => {
       standOn(cwd)
       return await loadConfig({ flags, env, cwd, home, isAgain: true, launchIn })
@@ -37,7 +42,7 @@ async function orderOf (flags, place) {
 export async function startHost (flags, { stdout, stderr, env }) {
   return await runMaster(env, async () => {
     const [{ readHostConfig }, main] = await Promise.all([import('../config/config.js'), import('../host/host-master.js')])
-    return await main.startHost(readHostConfig({ flags, env, folder: hostFolder(env) }), { stdout, stderr })
+    return await main.startHost(await readHostConfig({ flags, env, folder: hostFolder(env) }), { stdout, stderr })
   })
 }
 
@@ -60,7 +65,7 @@ async function runMaster (env, start) {
 
 /** @param {Command} start @param {{ omit?: string[] }} [how] `omit`: options that the command uses for something else */
 export async function addStartOptions (start, { omit = [] } = {}) {
-  const { OPTIONS } = await import('../config/options.js')
+  const { OPTIONS } = await import('../config/option-list.js')
   const all = OPTIONS.filter(({ name, kind }) => !['entry', 'args', ...omit].includes(name) && kind !== 'file')
   start.optionsGroup('Options:')
   start.addOption(new CommanderOption('-c, --config <path>', 'config file (default: clusterdeck.config.{js,mjs,json}; env: CLUSTERDECK_CONFIG)'))
@@ -75,7 +80,7 @@ export async function addStartOptions (start, { omit = [] } = {}) {
 
 /** @param {Command} host */
 export async function addHostOptions (host) {
-  const [{ OPTIONS }, { isOfHost }] = await Promise.all([import('../config/options.js'), import('../config/config.js')])
+  const [{ OPTIONS }, { isOfHost }] = await Promise.all([import('../config/option-list.js'), import('../config/config.js')])
   host.optionsGroup('Options:')
   host.option('--no-keeper', 'run without the keeper: nothing restarts a host that dies (env: CLUSTERDECK_KEEPER=off)')
   OPTIONS.filter(({ name, kind }) => isOfHost(name) && kind !== 'file').forEach((option) => addOption(host, option))

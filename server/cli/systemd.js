@@ -50,7 +50,7 @@ export async function printUnits (options, { stdout, cwd, script }) {
 export async function systemdService (options, { cwd, script }) {
   const { keeper, name: givenName, user, scope: givenScope = 'system', socket: sockets = [], notifyReload = false, entry, args, ...flags } = options
   const scope = checkedScope(givenScope)
-  const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/options.js')])
+  const [{ loadConfig, originOf }, { OPTIONS }] = await Promise.all([import('../config/config.js'), import('../config/option-list.js')])
   // The service will not have the environment of this shell.
   const config = await loadConfig({ flags: { entry, args, ...flags }, env: {}, cwd })
   const { config: configFile, app, dataDir, ...rest } = flags

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ALERT_KINDS, DEFAULT_MAIL_PORT } from './alert-kinds.js'
 
 /**
  * One alert: whom clusterdeck tells about which events. The configuration file and the API say it in the same fields.
@@ -6,22 +7,6 @@ import { z } from 'zod'
  * @typedef {Alert['kind']} AlertKind
  * @typedef {z.infer<typeof ALERT_CHANGES>} AlertChanges  what is left out stays
  */
-
-/** So many can be added while clusterdeck runs, beside those of the configuration file. */
-export const MAX_ADDED_ALERTS = 20
-/** The port of an SMTP server for which none is given. */
-export const DEFAULT_MAIL_PORT = 587
-export const ALERT_KINDS = Object.freeze(/** @type {const} */ (['slack', 'discord', 'teams', 'mail', 'webhook']))
-
-/** What each kind needs, and what it may have besides. */
-const FIELDS = Object.freeze({
-  slack: { needs: ['url'], may: [] },
-  discord: { needs: ['url'], may: [] },
-  teams: { needs: ['url'], may: [] },
-  webhook: { needs: ['url'], may: ['secret'] },
-  mail: { needs: ['host', 'from', 'to'], may: ['port', 'user', 'password'] }
-})
-const OF_ALL = ['kind', 'name', 'events']
 
 const MAIL_ADDRESS = z.string().max(254).regex(/^[^\s@<>(),;:\\"[\]]+@[^\s@<>(),;:\\"[\]]+$/)
 const line = (/** @type {number} */ max) => z.string().min(1).max(max).regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u)
@@ -49,18 +34,3 @@ export const ALERT_CHANGES = ALERT.omit({ kind: true }).extend({
   isPaused: z.boolean().optional().describe('true or false'),
   events: ALERT.shape.events.unwrap().nullable().optional().meta({ description: 'types of events such as worker.*; null: the problems', examples: [['worker.*']] })
 }).meta({ examples: [{ isPaused: true }] })
-
-/**
- * @param {Alert} alert
- * @returns {{ field: string, expected: string } | null} what of it does not fit its kind
- */
-export function alertFlaw (alert) {
-  const { needs, may } = FIELDS[alert.kind]
-  const given = Object.entries(alert).filter(([, value]) => value !== undefined).map(([name]) => name)
-  const missing = needs.find((name) => !given.includes(name))
-  if (missing) return { field: missing, expected: `to be given for ${alert.kind}` }
-  const surplus = given.find((name) => ![...OF_ALL, ...needs, ...may].includes(name))
-  if (surplus) return { field: surplus, expected: `not to be given for ${alert.kind}, which takes ${[...needs, ...may].join(', ')}` }
-  if ((alert.user === undefined) !== (alert.password === undefined)) return { field: 'password', expected: 'to be given with user, and only with it' }
-  return null
-}

@@ -10,12 +10,16 @@ import { invalid } from './invalid.js'
 import { checkRuntime } from './runtime-options.js'
 import { isObject } from './is-object.js'
 import { didYouMean, nearestName } from './nearest.js'
-import { MAX_WORKERS, OPTIONS, SCHEMA } from './options.js'
+import { isAddress } from './is-address.js'
+import { MAX_WORKERS } from './max-workers.js'
+import { DEFAULTS, OPTIONS } from './option-list.js'
+import { LOADED } from './loaded-schema.js'
+import { isPlain } from './plain-values.js'
 import { asNamed, pinPath } from '../system/working-folder.js'
 import { valueIn } from './value-in.js'
 
 /** @typedef {import('./apps.js').ConfigFile} ConfigFile */
-/** @typedef {import('./options.js').Option} Option */
+/** @typedef {import('./option-list.js').Option} Option */
 /** @typedef {Record<string, string | undefined>} Environment */
 /**
  * Where a value comes from; `from`: the file, the variable or the flag.
@@ -26,7 +30,7 @@ import { valueIn } from './value-in.js'
  *
  * @typedef {[string, Given][]} Sources  by the name of the option; what comes later counts
  *
- * @typedef {import('zod').infer<typeof SCHEMA>} Values
+ * @typedef {import('zod').infer<typeof import('./options.js').SCHEMA>} Values
  *
  * `entry`, `args`, `execArgv`, `env`, `cwd`: what is to be run, by Node unless `runtime` is `other`, whatever was asked for; `launch`: what was made of that.
  * @typedef {Readonly<Omit<Values, 'entry' | 'cwd' | 'workers'> & Resolved>} Config
@@ -44,7 +48,7 @@ const ORIGINS = new WeakMap()
 /** Variables that are no options: workers and hooks get them, or commands that talk to a running master read them. */
 const OTHER_ENV = [
   'SLOT', 'RELEASE', 'BOOT', 'URL', 'TOKEN', 'TOKEN_FILE', 'TIMEOUT', 'CONFIG', 'APP', 'KEEPER', 'KEPT', 'KEPT_FOLDER', 'HOOK', 'FROM_RELEASE', 'ROLLOUT',
-  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'JOB', 'RUN', 'RUNTIME_DIR', 'HOST_DIR'
+  'CRASH', 'CRASH_GROUP', 'CRASH_FINGERPRINT', 'CRASH_SLOT', 'CRASH_CAUSE', 'CRASH_MISSED', 'JOB', 'RUN', 'RUNTIME_DIR', 'HOST_DIR', 'TRACE_START'
 ].map((name) => ENV_PREFIX + name)
 
 /**
@@ -68,7 +72,7 @@ const OTHER_ENV = [
 export async function loadConfig ({ flags = {}, env = process.env, cwd = process.cwd(), home, countCpus = cpuCount, isAgain = false, isApart = false, launchIn, found: known } = {}) {
   const { config, app = env.CLUSTERDECK_APP || undefined, ...others } = flags
   const found = known === undefined ? await findConfigFile({ config, env, cwd, isAgain, isApart }) : known
-  return toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { env, cwd, home, countCpus, launchIn })
+  return await toConfig([...fromApp(found, app, cwd), ...fromEnvironment(env, cwd), ...fromFlags(others, cwd)], { env, cwd, home, countCpus, launchIn })
 }
 
 /**
@@ -92,18 +96,18 @@ export async function findConfigFile ({ config, env, cwd, isAgain = false, isApa
 export async function configFromOptions (options, { configFile, cwd = process.cwd(), countCpus = cpuCount, isAgain = false, launchIn } = {}) {
   const file = configFile === undefined ? null : await readConfigFile(configFile, cwd, { isAgain, isGuest: true })
   const own = fromValues(options, { where: '', folder: cwd, origin: { source: 'program', from: null } })
-  return toConfig([...fromApp(file, undefined, cwd), ...own], { env: process.env, cwd, countCpus, launchIn })
+  return await toConfig([...fromApp(file, undefined, cwd), ...own], { env: process.env, cwd, countCpus, launchIn })
 }
 
 /**
  * Reads what a host runs with: flags over environment over defaults, of the options that are not an app's own.
  * @param {{ flags?: Record<string, unknown>, env?: Record<string, string | undefined>, folder: string }} sources  `folder`: the host's
- * @returns {HostConfig}
+ * @returns {Promise<HostConfig>}
  * @throws {DeckError} invalid-config, unknown-option
  */
-export function readHostConfig ({ flags = {}, env = process.env, folder }) {
+export async function readHostConfig ({ flags = {}, env = process.env, folder }) {
   const given = new Map([...fromEnvironment(env, folder), ...fromFlags(flags, folder)].filter(([name]) => isOfHost(name)))
-  const { admin, fleet, keeper, watchdog, history } = validateOptions(given)
+  const { admin, fleet, keeper, watchdog, history } = await checkOptions(given)
   checkExposure(admin)
   checkFleet(fleet)
   const config = deepFreeze({ admin: checkedAdmin(admin), fleet, keeper, watchdog, history, dataDir: folder })
@@ -121,10 +125,10 @@ function originsOf (given) {
   return new Map([...given].map(([name, { origin }]) => [name, origin]))
 }
 
-/** @param {Sources} sources @param {{ env: Environment, cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Config} */
-function toConfig (sources, { env: inherited, cwd, home, countCpus, launchIn }) {
+/** @param {Sources} sources @param {{ env: Environment, cwd: string, home?: string, countCpus: () => number, launchIn?: string }} place @returns {Promise<Config>} */
+async function toConfig (sources, { env: inherited, cwd, home, countCpus, launchIn }) {
   const given = oneOf('entry', 'script', sources)
-  const values = validateOptions(given)
+  const values = await checkOptions(given)
   checkTogether(values, (name) => given.get(name)?.source ?? name)
   checkExposure(values.admin)
   checkFleet(values.fleet)
@@ -398,15 +402,40 @@ function pairsOf (parts) {
   return pairs.every((pair) => pair !== null) ? Object.fromEntries(pairs.map(([, name, text]) => [name, text])) : null
 }
 
+/** Has what checks any value. A start that sets only what can be told without does not wait for it. */
+export async function loadSchema () {
+  if (LOADED.schema === null) await import('./options.js')
+}
+
+/** @param {Map<string, Given>} given @returns {Promise<Values>} @throws {DeckError} invalid-config */
+async function checkOptions (given) {
+  if (!isAllPlain(given)) await loadSchema()
+  return validateOptions(given)
+}
+
+/** @param {Map<string, Given>} given @returns {boolean} whether all of it is right for certain, and so are the defaults of the rest */
+function isAllPlain (given) {
+  return DEFAULTS !== null && placedOptions(given).every(({ option, value }) => isPlain(option.plain, value))
+}
+
+/** @param {Map<string, Given>} given */
+function placedOptions (given) {
+  return OPTIONS.flatMap((option) => {
+    const entry = given.get(option.name)
+    return entry ? [{ option, value: placedValue(entry, option) }] : []
+  })
+}
+
 /** @param {Map<string, Given>} given @returns {Values} @throws {DeckError} invalid-config */
 function validateOptions (given) {
+  const isSure = isAllPlain(given)
   /** @type {Record<string, unknown>} */
-  const nested = {}
-  for (const option of OPTIONS) {
-    const entry = given.get(option.name)
-    if (entry) setAt(nested, option.path, placedValue(entry, option))
-  }
-  const result = SCHEMA.safeParse(nested)
+  const nested = isSure ? structuredClone(/** @type {Values} */ (DEFAULTS)) : {}
+  for (const { option, value } of placedOptions(given)) setAt(nested, option.path, value)
+  if (isSure) return /** @type {Values} */ (nested)
+  const { schema } = LOADED
+  if (schema === null) throw new Error('the schema of the options is not loaded')
+  const result = schema.safeParse(nested)
   if (result.success) return result.data
   const [issue] = result.error.issues
   const option = OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index]))
@@ -435,8 +464,8 @@ function setAt (group, [key, ...below], value) {
 }
 
 /** @param {Given} given @param {Option} option @returns {unknown} its value, where a path in it starts from its folder */
-function placedValue (given, { kind, pathIn, isAddress = () => false }) {
-  if (kind === 'path') return isAddress(String(given.value)) ? given.value : resolvedPath(given)
+function placedValue (given, { kind, pathIn, mayBeAddress = false }) {
+  if (kind === 'path') return mayBeAddress && isAddress(String(given.value)) ? given.value : resolvedPath(given)
   return pathIn === undefined ? given.value : withPath(given, pathIn)
 }
 

@@ -1,7 +1,11 @@
 import { z } from 'zod'
-import { ALERT, alertFlaw } from './alert.js'
+import { ALERT } from './alert.js'
+import { alertFlaw } from './alert-kinds.js'
 import { DECK_NAME } from './apps.js'
 import { isCron, isTimeZone } from './cron.js'
+import { isAddress } from './is-address.js'
+import { LOADED } from './loaded-schema.js'
+import { MAX_WORKERS } from './max-workers.js'
 import { readyLineOf } from '../lifecycle/ready-line.js'
 import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
 
@@ -15,7 +19,7 @@ import { LABEL_NAME, MEMBER_NAME } from './member-name.js'
  * @property {string} hint  what stands for the value in help
  * @property {string} expected
  * @property {string} description
- * @property {(text: string) => boolean} [isAddress]  of a path: whether it is none, but an address
+ * @property {boolean} [mayBeAddress]  of a path: it may also be an address, where something is fetched from
  * @property {string} [separator]  of a list that is written as one string
  * @property {Readonly<Record<string, string>>} [parts]  of an object of objects, what is expected of each field of these
  * @property {string} [pathIn]  the field of an object that is a path
@@ -28,7 +32,6 @@ const ABOUT = z.registry()
 const DAY_MS = 24 * 60 * 60 * 1000
 // The longest that a Node timer can wait.
 const MAX_TIMER_MS = 2 ** 31 - 1
-export const MAX_WORKERS = 256
 const BUILD_TIMEOUT_MS = 900_000
 /** `/jobs/runs` is a path of the API, and `command.log` has the commands of `clusterdeck run`. */
 const TAKEN_JOB_NAMES = Object.freeze(['runs', 'command'])
@@ -293,7 +296,7 @@ export const SCHEMA = z.strictObject({
     git: z.string().min(1).max(2000).refine(isRepository).optional().register(ABOUT, {
       kind: 'path',
       hint: 'path|url',
-      isAddress,
+      mayBeAddress: true,
       expected: 'a folder, or an address such as "https://git.example.com/shop.git" or "git@git.example.com:shop.git" that begins with https, http, ssh, git or file and has no password',
       description: 'the repository of deploy --git; default: that of the app\'s folder. git fetches from an address with the keys of this user'
     }),
@@ -398,6 +401,8 @@ export const SCHEMA = z.strictObject({
   })
 })
 
+LOADED.schema = SCHEMA
+
 /**
  * One thing that can be set.
  * @typedef {object} Name
@@ -475,11 +480,6 @@ function groupOf (shape) {
 /** An address has no user and password: these are options of their own. @param {string} address */
 function isNatsServer (address) {
   return /^((nats|tls):\/\/)?[^\s,/@]{1,500}$/.test(address) && URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
-}
-
-/** @param {string} text @returns {boolean} whether it is no path, but where something else is fetched from */
-function isAddress (text) {
-  return /^[^/]*:/.test(text)
 }
 
 /** @param {string} text @returns {boolean} whether a line can be compared with it */
@@ -635,8 +635,8 @@ export const STRATEGY = /** @type {z.ZodType<Wish<Omit<z.infer<typeof SCHEMA>['r
 /** What may change while the cluster runs, by the names of the options. */
 export const CHANGE = z.strictObject(Object.fromEntries(OPTIONS.filter(({ takesEffect }) => takesEffect === 'now').map(({ name, path }) => [name, asWish(fieldAt(path))])))
 
-/** @param {string[]} path */
-function fieldAt (path) {
+/** @param {string[]} path of an option @returns {z.ZodType} */
+export function fieldAt (path) {
   return path.reduce((group, key) => shapeOf(group)?.[key] ?? group, /** @type {z.ZodType} */ (SCHEMA))
 }
 

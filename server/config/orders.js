@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { z } from 'zod'
 import { DECK_NAME } from './apps.js'
-import { MAX_WORKERS, STRATEGY } from './options.js'
+import { MAX_WORKERS } from './max-workers.js'
+import { STRATEGY } from './options.js'
 import { RELEASE_ID } from './release-id.js'
 
 const MAX_TEXT = 100_000

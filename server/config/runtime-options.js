@@ -1,9 +1,9 @@
 import { invalid } from './invalid.js'
-import { OPTIONS } from './options.js'
+import { OPTIONS } from './option-list.js'
 import { valueIn } from './value-in.js'
 
 /** @typedef {import('../launch/launch.js').Runtime} Runtime */
-/** @typedef {import('./options.js').Option} Option */
+/** @typedef {import('./option-list.js').Option} Option */
 /** @typedef {{ expected: string, isFine: (value: any, option: Option) => boolean }} Rule */
 
 const OF_NODE = 'for a program that is not run by Node.js'

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { DeckError } from '../errors.js'
 import { originOf, valueOf, withValues } from './config.js'
-import { OPTIONS } from './options.js'
+import { OPTIONS } from './option-list.js'
 import { isUsed } from './runtime-options.js'
 
 /**
  * @typedef {import('./config.js').Config} Config
- * @typedef {import('./options.js').Option} Option
+ * @typedef {import('./option-list.js').Option} Option
  * @typedef {ReturnType<typeof createSettings>} Settings
  * @typedef {{ name: string, from: unknown, to: unknown }} Change  null for what is secret
  * @typedef {{ name: string, value: unknown, configured: unknown }} RememberedChange  `configured`: what it has changed

@@ -1,5 +1,5 @@
 import { DeckError } from '../errors.js'
-import { ALERT_KINDS, MAX_ADDED_ALERTS } from '../config/alert.js'
+import { ALERT_KINDS, MAX_ADDED_ALERTS } from '../config/alert-kinds.js'
 import { kindOf } from '../events/kinds.js'
 import { TOPICS, topicsOf } from '../events/topics.js'
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { quoteWord } from '../../public/command-text.js'
-import { OPTIONS } from '../config/options.js'
+import { OPTIONS } from '../config/option-list.js'
 
 /** @typedef {import('../config/settings.js').Setting} Setting */
 /** @typedef {{ settings: readonly Setting[], configFile: string | null }} Configured  `configFile`: null where none sets an option */

@@ -1,47 +1,10 @@
 import { existsSync } from 'node:fs'
-import { z } from 'zod'
 import { readMemory } from '../system/data-dir.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
-
-const VERSION = 1
+import { VERSION } from './checkpoint-version.js'
 
 /** @typedef {{ version: string, nodeVersion: string }} Software */
 /** @typedef {import('../jobs/jobs.js').JobsMemory} JobsMemory */
-
-const PID = z.int().positive()
-/** The fields that a master needs to begin; others stay as they are. */
-const MEMORY = z.looseObject({
-  version: z.literal(VERSION),
-  master: z.looseObject({ pid: PID }),
-  software: z.looseObject({ version: z.string(), nodeVersion: z.string() }).nullish(),
-  configured: z.looseObject({ entry: z.string(), workers: z.int() }),
-  desiredWorkers: z.int().positive(),
-  release: z.looseObject({ id: z.string(), entry: z.string(), path: z.string(), createdAt: z.string() }),
-  nextWorker: z.int().positive(),
-  firstOfNext: z.int().positive().nullish(),
-  nextRelease: z.int().positive().default(1),
-  lastEvent: z.int().nonnegative().default(0),
-  nextRollout: z.int().positive().default(1),
-  bootCost: z.looseObject({ cpuMs: z.number(), activeMs: z.number() }).nullish(),
-  guard: z.looseObject({ release: z.string(), from: z.string(), rollout: z.int(), isTripped: z.boolean(), endsAt: z.iso.datetime() }).nullish(),
-  sockets: z.array(z.string()),
-  addresses: z.record(z.string().regex(/^\d+$/), z.array(z.looseObject({ url: z.string(), isFixed: z.boolean() }))).default({}),
-  finished: z.record(z.string().regex(/^\d+$/), z.looseObject({ at: z.iso.datetime(), worker: z.int(), release: z.string(), cause: z.string(), code: z.int().nullable(), succeeded: z.boolean() })).default({}),
-  since: z.int().positive(),
-  changes: z.array(z.looseObject({ name: z.string(), value: z.unknown(), configured: z.unknown() })).default([]),
-  hooks: z.array(z.looseObject({ name: z.string(), pid: PID, startTime: z.string().nullable() })).default([]),
-  jobs: z.looseObject({
-    runs: z.array(z.looseObject({ run: PID, job: z.string().nullable(), name: z.string(), pid: PID, startTime: z.string().nullable(), timeoutMs: PID, hasTerminal: z.boolean() })),
-    due: z.record(z.string(), z.looseObject({ cron: z.string(), at: z.iso.datetime() }))
-  }).default({ runs: [], due: {} }),
-  workers: z.array(z.looseObject({
-    id: z.int().positive(),
-    slot: z.int().positive(),
-    state: z.enum(['starting', 'ready', 'unresponsive', 'draining', 'stopping']),
-    startedAt: z.iso.datetime(),
-    identity: z.looseObject({ pid: PID, startTime: z.string().nullable(), crashFile: z.string(), orderFile: z.string() })
-  }))
-})
 
 /**
  * How a master begins.
@@ -74,12 +37,11 @@ const MEMORY = z.looseObject({
  * @param {any} memory  what the master before has left, null if it has ended as it should
  * @param {Pick<import('../config/config.js').Config, 'entry' | 'workers'>} config
  * @param {import('../keeper/link.js').Predecessor | null} predecessor  its end, where the keeper saw it
- * @returns {Restored}
+ * @returns {Promise<Restored>}
  */
-export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
-  // A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
-  const { success, data } = MEMORY.safeParse(memory)
-  if (!success) return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
+export async function restoreCheckpoint (memory, { entry, workers }, predecessor) {
+  const data = await checkedMemory(memory)
+  if (data === null) return { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers, changes: [], hooks: [], jobs: { runs: [], due: {} }, nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 }
   const { master, configured, desiredWorkers, release, handedOver } = data
   const keepsRelease = configured.entry === entry && existsSync(release.entry)
   return {
@@ -109,8 +71,19 @@ export function restoreCheckpoint (memory, { entry, workers }, predecessor) {
 
 /** @param {string} dataDir of an app that does not run here @returns {boolean} whether workers of a master that has died serve it */
 export function hasLeftWorkers (dataDir) {
-  const { success, data } = MEMORY.safeParse(readMemory(dataDir))
-  return success && data.workers.some(({ identity }) => isAlive(identity))
+  const memory = /** @type {any} */ (readMemory(dataDir))
+  return Array.isArray(memory?.workers) && memory.workers.some((/** @type {any} */ worker) => Number.isSafeInteger(worker?.identity?.pid) && isAlive(worker.identity))
+}
+
+/**
+ * A damaged checkpoint is ignored: a wrong number in it could be any process's pid.
+ * @param {unknown} memory null: there is none
+ */
+async function checkedMemory (memory) {
+  if (memory === null) return null
+  // Most starts have none, and need not wait for what checks it.
+  const { CHECKPOINT } = await import('./checkpoint-shape.js')
+  return CHECKPOINT.safeParse(memory).data ?? null
 }
 
 /**

@@ -10,6 +10,7 @@ import { createClosers } from '../system/closers.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { LOAD_SITE_WITHIN_MS, openAdminPage } from './admin-page.js'
 import { WHOLE_PROCESS } from './fleet-membership.js'
+import { traceStep } from '../system/start-trace.js'
 import { createShutdown } from './shutdown.js'
 import { openHost } from './host.js'
 import { reportToKeeper, setUpProcess } from './process-setup.js'
@@ -28,12 +29,15 @@ export async function startMaster (config, surroundings = {}) {
   try {
     takePolicy(config.dispatch, surroundings)
     const host = await openHost(config, surroundings, closers)
+    traceStep('what the process has once')
     if (config.launch) host.terminal.resolved(config.launch)
     // What would fail later is to fail now, while there is another master.
     if (host.keeper.role === 'next') await loadSite()
     failWhenToldToStop(host.keeper)
     const app = await openApp({ config, reload: surroundings.reload, dataDir: host.dataDir }, host).catch((error) => endMoved(error, host))
+    traceStep('what the app has: history, releases, supervisor')
     const admin = await openAdminPage(app, host)
+    traceStep('the admin port')
     const shutdown = createShutdown({ keeper: host.keeper, end: createEnd(app, closers) })
     startApp(app, { host, admin, shutdown })
     host.departure.join(app, { host, shutdown })
@@ -68,12 +72,15 @@ function startApp (app, { host, admin, shutdown }) {
   admin.announce()
   const left = recordPast(app, host)
   if (!host.isGuest) setUpProcess(app, host, shutdown)
+  traceStep('signals, the record of the past')
   startWorkers(app, host, left)
+  traceStep('the first worker is forked')
   watchDataDir(app, host)
   // A master that starts while the disk is full announces itself in another folder.
   events.subscribe(({ type }) => { if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce() })
   supervisor.running.then(() => {
     const bootMs = Math.round(performance.now() - startTime)
+    traceStep('the workers get ready')
     terminal.started({ version: software.version, entry: app.deck.snapshot().app.program ?? config.entry, workers: restored.workers, addresses: supervisor.addresses(), admin, bootMs })
   })
   supervisor.startBlocked.then(({ message }) => {

@@ -1,4 +1,4 @@
-import { OPTIONS } from '../config/options.js'
+import { OPTIONS } from '../config/option-list.js'
 import { commentLines, Expression, wrapLines, literalOf, propertyName } from './literal.js'
 import { isAlone } from './convert.js'
 

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { didYouMean } from '../config/nearest.js'
-import { OPTIONS, SCHEMA } from '../config/options.js'
+import { OPTIONS } from '../config/option-list.js'
+import { SCHEMA } from '../config/options.js'
 import { expectedInstead } from '../config/runtime-options.js'
 import { DeckError } from '../errors.js'
 import { isObject } from '../config/is-object.js'

@@ -1,4 +1,4 @@
-import { MAX_WORKERS } from '../config/options.js'
+import { MAX_WORKERS } from '../config/max-workers.js'
 import { Expression } from './literal.js'
 import { bytesOf, integerOf, isOn, millisecondsOf, wordsOf } from './values.js'
 

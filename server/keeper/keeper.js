@@ -8,6 +8,7 @@ import { childrenOf } from '../system/children.js'
 import { programProcesses } from '../system/process-tree.js'
 import { existingFolder, workingFolder } from '../system/working-folder.js'
 import { SIGNALS, STOP_SIGNALS } from '../system/signals.js'
+import { traceStep } from '../system/start-trace.js'
 import { hasControllingTerminal } from '../system/terminal.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 import { FOLDER_VARIABLE, KEPT_VARIABLE, noteExit, sendToMaster } from './link.js'
@@ -136,6 +137,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   for (const signal of SIGNALS) process.on(signal, () => forwardSignal(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = startMaster(own)
+  traceStep('starts the master')
   // The master loads meanwhile: the native calls take a while.
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
   return ended.reached

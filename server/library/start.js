@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import { configFromOptions } from '../config/config.js'
+import { configFromOptions, loadSchema } from '../config/config.js'
 import { DeckError } from '../errors.js'
 
 /** @typedef {import('./types.js').StartOptions} StartOptions */
@@ -27,6 +27,8 @@ export async function readStart (options) {
   const { configFile, stdout, stderr, signal, ...said } = options
   const cwd = process.cwd()
   const config = await configFromOptions(said, { configFile, cwd })
+  // A program may change options as soon as it has the deck.
+  await loadSchema()
   // Each deploy reads the file again, but keeps the options of the program.
   const kept = structuredClone(said)
   return {

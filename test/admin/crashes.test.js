@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runCommandLine } from '../../server/cli.js'
+import { runCommandLine } from '../../server/command-line.js'
 import { startAdmin, START_MS, TOKEN } from '../support/admin.js'
 
 const HOSTILE = '<b>\u001b[2J"boom"'

@@ -1,5 +1,5 @@
 import { Writable } from 'node:stream'
-import { runCommandLine } from '../../server/cli.js'
+import { runCommandLine } from '../../server/command-line.js'
 import './folder.js'
 
 /** @typedef {{ stdout: string, stderr: string }} Output */

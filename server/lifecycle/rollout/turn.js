@@ -5,8 +5,6 @@
  * @typedef {{ release: import('../state.js').Release | null, source: Record<string, unknown>, slots: number[] }} Plan
  */
 
-const NAMES = new Intl.ListFormat('en-GB')
-
 /** @param {Pick<Rollout, 'plan'> | null} rollout @returns {boolean} whether rollouts of other apps come first */
 export function awaitsTurn (rollout) {
   return rollout?.plan != null
@@ -14,7 +12,7 @@ export function awaitsTurn (rollout) {
 
 /** @param {readonly string[]} apps whose rollouts come first */
 export function turnText (apps) {
-  return `waits for its turn: ${NAMES.format(apps)} ${apps.length === 1 ? 'is' : 'are'} being rolled out`
+  return `waits for its turn: ${new Intl.ListFormat('en-GB').format(apps)} ${apps.length === 1 ? 'is' : 'are'} being rolled out`
 }
 
 /**

@@ -4,7 +4,7 @@ import { beforeSeparator } from '../../../server/cli/arguments.js'
 import { DeckCommand } from '../../../server/cli/deck-command.js'
 import { alignTables, commandsOf } from '../../../server/cli/help.js'
 import { createProgram } from '../../../server/cli/program.js'
-import { runCommandLine } from '../../../server/cli.js'
+import { runCommandLine } from '../../../server/command-line.js'
 import { manualPage, manualPages } from '../../../server/manual.js'
 import { wordsOf } from '../../support/examples.js'
 

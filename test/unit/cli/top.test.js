@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { runCommandLine } from '../../../server/cli.js'
+import { runCommandLine } from '../../../server/command-line.js'
 import { startAdmin, TOKEN } from '../../support/admin.js'
 import { runCliHere } from '../../support/cli-here.js'
 import { createEmulator } from '../../support/emulator.js'

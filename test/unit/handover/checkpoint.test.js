@@ -43,18 +43,18 @@ function settingsOf (config) {
 }
 
 describe('a memory that is restored', () => {
-  test('without a memory a master begins anew', () => {
+  test('without a memory a master begins anew', async () => {
     const { config } = setUp()
-    assert.deepEqual(restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
+    assert.deepEqual(await restoreCheckpoint(null, config, null), { addresses: {}, finished: {}, lost: null, isHandedOver: false, before: null, left: [], sockets: [], since: null, release: null, bootCost: null, guard: null, workers: 2, changes: [], hooks: [], jobs: NO_JOBS.memory(), nextWorker: 1, firstOfNext: 1, lastRelease: 0, lastEvent: 0, lastRollout: 0 })
   })
 
-  test('it goes on with the release, the size and the workers that were left', () => {
+  test('it goes on with the release, the size and the workers that were left', async () => {
     const { content, config, release, worker } = setUp()
     const guard = { release: 'r3', from: 'r2', rollout: 5, isTripped: false, endsAt: '2026-01-01T00:05:00.000Z' }
-    assert.equal(restoreCheckpoint(content, config, null).guard, null)
+    assert.equal((await restoreCheckpoint(content, config, null)).guard, null)
     const finished = { 2: { at: '2026-01-01T00:05:00.000Z', worker: 7, release: 'r3', cause: 'finished', code: 0, succeeded: true } }
     const bootCost = { cpuMs: 9000, activeMs: 9100 }
-    assert.deepEqual(restoreCheckpoint({ ...content, guard, finished, bootCost }, config, null), {
+    assert.deepEqual(await restoreCheckpoint({ ...content, guard, finished, bootCost }, config, null), {
       bootCost,
       finished,
       lost: { pid: 4321, code: null, signal: null },
@@ -78,33 +78,33 @@ describe('a memory that is restored', () => {
     })
   })
 
-  test('what was handed over in an upgrade is not lost', () => {
+  test('what was handed over in an upgrade is not lost', async () => {
     const { content, config } = setUp()
-    const { lost, left } = restoreCheckpoint({ ...content, handedOver: true }, config, { pid: 4321, code: 0, signal: null })
+    const { lost, left } = await restoreCheckpoint({ ...content, handedOver: true }, config, { pid: 4321, code: 0, signal: null })
     assert.deepEqual([lost, left.map(({ orphan }) => orphan)], [null, ['upgrade']])
   })
 
-  test('the end of the lost master is the keeper\'s to say, if it is the same one', () => {
+  test('the end of the lost master is the keeper\'s to say, if it is the same one', async () => {
     const { content, config } = setUp()
     const end = { pid: 4321, code: null, signal: 'SIGKILL' }
-    assert.deepEqual(restoreCheckpoint(content, config, end).lost, end)
-    assert.deepEqual(restoreCheckpoint(content, config, { ...end, pid: 1234 }).lost, { pid: 4321, code: null, signal: null })
+    assert.deepEqual((await restoreCheckpoint(content, config, end)).lost, end)
+    assert.deepEqual((await restoreCheckpoint(content, config, { ...end, pid: 1234 })).lost, { pid: 4321, code: null, signal: null })
   })
 
-  test('a size or an entry that is configured anew counts more; the rest is kept', () => {
+  test('a size or an entry that is configured anew counts more; the rest is kept', async () => {
     const { content, config, folder, release } = setUp()
-    assert.deepEqual(pick(restoreCheckpoint(content, { ...config, workers: 3 }, null)), { workers: 3, id: 'r3' })
+    assert.deepEqual(pick(await restoreCheckpoint(content, { ...config, workers: 3 }, null)), { workers: 3, id: 'r3' })
     const other = path.join(folder, 'other.js')
     writeFileSync(other, '')
-    const { release: fresh, ...rest } = restoreCheckpoint(content, { ...config, entry: other }, null)
+    const { release: fresh, ...rest } = await restoreCheckpoint(content, { ...config, entry: other }, null)
     assert.deepEqual([fresh, rest.workers, rest.left.length, rest.nextWorker], [null, 4, 1, 9])
     assert.equal(release.entry, config.entry)
   })
 
-  test('a release that is no longer on the disk is none: one is made of what is configured', () => {
+  test('a release that is no longer on the disk is none: one is made of what is configured', async () => {
     const { content, config, release, folder } = setUp()
     const gone = { ...content, release: { ...release, entry: path.join(folder, 'old', 'app.js') } }
-    assert.deepEqual(pick(restoreCheckpoint(gone, config, null)), { workers: 4, id: undefined })
+    assert.deepEqual(pick(await restoreCheckpoint(gone, config, null)), { workers: 4, id: undefined })
   })
 
   /** @type {[string, (content: any) => any][]} */
@@ -120,10 +120,10 @@ describe('a memory that is restored', () => {
     ['whose worker is in no state of ours', ({ workers: [worker], ...rest }) => ({ ...rest, workers: [{ ...worker, state: 'asleep' }] })]
   ]
   for (const [what, spoil] of useless) {
-    test(`a memory ${what} is none`, () => {
+    test(`a memory ${what} is none`, async () => {
       const { content, config } = setUp()
-      assert.deepEqual(restoreCheckpoint(spoil(content), config, null).left, [])
-      assert.equal(restoreCheckpoint(spoil(content), config, null).lost, null)
+      assert.deepEqual((await restoreCheckpoint(spoil(content), config, null)).left, [])
+      assert.equal((await restoreCheckpoint(spoil(content), config, null)).lost, null)
     })
   }
 })
@@ -189,30 +189,30 @@ describe('what is remembered', () => {
     assert.equal(memory.read().desiredWorkers, 2)
   })
 
-  test('can be restored as it was written', () => {
+  test('can be restored as it was written', async () => {
     const { memory, config, content } = setUp()
     memory.write(content)
-    assert.equal(restoreCheckpoint(memory.read(), config, null).left.length, 1)
+    assert.equal((await restoreCheckpoint(memory.read(), config, null)).left.length, 1)
     memory.write({ ...content, changes: CHANGES })
-    assert.deepEqual(restoreCheckpoint(memory.read(), config, null).changes, CHANGES)
+    assert.deepEqual((await restoreCheckpoint(memory.read(), config, null)).changes, CHANGES)
   })
 
-  test('of a lost master becomes the next one\'s own by its signature; where there is none, none is made', () => {
+  test('of a lost master becomes the next one\'s own by its signature; where there is none, none is made', async () => {
     const { memory, content, config } = setUp()
     signCheckpoint(memory)
     assert.equal(memory.read(), null)
     memory.write({ ...content, handedOver: true })
     signCheckpoint(memory)
     assert.deepEqual(memory.read(), { ...content, master: NEXT })
-    assert.equal(restoreCheckpoint(memory.read(), config, null).lost?.pid, process.pid)
+    assert.equal((await restoreCheckpoint(memory.read(), config, null)).lost?.pid, process.pid)
     memory.clear()
     assert.equal(memory.read(), null)
   })
 })
 
-test('the numbers of releases that were given out are known, also those of refused rollouts', () => {
+test('the numbers of releases that were given out are known, also those of refused rollouts', async () => {
   const { content, config } = setUp()
-  assert.equal(restoreCheckpoint({ ...content, nextRelease: 7 }, config, null).lastRelease, 6)
+  assert.equal((await restoreCheckpoint({ ...content, nextRelease: 7 }, config, null)).lastRelease, 6)
 })
 
 /** @param {import('../../../server/handover/checkpoint.js').Restored} restored */

@@ -1,0 +1,150 @@
+import { realpathSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeSeparator, commandOf } from './cli/arguments.js'
+import { startsApps } from './cli/start-apps.js'
+import { errorText, loadFailure } from './errors.js'
+import { FOLDER_VARIABLE, KEPT_VARIABLE, tellFailure } from './keeper/link.js'
+import { beginTrace, TRACE_VARIABLE, traceProcess, traceStep } from './system/start-trace.js'
+import { hasControllingTerminal } from './system/terminal.js'
+import { standOn, workingFolder } from './system/working-folder.js'
+
+const CLI = fileURLToPath(new URL('cli.js', import.meta.url))
+
+/**
+ * Runs one command line.
+ * @param {string[]} argv without node and script
+ * @param {Omit<import('./cli/program.js').Terminal, 'script'>} terminal
+ * @returns {Promise<number>} the exit code
+ */
+export async function runCommandLine (argv, terminal) {
+  const { runProgram } = await import('./cli/program.js')
+  return await runProgram(argv, { ...terminal, script: ownScript() })
+}
+
+/** The keeper's code is loaded here only: masters and other commands start faster without it. @param {string[]} args @param {import('./system/working-folder.js').WorkingFolder} folder */
+async function beKeeper (args, folder) {
+  traceProcess('keeper')
+  const { runKeeper } = await import('./keeper/keeper.js')
+  traceStep('the code of the keeper')
+  return await runKeeper({ script: process.argv[1], args, folder })
+}
+
+/** @returns {import('./system/working-folder.js').WorkingFolder} that of this process, or of the keeper that has started it */
+function ownFolder () {
+  const { [FOLDER_VARIABLE]: told, [KEPT_VARIABLE]: keeper } = process.env
+  delete process.env[FOLDER_VARIABLE]
+  return told !== undefined && keeper === String(process.ppid) ? JSON.parse(told) : workingFolder()
+}
+
+/**
+ * Decides without reading the options, as a keeper loads as little code as it can.
+ * @param {string[]} argv @param {Record<string, string | undefined>} env
+ */
+function wantsKeeper (argv, env) {
+  if (env[KEPT_VARIABLE] || env.CLUSTERDECK_KEEPER === 'off') return false
+  return !beforeSeparator(argv).some((word) => ['--no-keeper', '-h', '--help'].includes(word))
+}
+
+/**
+ * Tells whether this becomes a master, of an app or of the host, and is no order to the host.
+ * @param {string[]} argv @param {Record<string, string | undefined>} env
+ */
+async function isMaster (argv, env) {
+  const command = commandOf(argv)
+  if (command !== 'start' && command !== 'host') return false
+  if (env[KEPT_VARIABLE]) return true
+  if (beforeSeparator(argv).some((word) => word === '--detach' || /^-d/.test(word))) return false
+  return command === 'host' || !await startsApps(argv, { env, cwd: workingFolder().named })
+}
+
+/** Keeps the link by which the command was called: it may lead to a newer version some day. */
+function ownScript () {
+  return isCommand() ? resolve(process.argv[1]) : CLI
+}
+
+/** Tells whether node was started with the file of the command, by whatever link. */
+function isCommand () {
+  try {
+    return process.argv[1] !== undefined && realpathSync(process.argv[1]) === CLI
+  } catch {
+    // Started without a file, as by `node --eval`.
+    return false
+  }
+}
+
+/** Tells that our own code could not be loaded. @param {unknown} error @returns {number} the exit code */
+function tellNotLoaded (error) {
+  const told = loadFailure(error)
+  if (told === null) throw error
+  if (process.env[KEPT_VARIABLE]) tellFailure(told.message)
+  process.stderr.write(`clusterdeck: ${told.message}\n`)
+  return told.exitCode
+}
+
+/** Leaves the preloads in NODE_OPTIONS to the app. @param {{ isKeeper: boolean }} role */
+async function beWithoutPreloads ({ isKeeper }) {
+  const { env } = process
+  if (env.NODE_OPTIONS === undefined) return
+  const { leavePreloads, restoreNodeOptions } = await import('./cli/node-options.js')
+  const { executeAgain } = await import('./system/execute.js')
+  // A keeper starts its master without them already.
+  if (!env[KEPT_VARIABLE]) leavePreloads(env, { again: executeAgain })
+  // The children of a keeper are masters, which need none.
+  if (!isKeeper) restoreNodeOptions(env)
+}
+
+/** @param {string[]} argv @returns {boolean} false: the file for the trace cannot be written, which is told */
+function traceWanted (argv) {
+  const words = beforeSeparator(argv)
+  const at = words.findIndex((word) => word === '--trace-start' || word.startsWith('--trace-start='))
+  const file = at < 0 ? undefined : words[at].split(/=(.*)/s)[1] ?? words[at + 1]
+  // Its keeper has begun it.
+  if (file === undefined || process.env[KEPT_VARIABLE]) return true
+  try {
+    process.env[TRACE_VARIABLE] = beginTrace(file, workingFolder().named)
+    return true
+  } catch (error) {
+    process.stderr.write(`clusterdeck: ${errorText(error)}\n`)
+    process.exitCode = 2
+    return false
+  }
+}
+
+/** These have something left to do where nobody reads what they write. */
+const OUTLIVES_READER = ['up', 'top']
+
+/** What a process of clusterdeck does: it runs its own command line, and ends with it. */
+export async function runProcess () {
+  const args = process.argv.slice(2)
+  if (!traceWanted(args)) return
+  traceStep('Node, and the code of the command line')
+  const becomesMaster = await isMaster(args, process.env)
+  const isKeeper = becomesMaster && wantsKeeper(args, process.env)
+  await beWithoutPreloads({ isKeeper })
+  const command = String(commandOf(args))
+  // These run until they are stopped.
+  const isLasting = becomesMaster || command === 'up'
+  // `clusterdeck history | head` closes the pipe early; that is no failure. A master must not end by it.
+  if (OUTLIVES_READER.includes(command)) {
+    // The reader may have ended by the same Ctrl-C, or be a terminal that was closed. Something is still to be done then.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  } else if (!isLasting) {
+    process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+    process.stderr.on('error', () => {})
+  }
+  const folder = ownFolder()
+  standOn(folder.named)
+  const hadTerminal = hasControllingTerminal()
+  const { stdout, stderr, env } = process
+  const work = isKeeper ? beKeeper(args, folder) : runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real })
+  const exitCode = await work.catch(tellNotLoaded)
+  // Where the terminal has gone, Node aborts at its exit. So this ends by SIGHUP, as without a handler.
+  if (hadTerminal && !hasControllingTerminal()) {
+    process.removeAllListeners('SIGHUP')
+    process.kill(process.pid, 'SIGHUP')
+  }
+  // An exit would cut off output that is still on its way into a pipe. A master does not wait for its readers.
+  if (!isLasting) await Promise.all([stdout, stderr].map((stream) => new Promise((resolve) => stream.write('', resolve))))
+  process.exit(exitCode)
+}

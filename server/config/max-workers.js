@@ -1,0 +1,2 @@
+/** Of an app. */
+export const MAX_WORKERS = 256

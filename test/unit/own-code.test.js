@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { beforeEach, describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { ownCode } from '../../server/own-code.js'
+import { tempFolder } from '../support/folder.js'
+
+describe('our own code is taken', () => {
+  /** @type {string} */
+  let folder
+
+  beforeEach(() => { folder = tempFolder() })
+
+  test('from the sources where nobody has made a bundle', () => {
+    assert.deepEqual(namesOf(ownCode(urlOf(folder))), { file: 'server/command-line.js', name: 'sources' })
+  })
+
+  test('from the bundle while the sources are those that it was made of', () => {
+    install(folder)
+    assert.deepEqual(namesOf(ownCode(urlOf(folder))), { file: 'dist/abc/command-line.js', name: 'abc' })
+  })
+
+  test('from the sources once one of them is longer, newer or gone', () => {
+    const other = { longer: 'server/a.js', newer: 'server/b.js' }
+    for (const [what, file] of Object.entries(other)) {
+      folder = tempFolder()
+      install(folder)
+      if (what === 'longer') writeKept(path.join(folder, file), 'longer than it was')
+      else utimesSync(path.join(folder, file), new Date(), new Date(Date.now() + 10_000))
+      assert.equal(ownCode(urlOf(folder)).name, 'sources', what)
+    }
+    install(folder, { sources: { 'server/gone.js': 1 } })
+    assert.equal(ownCode(urlOf(folder)).name, 'sources')
+  })
+
+  test('from the bundle of an installed package, whatever times its files have', () => {
+    folder = path.join(folder, 'node_modules', 'clusterdeck')
+    install(folder)
+    utimesSync(path.join(folder, 'server', 'a.js'), new Date(), new Date(Date.now() + 10_000))
+    assert.equal(ownCode(urlOf(folder)).name, 'abc')
+  })
+
+  /** @param {{ url: string, name: string }} code */
+  function namesOf ({ url, name }) {
+    return { file: url.slice(urlOf(folder).href.length), name }
+  }
+})
+
+/** @param {string} folder @returns {URL} */
+function urlOf (folder) {
+  return pathToFileURL(folder + path.sep)
+}
+
+/** @param {string} folder @param {{ sources?: Record<string, number> }} [list] */
+function install (folder, { sources = { 'server/a.js': 1, 'server/b.js': 1 } } = {}) {
+  for (const each of ['server', 'dist']) mkdirSync(path.join(folder, each), { recursive: true })
+  for (const file of ['server/a.js', 'server/b.js']) writeKept(path.join(folder, file), '1')
+  writeFileSync(path.join(folder, 'dist', 'bundle.json'), JSON.stringify({ name: 'abc', sources }))
+}
+
+/** As old as it would be long after. @param {string} file @param {string} text */
+function writeKept (file, text) {
+  writeFileSync(file, text)
+  utimesSync(file, new Date(0), new Date(0))
+}
