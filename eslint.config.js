@@ -97,7 +97,7 @@ const ORDER = [
   'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
-  'server/host', 'server/cli', 'server/library', 'server/command-line.js', 'server/compile-cache.js', 'server/own-code.js', 'server/cli.js', 'server/index.js'
+  'server/host', 'server/cli', 'server/library', 'server/not-loaded.js', 'server/command-line.js', 'server/compile-cache.js', 'server/own-code.js', 'server/cli.js', 'server/index.js'
 ]
 
 /** @param {string} file from the top @returns {string | undefined} */

@@ -3,8 +3,9 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
 import { startsApps } from './cli/start-apps.js'
-import { errorText, loadFailure } from './errors.js'
-import { FOLDER_VARIABLE, KEPT_VARIABLE, tellFailure } from './keeper/link.js'
+import { errorText } from './errors.js'
+import { FOLDER_VARIABLE, KEPT_VARIABLE } from './keeper/link.js'
+import { tellNotLoaded } from './not-loaded.js'
 import { beginTrace, TRACE_VARIABLE, traceProcess, traceStep } from './system/start-trace.js'
 import { hasControllingTerminal } from './system/terminal.js'
 import { standOn, workingFolder } from './system/working-folder.js'
@@ -71,15 +72,6 @@ function isCommand () {
     // Started without a file, as by `node --eval`.
     return false
   }
-}
-
-/** Tells that our own code could not be loaded. @param {unknown} error @returns {number} the exit code */
-function tellNotLoaded (error) {
-  const told = loadFailure(error)
-  if (told === null) throw error
-  if (process.env[KEPT_VARIABLE]) tellFailure(told.message)
-  process.stderr.write(`clusterdeck: ${told.message}\n`)
-  return told.exitCode
 }
 
 /** Leaves the preloads in NODE_OPTIONS to the app. @param {{ isKeeper: boolean }} role */

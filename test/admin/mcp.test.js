@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { runCommandLine } from '../../server/cli.js'
+import { runCommandLine } from '../../server/command-line.js'
 import { startAdmin, startHostAdmin, START_MS, TOKEN } from '../support/admin.js'
 
 /** @typedef {{ path?: string, token?: string, headers?: Record<string, string> }} How */

@@ -88,7 +88,7 @@ for (const [file, specifier] of [
   ['server/app/app.js', '../../db/history.js'],
   ['server/app/cluster.js', '../cluster/supervisor.js'],
   ['server/host/master.js', '../app/app.js'],
-  ['server/cli.js', './cli/commands.js'],
+  ['server/command-line.js', './cli/commands.js'],
   ['server/cli/find-master.js', '../errors.js']
 ]) {
   test(`${file} may import ${specifier}`, async () => {
