@@ -1,7 +1,7 @@
 // Puts the code of clusterdeck into few files, which start much sooner: `npm run bundle`; `npm ci` and `npm pack` do it by themselves.
 // dist/<name>/ has them; dist/bundle.json says which they are, and of which sources, as server/own-code.js reads it.
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,8 +11,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = path.join(ROOT, 'dist')
 /** Packages that are read before the first worker starts. The others stay as they are installed. */
 const INSIDE = ['commander', 'croner', 'zod']
-/** A running master may still load parts of the bundle that it was started with. */
-const KEPT = 3
+/** A running master may still load parts of the bundle that it was started with. A package has only one. */
+const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
 const TARGET = 'node20'
 const IS_BUNDLE = path.join(ROOT, 'server', 'is-bundle.js')
 const OPTION_LIST = path.join(ROOT, 'server', 'config', 'option-list.js')
@@ -86,17 +86,21 @@ function write (built) {
   const files = built.flatMap(({ outputFiles }) => outputFiles)
   const sources = [...new Set(built.flatMap(({ metafile }) => Object.keys(metafile.inputs)))].filter((file) => !file.includes('node_modules/')).sort()
   const name = createHash('sha256').update(files.map(({ hash, path }) => `${path} ${hash}`).sort().join('\n')).digest('hex').slice(0, 12)
-  const unfinished = path.join(DIST, `unfinished-${process.pid}`)
-  mkdirSync(unfinished, { recursive: true })
-  for (const { path: file, contents } of files) writeFileSync(path.join(unfinished, path.basename(file)), contents)
   const folder = path.join(DIST, name)
-  rmSync(folder, { recursive: true, force: true })
-  renameSync(unfinished, folder)
+  // What is there may be in use.
+  if (!existsSync(folder)) writeFolder(folder, files)
   const list = path.join(DIST, 'bundle.json')
   writeFileSync(`${list}.new`, JSON.stringify({ name, sources: Object.fromEntries(sources.map((file) => [file, statSync(path.join(ROOT, file)).size])) }))
   renameSync(`${list}.new`, list)
   const others = readdirSync(DIST, { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== name).map((entry) => path.join(DIST, entry.name))
   const newestFirst = others.map((each) => ({ each, at: statSync(each).mtimeMs })).sort((one, other) => other.at - one.at)
   for (const { each } of newestFirst.slice(KEPT - 1)) rmSync(each, { recursive: true })
-  console.log(`${folder}: ${files.length} files of ${sources.length} sources`)
+}
+
+/** @param {string} folder @param {import('esbuild').OutputFile[]} files */
+function writeFolder (folder, files) {
+  const unfinished = `${folder}-${process.pid}`
+  mkdirSync(unfinished, { recursive: true })
+  for (const { path: file, contents } of files) writeFileSync(path.join(unfinished, path.basename(file)), contents)
+  renameSync(unfinished, folder)
 }

@@ -10,7 +10,7 @@ import { tempFolder } from '../support/folder.js'
 import { rareOnly, rareTest } from '../support/rare.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
-const FOLDERS = ['ci', 'db', 'public', 'server', 'types', 'views', 'workers']
+const FOLDERS = ['ci', 'db', 'dist', 'public', 'server', 'types', 'views', 'workers']
 const PATIENCE_MS = 60_000
 const run = promisify(execFile)
 const { PORT: _, ...env } = process.env
