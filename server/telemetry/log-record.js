@@ -34,8 +34,18 @@ export function eventRecord (event) {
     level: LEVEL_BY_TONE[kindOf(event).tone] ?? 'info',
     text: sentenceOf(event),
     event: type,
-    attributes: { ...Object.fromEntries(known), ...pid !== null && { 'process.pid': pid } },
+    attributes: { ...Object.fromEntries(known), ...pid !== null && { 'process.pid': pid }, ...crashOf(event) },
     trace: null
+  }
+}
+
+/** Of a crash, what leads to its record. @param {import('../events/stream.js').DeckEvent} event @returns {LogRecord['attributes']} */
+function crashOf ({ detail }) {
+  const { crash, crashGroup, errorName } = detail ?? {}
+  return {
+    ...typeof crash === 'number' && { 'clusterdeck.crash': crash },
+    ...typeof crashGroup === 'number' && { 'clusterdeck.crash_group': crashGroup },
+    ...typeof errorName === 'string' && { 'exception.type': errorName }
   }
 }
 

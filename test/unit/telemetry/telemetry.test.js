@@ -29,7 +29,7 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
     OTEL_SERVICE_NAME: 'shop',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod,service.name=other'
   })
-  const { at } = events.publish({ type: 'worker.exited', worker: 7, slot: 2, pid: 4711, release: 'r1', cause: 'crash', signal: 'SIGKILL', uptimeMs: 1500 })
+  const { at } = events.publish({ type: 'worker.exited', worker: 7, slot: 2, pid: 4711, release: 'r1', cause: 'crash', signal: 'SIGKILL', uptimeMs: 1500, detail: { crash: 12, crashGroup: 3, errorName: 'TypeError', other: {} } })
   await telemetry.close()
   assert.deepEqual(collector.faults, [])
 
@@ -39,7 +39,7 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
   assert.deepEqual([resource['service.name'], resource['deployment.environment.name']], ['shop', 'prod'])
   const [record] = collector.logs()
   assert.deepEqual([record.eventName, record.timeUnixNano, record.body.stringValue.includes('Worker 7')], ['clusterdeck.worker.exited', `${Date.parse(at)}000000`, true])
-  assert.deepEqual(attributesOf(record.attributes), { 'clusterdeck.event.id': 1, 'clusterdeck.cause': 'crash', 'clusterdeck.slot': 2, 'clusterdeck.worker': 7, 'clusterdeck.release': 'r1', 'clusterdeck.signal': 'SIGKILL', 'clusterdeck.uptime_ms': 1500, 'process.pid': 4711 })
+  assert.deepEqual(attributesOf(record.attributes), { 'clusterdeck.event.id': 1, 'clusterdeck.cause': 'crash', 'clusterdeck.slot': 2, 'clusterdeck.worker': 7, 'clusterdeck.release': 'r1', 'clusterdeck.signal': 'SIGKILL', 'clusterdeck.uptime_ms': 1500, 'process.pid': 4711, 'clusterdeck.crash': 12, 'clusterdeck.crash_group': 3, 'exception.type': 'TypeError' })
   const metrics = collector.metrics()
   const orders = metrics.find((/** @type {any} */ { name }) => name === 'orders_total')
   assert.deepEqual([orders.sum.isMonotonic, orders.sum.dataPoints[0].asDouble], [true, 7])
