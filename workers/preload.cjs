@@ -1,21 +1,27 @@
 // Loaded by `--require` before everything else, what the user preloads included: a server that such a preload opens is to
 // take its socket from the master too. In anything that is not a worker of this cluster (a child of the app, a worker
 // thread, the app's own cluster) the variable is absent, and nothing happens.
+const { existsSync } = require('node:fs')
+const { enableCompileCache } = /** @type {{ enableCompileCache?: (folder: string) => unknown }} */ (require('node:module'))
 const { isMainThread } = require('node:worker_threads')
 
 const at = process.execArgv.findIndex((word, index) => word === '--require' && process.execArgv[index + 1] === __filename)
 if (at >= 0) process.execArgv.splice(at, 2)
-if (process.env.CLUSTERDECK_BOOT && isMainThread) beginPreload()
+if (process.env.CLUSTERDECK_BOOT && isMainThread) beginPreload(JSON.parse(process.env.CLUSTERDECK_BOOT))
 delete require.cache[__filename]
 
-function beginPreload () {
+/** @param {import('./protocol.js').BootSettings} settings */
+function beginPreload ({ code, compileCache }) {
   const { emitWarning } = process
   // That an ES module is loaded by require() is an experiment to some versions of Node; the app has nothing to do with it.
   process.emitWarning = () => {}
+  if (compileCache !== null) enableCompileCache?.(compileCache)
+  // The bundle of a master that has run for long may have been replaced by those of later installations.
+  const file = code !== null && existsSync(code) ? code : require.resolve('./boot.js')
   try {
-    require('./boot.js')
+    require(file)
   } finally {
     process.emitWarning = emitWarning
   }
-  delete require.cache[require.resolve('./boot.js')]
+  delete require.cache[file]
 }

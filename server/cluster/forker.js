@@ -11,11 +11,13 @@ import { mayChange } from '../releases/resolve.js'
 import { controlGroups } from '../system/control-groups.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { isFolder } from '../system/working-folder.js'
+import { boundCompileCache } from './compile-cache.js'
 import { createInspectPorts } from './inspect-ports.js'
 import { createProgramHandle } from './program-handle.js'
 import { awaitReadyLine } from './ready-output.js'
 import { withPreload } from './preload.js'
 import { tooLarge } from './too-large.js'
+import { WORKER_CODE } from './worker-code.js'
 import { createWorkerHandle } from './worker-handle.js'
 
 /** @typedef {ReturnType<typeof createForker>} Forker */
@@ -26,10 +28,11 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 
 /**
  * Starts workers through node:cluster.
- * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'> }} settings
+ * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'compileCache' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'> }} settings
  * @param {object} options
  * @param {string} options.crashFolder
  * @param {string} options.orderFolder
+ * @param {string} [options.compileCacheFolder]
  * @param {import('../../workers/protocol.js').SessionSettings | null} [options.sessions]  null: they do not matter
  * @param {() => boolean} options.outlives  whether workers outlive this master
  * @param {() => number | null} [options.keeperPid]  of the process that would start the next master
@@ -42,13 +45,14 @@ const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
  * @param {() => number} [options.random]
  */
 export function createForker (settings, {
-  crashFolder, orderFolder, sessions = null, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onProblem = () => {}, groups = controlGroups, random = Math.random
+  crashFolder, orderFolder, compileCacheFolder, sessions = null, outlives, keeperPid = () => null, logs, environment = () => ({}), hasSecrets = () => false, inherited = process.env, onProblem = () => {}, groups = controlGroups, random = Math.random
 }) {
   /** @type {Set<string>} what has been told of */
   const told = new Set()
   /** The output of each worker; one that was not needed has left its id to another. @type {Map<number, object>} */
   const writers = new Map()
   if (sessions) makeSessionOwners(sessions.folder)
+  if (compileCacheFolder !== undefined && settings.current.compileCache === 'on') boundCompileCache(compileCacheFolder)
   /** @type {import('./worker-handle.js').WorkerGroup} */
   const group = { name: crashFolder, workers: new Set() }
 
@@ -59,7 +63,7 @@ export function createForker (settings, {
    * @throws where the system has no process to give
    */
   return function fork ({ worker: id, slot, release }, hooks) {
-    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, telemetry, watch, watchdog } = settings.current
+    const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, compileCache, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, telemetry, watch, watchdog } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
     const output = ready.log === undefined ? ownOutput : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
@@ -107,6 +111,8 @@ export function createForker (settings, {
       cluster.setupPrimary({ exec: release.entry, args, execArgv: allExecArgv, inspectPort, cwd: folder, stdio })
       /** @type {import('../../workers/protocol.js').BootSettings} */
       const boot = {
+        code: WORKER_CODE,
+        compileCache: compileCache === 'on' ? compileCacheFolder ?? null : null,
         nodeOptions: nodeOptions ?? null,
         hasImports: preloaded.hasImports,
         worker: id,

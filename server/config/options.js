@@ -54,7 +54,7 @@ const SECRET = Object.freeze([
 
 /** Options that help and manual list last: their defaults suit nearly every app. */
 const RARE = Object.freeze([
-  'sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'instanceVariable', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
+  'sticky.idleMs', 'sticky.failoverMs', 'rebalance', 'instanceVariable', 'compileCache', 'portPerSlot', 'orphanMs', 'admin.sessionTtlMs', 'admin.basePath', 'start.first', 'ready.addresses',
   'ready.intervalMs', 'ready.probeTimeoutMs', 'ready.warmupRounds', 'drain.idleGraceMs', 'drain.stalledMs', 'drain.spreadMs', 'stop.termGraceMs', 'stop.message', 'stop.signal', 'crash.graceMs', 'keeper',
   'restart.minDelayMs', 'restart.maxDelayMs', 'restart.resetAfterMs', 'restart.intensity', 'rollout.limits', 'rollout.progressDeadlineMs',
   'watchdog.stack', 'releases.onDrift', 'diagnostics', 'logs.mirror', 'history.maxEvents'
@@ -159,6 +159,10 @@ export const SCHEMA = z.strictObject({
   rebalance: choiceOption(
     ['on', 'off'],
     'what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers say "Connection: close", and these connections come back to others; not with dispatch "sticky"'
+  ),
+  compileCache: choiceOption(
+    ['off', 'on'],
+    'whether Node keeps what it has compiled of the app in the data folder, so that the next workers start sooner; Node 22.1 and later. A worker writes it as it ends'
   ),
   instanceVariable: variableName('the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays')
     .default('NODE_APP_INSTANCE'),

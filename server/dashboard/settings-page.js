@@ -23,7 +23,7 @@ const VIEWS = Object.freeze({
 /** Which options stand together, by the first part of their names. @type {readonly { id: string, title: string, parts: readonly string[] }[]} */
 const GROUPS = Object.freeze([
   { id: 'app', title: 'App', parts: ['name', 'entry', 'script', 'args', 'execArgv', 'cwd', 'env', 'envFile', 'secrets', 'dataDir', 'watch'] },
-  { id: 'workers', title: 'Workers and connections', parts: ['workers', 'standby', 'dispatch', 'sticky', 'rebalance', 'instanceVariable', 'portPerSlot', 'orphanMs'] },
+  { id: 'workers', title: 'Workers and connections', parts: ['workers', 'standby', 'dispatch', 'sticky', 'rebalance', 'instanceVariable', 'compileCache', 'portPerSlot', 'orphanMs'] },
   { id: 'ready', title: 'Start and readiness', parts: ['start', 'ready'] },
   { id: 'end', title: 'End of a worker', parts: ['drain', 'stop', 'crash'] },
   { id: 'restart', title: 'Restarts and limits', parts: ['restart', 'limits', 'watchdog', 'recycle', 'keeper'] },

@@ -51,6 +51,8 @@
  * @property {number} [sticky.failoverMs]  how long a slot may be without a ready worker before its clients go to other slots; default: `2000`
  * @property {'on' | 'off'} [rebalance]  what a worker does that gets over 10 % more requests than the others have on average; on: some of its answers
  *   say "Connection: close", and these connections come back to others; not with dispatch "sticky"; default: `on`
+ * @property {'off' | 'on'} [compileCache]  whether Node keeps what it has compiled of the app in the data folder, so that the next workers start sooner;
+ *   Node 22.1 and later. A worker writes it as it ends; default: `off`
  * @property {string} [instanceVariable]  the variable that holds the number of a worker, from 0; a value that the shell, `env` or `envFile` sets stays;
  *   default: `NODE_APP_INSTANCE`
  * @property {number} [portPerSlot]  gives each slot its own port as well: with 4000, slot 1 has 4001, slot 2 has 4002; 0: none; default: `0`

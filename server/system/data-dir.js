@@ -43,6 +43,7 @@ export function openDataDir (wanted) {
     logFolder: fileOf('logs'),
     logFile: path.join(folder, 'logs', 'master.log'),
     crashFolder: fileOf('crashes'),
+    compileCacheFolder: fileOf('compile-cache'),
     diagnosticsFolder: fileOf('diagnostics'),
     orderFolder: fileOf('orders'),
     sessionFolder: fileOf('sessions'),
