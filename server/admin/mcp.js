@@ -13,6 +13,12 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 const ANSWER_WITHIN_MS = 90_000
 
 const MESSAGE = z.looseObject({ jsonrpc: z.literal('2.0') })
+const ASKED = z.looseObject({
+  jsonrpc: z.literal('2.0').describe('"2.0"'),
+  id: z.union([z.string(), z.int()]).optional().describe('a text or an integer; without it: a notification'),
+  method: z.string().optional().describe('a method such as tools/call'),
+  params: z.looseObject({}).optional().describe('an object')
+}).meta({ description: 'one JSON-RPC 2.0 message', examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
 
 /**
  * @param {{ ask: Ask, isHost: boolean, hasFleet?: () => boolean, now: () => number, log: Pick<import('../system/log.js').Log, 'error'> }} parts `isHost`: many apps are behind this port
@@ -33,9 +39,9 @@ export function mcpResources ({ ask, isHost, hasFleet = () => false, now, log })
         byToken: 'An agent',
         cli: 'clusterdeck mcp',
         query: z.strictObject({ role: ROLE.optional().describe(`the most that its tools may need: one of ${ROLES.join(', ')} (default: viewer)`) }),
-        body: z.looseObject({}).describe('a JSON-RPC 2.0 message'),
+        body: ASKED,
         largestBodyBytes: 256 * 1024,
-        others: { 202: { 'application/json': z.unknown() } },
+        others: { 202: {} },
         answer: MESSAGE,
         async handle ({ req, res, auth, body, query }) {
           loaded ??= loadAll(now)

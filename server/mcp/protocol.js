@@ -4,6 +4,7 @@ import { toDeckError } from '../problem.js'
  * The Model Context Protocol, as far as tools need it: a JSON object comes, a JSON object goes, and nothing is remembered in between.
  * Revision 2026-07-28 says with each request which version it speaks; earlier ones begin with `initialize`. Both are answered.
  * @typedef {{ jsonrpc: '2.0', id?: string | number, result?: Record<string, unknown>, error?: { code: number, message: string, data?: unknown } }} Message
+ * @typedef {{ id?: string | number, method?: string, params?: Record<string, any> }} Asked
  * @typedef {{ status: number, message: Message | null }} Answer  `status`: of HTTP; `message`: null where there is nothing to say
  * @typedef {import('node:http').IncomingHttpHeaders} Headers
  * @typedef {{ name: string, title: string, description: string, inputSchema: Record<string, unknown>, annotations: Record<string, boolean> }} ShownTool
@@ -26,7 +27,6 @@ const SERVER = 'io.modelcontextprotocol/serverInfo'
 /** For a list of tools that depends on the role of whoever asks. */
 const CACHING = Object.freeze({ ttlMs: 60_000, cacheScope: 'private' })
 
-const INVALID_REQUEST = -32600
 const METHOD_NOT_FOUND = -32601
 const INVALID_PARAMS = -32602
 const HEADER_MISMATCH = -32020
@@ -44,29 +44,22 @@ class ProtocolError extends Error {
 }
 
 /**
- * @param {unknown} message @param {Headers} headers of its request @param {Tools} tools
+ * @param {Asked} message @param {Headers} headers of its request @param {Tools} tools
  * @returns {Promise<Answer>}
  */
 export async function answerMessage (message, headers, tools) {
-  const { jsonrpc, id, method, params } = Object(message)
-  // A client may answer requests that a server has sent; this one sends none.
-  if (jsonrpc === '2.0' && method === undefined && id !== undefined) return { status: 202, message: null }
+  const { id, method, params = {} } = message
+  // A notification; or an answer to a request of a server, and this one sends none.
+  if (id === undefined || method === undefined) return { status: 202, message: null }
   try {
-    if (jsonrpc !== '2.0' || typeof method !== 'string' || !isId(id)) throw new ProtocolError(INVALID_REQUEST, 'Expected one JSON-RPC 2.0 request or notification')
-    if (id === undefined) return { status: 202, message: null }
-    const isModern = checkVersion({ method, params: Object(params) }, headers)
-    const result = await (isModern ? answerModern : answerLegacy)(method, Object(params), tools)
+    const isModern = checkVersion({ method, params }, headers)
+    const result = await (isModern ? answerModern : answerLegacy)(method, params, tools)
     return { status: 200, message: { jsonrpc: '2.0', id, result } }
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     const { code, message: text, status, data } = error
-    return { status, message: { jsonrpc: '2.0', ...(isId(id) && id !== undefined && { id }), error: { code, message: text, ...(data !== undefined && { data }) } } }
+    return { status, message: { jsonrpc: '2.0', id, error: { code, message: text, ...(data !== undefined && { data }) } } }
   }
-}
-
-/** @param {unknown} id @returns {id is string | number | undefined} */
-function isId (id) {
-  return id === undefined || typeof id === 'string' || Number.isInteger(id)
 }
 
 /**
@@ -126,7 +119,7 @@ function serverInfo ({ version }) {
  */
 async function callTool ({ name, arguments: input = {} }, tools) {
   if (typeof name !== 'string' || !tools.has(name)) throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${String(name).slice(0, 100)}`, { status: 200 })
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ProtocolError(INVALID_PARAMS, 'arguments: expected an object')
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ProtocolError(INVALID_PARAMS, 'arguments: expected an object', { status: 200 })
   try {
     const { text, data } = await tools.call(name, input)
     return { content: [text, ...(data === undefined ? [] : [JSON.stringify(data)])].map((each) => ({ type: 'text', text: each })), isError: false }

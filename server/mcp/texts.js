@@ -12,7 +12,7 @@ const MAX_LINE_CHARS = 400
 const MAX_STDERR_LINES = 15
 const MAX_ROWS = 30
 /** What a rollout does with each worker, and who reads: of little use beside what was changed. */
-const ROUTINE = new Set(['access.used', 'rollout.step', 'worker.forked', 'worker.online', 'worker.listening', 'worker.ready', 'worker.draining'])
+const ROUTINE = new Set(['access.used', 'diagnostics.started', 'diagnostics.finished', 'rollout.step', 'worker.forked', 'worker.online', 'worker.listening', 'worker.ready', 'worker.draining'])
 const REPLACING = new Set(['deploy', 'rollback', 'restart'])
 const MAX_NEAR = 12
 
@@ -261,6 +261,18 @@ export function appsStory ({ items }) {
   }
 }
 
+/** @param {Json} fleet @returns {Told} */
+export function fleetStory ({ members, rollout }) {
+  return {
+    text: lines([
+      `${members.length} members have the app:`,
+      ...members.slice(0, MAX_ROWS).map((/** @type {Json} */ { member, isOwn, isSilent, state, health, release, workers, vitals, openCrashes, mark, accept }) => `- ${[`${member}${isOwn ? ' (this one)' : ''}`, isSilent ? 'SILENT, as it last was:' : state, clip(health.text), release, mark && mark.label, `${workers.ready} of ${workers.desired} workers`, vitals.requestsPerSecond !== null && `${formatRate(vitals.requestsPerSecond)} requests/s`, vitals.latencyP99Ms !== null && `p99 ${formatLatency(vitals.latencyP99Ms)}`, openCrashes > 0 && `${openCrashes} open crash groups`, !isOwn && accept === 'nothing' && 'lets nobody ask'].filter(Boolean).join(', ')}`),
+      members.length > MAX_ROWS && `- and ${members.length - MAX_ROWS} more`,
+      rollout && `The newest rollout of the fleet, ${rollout.id}: ${rollout.kind}, ${rollout.state}${rollout.reason ? `: ${clip(rollout.reason)}` : ''}.`
+    ])
+  }
+}
+
 /** @param {Json} item @param {import('../api/hot-functions.js').HotFunctions} hot @returns {Told} */
 export function profileStory ({ id, worker, slot, release, durationMs }, { busyMs, idleMs, functions, calls }) {
   const shareOf = (/** @type {number} */ ms) => busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
@@ -272,7 +284,7 @@ export function profileStory ({ id, worker, slot, release, durationMs }, { busyM
         : `Worker ${worker} (slot ${slot}, ${release}) spent its busy time outside of the app's own functions.`,
       `It was busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)} of ${formatExactDuration(durationMs)}.`,
       'Busiest functions, by their own time:',
-      ...functions.slice(0, 12).flatMap((each) => [`- ${shareOf(each.selfMs)} (with calls ${shareOf(each.totalMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
+      ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((each) => [`- ${shareOf(each.selfMs)} (with calls ${shareOf(each.totalMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
       calls.length > 0 && `The busiest way in: ${calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) => `${name} ${place}`).join(' > ')}`
     ]),
     data: { profile: id, worker, release, busyMs, idleMs }

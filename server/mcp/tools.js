@@ -49,6 +49,7 @@ const WARM_UP_MS = 30_000
 /** On both sides of a release, to compare what it changed. */
 const COMPARED_MS = 15 * MINUTE_MS
 const POLL_MS = 200
+const FEW_STEPS = 60
 const OF_CHECKS = new Set(['pattern', 'anyOf', 'examples', 'maxLength', 'minLength', 'propertyNames'])
 const MAX_PROFILE_S = 30
 const ID = integerParam(1, MAX_ID)
@@ -64,7 +65,7 @@ const INSTRUCTIONS = 'clusterdeck runs a Node.js (or other) app as a cluster of 
  * @returns {import('./protocol.js').Tools}
  */
 export function createTools ({ ask, isHost, hasFleet, version, now, confirmations, report }, auth) {
-  const all = Object.entries({ ...(isHost && HOST_TOOLS), ...readTools(now), ...changeTools({ confirmations, auth }) })
+  const all = Object.entries({ ...(isHost && HOST_TOOLS), ...(hasFleet && FLEET_TOOLS), ...readTools(now), ...changeTools({ confirmations, auth }) })
   const tools = new Map(all.filter(([, { role }]) => roleAllows(auth.role, role)).map(([name, tool]) => [name, withPlace(tool, { isHost, hasFleet })]))
 
   return {
@@ -124,6 +125,18 @@ const HOST_TOOLS = {
   }
 }
 
+/** @type {Record<string, Tool>} */
+const FLEET_TOOLS = {
+  fleet: {
+    title: 'The app on other machines',
+    description: 'The members of the fleet that have this app, each with its state and release, and the newest rollout over all of them. Other tools take a name of these as "member".',
+    role: 'viewer',
+    isOfPort: true,
+    input: z.strictObject({}),
+    run: async (api) => texts.fleetStory(await api.get('/fleet'))
+  }
+}
+
 /** @param {() => number} now @returns {Record<string, Tool>} */
 function readTools (now) {
   const { limit: _, ...filters } = { ...eventFilters(now), limit: undefined }
@@ -144,7 +157,7 @@ function readTools (now) {
       role: 'viewer',
       input: z.strictObject({ since: timeParam(now), until: timeParam(now) }),
       run: async (api, { since = '1h', until }) => {
-        const series = await api.get('/vitals', { since, until, slots: 'none', columns: COLUMNS })
+        const series = await readSeries(api, { since, until })
         const changes = changesOf(series)
         const moment = changes[0]?.at
         const near = moment === undefined ? [] : (await api.get('/events', { since: isoOf(Date.parse(moment) - 2 * MINUTE_MS), until: isoOf(Date.parse(moment) + MINUTE_MS), limit: 50 })).items
@@ -250,6 +263,13 @@ function readTools (now) {
       run: profileWorker
     }
   }
+}
+
+/** Where less is known than was asked for, that is read in finer steps. @param {Caller} api @param {Given} range */
+async function readSeries (api, { since, until }) {
+  const known = await api.get('/vitals', { since, until, slots: 'none', columns: COLUMNS })
+  if (known.step === '1s' || known.time.length === 0 || known.time.length >= FEW_STEPS) return known
+  return await api.get('/vitals', { since: isoOf(1000 * known.time[0]), until, slots: 'none', columns: COLUMNS })
 }
 
 /** @param {string} name @returns {string} @throws {DeckError} not-found */

@@ -65,12 +65,12 @@ test('agents of both eras are answered: those that begin with a handshake, and t
     [-32602, 400, send(admin, request('tools/list'), { headers: { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' } })],
     [-32602, 200, send(admin, request('tools/call', { name: 'nothing' }))],
     [-32601, 200, send(admin, request('resources/list'))],
-    [-32600, 400, send(admin, { id: 1, method: 'ping' })],
-    [-32600, 400, send(admin, { jsonrpc: '2.0', id: null, method: 'ping' })]
+    [-32602, 200, send(admin, request('tools/call', { name: 'status', arguments: [] }))]
   ])) {
     const { status: received, body } = await answer
     assert.deepEqual([body.error?.code, received], [code, status], JSON.stringify(body))
   }
+  for (const message of [{ id: 1, method: 'ping' }, { jsonrpc: '2.0', id: null, method: 'ping' }, [request('ping')], 3]) assert.equal((await send(admin, message)).body.code, 'invalid-body', JSON.stringify(message))
 })
 
 test('an agent has the tools of its role, which only read unless its address says more', async (t) => {
@@ -149,6 +149,33 @@ test('what has moved since the preview, what is too old or misplaced, is refused
   assert.match(await textOf({ change: 'set-options', options: { 'drain.deadlineMs': 5000 } }), /drain\.deadlineMs: \d+ → 5000/)
   assert.match(await textOf({ change: 'explode' }), /^change: expected .*\(invalid-argument\)$/)
   assert.deepEqual(admin.deck.dispatched.map(({ workers }) => workers), [3])
+})
+
+test('each change can be previewed and confirmed, and is the operation of the API that it names', async (t) => {
+  const admin = await startAdmin(t)
+  admin.history.crashes.record('v1:1', {
+    at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash', code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5, nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: 'no total', stack: null, frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: []
+  }, { culprit: 'total (price.js)' })
+  const admins = { path: '/mcp?role=admin' }
+  const { body: { result: { tools } } } = await send(admin, request('tools/list'), admins)
+  const names = new Set(tools.find((/** @type {any} */ { name }) => name === 'preview_change').inputSchema.properties.change.enum)
+  for (const [change, input, done] of /** @type {[string, object, string][]} */ ([
+    ['restart-worker', { worker: 1 }, 'POST /api/v1/workers/1/restart'], ['pause-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/pause'], ['resume-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/resume'],
+    ['promote-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/promote'], ['retry-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/retry'], ['abort-rollout', { rollout: 1 }, 'POST /api/v1/rollouts/1/abort'],
+    ['deploy', {}, 'POST /api/v1/rollouts'], ['rollback', { release: 'r1' }, 'POST /api/v1/rollouts'], ['deploy', { git: 'main' }, 'POST /api/v1/releases'], ['restart', {}, 'POST /api/v1/rollouts'],
+    ['kill-worker', { worker: 2 }, 'POST /api/v1/workers/2/kill'], ['scale', { workers: 3 }, 'PUT /api/v1/scale'], ['mute-crash', { crash: 1 }, 'POST /api/v1/crashes/1/mute'], ['reopen-crash', { crash: 1 }, 'POST /api/v1/crashes/1/reopen'],
+    ['resolve-crash', { crash: 1 }, 'POST /api/v1/crashes/1/resolve'], ['note-crash', { crash: 1, note: 'known' }, 'POST /api/v1/crashes/1/notes'], ['set-options', { options: { 'drain.deadlineMs': 5000 } }, 'PATCH /api/v1/config']
+  ])) {
+    if (!change.endsWith('-rollout')) admin.deck.set({ rollout: null })
+    const previewed = await call(admin, 'preview_change', { change, ...input }, admins)
+    assert.equal(previewed.isError, false, `${change}: ${previewed.text}`)
+    const { isError, text } = await call(admin, 'confirm_change', { confirmation: previewed.data.confirmation }, admins)
+    assert.equal(isError, false, `${change}: ${text}`)
+    const [used] = admin.history.page({ type: ['access.used'], limit: 1 }).items
+    assert.match(used.message, new RegExp(`: ${done}$`), change)
+    names.delete(change)
+  }
+  assert.deepEqual([...names], ['acknowledge-notice'])
 })
 
 test('a host lists its apps, and answers for each of them by name', async (t) => {

@@ -1,4 +1,4 @@
-// Agents held against what others say of the protocol: `npm run mcp:check`, or `npm run mcp:check -- --inspector-node PATH` (a Node from 22.19 on)
+// Agents held against what others say of the protocol: `npm run mcp:check`, or `npm run mcp:check -- --node PATH` (from 22.19 on, for the suite and the Inspector)
 // The clients of the official SDK (both eras), its Inspector and its conformance suite ask a real deck. One of them goes from "slow since noon" to the line.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -16,12 +16,12 @@ const PACKAGES = ['@modelcontextprotocol/sdk@1.32.2', '@modelcontextprotocol/cli
 const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0'
 /** Outside of this package, as npm takes its parts for workspaces of it otherwise; it outlives this run. */
 const FOLDER = path.join(tmpdir(), 'clusterdeck-mcp-check')
-const CONFORMANCE = ['server-initialize', 'ping', 'tools-list']
+const CONFORMANCE = ['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection']
 const MAX_CALLS = 6
 
 /** @typedef {{ callTool: (call: { name: string, arguments: object }) => Promise<{ isError?: boolean, content: { text: string }[] }>, listTools: () => Promise<{ tools: { name: string }[] }>, close: () => Promise<void> }} Client */
 
-const { values: { 'inspector-node': inspectorNode } } = parseArgs({ options: { 'inspector-node': { type: 'string' } } })
+const { values: { node } } = parseArgs({ options: { node: { type: 'string', default: process.execPath } } })
 /** @type {(() => unknown)[]} */
 const ends = []
 /** @type {{ check: string, ok: boolean, told: string }[]} */
@@ -44,7 +44,7 @@ try {
     await check(`SDK client, ${era}, HTTP: lists and calls`, async () => await lookAround(await connect(era, { address, token: deck.token })))
   }
   for (const scenario of CONFORMANCE) await check(`conformance suite: ${scenario}`, async () => await conformance(scenario, deck))
-  if (inspectorNode) await check('Inspector: tools/list, tools/call', async () => await inspect(inspectorNode, deck))
+  await check('Inspector: tools/list, tools/call', async () => await inspect(deck))
 } finally {
   for (const end of ends.reverse()) await end()
 }
@@ -113,8 +113,12 @@ function expect (texts, pattern) {
 
 /** The suite sends no token, so one is added on the way. @param {string} scenario @param {{ adminUrl: string, token: string }} deck */
 async function conformance (scenario, { adminUrl, token }) {
+  const real = new URL(adminUrl).host
   const proxy = http.createServer((req, res) => {
-    const passed = http.request(new URL(String(req.url), adminUrl), { method: req.method, headers: { ...req.headers, host: new URL(adminUrl).host, authorization: `Bearer ${token}` } }, (answer) => {
+    const own = String(req.socket.localPort)
+    const asIts = (/** @type {string | undefined} */ name) => name?.replace(new RegExp(`^(https?://)?(?:127\\.0\\.0\\.1|localhost):${own}$`), `$1${real}`)
+    const { host, origin, ...headers } = req.headers
+    const passed = http.request(new URL(String(req.url), adminUrl), { method: req.method, headers: { ...headers, host: asIts(host), ...(origin && { origin: asIts(origin) }), authorization: `Bearer ${token}` } }, (answer) => {
       res.writeHead(Number(answer.statusCode), answer.headers)
       answer.pipe(res)
     })
@@ -123,15 +127,15 @@ async function conformance (scenario, { adminUrl, token }) {
   await new Promise((resolve) => proxy.listen(0, '127.0.0.1', () => resolve(null)))
   const { port } = /** @type {import('node:net').AddressInfo} */ (proxy.address())
   try {
-    const output = await run(process.execPath, [path.join(FOLDER, 'node_modules/@modelcontextprotocol/conformance/dist/index.js'), 'server', '--url', `http://127.0.0.1:${port}/mcp`, '--scenario', scenario])
+    const output = await run(node, [path.join(FOLDER, 'node_modules/@modelcontextprotocol/conformance/dist/index.js'), 'server', '--url', `http://127.0.0.1:${port}/mcp`, '--scenario', scenario])
     return /Passed: .*/.exec(output)?.[0] ?? output.trim().split('\n').at(-1) ?? ''
   } finally {
     proxy.close()
   }
 }
 
-/** @param {string} node @param {{ adminUrl: string, token: string }} deck */
-async function inspect (node, { adminUrl, token }) {
+/** @param {{ adminUrl: string, token: string }} deck */
+async function inspect ({ adminUrl, token }) {
   await install([INSPECTOR])
   const inspector = [path.join(FOLDER, 'node_modules/.bin/mcp-inspector'), '--cli', `${adminUrl}/mcp`, '--transport', 'http', '--header', `Authorization: Bearer ${token}`]
   const { tools } = JSON.parse(await run(node, [...inspector, '--method', 'tools/list']))
