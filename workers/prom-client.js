@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { setTimeout } from 'node:timers'
 import { MAX_APP_SERIES } from './protocol.js'
 
 /**
@@ -17,6 +18,8 @@ import { MAX_APP_SERIES } from './protocol.js'
 
 const REGISTRY_FILE = `${path.sep}${path.join('prom-client', 'lib', 'registry.js')}`
 const AGGREGATOR_FILE = 'cluster.js'
+/** The app may ask others for the value of a gauge, which may never answer. */
+const COLLECTED_WITHIN_MS = 500
 const CUMULATIVE = ['counter', 'histogram', 'summary']
 
 /** @returns {Client[]} those that the app has loaded itself, by `require` or by `import` */
@@ -69,7 +72,9 @@ export function readGrowing (registries) {
  */
 export async function readAll (registries) {
   const all = registries.flatMap((registry) => metricsOf(registry).map((metric) => ({ metric, registry })))
-  const answers = await Promise.all(all.map(({ metric }) => collect(metric)))
+  /** @type {Promise<Entry[]>} */
+  const late = new Promise((resolve) => setTimeout(resolve, COLLECTED_WITHIN_MS, []).unref())
+  const answers = await Promise.all(all.map(({ metric }) => Promise.race([collect(metric), late])))
   // All at the same moment: what came in while others were collected counts everywhere.
   return bounded(all.flatMap(({ metric, registry }, index) => isGrowing(metric) ? [toGrowing(metric, registry)] : toGauge(metric, registry, answers[index])))
 }
@@ -133,9 +138,10 @@ function bounded (all) {
   let leftOut = 0
   for (const metric of all) {
     if (metrics.has(metric.name)) continue
-    series += metric.rows.length
-    if (series <= MAX_APP_SERIES) metrics.set(metric.name, metric)
-    else leftOut += metric.rows.length
+    if (series + metric.rows.length <= MAX_APP_SERIES) {
+      series += metric.rows.length
+      metrics.set(metric.name, metric)
+    } else leftOut += metric.rows.length
   }
   return { metrics: [...metrics.values()], leftOut }
 }

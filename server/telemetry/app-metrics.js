@@ -104,9 +104,10 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
       const own = (/** @type {Source[]} */ of) => of.flatMap(({ metrics }) => metrics.get(name) ?? [])
       const metric = sumMetric(own(living), [...own(ending), ...kept.named(name)])
       if (!metric) continue
-      series += metric.series.length
-      if (series <= MAX_APP_SERIES) metrics.push(metric)
-      else leftOut += metric.series.length
+      if (series + metric.series.length <= MAX_APP_SERIES) {
+        series += metric.series.length
+        metrics.push(metric)
+      } else leftOut += metric.series.length
     }
     return { metrics, leftOut }
   }
