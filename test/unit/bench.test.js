@@ -24,6 +24,8 @@ test('a report has every row, and of each peer what it could not do', () => {
   }
   assert.equal(shortTable(rows), [
     '<!-- compared -->',
+    'Medians, with the half of the rounds in the middle in brackets. Less is better in every row.',
+    '',
     '| | clusterdeck | node:cluster, round-robin | PM2 | Watt |',
     '| --- | ---: | ---: | ---: | ---: |',
     '| CPU of all its processes for a request on a connection of its own, µs | 12,346 (12,000–13,000) | – | – | 9.88 |',
@@ -32,7 +34,7 @@ test('a report has every row, and of each peer what it could not do', () => {
   ].join('\n'))
   const text = report({ date: '2026-01-01', machine: 'a machine', versions: 'some versions', pace: 'one round', rows })
   assert.match(text, /^2026-01-01, a machine\. some versions\. one round$/m)
-  assert.match(text, /^## A connection for each\n\n\| \| CPU µs per request \|\n.*\n\| clusterdeck \| 12,346 \(12,000–13,000\) \|\n\| PM2 \| failed: no \|\n\| Watt \| 9\.88 \|$/m)
+  assert.match(text, /^## closing: A connection for each\n\n\| \| CPU µs per request \|\n.*\n\| clusterdeck \| 12,346 \(12,000–13,000\) \|\n\| PM2 \| failed: no \|\n\| Watt \| 9\.88 \|$/m)
 })
 
 test('the README shows only what two runs agree on', () => {
@@ -45,7 +47,7 @@ test('the README shows only what two runs agree on', () => {
   const row = { title: 'A start', figures: ['ms'], peers: { clusterdeck: { ms: 10 }, PM2: { ms: 25 }, Watt: { ms: 12 } } }
   assert.doesNotMatch(shortTable({ start: { ...row, verdicts: named } }), /first start/)
   assert.match(shortTable({ start: { ...row, verdicts: named.slice(0, 1) } }), /first start/)
-  assert.match(report({ date: '', machine: '', versions: '', pace: '', rows: { start: { ...row, verdicts: named } } }), /^\| A start: ms \| PM2 \(× 0\.50 and 0\.33\) \| node \| – \| Watt \(× 2\.00 and 0\.50\) \|$/m)
+  assert.match(report({ date: '', machine: '', versions: '', pace: '', rows: { start: { ...row, verdicts: named } } }), /^\| start: ms \| PM2 \(× 0\.50 and 0\.33\) \| node \| – \| Watt \(× 2\.00 and 0\.50\) \|$/m)
 })
 
 test('rounds come together as their median, what failed as a sum, a text as it is', () => {

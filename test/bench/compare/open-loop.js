@@ -120,10 +120,13 @@ function release (connection) {
   else ask(connection, dueAt)
 }
 
-/** What has no answer after a while has failed. */
+/** What waits for a connection is asked for, while answers come. What has none after a while has failed. */
 async function end () {
   isOver = true
-  const endsAt = performance.now() + HUNG_MS
-  while (underWay.size > 0 && performance.now() < endsAt) await new Promise((resolve) => setTimeout(resolve, 10))
+  let answered = times.length
+  for (let lookedAt = performance.now(); underWay.size > 0 && performance.now() - lookedAt < HUNG_MS; await new Promise((resolve) => setTimeout(resolve, 10))) {
+    if (times.length > answered) lookedAt = performance.now()
+    answered = times.length
+  }
   failed += underWay.size + waiting.length
 }

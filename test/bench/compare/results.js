@@ -27,6 +27,7 @@ const SHORT = [
   ['kill', 'both: failed', 'both are SIGKILLed: failed connections'],
   ['start', 'ms', 'first start: ms from the command to the first answer'],
   ['start', 'ms', 'a later start, for PM2 with its daemon running', { clusterdeck: 'clusterdeck, once more', PM2: 'PM2, its daemon runs' }],
+  ['rest', 'PSS MB', 'memory of what manages two workers, PSS, MB'],
   ['install', 'seconds', 'installed without a compiler, seconds'],
   ['install', 'MB', 'the same, MB']
 ]
@@ -44,8 +45,8 @@ export function report ({ date, machine, versions, pace, rows }, short = shortTa
     '## In short',
     '',
     short,
-    ...places.length > 0 ? ['## Who is ahead', '', 'The passes make two runs, with all processes started anew. Ahead: the median is smaller by more than 5 % in both, or in one, and no other is smaller in the other. Unsettled: the runs do not agree.', '', ...places, ''] : [],
-    ...Object.values(rows).flatMap((row) => [`## ${row.title}`, '', tableOf(row), ''])
+    ...places.length > 0 ? ['## Who is ahead', '', 'The first and the second half of the rounds are two runs, with all processes started anew. Ahead: the median is smaller by more than 5 % in both; behind: larger by as much. Even: neither in one of them. Unsettled: ahead in one run, behind in the other; the README leaves that out. In brackets: the own figure ÷ the other, in either run.', '', ...places, ''] : [],
+    ...Object.entries(rows).flatMap(([name, row]) => [`## ${name}: ${row.title}`, '', tableOf(row), ''])
   ].join('\n')
 }
 
@@ -53,7 +54,7 @@ export function report ({ date, machine, versions, pace, rows }, short = shortTa
 export function shortTable (rows) {
   const shown = SHORT.filter(([row, figure, , instead]) => rows[row] && isSettled(rows[row], figure, instead))
   const lines = shown.map(([row, figure, text, instead]) => [text, ...SHORT_PEERS.map((peer) => shownValue(valueOf(rows[row], peer, figure, instead)))])
-  return ['<!-- compared -->', ...table(['', ...SHORT_PEERS], lines), '<!-- /compared -->', ''].join('\n')
+  return ['<!-- compared -->', 'Medians, with the half of the rounds in the middle in brackets. Less is better in every row.', '', ...table(['', ...SHORT_PEERS], lines), '<!-- /compared -->', ''].join('\n')
 }
 
 /** @param {Result} row @param {string} peer @param {string} figure @param {Record<string, string>} [instead] */
@@ -70,12 +71,12 @@ function isSettled ({ verdicts = [] }, figure, instead = {}) {
 
 /** @param {Record<string, Result>} rows @returns {string[]} a table of who is ahead of whom, figure by figure */
 function placesOf (rows) {
-  const lines = Object.values(rows).flatMap(({ title, verdicts = [] }) => {
+  const lines = Object.entries(rows).flatMap(([name, { verdicts = [] }]) => {
     const keys = new Set(verdicts.map(({ own, figure }) => `${own}\0${figure}`))
     return [...keys].map((key) => {
       const [own, figure] = key.split('\0')
       const named = (/** @type {string} */ place) => verdicts.filter((each) => each.own === own && each.figure === figure && each.place === place).map(nameWithRatio).join(', ') || '–'
-      return [`${title.split(/[:,] /)[0]}: ${own === 'clusterdeck' ? '' : `${own}, `}${figure}`, ...['ahead', 'even', 'behind', 'unsettled'].map(named)]
+      return [`${name}: ${figure}${own === 'clusterdeck' ? '' : ` (${own})`}`, ...['ahead', 'even', 'behind', 'unsettled'].map(named)]
     })
   })
   return lines.length > 0 ? table(['clusterdeck is', 'ahead of', 'even with', 'behind', 'unsettled'], lines) : []
