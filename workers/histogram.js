@@ -28,16 +28,42 @@ const MIDDLES_MS = Float64Array.from({ length: BUCKETS }, (_, index) => {
   return Math.sqrt(BOUNDS_MS[index - 1] * BOUNDS_MS[index])
 })
 
+/**
+ * A double begins with its exponent and the highest bits of its fraction: 12 and 5 of them name a cell, 32 for each
+ * doubling, narrower than any bucket. So a cell holds one bound at most, and the index of the bucket in which it begins
+ * replaces a search for each request.
+ */
+const CELL_SHIFT = 15
+const double = new Float64Array(1)
+const words = new Uint32Array(double.buffer)
+const HIGH_WORD = new Uint8Array(Uint16Array.of(1).buffer)[0]
+const FIRST_CELL = cellOf(BOUNDS_MS[0])
+const BUCKET_OF_CELL = startBuckets()
+
 /** @param {number} ms not negative @returns {number} the index of its bucket */
 export function bucketOf (ms) {
-  let low = 0
-  let high = BUCKETS - 1
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (ms <= BOUNDS_MS[middle]) high = middle
-    else low = middle + 1
+  if (ms <= BOUNDS_MS[0]) return 0
+  if (ms > BOUNDS_MS[BUCKETS - 2]) return BUCKETS - 1
+  const bucket = BUCKET_OF_CELL[cellOf(ms) - FIRST_CELL]
+  return ms <= BOUNDS_MS[bucket] ? bucket : bucket + 1
+}
+
+function cellOf (/** @type {number} */ ms) {
+  double[0] = ms
+  return words[HIGH_WORD] >>> CELL_SHIFT
+}
+
+/** @returns {Uint16Array} of each cell, the bucket that holds its smallest value */
+function startBuckets () {
+  const buckets = new Uint16Array(cellOf(BOUNDS_MS[BUCKETS - 2]) - FIRST_CELL + 1)
+  let bucket = 0
+  for (let cell = 0; cell < buckets.length; cell++) {
+    double[0] = 0
+    words[HIGH_WORD] = (cell + FIRST_CELL) << CELL_SHIFT
+    while (double[0] > BOUNDS_MS[bucket]) bucket++
+    buckets[cell] = bucket
   }
-  return low
+  return buckets
 }
 
 /**

@@ -1,6 +1,8 @@
 import diagnostics from 'node:diagnostics_channel'
+import { setImmediate } from 'node:timers'
 import { bucketOf, BUCKETS, toSparse } from './histogram.js'
 import { ABORTED, statusClass, STATUS_CLASSES } from './protocol.js'
+import { hookResponses, watchIncoming } from './response-hooks.js'
 
 const CONNECTION = Symbol('clusterdeck.connection')
 /** Marks a socket or an HTTP/2 session whose requests are not the app's. */
@@ -9,13 +11,14 @@ export const UNCOUNTED = Symbol('clusterdeck.uncounted')
 /** @typedef {import('node:http').ServerResponse} ServerResponse */
 /** @typedef {import('./node-internals.d.ts').ChannelMessages} ChannelMessages */
 /** @typedef {{ [CONNECTION]?: Connection, [UNCOUNTED]?: boolean }} Marks  what this module and the probe write on objects of Node */
-/** @typedef {import('node:net').Socket & Marks} MarkedSocket */
+/** @typedef {import('./response-hooks.js').Socket & Marks} MarkedSocket */
 /** @typedef {{ method: string, path: string, ageMs: number, response: ServerResponse | null }} InFlight  `response`: null for HTTP/2 */
 /** @typedef {ReturnType<typeof watchRequests>} Requests */
 
 /**
- * Counts every HTTP request of this process through Node's own diagnostics channels, and knows those that are not
- * answered yet. What it keeps hangs on the connection, so an answered request costs no allocation here.
+ * Counts every HTTP request of this process, and knows those that are not answered yet. What it keeps hangs on the
+ * connection, so an answered request costs no allocation here. Node's own diagnostics channels tell of the first request;
+ * from then on the answers themselves do, at half the cost, and the channel only of what a client asks before it is answered.
  * HTTP/2 is counted where Node has channels for it (24 on).
  * A latency runs from the moment the headers are read until the last byte of the answer is handed to the system.
  * @param {{ now?: () => number }} [options] monotonic clock, ms
@@ -31,6 +34,10 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   let begun = 0
   let limit = 0
   let onLimit = () => {}
+  /** @type {(() => void) | null} null: the channels tell */
+  let unhook = null
+  let hearsStarts = false
+  let isStopped = false
 
   diagnostics.subscribe('http.server.request.start', onRequestStart)
   diagnostics.subscribe('http.server.response.finish', onResponseFinish)
@@ -103,6 +110,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
     /** Stops counting. */
     stop () {
+      isStopped = true
+      unhook?.()
       diagnostics.unsubscribe('http.server.request.start', onRequestStart)
       diagnostics.unsubscribe('http.server.response.finish', onResponseFinish)
       diagnostics.unsubscribe('http2.server.stream.start', startStream)
@@ -113,18 +122,45 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   /** @param {{ response: ServerResponse, socket: MarkedSocket }} message */
   function onRequestStart ({ response, socket }) {
     const connection = socket[CONNECTION] ?? openConnection(socket)
+    // Whoever ends a subscription while a channel tells keeps the next one from being told.
+    if (unhook === null) setImmediate(leaveChannels, response)
     if (connection === null) return
-    countBegun()
-    if (connection.response === null) {
-      connection.response = response
-      connection.startedAt = now()
-    } else {
-      (connection.later ??= []).push({ response, startedAt: now() })
-    }
+    if (connection.response === null) return begin(connection, response)
+    countBegun();
+    (connection.later ??= []).push({ response, startedAt: now() })
   }
 
   /** @param {{ response: ServerResponse, socket: MarkedSocket }} message */
   function onResponseFinish ({ response, socket }) {
+    finish(response, socket)
+  }
+
+  function leaveChannels (/** @type {ServerResponse} */ response) {
+    if (unhook !== null || isStopped) return
+    unhook = hookResponses(response, { onAssign: assign, onDetach: finish })
+    if (unhook === null) return
+    if (!hearsStarts) diagnostics.unsubscribe('http.server.request.start', onRequestStart)
+    diagnostics.unsubscribe('http.server.response.finish', onResponseFinish)
+  }
+
+  function hearStarts () {
+    if (hearsStarts || isStopped) return
+    hearsStarts = true
+    if (unhook !== null) diagnostics.subscribe('http.server.request.start', onRequestStart)
+  }
+
+  function assign (/** @type {ServerResponse} */ response, /** @type {MarkedSocket} */ socket) {
+    const connection = socket[CONNECTION] ?? (socket.parser ? openConnection(socket) : null)
+    if (connection !== null && connection.response === null) begin(connection, response)
+  }
+
+  function begin (/** @type {Connection} */ connection, /** @type {ServerResponse} */ response) {
+    countBegun()
+    connection.response = response
+    connection.startedAt = now()
+  }
+
+  function finish (/** @type {ServerResponse} */ response, /** @type {MarkedSocket} */ socket) {
     const connection = socket[CONNECTION]
     // The request began before this was loaded, or was counted when its connection closed.
     if (connection === undefined || connection.response !== response) return
@@ -178,6 +214,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     const connection = new Connection()
     socket[CONNECTION] = connection
     connections.add(connection)
+    // Few clients pipeline: only the channel tells which answer waits for those before it.
+    if (!watchIncoming(socket, () => connection.response !== null && hearStarts())) hearStarts()
     socket.once('close', () => {
       connections.delete(connection)
       while (connection.response !== null) {

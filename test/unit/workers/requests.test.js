@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict'
+import diagnostics from 'node:diagnostics_channel'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import http2 from 'node:http2'
+import https from 'node:https'
 import net from 'node:net'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
+import tls from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { BOUNDS_MS } from '../../../workers/histogram.js'
 import { STATUS_CLASSES } from '../../../workers/protocol.js'
 import { watchRequests } from '../../../workers/requests.js'
+import { until } from '../../support/until.js'
 
 /**
  * A server that answers when it is told to, watched as inside a worker.
@@ -142,6 +148,74 @@ test('a client that pipelines is counted request by request, however its connect
   await closed
   assert.deepEqual(classesOf(requests), { '2xx': 2, answered: 2, aborted: 2 })
   assert.equal(requests.count(), 0)
+})
+
+const readTls = (/** @type {string} */ name) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url))
+
+/** What apps make of a server of HTTP. @type {Record<string, (answer: http.RequestListener) => net.Server>} */
+const SERVERS = {
+  'of node:http': (answer) => http.createServer(answer),
+  'with a class of answers of its own': (answer) => http.createServer({ ServerResponse: class extends http.ServerResponse {} }, answer),
+  'whose answers take their connections in their own way': (answer) => {
+    class OwnResponse extends http.ServerResponse {}
+    const { assignSocket } = http.ServerResponse.prototype
+    Object.assign(OwnResponse.prototype, { assignSocket: /** @this {http.ServerResponse} */ function (/** @type {net.Socket} */ socket) { assignSocket.call(this, socket) } })
+    return http.createServer({ ServerResponse: OwnResponse }, answer)
+  },
+  'that gets its connections from another': (answer) => {
+    const server = http.createServer(answer)
+    return net.createServer((socket) => server.emit('connection', socket))
+  },
+  'of TLS': (answer) => https.createServer({ key: readTls('key'), cert: readTls('cert') }, answer)
+}
+
+for (const [kind, create] of Object.entries(SERVERS)) {
+  test(`counts every request of a server ${kind} once`, async (t) => {
+    const requests = watchRequests()
+    const server = create((request, response) => {
+      if (request.url === '/never') return request.socket.destroy()
+      response.writeHead(request.url === '/missing' ? 404 : 200).end('.')
+    }).listen(0, '127.0.0.1')
+    t.after(() => {
+      requests.stop()
+      server.close()
+    })
+    await once(server, 'listening')
+    const { port } = /** @type {net.AddressInfo} */ (server.address())
+    const socket = kind === 'of TLS' ? tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false }) : net.connect(port, '127.0.0.1')
+    let answers = 0
+    socket.setEncoding('latin1').on('data', (text) => { answers += String(text).split('HTTP/1.1 ').length - 1 })
+    const ask = async (/** @type {string[]} */ ...paths) => {
+      const wanted = answers + paths.length
+      socket.write(paths.map((path) => `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n`.replace(/Expect.*?\n/, path === '/continue' ? '$&' : '')).join(''))
+      while (answers < wanted + paths.filter((path) => path === '/continue').length) await once(socket, 'data')
+    }
+    for (let n = 0; n < 20; n++) await ask(n % 4 === 0 ? '/missing' : '/')
+    if (kind === 'of node:http') assert.equal(diagnostics.hasSubscribers('http.server.request.start'), false, 'Node builds no message for each')
+    await ask('/continue')
+    await ask('/', '/missing', '/', '/')
+    await ask('/')
+    // Node knows that the last byte of TLS is out when the system says so, which may be after the client has it.
+    await until(() => requests.count() === 0, 'the last answer to count')
+    const closed = once(socket, 'close')
+    socket.on('error', () => {}).write('GET /never HTTP/1.1\r\nHost: x\r\n\r\n')
+    await closed
+    await new Promise((resolve) => { setImmediate(resolve) })
+    assert.deepEqual([requests.count(), classesOf(requests)], [0, { '2xx': 20, '4xx': 6, answered: 26, aborted: 1 }])
+  })
+}
+
+test('an answer that is given no connection of a client, as tests of an app make them, is none', async (t) => {
+  const { requests, nextRequest, connect } = await setUp(t)
+  const asked = nextRequest()
+  connect().write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  const [request, response] = await asked
+  response.end()
+  await once(response, 'finish')
+  await new Promise((resolve) => { setImmediate(resolve) })
+  const made = new http.ServerResponse(request)
+  made.assignSocket(/** @type {any} */ (new PassThrough()))
+  assert.deepEqual([requests.count(), classesOf(requests)], [0, { '2xx': 1, answered: 1 }])
 })
 
 test('an upgrade is no request that is never answered', async (t) => {
