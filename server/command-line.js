@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
 import { startsApps } from './cli/start-apps.js'
 import { errorText } from './errors.js'
+import { leaveLean } from './keeper/lean.js'
 import { FOLDER_VARIABLE, KEPT_VARIABLE } from './keeper/link.js'
 import { tellNotLoaded } from './not-loaded.js'
 import { beginTrace, TRACE_VARIABLE, traceProcess, traceStep } from './system/start-trace.js'
@@ -35,6 +36,7 @@ async function beKeeper (args, folder) {
 function ownFolder () {
   const { [FOLDER_VARIABLE]: told, [KEPT_VARIABLE]: keeper } = process.env
   delete process.env[FOLDER_VARIABLE]
+  leaveLean(process.env)
   return told !== undefined && keeper === String(process.ppid) ? JSON.parse(told) : workingFolder()
 }
 

@@ -8,6 +8,7 @@ import { holderOf } from '../api/roles.js'
 import { DeckError } from '../errors.js'
 import { IS_BUNDLE } from '../is-bundle.js'
 import { expectOwner } from '../system/connection-owner.js'
+import { tidySoon } from '../system/heap.js'
 import { createConnections, roomWithin } from './connections.js'
 import { createLinks } from './sign-in-links.js'
 
@@ -230,6 +231,7 @@ export function createAdmin ({
         randomBytes,
         limits
       })
+      tidySoon()
     } catch (error) {
       // The workers run without it.
       log.error({ err: error }, 'the admin page could not be loaded')

@@ -3,6 +3,7 @@ import { withoutBase } from '../api/base-path.js'
 import { ASSETS_VERSION } from '../dashboard/assets.js'
 import { changesOf, figuresOf, hashOf, toShown } from '../dashboard/fragment.js'
 import { powersOf } from '../dashboard/powers.js'
+import { tidySoon } from '../system/heap.js'
 import { attachAlarms } from './alarms.js'
 import { throttleLatest } from './throttle-latest.js'
 
@@ -62,12 +63,15 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
 
   io.use((socket, next) => next(authenticate(socket.request) ? undefined : new Error('unauthenticated')))
   io.on('connection', (socket) => {
+    if (!beat) tidySoon()
     beat ??= setInterval(onBeat, pages.beatMs ?? BEAT_MS)
     socket.on('watch', (url, ...rest) => latest.ask(socket, { url, known: rest.length > 1 ? rest[0] : null, reply: rest.at(-1) }))
     socket.on('disconnect', () => {
       latest.forget(socket)
       leaveRoom(socket)
-      if (io.sockets.sockets.size === 0) stopBeat()
+      if (io.sockets.sockets.size > 0) return
+      stopBeat()
+      tidySoon()
     })
   })
 

@@ -1,8 +1,8 @@
-import v8 from 'node:v8'
 import { hangOptions } from '../app/cluster.js'
 import { isConfigLoader } from '../config/file.js'
 import { startBeat } from '../keeper/beat.js'
 import { createReaper } from '../keeper/reaper.js'
+import { keepHeapSmall } from '../system/heap.js'
 import { listenForSignals } from '../system/signals.js'
 import { tellServiceManager } from '../systemd/service-manager.js'
 
@@ -33,11 +33,6 @@ export function reportToKeeper (options, { keeper, events }) {
   keeper.onLost(() => events.publish({ type: 'keeper.lost', actor: 'system', message: 'the keeper is gone: this master keeps running, but nothing restarts it if it dies' }))
   startBeat(keeper)
   keeper.send({ type: 'started', hearsSignals: true, giveUpAfter: options.keeper.giveUpAfter, hang: hangOptions(options) })
-}
-
-/** By itself V8 lets the garbage of a flood fill four times of what is in use. */
-export function keepHeapSmall () {
-  v8.setFlagsFromString('--heap-growing-percent=50')
 }
 
 /** @param {App} app @param {Host} host @param {Shutdown} shutdown */

@@ -14,6 +14,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 import { FOLDER_VARIABLE, KEPT_VARIABLE, noteExit, sendToMaster } from './link.js'
 import { blankRecord, recordExit } from '../lifecycle/restart-policy.js'
 import { durationText } from '../lifecycle/duration.js'
+import { LEAN_FLAGS, leanEnvironment } from './lean.js'
 import { createMasterWatch } from './master-watch.js'
 import { createMemory } from './memory.js'
 import { whyMisshapen } from './message-shape.js'
@@ -28,8 +29,6 @@ import { createReaper } from './reaper.js'
 
 const POLICY = Object.freeze({ minDelayMs: 100, maxDelayMs: 5_000, resetAfterMs: 10_000, intensity: { restarts: 5, windowMs: 60_000 } })
 
-/** A master makes much garbage at its start and little afterwards, so a small young generation is enough. See `node --v8-options`. */
-const LEAN = Object.freeze(['--max-semi-space-size=2', '--v8-pool-size=1'])
 /** A master may take this long to end all workers at once. */
 const END_PATIENCE_MS = 2500
 /** A master that has not reported for this long gets no time; it reports once a second. */
@@ -161,8 +160,8 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
     const cwd = existingFolder(folder.named)
     if (cwd !== folder.named) say(`the working folder ${folder.named} is gone; the master starts in ${cwd}`)
     // The master has its own session: Ctrl-C in the terminal reaches only the keeper, which forwards it once.
-    const env = { ...process.env, [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) }
-    const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN, ...process.execArgv], detached: true, env })
+    const env = { ...process.env, ...leanEnvironment(process.env), [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) }
+    const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN_FLAGS, ...process.execArgv], detached: true, env })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)
     const onInvalidMessage = (/** @type {string} */ reason) => ipcValidation.hear(Number(child.pid), oneLine(reason).slice(0, MAX_REASON_CHARS))

@@ -1,0 +1,21 @@
+/**
+ * What a master is started with so that it takes little memory.
+ */
+
+/** A master makes much garbage at its start and little afterwards, so a small young generation is enough. See `node --v8-options`. */
+export const LEAN_FLAGS = Object.freeze(['--max-semi-space-size=2', '--v8-pool-size=1', '--expose-gc'])
+/** Each thread would have a pool of its own, and what was large once would never be given back: mallopt(3). */
+const MALLOC = Object.freeze({ MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' })
+const NAMES = 'CLUSTERDECK_MALLOC'
+
+/** @param {Record<string, string | undefined>} env of the user, who may have set some of it @returns {Record<string, string>} what a master gets beside it */
+export function leanEnvironment (env) {
+  const own = Object.entries(MALLOC).filter(([name]) => env[name] === undefined)
+  return { ...Object.fromEntries(own), [NAMES]: own.map(([name]) => name).join() }
+}
+
+/** The C library has read it; workers and commands shall not have it. @param {Record<string, string | undefined>} env of a master */
+export function leaveLean (env) {
+  for (const name of env[NAMES]?.split(',') ?? []) delete env[name]
+  delete env[NAMES]
+}
