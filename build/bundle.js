@@ -15,6 +15,8 @@ const INSIDE = ['commander', 'croner', 'zod']
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
 const TARGET = 'node20'
 const IS_BUNDLE = path.join(ROOT, 'server', 'is-bundle.js')
+const WORKER_CODE = path.join(ROOT, 'server', 'cluster', 'worker-code.js')
+const WORKER_CODE_TEXT = 'import { fileURLToPath } from \'node:url\'\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
 const OPTION_LIST = path.join(ROOT, 'server', 'config', 'option-list.js')
 const HEAD = 'import { createRequire as requireOf } from \'node:module\'; const require = requireOf(import.meta.url);'
 
@@ -67,11 +69,12 @@ function placeOf ({ path: name, importer, kind }) {
 async function readOwn (file, format) {
   if (isPackage(file)) return undefined
   if (file === IS_BUNDLE) return { contents: 'export const IS_BUNDLE = true\n', loader: 'js' }
+  if (file === WORKER_CODE) return { contents: WORKER_CODE_TEXT, loader: 'js' }
   if (file === OPTION_LIST) return { contents: optionListText(), loader: 'js' }
   const text = await readFile(file, 'utf8')
   if (!/import\.meta\.(url|dirname)/.test(text)) return { contents: text, loader: 'js' }
   const relative = JSON.stringify(`../../${path.relative(ROOT, file)}`)
-  const here = format === 'esm' ? `new URL(${relative}, import.meta.url)` : `new (require('node:url').URL)(${relative}, require('node:url').pathToFileURL(__filename))`
+  const here = format === 'esm' ? `new URL(${relative}, import.meta.url)` : `new URL(${relative}, process.getBuiltinModule('node:url').pathToFileURL(__filename))`
   const own = `const ownUrl = ${here}\n`
   return { contents: own + text.replaceAll('import.meta.url', 'ownUrl.href').replaceAll('import.meta.dirname', 'decodeURIComponent(new URL(\'.\', ownUrl).pathname.slice(0, -1))'), loader: 'js' }
 }
