@@ -2,6 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { gzipSync } from 'node:zlib'
 import { errorCode } from '../errors.js'
+import { toProtobuf } from './otlp-protobuf.js'
 
 /**
  * `error`: null where the collector has taken all of it; `rejected`: how many it has refused of what it has taken.
@@ -20,15 +21,15 @@ const NOTHING_REJECTED = Object.freeze({ retryAfterMs: null, rejected: 0 })
  * @param {{ signal?: AbortSignal }} [how]
  * @returns {Promise<Outcome>}
  */
-export function postOtlp ({ url, headers, timeoutMs, isCompressed, ca }, content, { signal } = {}) {
-  const json = Buffer.from(JSON.stringify(content))
-  const body = isCompressed ? gzipSync(json) : json
+export function postOtlp ({ url, headers, timeoutMs, isCompressed, isJson, ca }, content, { signal } = {}) {
+  const plain = isJson ? Buffer.from(JSON.stringify(content)) : toProtobuf(content)
+  const body = isCompressed ? gzipSync(plain) : plain
   const { request } = url.startsWith('https:') ? https : http
   return new Promise((resolve) => {
     try {
       const sent = request(url, {
         method: 'POST',
-        headers: { 'user-agent': 'clusterdeck', ...headers, 'content-type': 'application/json', 'content-length': body.length, ...isCompressed && { 'content-encoding': 'gzip' } },
+        headers: { 'user-agent': 'clusterdeck', ...headers, 'content-type': isJson ? 'application/json' : 'application/x-protobuf', 'content-length': body.length, ...isCompressed && { 'content-encoding': 'gzip' } },
         ca,
         signal,
         timeout: timeoutMs
@@ -60,7 +61,7 @@ async function readAnswer (response) {
   return { ...NOTHING_REJECTED, error: null, canRetry: false, rejected: rejectedOf(text) }
 }
 
-/** @param {string} text of an Export…ServiceResponse */
+/** What a collector has refused in part is only told where it answers in JSON. @param {string} text of an Export…ServiceResponse */
 function rejectedOf (text) {
   try {
     const { rejectedDataPoints, rejectedLogRecords } = Object(JSON.parse(text).partialSuccess)

@@ -10,6 +10,7 @@ import { errorText } from '../errors.js'
  * @property {Record<string, string>} headers
  * @property {number} timeoutMs
  * @property {boolean} isCompressed
+ * @property {boolean} isJson  else protobuf
  * @property {string} [ca]  PEM
  *
  * @typedef {object} OtlpSettings
@@ -59,7 +60,7 @@ function readTarget (environment, signal) {
   const valueOf = (/** @type {string} */ name) => environment[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`] || environment[`OTEL_EXPORTER_OTLP_${name}`]
   const protocol = valueOf('PROTOCOL')
   if (protocol !== undefined && !protocol.startsWith('http/')) {
-    throw new TypeError(`OTEL_EXPORTER_OTLP_PROTOCOL: expected "http/json" or "http/protobuf", received "${protocol}": ${signal} go over HTTP; set OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL=http/json, and OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT to the port for HTTP, usually 4318`)
+    throw new TypeError(`OTEL_EXPORTER_OTLP_PROTOCOL: expected "http/protobuf" or "http/json", received "${protocol}": ${signal} go over HTTP; set OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL=http/protobuf, and OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT to the port for HTTP, usually 4318`)
   }
   const url = endpointOf(environment, signal)
   if (url === null || !/^https?:$/.test(protocolOf(url))) throw new TypeError('OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as "http://127.0.0.1:4318"')
@@ -69,6 +70,7 @@ function readTarget (environment, signal) {
     headers: { ...readPairs(environment.OTEL_EXPORTER_OTLP_HEADERS), ...readPairs(environment[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_HEADERS`]) },
     timeoutMs: millisecondsOf(valueOf('TIMEOUT'), DEFAULT_TIMEOUT_MS),
     isCompressed: valueOf('COMPRESSION') === 'gzip',
+    isJson: protocol === 'http/json',
     ...certificate && { ca: readFileSync(certificate, 'utf8') }
   }
 }

@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import { gunzipSync } from 'node:zlib'
 
-/** @typedef {{ name: string, type: string, isRepeated: boolean, oneof: string | null }} Field */
+/** @typedef {{ name: string, number: number, type: string, isRepeated: boolean, oneof: string | null }} Field */
 
 const PROTO = readFileSync(new URL('../fixtures/otlp/otlp.proto', import.meta.url), 'utf8')
 const { messages, enums } = parseProto(PROTO)
 const REQUESTS = { '/v1/metrics': 'ExportMetricsServiceRequest', '/v1/logs': 'ExportLogsServiceRequest' }
 
 /**
- * A collector that takes OTLP/HTTP as JSON, and refuses with 400 what the definition of the protocol does not have.
+ * A collector that takes OTLP/HTTP, as JSON and as protobuf, and refuses with 400 what the definition of the protocol does not have.
  * @param {import('./deck.js').TestOwner} t
  */
 export async function startCollector (t) {
@@ -26,9 +26,9 @@ export async function startCollector (t) {
     const bytes = Buffer.concat(chunks)
     const { status = 200, headers = {}, body = '{}' } = answers.shift() ?? {}
     try {
-      const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()
+      const content = request.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes
       const path = /** @type {keyof typeof REQUESTS} */ (request.url)
-      const read = JSON.parse(text)
+      const read = request.headers['content-type'] === 'application/json' ? JSON.parse(String(content)) : decode(REQUESTS[path], content)
       check(REQUESTS[path], read, path)
       if (status === 200) requests.push({ path, headers: request.headers, body: read })
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
@@ -82,6 +82,55 @@ function checkMessage (fields, value, where) {
   }
 }
 
+/** Reads protobuf into what its JSON would be. @param {string} type of a message @param {Buffer} bytes @returns {Record<string, any>} */
+export function decode (type, bytes) {
+  /** @type {Record<string, any>} */
+  const message = {}
+  let at = 0
+  while (at < bytes.length) {
+    const key = Number(readVarint())
+    const field = messages.get(type)?.find(({ number }) => number === key >> 3) ?? assert.fail(`${type} has no field ${key >> 3}`)
+    const values = readValues(field, key & 7)
+    if (field.isRepeated) message[field.name] = [...message[field.name] ?? [], ...values]
+    else message[field.name] = values[0]
+  }
+  return message
+
+  /** @param {Field} field @param {number} wireType @returns {any[]} */
+  function readValues ({ type: of }, wireType) {
+    if (wireType === 0) {
+      const value = readVarint()
+      return [of === 'bool' ? value === 1n : /64$/.test(of) ? String(value) : Number(value)]
+    }
+    if (wireType === 1) return [read64(of)]
+    assert.equal(wireType, 2)
+    const end = Number(readVarint()) + at
+    assert.ok(end <= bytes.length, `${type} is whole`)
+    if (of === 'double' || of === 'fixed64') {
+      const packed = []
+      while (at < end) packed.push(read64(of))
+      return packed
+    }
+    const content = bytes.subarray(at, at = end)
+    return [of === 'string' ? String(content) : of === 'bytes' ? content.toString('hex') : decode(of, content)]
+  }
+
+  /** @param {string} of */
+  function read64 (of) {
+    at += 8
+    return of === 'double' ? bytes.readDoubleLE(at - 8) : String(bytes.readBigUInt64LE(at - 8))
+  }
+
+  function readVarint () {
+    let value = 0n
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = bytes[at++]
+      value |= BigInt(byte & 127) << shift
+      if (byte < 128) return value
+    }
+  }
+}
+
 /** @param {string} text */
 function parseProto (text) {
   /** @type {Map<string, Field[]>} */
@@ -92,7 +141,7 @@ function parseProto (text) {
   const open = []
   for (const line of text.split('\n').map((each) => each.trim())) {
     const [, kind, name] = /^(message|enum|oneof|service) (\w+) \{$/.exec(line) ?? []
-    const [, label, type, field] = /^(repeated |optional )?([\w.]+) (\w+) = \d+;/.exec(line) ?? []
+    const [, label, type, field, place] = /^(repeated |optional )?([\w.]+) (\w+) = (\d+);/.exec(line) ?? []
     const [, number] = /^[A-Z]\w+\s+= (\w+);/.exec(line) ?? []
     const owner = open.findLast((each) => each.kind !== 'oneof')
     if (kind) {
@@ -103,7 +152,7 @@ function parseProto (text) {
     else if (owner?.kind === 'enum' && number) enums.get(owner.name)?.push(Number(number))
     else if (owner?.kind === 'message' && field) {
       const last = /** @type {{ kind: string, name: string }} */ (open.at(-1))
-      messages.get(owner.name)?.push({ name: field.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), type: String(type.split('.').at(-1)), isRepeated: label === 'repeated ', oneof: last.kind === 'oneof' ? last.name : null })
+      messages.get(owner.name)?.push({ name: field.replace(/_(\w)/g, (_, letter) => letter.toUpperCase()), number: Number(place), type: String(type.split('.').at(-1)), isRepeated: label === 'repeated ', oneof: last.kind === 'oneof' ? last.name : null })
     }
   }
   return { messages, enums }

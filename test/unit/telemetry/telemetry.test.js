@@ -7,12 +7,13 @@ import { createEventStream } from '../../../server/events/stream.js'
 import { createDelivery } from '../../../server/telemetry/delivery.js'
 import { createJournal } from '../../../server/telemetry/journald.js'
 import { eventRecord, lineRecord } from '../../../server/telemetry/log-record.js'
-import { metricsRequest } from '../../../server/telemetry/otlp-json.js'
+import { logsRequest, metricsRequest } from '../../../server/telemetry/otlp-json.js'
+import { toProtobuf } from '../../../server/telemetry/otlp-protobuf.js'
 import { readOtlpSettings } from '../../../server/telemetry/otlp-settings.js'
 import { createSyslog, localMessage } from '../../../server/telemetry/syslog.js'
 import { startTelemetry } from '../../../server/telemetry/telemetry.js'
 import { followWorkerLines } from '../../../server/telemetry/worker-lines.js'
-import { attributesOf, startCollector } from '../../support/otlp-receiver.js'
+import { attributesOf, decode, startCollector } from '../../support/otlp-receiver.js'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN_ID = '00f067aa0ba902b7'
@@ -20,12 +21,21 @@ const SPAN_ID = '00f067aa0ba902b7'
 const OPTIONS = Object.freeze({ otlp: 'on', journald: 'off', workerOutput: 'off' })
 const RECORD = Object.freeze({ at: Date.parse('2026-01-02T03:04:05.678Z'), level: /** @type {const} */ ('error'), text: 'Worker 7 crashed', event: 'worker.exited', attributes: { 'clusterdeck.slot': 2, 'process.pid': 4711 }, trace: { traceId: TRACE_ID, spanId: null } })
 
+/** @type {import('../../../server/telemetry/metric.js').Metric[]} */
+const EVERY_TYPE = [
+  { name: 'a_total', help: 'h', type: 'counter', series: [{ labels: { kind: 'é' }, value: 0.5 }, { labels: {}, value: 0 }] },
+  { name: 'b', help: '', type: 'gauge', series: [{ labels: {}, value: -1 }] },
+  { name: 'c_seconds', help: 'h', type: 'histogram', series: [{ labels: { x: 'y' }, sum: 9, count: 300, buckets: [[0.1, 2], [1, 5]] }] },
+  { name: 'd', help: 'h', type: 'summary', series: [{ labels: {}, sum: 9, count: 6, buckets: [] }] }
+]
+
 test('a collector gets metrics and events as the definition of OTLP has them, from the variables that everybody sets', async (t) => {
   const collector = await startCollector(t)
   const { events, telemetry } = start({
     OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
     OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20c2VjcmV0,x-tenant=a',
     OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+    OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: 'http/json',
     OTEL_SERVICE_NAME: 'shop',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=prod,service.name=other'
   })
@@ -40,6 +50,7 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
   const [record] = collector.logs()
   assert.deepEqual([record.eventName, record.timeUnixNano, record.body.stringValue.includes('Worker 7')], ['clusterdeck.worker.exited', `${Date.parse(at)}000000`, true])
   assert.deepEqual(attributesOf(record.attributes), { 'clusterdeck.event.id': 1, 'clusterdeck.cause': 'crash', 'clusterdeck.slot': 2, 'clusterdeck.worker': 7, 'clusterdeck.release': 'r1', 'clusterdeck.signal': 'SIGKILL', 'clusterdeck.uptime_ms': 1500, 'process.pid': 4711, 'clusterdeck.crash': 12, 'clusterdeck.crash_group': 3, 'exception.type': 'TypeError' })
+  assert.deepEqual(new Set(collector.requests.map(({ path, headers }) => `${path} ${headers['content-type']}`)), new Set(['/v1/metrics application/json', '/v1/logs application/x-protobuf']))
   const metrics = collector.metrics()
   const orders = metrics.find((/** @type {any} */ { name }) => name === 'orders_total')
   assert.deepEqual([orders.sum.isMonotonic, orders.sum.dataPoints[0].asDouble], [true, 7])
@@ -49,6 +60,15 @@ test('a collector gets metrics and events as the definition of OTLP has them, fr
 test('buckets of a histogram are those of OTLP: no longer cumulative, one more than there are bounds', () => {
   const [told] = metricsRequest([{ name: 's_seconds', help: 'h', type: 'histogram', series: [{ labels: { a: 'b' }, sum: 9, count: 6, buckets: [[0.1, 2], [1, 5]] }] }], { startMs: 1, nowMs: 2.5 }, { version: '1', attributes: {} }).resourceMetrics[0].scopeMetrics[0].metrics
   assert.deepEqual(told, { name: 's_seconds', description: 'h', unit: 's', histogram: { aggregationTemporality: 2, dataPoints: [{ attributes: [{ key: 'a', value: { stringValue: 'b' } }], startTimeUnixNano: '1000000', timeUnixNano: '2000000', count: '6', sum: 9, explicitBounds: [0.1, 1], bucketCounts: ['2', '3', '1'] }] } })
+})
+
+test('a request as protobuf says the same as JSON', () => {
+  const span = { startMs: 1, nowMs: Date.now() }
+  const sender = { version: '1', attributes: { 'service.name': 'shöp', 'a.number': 2 ** 40 } }
+  const metrics = metricsRequest(EVERY_TYPE, span, sender)
+  assert.deepEqual(decode('ExportMetricsServiceRequest', toProtobuf(metrics)), withoutEmptyLists(metrics))
+  const logs = logsRequest([RECORD, { ...RECORD, text: '', event: null, level: 'none', trace: { traceId: TRACE_ID, spanId: SPAN_ID } }], span, sender)
+  assert.deepEqual(decode('ExportLogsServiceRequest', toProtobuf(logs)), withoutEmptyLists(logs))
 })
 
 test('a line of a logger has its level, and the trace that it names', () => {
@@ -63,7 +83,7 @@ test('variables that name no collector, switch it off or are wrong send nothing,
   assert.equal(read({ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://10.0.0.1/x' }).logs?.url, 'http://10.0.0.1/x')
   for (const off of /** @type {Record<string, string>[]} */ ([{ OTEL_SDK_DISABLED: 'true' }, { OTEL_LOGS_EXPORTER: 'none' }, { OTEL_LOGS_EXPORTER: 'console' }])) assert.equal(read(off).logs, null)
   assert.equal(read({ OTEL_METRICS_EXPORTER: 'prometheus, otlp' }).metrics?.timeoutMs, 10_000)
-  assert.match(read({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).problems[0], /expected "http\/json" or "http\/protobuf", received "grpc"/)
+  assert.match(read({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).problems[0], /expected "http\/protobuf" or "http\/json", received "grpc"/)
   assert.deepEqual(readOtlpSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'secret' }).problems, ['OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as "http://127.0.0.1:4318"'])
   assert.match(read({ OTEL_EXPORTER_OTLP_CERTIFICATE: '/nowhere.pem' }).problems[0], /ENOENT/)
 })
@@ -153,6 +173,11 @@ test('syslog gets one line for an event: as RFC 5424 has it by UDP, and as the C
   assert.equal(String((await message)[0]), `<27>1 2026-01-02T03:04:05.678Z ${os.hostname()} my_shop 4711 worker.exited - Worker 7 <0>crashed`)
   assert.match(localMessage(RECORD, 'shop'), /^<27>Jan {2}\d \d\d:04:05 shop\[4711\]: Worker 7 crashed$/)
 })
+
+/** Protobuf does not tell an empty list from none. @param {object} request */
+function withoutEmptyLists (request) {
+  return JSON.parse(JSON.stringify(request), (_key, value) => Array.isArray(value) && value.length === 0 ? undefined : value)
+}
 
 /** @param {Record<string, string>} environment */
 function start (environment) {

@@ -1,0 +1,110 @@
+/**
+ * The same requests as protobuf, which some receivers of OTLP take alone.
+ * See https://protobuf.dev/programming-guides/encoding/ and https://github.com/open-telemetry/opentelemetry-proto.
+ * @typedef {'string' | 'hex' | 'double' | 'fixed64' | 'varint' | 'doubles' | 'fixed64s'} Scalar
+ * @typedef {{ [name: string]: [number: number, type: Scalar | Fields] }} Fields  of a message; what is a list in a request is repeated
+ */
+
+const VARINT = 0
+const I64 = 1
+const LEN = 2
+
+/** @type {Fields} */
+const ATTRIBUTE = { key: [1, 'string'], value: [2, { stringValue: [1, 'string'], intValue: [3, 'varint'] }] }
+/** @type {Fields} */
+const RESOURCE = { attributes: [1, ATTRIBUTE] }
+/** @type {Fields} */
+const SCOPE = { name: [1, 'string'], version: [2, 'string'] }
+/** @type {Fields} */
+const POINT = { attributes: [7, ATTRIBUTE], startTimeUnixNano: [2, 'fixed64'], timeUnixNano: [3, 'fixed64'] }
+/** @type {Fields} */
+const COUNTED = { count: [4, 'fixed64'], sum: [5, 'double'] }
+/** @type {Fields} */
+const NUMBER_POINT = { ...POINT, asDouble: [4, 'double'] }
+/** @type {Fields} */
+const METRIC = {
+  name: [1, 'string'],
+  description: [2, 'string'],
+  unit: [3, 'string'],
+  gauge: [5, { dataPoints: [1, NUMBER_POINT] }],
+  sum: [7, { dataPoints: [1, NUMBER_POINT], aggregationTemporality: [2, 'varint'], isMonotonic: [3, 'varint'] }],
+  histogram: [9, { dataPoints: [1, { ...POINT, ...COUNTED, attributes: [9, ATTRIBUTE], bucketCounts: [6, 'fixed64s'], explicitBounds: [7, 'doubles'] }], aggregationTemporality: [2, 'varint'] }],
+  summary: [11, { dataPoints: [1, { ...POINT, ...COUNTED }] }]
+}
+/** @type {Fields} */
+const LOG_RECORD = {
+  timeUnixNano: [1, 'fixed64'],
+  observedTimeUnixNano: [11, 'fixed64'],
+  severityNumber: [2, 'varint'],
+  severityText: [3, 'string'],
+  body: [5, { stringValue: [1, 'string'] }],
+  attributes: [6, ATTRIBUTE],
+  traceId: [9, 'hex'],
+  spanId: [10, 'hex'],
+  eventName: [12, 'string']
+}
+/** Of a request for metrics, and of one for logs. @type {Fields} */
+const REQUEST = {
+  resourceMetrics: [1, { resource: [1, RESOURCE], scopeMetrics: [2, { scope: [1, SCOPE], metrics: [2, METRIC] }] }],
+  resourceLogs: [1, { resource: [1, RESOURCE], scopeLogs: [2, { scope: [1, SCOPE], logRecords: [2, LOG_RECORD] }] }]
+}
+
+/** @param {object} request as otlp-json.js makes it @returns {Buffer} */
+export function toProtobuf (request) {
+  return encodeMessage(REQUEST, request)
+}
+
+/** @param {Fields} fields @param {Record<string, any>} message @returns {Buffer} */
+function encodeMessage (fields, message) {
+  const parts = []
+  for (const [name, value] of Object.entries(message)) {
+    const [number, type] = fields[name]
+    if (typeof type !== 'object') parts.push(...encodeScalar(number, type, value))
+    else for (const each of Array.isArray(value) ? value : [value]) parts.push(...withLength(number, encodeMessage(type, each)))
+  }
+  return Buffer.concat(parts)
+}
+
+/** @param {number} number @param {Scalar} type @param {any} value @returns {Buffer[]} */
+function encodeScalar (number, type, value) {
+  switch (type) {
+    case 'string': return withLength(number, Buffer.from(value))
+    case 'hex': return withLength(number, Buffer.from(value, 'hex'))
+    case 'double': return [tag(number, I64), double(value)]
+    case 'fixed64': return [tag(number, I64), fixed64(value)]
+    case 'varint': return [tag(number, VARINT), varint(BigInt(value))]
+    case 'doubles': return withLength(number, Buffer.concat(value.map(double)))
+    case 'fixed64s': return withLength(number, Buffer.concat(value.map(fixed64)))
+  }
+}
+
+/** @param {number} number @param {Buffer} content @returns {Buffer[]} */
+function withLength (number, content) {
+  return [tag(number, LEN), varint(BigInt(content.length)), content]
+}
+
+/** @param {number} number of the field @param {number} wireType */
+function tag (number, wireType) {
+  return varint(BigInt(number << 3 | wireType))
+}
+
+/** @param {bigint} value from 0 on */
+function varint (value) {
+  const bytes = []
+  for (; value > 127n; value >>= 7n) bytes.push(Number(value & 127n) | 128)
+  return Buffer.from([...bytes, Number(value)])
+}
+
+/** @param {number} value */
+function double (value) {
+  const bytes = Buffer.alloc(8)
+  bytes.writeDoubleLE(value)
+  return bytes
+}
+
+/** @param {string} text of a whole number */
+function fixed64 (text) {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(BigInt(text))
+  return bytes
+}
