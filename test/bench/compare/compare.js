@@ -60,7 +60,7 @@ const passes = await measureAll()
 const results = {
   date: new Date().toISOString().slice(0, 10),
   machine: `${os.cpus()[0].model}, ${os.availableParallelism()} cores, ${Math.round(os.totalmem() / 1024 ** 3)} GB, Linux ${os.release()}`,
-  versions: `clusterdeck ${version}, PM2 ${versions.pm2}, ${wanted.includes('watt') ? `Watt ${versions.wattpm}` : 'Watt needs a newer Node'}, all on Node ${process.versions.node}`,
+  versions: `clusterdeck ${version}, PM2 ${versions.pm2}, ${canRunWatt ? `Watt ${versions.wattpm}` : 'Watt needs a newer Node'}, all on Node ${process.versions.node}`,
   pace: `${passes.rounds} round${passes.rounds === 1 ? '' : 's'} in ${passes.count} pass${passes.count === 1 ? '' : 'es'}; ${Math.round((performance.now() - begunAt) / 1000)} s in all.`,
   rows: Object.fromEntries(rows.map(([name, row]) => [name, resultOf(row)]))
 }
