@@ -108,11 +108,11 @@ export function createAlert (firstTarget, { id, isPaused, deck, onDelivered, onF
 }
 
 /** All of it but what is secret. @param {Target} target */
-function shownTarget ({ kind, name, url, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }) {
+function shownTarget ({ kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }) {
   return {
     kind,
     name: name ?? null,
-    // In the address of a chat, all that follows the host is the key to its channel.
+    // In the address of a chat, all that follows the host is the key to its channel; in a DSN the key comes before it.
     url: url === undefined ? null : kind === 'webhook' ? shownUrl(url) : `${new URL(url).origin}/…`,
     isSigned: secret !== undefined,
     mail: kind === 'mail' ? { host: String(host), port, from: String(from), to: to ?? [] } : null,

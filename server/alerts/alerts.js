@@ -238,7 +238,7 @@ function takeFrom (alerts, target) {
 }
 
 /** Of an address the origin alone: many services put a secret into the rest. @param {Alert} alert */
-function labelOf ({ id, target: { kind, name, url, host } }) {
+function labelOf ({ id, target: { kind, name, dsn, url = dsn, host } }) {
   const to = url === undefined ? `mail by ${host}` : `${kind}, ${new URL(url).origin}`
   return `alert ${id}${name === undefined ? '' : ` ${JSON.stringify(name)}`} (${to})`
 }

@@ -8,24 +8,34 @@ import { signMessage } from './signature.js'
  * @returns {import('./sender.js').Post}
  */
 export function createHttpPost ({ url, secret }, { fetch = globalThis.fetch } = {}) {
-  return async ({ id, content }, { time, patienceMs, signal }) => {
-    try {
-      const body = String(content)
-      const response = await fetch(url, {
-        method: 'POST',
-        // A redirect would lead to an address that nobody has configured.
-        redirect: 'manual',
-        headers: { 'content-type': 'application/json', 'user-agent': 'clusterdeck', ...(secret && signMessage({ id, time, body }, secret)) },
-        body,
-        signal: AbortSignal.any([AbortSignal.timeout(patienceMs), signal])
-      })
-      // The answer is not read: the address may lead to a server of this network, whose answers nobody here is to see.
-      await response.body?.cancel()
-      const { status, ok } = response
-      return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
-    } catch (error) {
-      return { status: null, error: failureText(error, patienceMs), canRetry: true }
-    }
+  return ({ id, content }, how) => {
+    const body = String(content)
+    const headers = { 'content-type': 'application/json', ...(secret && signMessage({ id, time: how.time, body }, secret)) }
+    return postBody({ url, headers, body }, how, fetch)
+  }
+}
+
+/**
+ * @param {{ url: string, headers: Record<string, string>, body: string }} request
+ * @param {Parameters<import('./sender.js').Post>[1]} how @param {typeof globalThis.fetch} fetch
+ * @returns {Promise<import('./sender.js').Answer>}
+ */
+export async function postBody ({ url, headers, body }, { patienceMs, signal }, fetch) {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      // A redirect would lead to an address that nobody has configured.
+      redirect: 'manual',
+      headers: { 'user-agent': 'clusterdeck', ...headers },
+      body,
+      signal: AbortSignal.any([AbortSignal.timeout(patienceMs), signal])
+    })
+    // The answer is not read: the address may lead to a server of this network, whose answers nobody here is to see.
+    await response.body?.cancel()
+    const { status, ok } = response
+    return { status, error: ok ? null : `answered ${status}`, canRetry: status >= 500 || status === 408 || status === 429 }
+  } catch (error) {
+    return { status: null, error: failureText(error, patienceMs), canRetry: true }
   }
 }
 

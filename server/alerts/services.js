@@ -1,6 +1,8 @@
 import { discordBody, mailBody, slackBody, teamsBody } from './forms.js'
 import { createHttpPost } from './http-post.js'
 import { createMailPost } from './mail-post.js'
+import { createSentryPost } from './sentry-post.js'
+import { sentryEvent } from './sentry.js'
 import { wordingOf } from './wording.js'
 
 /**
@@ -8,7 +10,7 @@ import { wordingOf } from './wording.js'
  * @typedef {import('../config/alert.js').Alert} Target
  * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
  * @typedef {string | { subject: string, text: string }} Content  JSON, or a mail
- * @typedef {Record<string, unknown> & import('./wording.js').Sender} Deck  who sends it: all of it goes into plain JSON
+ * @typedef {import('./sentry.js').Sender & { entry: string, pid: number }} Deck  who sends it
  */
 
 const MAX_TEXT = 16_384
@@ -19,6 +21,7 @@ const CONTENTS = Object.freeze({
   discord: (event, deck) => JSON.stringify(discordBody(wordingOf(event, deck))),
   teams: (event, deck) => JSON.stringify(teamsBody(wordingOf(event, deck))),
   mail: (event, deck) => mailBody(wordingOf(event, deck)),
+  sentry: (event, deck) => JSON.stringify(sentryEvent(event, deck)),
   webhook: eventBody
 })
 
@@ -32,7 +35,9 @@ export function contentOf (kind, event, deck) {
  * @returns {import('./sender.js').Post}
  */
 export function createPost (target, options) {
-  return target.kind === 'mail' ? createMailPost(/** @type {Parameters<typeof createMailPost>[0]} */ (target)) : createHttpPost({ url: String(target.url), secret: target.secret }, options)
+  if (target.kind === 'mail') return createMailPost(/** @type {Parameters<typeof createMailPost>[0]} */ (target))
+  if (target.kind === 'sentry') return createSentryPost({ dsn: String(target.dsn) }, options)
+  return createHttpPost({ url: String(target.url), secret: target.secret }, options)
 }
 
 /** @param {DeckEvent} event @param {Deck} deck */

@@ -59,8 +59,8 @@ export function alertResources ({ deck: { alerts }, history }) {
       }),
       POST: operation({
         name: 'addAlert',
-        summary: 'Adds an alert to Slack, Discord or Teams, by mail, or as JSON to any address',
-        description: 'slack, discord, teams and webhook need `url`, and webhook may have `secret`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
+        summary: 'Adds an alert to Slack, Discord, Teams or Sentry, by mail, or as JSON to any address',
+        description: 'slack, discord, teams and webhook need `url`, and webhook may have `secret`; sentry needs `dsn`; mail needs `host`, `from` and `to`, and may have `port`, and `user` with `password`.',
         role: 'admin',
         cli: 'clusterdeck alerts add slack https://hooks.example.com/services/T0/B0/x',
         body: ALERT,

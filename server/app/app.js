@@ -179,6 +179,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     supervisor,
     jobs,
     startedAt,
+    hide: mask.hide,
     historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away }
   }, host)
   await tellCollectors()

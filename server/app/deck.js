@@ -27,11 +27,12 @@ import { hangOptions, lifecycleOptions } from './cluster.js'
  * @param {import('../cluster/supervisor.js').Supervisor} parts.supervisor
  * @param {import('../jobs/jobs.js').Jobs} parts.jobs
  * @param {string} parts.startedAt
+ * @param {<T>(content: T) => T} parts.hide  what nobody is to read
  * @param {() => import('../events/recorder.js').HistoryState} parts.historyState
  * @param {import('./app.js').HostServices} host
  */
 export async function createAppDeck ({
-  config, dataDir, environment, settings, history, events, vitals, appMetrics, logs, releases, supervisor, jobs, startedAt, historyState
+  config, dataDir, environment, settings, history, events, vitals, appMetrics, logs, releases, supervisor, jobs, startedAt, hide, historyState
 }, { keeper, upgrade, move, closers, log, terminal, software, others, fleet, joinsFleet, publicUrl = ownPublicUrl(config) }) {
   const timeZone = timeZoneOf(environment)
   const notices = createNotices({ history, events })
@@ -40,7 +41,14 @@ export async function createAppDeck ({
     store: history.alerts,
     events,
     deck: () => ({
-      host: os.hostname(), app: deckName(config, supervisor.snapshot().release), url: publicUrl(), entry: config.entry, pid: process.pid, version: software.version
+      host: os.hostname(),
+      app: deckName(config, supervisor.snapshot().release),
+      url: publicUrl(),
+      entry: config.entry,
+      pid: process.pid,
+      version: software.version,
+      environment: environment.SENTRY_ENVIRONMENT || settings.current.env.NODE_ENV || environment.NODE_ENV || null,
+      evidenceOf: ({ detail }) => hide(deck.crashes.evidence(detail))
     }),
     log
   }), (alerts) => alerts.close())

@@ -86,7 +86,7 @@ function fieldsOf ({ options, cwd }, kind, to) {
   const [host, port] = server === undefined ? [] : [server.replace(/:\d+$/, ''), /:(\d+)$/.exec(server)?.[1]]
   const read = (/** @type {string} */ name, /** @type {string | undefined} */ file) => file && textIn(name, path.resolve(cwd, file))
   return {
-    ...(kind === 'mail' ? { to: to === undefined ? undefined : namesIn(to) } : { url: to ?? read('--url-file', options.urlFile) }),
+    ...(kind === 'mail' ? { to: to === undefined ? undefined : namesIn(to) } : { [kind === 'sentry' ? 'dsn' : 'url']: to ?? read('--url-file', options.urlFile) }),
     name: title,
     events: events === undefined ? undefined : namesIn(events),
     secret: read('--secret-file', options.secretFile),

@@ -250,7 +250,7 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--user <name>', 'with mail: the user to sign in as at that server')
     .option('--password-file <path>', 'with mail: a file with the password of that user')
     .example('all alerts, with their last deliveries', 'clusterdeck alerts')
-    .example('send the problems to a channel of Slack; discord, teams, mail and webhook are the other kinds', 'clusterdeck alerts add slack --url-file slack-url.txt')
+    .example('send the problems to a channel of Slack; discord, teams, mail, sentry and webhook are the other kinds', 'clusterdeck alerts add slack --url-file slack-url.txt')
     .example('send a test to all of them, or to one, and fail if that fails', 'clusterdeck alerts test')
   addCommand('config [set] [change...]', 'print the options and where each value comes from, or change some until the next start', configCommand)
     .example('every option, its value and where that comes from', 'clusterdeck config')

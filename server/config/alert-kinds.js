@@ -2,13 +2,14 @@
 export const MAX_ADDED_ALERTS = 20
 /** The port of an SMTP server for which none is given. */
 export const DEFAULT_MAIL_PORT = 587
-export const ALERT_KINDS = Object.freeze(/** @type {const} */ (['slack', 'discord', 'teams', 'mail', 'webhook']))
+export const ALERT_KINDS = Object.freeze(/** @type {const} */ (['slack', 'discord', 'teams', 'mail', 'sentry', 'webhook']))
 
 /** What each kind needs, and what it may have besides. */
 const FIELDS = Object.freeze({
   slack: { needs: ['url'], may: [] },
   discord: { needs: ['url'], may: [] },
   teams: { needs: ['url'], may: [] },
+  sentry: { needs: ['dsn'], may: [] },
   webhook: { needs: ['url'], may: ['secret'] },
   mail: { needs: ['host', 'from', 'to'], may: ['port', 'user', 'password'] }
 })

@@ -339,7 +339,7 @@ export const SCHEMA = z.strictObject({
   alerts: z.array(ALERT.refine((alert) => alertFlaw(alert) === null)).max(20).default([]).register(ABOUT, {
     kind: 'file',
     hint: 'list',
-    expected: 'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, secret?: of a webhook, "at least 16 characters" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
+    expected: 'a list of alerts: { kind: "slack", "discord", "teams" or "webhook", url: "https://…" without user and password, secret?: of a webhook, "at least 16 characters" } or { kind: "sentry", dsn: "https://key@host/project" } or { kind: "mail", host, port?, user?, password?, from, to: ["ops@example.com"] }, each with name? and events?: ["worker.*", "worker.exited:hung", …]',
     description: 'alerts that the dashboard shows and cannot change; in the config file only'
   }),
   fleet: groupOf({

@@ -52,6 +52,23 @@ export function createCrashService ({ store, events, release, releases = () => [
       return record
     },
 
+    /**
+     * What is known of the crash that an event tells of.
+     * @param {import('../events/stream.js').DeckEvent['detail']} detail of the event
+     * @returns null: it tells of none, or of one that is no longer kept
+     */
+    evidence (detail) {
+      if (!detail?.crashGroup || !detail.crash) return null
+      try {
+        const { fingerprint, culprit } = mustFind(detail.crashGroup)
+        const crash = this.occurrence(detail.crashGroup, detail.crash)
+        return { crash, lines: this.sourceLines(crash), fingerprint, culprit }
+      } catch {
+        // Whoever is told of the event is told without it.
+        return null
+      }
+    },
+
     /** The crashes of each hour, oldest first, without hours that had none. @param {number} id @param {number} since ms */
     hours: (id, since) => store.hours(id, since),
 

@@ -2,7 +2,7 @@ import { eventsOf } from '../events/topics.js'
 
 /** What the form of an alert says; empty fields are not given. */
 
-const TEXTS = ['kind', 'name', 'url', 'secret', 'from', 'host', 'user', 'password']
+const TEXTS = ['kind', 'name', 'url', 'dsn', 'secret', 'from', 'host', 'user', 'password']
 const SEPARATORS = /[\s,;]+/
 
 /** @param {Record<string, unknown>} fields @returns {Record<string, unknown>} as POST /alerts takes it */

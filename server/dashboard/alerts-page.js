@@ -19,6 +19,7 @@ const SERVICES = Object.freeze({
   discord: { label: 'Discord', icon: 'message', about: 'to a channel', how: 'In Discord, open the settings of a channel, Integrations, Webhooks, and copy the URL of a new one.', example: 'https://discord.com/api/webhooks/…' },
   teams: { label: 'Microsoft Teams', icon: 'message', about: 'to a channel or chat', how: 'In Teams, open Workflows of a channel, choose “Send webhook alerts to a channel”, and copy its URL.', example: 'https://….logic.azure.com/workflows/…' },
   mail: { label: 'Mail', icon: 'mail', about: 'by an SMTP server', how: 'Name the mail server that takes your mail, and who is to get the messages.', example: '' },
+  sentry: { label: 'Sentry', icon: 'circle-alert', about: 'or Bugsink, GlitchTip', how: 'In the settings of a project, open Client Keys and copy the DSN. Crashes arrive with their stack and source lines, in the same groups.', example: 'https://key@sentry.example.com/1' },
   webhook: { label: 'Webhook', icon: 'radio', about: 'JSON to any address', how: 'clusterdeck posts the event as JSON. With a secret it is signed as Standard Webhooks says.', example: 'https://example.com/hook' }
 })
 

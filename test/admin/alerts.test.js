@@ -142,7 +142,7 @@ test('an alert is added, changed, paused and deleted by the API; the history say
 const MAIL = Object.freeze({ kind: 'mail', host: 'smtp.example.com', user: 'deck', password: 'hidden-password', from: 'deck@example.com', to: ['ops@example.com'] })
 
 for (const [body, wrong] of /** @type {[object, RegExp][]} */ ([
-  [{ kind: 'pager', url: SLACK.url }, /kind: expected one of slack, discord, teams, mail, webhook/],
+  [{ kind: 'pager', url: SLACK.url }, /kind: expected one of slack, discord, teams, mail, sentry, webhook/],
   [{ kind: 'slack' }, /url: expected to be given for slack/],
   [{ ...SLACK, secret: 'long enough for a secret' }, /secret: expected not to be given for slack, which takes url, received one/],
   [{ ...SLACK, url: 'file:///etc/passwd' }, /url: expected an http or https address/],

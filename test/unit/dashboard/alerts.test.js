@@ -72,7 +72,7 @@ test('the form has the problems chosen, and one that changes an alert what that 
   assert.match(changed, /value="jobs-failed" checked/)
   assert.match(changed, /name="events"[^>]*value="x\.y"/)
   assert.throws(() => render([mail], 'change=2'), { code: 'not-found' })
-  for (const kind of ['slack', 'discord', 'teams', 'mail', 'webhook']) assert.match(render([mail], `new=${kind}`), /What arrives[^]*TypeError/)
+  for (const kind of ['slack', 'discord', 'teams', 'mail', 'sentry', 'webhook']) assert.match(render([mail], `new=${kind}`), /What arrives[^]*TypeError/)
 })
 
 test('the fields of the form are what the API takes, and topics are all problems unless somebody says otherwise', () => {

@@ -1,0 +1,111 @@
+import { kindOf } from '../events/kinds.js'
+import { wordingOf } from './wording.js'
+
+/**
+ * Events in the words of Sentry, which Bugsink and GlitchTip take too: https://develop.sentry.dev/sdk/foundations/transport/envelopes/
+ * @typedef {import('../events/stream.js').DeckEvent} DeckEvent
+ * @typedef {import('../../db/crashes.js').Sample} Crash
+ * @typedef {import('../crashes/source-lines.js').Lines} Lines
+ * @typedef {{ crash: Crash, lines: (Lines | null)[], fingerprint: string, culprit: string | null }} Evidence  `lines`: around each frame
+ *
+ * @typedef {import('./wording.js').Sender & { version: string, environment?: string | null, evidenceOf?: (event: DeckEvent) => Evidence | null }} Sender
+ *   `environment`: as the app calls it, such as production; `evidenceOf`: of the crash that an event tells of
+ */
+
+const MAX_TEXT = 8192
+const MAX_LINES = 50
+const LEVELS = Object.freeze({ bad: 'error', warn: 'warning', ok: 'info', info: 'info', drain: 'info', idle: 'info' })
+
+/** @param {DeckEvent} event @param {Sender} sender @returns {Record<string, unknown>} its payload, all but the id */
+export function sentryEvent (event, sender) {
+  const evidence = sender.evidenceOf?.(event) ?? null
+  return { ...commonOf(event, sender), ...(evidence ? crashOf(evidence) : messageOf(event, sender)) }
+}
+
+/**
+ * @param {{ id: string, payload: string, at: number }} event  `id`: 32 hex digits; `payload`: JSON without it; `at`: wall, ms
+ * @returns {string} the envelope: its headers, and one item with headers of its own, a line each
+ */
+export function envelopeOf ({ id, payload, at }) {
+  const item = `{"event_id":"${id}",${payload.slice(1)}`
+  return `${JSON.stringify({ event_id: id, sent_at: new Date(at).toISOString() })}\n${JSON.stringify({ type: 'event', content_type: 'application/json', length: Buffer.byteLength(item) })}\n${item}\n`
+}
+
+/** @param {string} dsn `https://key@host/path/project` @returns {{ url: string, key: string }} where envelopes go, and who sends them */
+export function receiverOf (dsn) {
+  const { protocol, host, username, pathname } = new URL(dsn)
+  const [, path, project] = /** @type {RegExpExecArray} */ (/^(.*)\/([^/]+)$/.exec(pathname.replace(/\/$/, '')))
+  return { url: `${protocol}//${host}${path}/api/${project}/envelope/`, key: decodeURIComponent(username) }
+}
+
+/** @param {DeckEvent} event @param {Sender} sender */
+function commonOf ({ id, type, cause, slot, worker, release }, { host, app, version, url, environment }) {
+  const tags = { app, 'clusterdeck.event': type, cause, slot, worker }
+  return {
+    platform: 'other',
+    logger: 'clusterdeck',
+    server_name: host,
+    sdk: { name: 'clusterdeck', version },
+    tags: Object.fromEntries(Object.entries(tags).filter(([, value]) => value !== null).map(([name, value]) => [name, oneLine(String(value))])),
+    ...(release && { release: `${app}@${release}` }),
+    ...(environment && { environment }),
+    ...(url && { extra: { clusterdeck: `${url}/history/${id}` } })
+  }
+}
+
+/** @param {DeckEvent} event @param {Sender} sender */
+function messageOf (event, sender) {
+  const { title, text } = wordingOf(event, sender)
+  return { timestamp: event.at, level: LEVELS[kindOf(event).tone], logentry: { formatted: `${title}: ${text}` }, fingerprint: ['clusterdeck', sender.app, event.type, String(event.cause)] }
+}
+
+/** @param {Evidence} evidence */
+function crashOf ({ crash, lines, fingerprint, culprit }) {
+  const { at, kind, code, signal, pid, rollout, uptimeMs, nodeVersion, errorName, errorMessage, causes, requests, memory, stderr, frames } = crash
+  const thrown = {
+    type: errorName ?? signal ?? kind,
+    value: cut(errorMessage ?? `ended by ${signal ?? `code ${code}`}`),
+    mechanism: { type: kind, handled: false },
+    // Sentry has the innermost frame last.
+    ...(frames.length > 0 && { stacktrace: { frames: frames.map((frame, index) => toFrame(frame, lines[index])).reverse() } })
+  }
+  return {
+    timestamp: at,
+    level: 'fatal',
+    platform: nodeVersion === null ? 'other' : 'node',
+    // Groups there are those that they are here.
+    fingerprint: [fingerprint],
+    ...(culprit && { transaction: culprit }),
+    // What was thrown comes last, after its causes.
+    exception: { values: [...causes.map(({ errorName, errorMessage }) => ({ type: errorName, value: cut(errorMessage) })).reverse(), thrown] },
+    contexts: {
+      ...(nodeVersion && { runtime: { name: 'node', version: nodeVersion } }),
+      worker: { code, signal, pid, rollout, uptimeMs, ...memory },
+      end: { requests: requests.map(({ method, path, ageMs }) => `${method} ${path} for ${ageMs} ms`), stderr: stderr.slice(-MAX_LINES) }
+    }
+  }
+}
+
+/** @param {import('../../db/crashes.js').Frame} frame @param {Lines | null | undefined} lines */
+function toFrame ({ function: name, file, line, column, isInApp }, lines) {
+  const at = lines?.findIndex(({ number }) => number === line) ?? -1
+  const source = lines?.map(({ text }) => text) ?? []
+  return {
+    ...(name !== null && { function: name }),
+    filename: file ?? '<unknown>',
+    ...(line !== null && { lineno: line }),
+    ...(column !== null && { colno: column }),
+    in_app: isInApp,
+    ...(at !== -1 && { pre_context: source.slice(0, at), context_line: source[at], post_context: source.slice(at + 1) })
+  }
+}
+
+/** A tag is one line of at most 200 characters. @param {string} text */
+function oneLine (text) {
+  return text.replace(/\s+/g, ' ').trim().slice(0, 200)
+}
+
+/** @param {string} text */
+function cut (text) {
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`
+}
