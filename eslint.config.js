@@ -45,8 +45,8 @@ const ROOMS = {
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'mcp/', 'system/connection-owner.js', 'system/heap.js', 'telemetry/'], never: OF_THE_CLUSTER },
   mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.js', 'preview-facts.js', '../public/format.js'], never: OF_THE_CLUSTER },
-  api: { because: ADMIN, may: ['config/', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/flame-tree.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
-  dashboard: { because: ADMIN, may: ['api/', 'config/', 'cron-words.js', 'doctor/finding.js', 'events/', 'held-words.js', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
+  api: { because: ADMIN, may: ['config/', 'crash-issue.js', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/flame-tree.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
+  dashboard: { because: ADMIN, may: ['api/', 'config/', 'crash-issue.js', 'cron-words.js', 'doctor/finding.js', 'events/', 'held-words.js', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },
   import: { because: 'what PM2 was told is read without a master', may: ['config/', 'launch/packages.js', 'lifecycle/duration.js', 'system/home-folder.js', 'system/one-line.js', 'system/own-variables.js', 'system/trust.js'], never: OF_THE_CLUSTER },
   library: { because: 'a program reaches the cluster through the deck alone', may: ['api/input.js', 'config/'], never: OF_THE_CLUSTER },
@@ -94,7 +94,7 @@ const LAYERS = [
  */
 const ORDER = [
   'server/errors.js', 'server/causes.js', 'server/is-bundle.js', 'server/problem.js', 'server/cron-words.js', 'server/held-words.js', 'public/format.js', 'public/log-levels.js', 'public/log-query.js', 'public/readable-text.js', 'public/flame-tree.js', 'server/launch', 'server/events', 'server/lifecycle',
-  'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
+  'db', 'server/system', 'server/config', 'workers', 'server/systemd', 'server/programs', 'server/vitals', 'server/crashes', 'server/crash-issue.js', 'server/crash-reasons.js', 'server/health.js', 'server/logs',
   'server/releases', 'server/keeper', 'server/cluster', 'server/jobs', 'server/diagnostics', 'server/telemetry', 'server/alerts', 'server/doctor', 'server/last-known.js', 'server/fleet', 'server/preview.js', 'server/preview-facts.js', 'server/deck.js',
   'server/api', 'public', 'server/manual.js', 'server/dashboard', 'server/mcp', 'server/admin', 'server/handover', 'server/terminal.js', 'server/app', 'server/import',
   'server/host', 'server/cli', 'server/library', 'server/not-loaded.js', 'server/command-line.js', 'server/compile-cache.js', 'server/own-code.js', 'server/cli.js', 'server/index.js'

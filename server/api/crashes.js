@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CAUSES } from '../causes.js'
+import { crashIssue } from '../crash-issue.js'
 import { operation } from './endpoint.js'
 import { ACTOR, COUNT, ID_PARAMETER, NUMBER, pageOf, RELEASE_NAME, TIME } from './fields.js'
 import { CRASH_SORT, crashFilters, pagingFields } from './filters.js'
@@ -107,7 +108,7 @@ const ACTIONS = Object.freeze({
 
 /**
  * @param {object} parts
- * @param {Pick<import('../deck.js').Deck, 'crashes'>} parts.deck
+ * @param {Pick<import('../deck.js').Deck, 'crashes' | 'snapshot'>} parts.deck
  * @param {import('./preconditions.js').Past} parts.history
  * @param {() => number} parts.now
  * @returns {Record<string, import('./endpoint.js').Resource>}
@@ -155,6 +156,17 @@ export function crashResources ({ deck, history, now }) {
         problems: ['not-found'],
         answer: CRASH,
         handle: ({ id, req }) => ({ body: withSource(deck.crashes.occurrence(id, parseId(req.params.n))) })
+      })
+    },
+    '/crashes/:id/issue': {
+      GET: operation({
+        name: 'getCrashIssue',
+        summary: 'Returns a crash group with its newest crash as the text of an issue, in Markdown',
+        role: 'viewer',
+        cli: 'clusterdeck crashes 7 --issue',
+        problems: ['not-found'],
+        answer: z.strictObject({ title: z.string(), body: z.string().describe('Markdown') }),
+        handle: ({ id }) => ({ body: crashIssue(deck.crashes, id, deck.snapshot().app.name) })
       })
     },
     '/crashes/:id/assignee': {

@@ -21,6 +21,11 @@ export async function crashesCommand ({ api, options, answer }, id) {
   if (options.state !== undefined && !STATES.includes(options.state)) {
     throw new DeckError('usage', `--state: expected one of ${STATES.join(', ')}, received ${JSON.stringify(options.state)}`)
   }
+  if (options.issue) {
+    if (id === undefined) throw new DeckError('usage', '--issue: expected the id of a group, received none')
+    const issue = await api.get(`/crashes/${id}/issue`)
+    return answer(issue, () => `# ${issue.title}\n\n${issue.body}`)
+  }
   if (id !== undefined) {
     const group = await api.get(`/crashes/${id}`)
     return answer(group, () => groupText(group))

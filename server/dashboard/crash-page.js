@@ -1,4 +1,5 @@
 import { ID } from '../config/id.js'
+import { crashIssue } from '../crash-issue.js'
 import { DeckError } from '../errors.js'
 import { formatBytes, formatExactDuration, formatLatency, formatPercent } from '../../public/format.js'
 import { HOUR_MS } from './bars.js'
@@ -27,7 +28,7 @@ const MIN_SPAN_MS = 5000
 const MAX_SPAN_MS = 60_000
 
 /** Fragments that are live while a page shows the newest crash, or a chosen one. */
-const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-when', 'crash-kept'])
+const PINNED = Object.freeze(['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-issue'])
 const FOLLOWING = Object.freeze([...PINNED, 'crash-body', 'crash-around'])
 
 /** @type {readonly { label: string, valueOf: (sample: Sample) => number | null | undefined, format: (value: number | null) => string }[]} */
@@ -42,11 +43,11 @@ const VITALS = Object.freeze([
 ])
 
 /**
- * @param {{ crashes: Crashes, history: History, id: string, params: URLSearchParams, now: number }} parts
+ * @param {{ crashes: Crashes, app: string, history: History, id: string, params: URLSearchParams, now: number }} parts
  * @returns the model of the page; `status` is 404 if the requested crash is no longer kept
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
-export function crashModel ({ crashes, history, id, params, now }) {
+export function crashModel ({ crashes, app, history, id, params, now }) {
   if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
@@ -59,6 +60,7 @@ export function crashModel ({ crashes, history, id, params, now }) {
     notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }), frequencyOf(crashes, group.id, { now, span: 'month' })],
     crash: record && toCrash(record, { event: eventOf(history, record), history, lines: crashes.sourceLines(record) }),
+    issue: crashIssue(crashes, group.id, app, record),
     kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length
   }
@@ -68,6 +70,7 @@ export function crashModel ({ crashes, history, id, params, now }) {
  * Renders the page repeatedly, and reads all of the group only after it has changed.
  * @param {{
  *   crashes: Crashes,
+ *   app: string,
  *   history: History,
  *   id: string,
  *   params: URLSearchParams,
@@ -77,7 +80,7 @@ export function crashModel ({ crashes, history, id, params, now }) {
  * }} parts
  * @returns {() => { id: string, html: string }[]}
  */
-export function followCrash ({ crashes, history, id, params, now, render, can }) {
+export function followCrash ({ crashes, app, history, id, params, now, render, can }) {
   const names = params.get('crash') ? PINNED : FOLLOWING
   let seen = ''
   /** @type {import('./pages.js').Fragment[]} */
@@ -89,7 +92,7 @@ export function followCrash ({ crashes, history, id, params, now, render, can })
       const sinceCrashS = Math.floor(Math.min(AFTER_MS, now() - Date.parse(known.lastSeenAt)) / 1000)
       const group = JSON.stringify([known, crashes.notes(Number(id)), Math.floor(now() / HOUR_MS), sinceCrashS])
       if (group === seen) return fragments
-      const model = crashModel({ crashes, history, id, params, now: now() })
+      const model = crashModel({ crashes, app, history, id, params, now: now() })
       fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
       seen = group
     } catch (error) {

@@ -115,8 +115,8 @@ export const PAGES = Object.freeze([
   {
     path: '/crashes/:id',
     view: 'crash',
-    model: ({ deck, history, params, id, now }) => crashModel({ crashes: deck.crashes, history, id, params, now: now() }),
-    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, ...asked })
+    model: ({ deck, history, params, id, now }) => crashModel({ crashes: deck.crashes, app: deck.snapshot().app.name, history, id, params, now: now() }),
+    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, app: deck.snapshot().app.name, ...asked })
   },
   { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
   { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },

@@ -183,8 +183,9 @@
  * @property {object} [diagnostics]
  * @property {number} [diagnostics.maxFiles]  how many files of diagnostics are kept; default: `20`
  * @property {number} [diagnostics.maxBytes]  how large they may be together; the newest is always kept; default: `1073741824`
- * @property {{ kind: 'slack' | 'discord' | 'teams' | 'mail' | 'webhook', name?: string, events?: string[], url?: string, secret?: string, to?: string[],
- *   from?: string, host?: string, port?: number, user?: string, password?: string }[]} [alerts]  alerts that the dashboard shows and cannot change
+ * @property {{ kind: 'slack' | 'discord' | 'teams' | 'mail' | 'sentry' | 'webhook', name?: string, events?: string[], url?: string, dsn?: string,
+ *   secret?: string, to?: string[], from?: string, host?: string, port?: number, user?: string, password?: string }[]} [alerts]  alerts that the
+ *   dashboard shows and cannot change
  * @property {object} [fleet]
  * @property {string[]} [fleet.servers]  NATS servers with JetStream, by which hosts on several machines see each other and deploy in turn (separated by
  *   commas); none: this host is alone

@@ -28,7 +28,7 @@ function setUp (t, crashes) {
   for (const crash of crashes) history.crashes.record(`v1:${crash.errorName}`, crash, { culprit: crash.frames[0] ? `${crash.frames[0].function} (${crash.frames[0].file})` : null })
   const desk = createCrashService({ store: history.crashes, events: { publish: () => /** @type {any} */ ({}) }, release: () => 'r1', now: () => NOW })
   const list = (query = '') => views.render('pages/crashes', crashesModel({ crashes: desk, params: new URLSearchParams(query), now: NOW }))
-  const model = (id = '1', query = '') => crashModel({ crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
+  const model = (id = '1', query = '') => crashModel({ app: 'shop', crashes: desk, history, id, params: new URLSearchParams(query), now: NOW })
   const one = (id = '1', query = '') => views.render('pages/crash', model(id, query))
   return { history, desk, list, model, one }
 }
@@ -147,20 +147,20 @@ test('a page that is followed is worked out anew only when its group has changed
   const { desk, history } = setUp(t, [aCrash()])
   let renderings = 0
   const render = (/** @type {string} */ name) => `${name} ${++renderings}`
-  const follow = (/** @type {string} */ query) => followCrash({ crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW, render })
+  const follow = (/** @type {string} */ query) => followCrash({ app: 'shop', crashes: desk, history, id: '1', params: new URLSearchParams(query), now: () => NOW, render })
   const newest = follow('')
-  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-body', 'crash-around'])
+  assert.deepEqual(newest().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-issue', 'crash-body', 'crash-around'])
   newest()
-  assert.equal(renderings, 6)
+  assert.equal(renderings, 7)
   desk.act(1, 'mute', 'cli')
   newest()
-  assert.equal(renderings, 12)
+  assert.equal(renderings, 14)
   desk.addNote(1, 'a note', 'cli')
   newest()
-  assert.equal(renderings, 18)
+  assert.equal(renderings, 21)
   // Whoever reads one crash does not want another one in its place.
-  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept'])
-  assert.deepEqual([follow('crash=x')(), followCrash({ crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW, render })()], [[], []])
+  assert.deepEqual(follow('crash=1')().map(({ id }) => id), ['crash-head', 'crash-notes', 'crash-when', 'crash-kept', 'crash-issue'])
+  assert.deepEqual([follow('crash=x')(), followCrash({ app: 'shop', crashes: desk, history, id: '77', params: new URLSearchParams(), now: () => NOW, render })()], [[], []])
 })
 
 test('the list has a graph of each group, and is sorted by a link that keeps its filters', (t) => {
@@ -191,7 +191,7 @@ test('whoever only looks has nothing to choose, to assign or to write, and sees 
 test('the source of the first own frame is open, and is text whatever it holds', (t) => {
   const { desk, history } = setUp(t, [aCrash()])
   const crashes = { ...desk, sourceLines: (/** @type {any} */ { frames }) => frames.map((/** @type {any} */ { isInApp }) => isInApp ? [{ number: 11, text: HOSTILE }, { number: 12, text: 'return total()' }] : null) }
-  const html = views.render('pages/crash', crashModel({ crashes: /** @type {any} */ (crashes), history, id: '1', params: new URLSearchParams(), now: NOW }))
+  const html = views.render('pages/crash', crashModel({ app: 'shop', crashes: /** @type {any} */ (crashes), history, id: '1', params: new URLSearchParams(), now: NOW }))
   assert.match(html, /<li class="frame is-own is-first">.*sum<.*src\/shop\.js:12:34<\/bdi><\/span>\s*<div class="source-lines"/)
   assert.equal(html.split('src/shop.js:12:34</bdi>').length, 2, 'it is on the page once')
   assert.match(html, /<details class="source" id="source-2-0">/)
