@@ -36,6 +36,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   let onLimit = () => {}
   /** @type {(() => void) | null} null: the channels tell */
   let unhook = null
+  let hasTriedHooks = false
   let hearsStarts = false
   let isStopped = false
 
@@ -123,7 +124,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   function onRequestStart ({ response, socket }) {
     const connection = socket[CONNECTION] ?? openConnection(socket)
     // Whoever ends a subscription while a channel tells keeps the next one from being told.
-    if (unhook === null) setImmediate(leaveChannels, response)
+    if (!hasTriedHooks) setImmediate(leaveChannels, response)
+    hasTriedHooks = true
     if (connection === null) return
     if (connection.response === null) return begin(connection, response)
     countBegun();
@@ -136,7 +138,7 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
   }
 
   function leaveChannels (/** @type {ServerResponse} */ response) {
-    if (unhook !== null || isStopped) return
+    if (isStopped) return
     unhook = hookResponses(response, { onAssign: assign, onDetach: finish })
     if (unhook === null) return
     if (!hearsStarts) diagnostics.unsubscribe('http.server.request.start', onRequestStart)
