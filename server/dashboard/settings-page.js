@@ -31,6 +31,7 @@ const GROUPS = Object.freeze([
   { id: 'releases', title: 'Releases', parts: ['releases'] },
   { id: 'hooks', title: 'Hooks and jobs', parts: ['hooks', 'jobs'] },
   { id: 'kept', title: 'Logs, history and diagnostics', parts: ['logs', 'history', 'diagnostics'] },
+  { id: 'telemetry', title: 'Telemetry', parts: ['telemetry'] },
   { id: 'admin', title: 'Admin page and alerts', parts: ['admin', 'alerts'] },
   { id: 'fleet', title: 'Fleet', parts: ['fleet'] }
 ])
