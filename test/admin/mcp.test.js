@@ -3,6 +3,7 @@ import { PassThrough } from 'node:stream'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { runCommandLine } from '../../server/command-line.js'
+import { aMember, createFakeFleet } from '../support/fake-fleet.js'
 import { startAdmin, startHostAdmin, START_MS, TOKEN } from '../support/admin.js'
 
 /** @typedef {{ path?: string, token?: string, headers?: Record<string, string> }} How */
@@ -189,6 +190,24 @@ test('a host lists its apps, and answers for each of them by name', async (t) =>
   const { data: { confirmation } } = await call(admin, 'preview_change', { change: 'scale', workers: 4, app: 'mail' }, OPERATOR)
   await call(admin, 'confirm_change', { confirmation }, OPERATOR)
   assert.deepEqual([admin.apps.deck('mail').dispatched.length, admin.apps.deck('shop').dispatched.length], [1, 0])
+})
+
+test('of an app on several machines an agent sees the members, and asks any of them through this one', async (t) => {
+  const admin = await startAdmin(t)
+  assert.equal((await toolNames(admin)).includes('fleet'), false)
+  /** @type {string[]} */
+  const asked = []
+  admin.deck.fleet = createFakeFleet({
+    members: [aMember({ member: 'a-1', isOwn: true }), aMember({ member: 'b-2', isSilent: true })],
+    answer (member, { method, path }) {
+      asked.push(`${member}: ${method} ${path}`)
+      return { status: 200, body: { items: [{ slot: 1, stream: 'stdout', text: 'it timed out', arrivedAt: null, place: '1o0' }], next: null } }
+    }
+  })
+  assert.equal((await toolNames(admin))[0], 'fleet')
+  assert.match((await call(admin, 'fleet')).text, /^2 members have the app:\n- a-1 \(this one\), .*\n- b-2, SILENT/)
+  assert.match((await call(admin, 'logs', { member: 'b-2', lines: 5, q: 'timed' })).text, /it timed out$/)
+  assert.deepEqual(asked, ['b-2: GET /logs?lines=5&q=timed'])
 })
 
 test('"clusterdeck mcp" passes lines of stdin on, in either era, until stdin ends', async (t) => {
