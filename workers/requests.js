@@ -18,7 +18,7 @@ export const UNCOUNTED = Symbol('clusterdeck.uncounted')
 /**
  * Counts every HTTP request of this process, and knows those that are not answered yet. What it keeps hangs on the
  * connection, so an answered request costs no allocation here. Node's own diagnostics channels tell of the first request;
- * from then on the answers themselves do, at half the cost, and the channel only of what a client asks before it is answered.
+ * from then on the answers themselves do, without an object for each, and the channel only of what comes before the last answer is out.
  * HTTP/2 is counted where Node has channels for it (24 on).
  * A latency runs from the moment the headers are read until the last byte of the answer is handed to the system.
  * @param {{ now?: () => number }} [options] monotonic clock, ms
