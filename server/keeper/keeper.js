@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import v8 from 'node:v8'
 import { errorText } from '../errors.js'
 import { guardChannel } from '../system/channel-guard.js'
 import { createDeferred } from '../system/deferred.js'
@@ -60,6 +61,8 @@ const MAX_REASON_CHARS = 200
  * @returns {Promise<number>} the exit code of its last master
  */
 export function runKeeper ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
+  // Its young generation stays as small as it begins: it makes little garbage, and a start of a master would let it grow for good.
+  v8.setFlagsFromString('--semi-space-growth-factor=1')
   /** @type {Map<string, import('./link.js').HeldSocket & { from?: Master }>} */
   const held = takeInheritedSockets({ say })
   /** @type {Set<number | undefined>} */
