@@ -35,6 +35,7 @@ test('every operation answers as the document says, when all goes well and when 
   const { latest } = await ask('GET', '/crashes/1')
   assert.match(latest.frames.find((/** @type {any} */ { source }) => source)?.source.map((/** @type {any} */ { text }) => text).join(), /throw/, 'the lines of a frame of the app')
   await ask('GET', `/crashes/1/occurrences/${latest.id}`)
+  await ask('GET', '/crashes/1/issue')
   await ask('PUT', '/crashes/1/assignee', { assignee: 'ada' })
   await ask('GET', '/crashes/1/assignee')
   const { id: note } = await ask('POST', '/crashes/1/notes', { text: 'known' }, 201)
