@@ -44,12 +44,12 @@ export function mcpResources ({ ask, isHost, hasFleet = () => false, now, log })
         others: { 202: {} },
         answer: MESSAGE,
         async handle ({ req, res, auth, body, query }) {
-          loaded ??= loadAll(now)
-          const { answerMessage, createTools, confirmations, version } = await loaded
+          loaded ??= loadAll()
+          const { answerMessage, toolsFor } = await loaded
           const role = ROLES[Math.min(ROLES.indexOf(auth.role), ROLES.indexOf(query.role ?? 'viewer'))]
           const agent = { ...auth, role, via: /** @type {const} */ ('agent'), client: /** @type {const} */ ('agent'), from: req.socket.remoteAddress ?? 'unknown' }
           const signal = endOf(res)
-          const tools = createTools({ ask: (order) => ask(order, agent, { maxBytes: MAX_ANSWER_BYTES, signal }), isHost, hasFleet: hasFleet(), version, now, confirmations, report: (error) => log.error({ err: error }, 'a tool of an agent failed') }, agent)
+          const tools = toolsFor((order) => ask(order, agent, { maxBytes: MAX_ANSWER_BYTES, signal }), { auth: agent, hasFleet: hasFleet() })
           const { status, message } = await answerMessage(body, req.headers, tools)
           if (message !== null) return { status, body: message }
           res.status(status).end()
@@ -58,13 +58,13 @@ export function mcpResources ({ ask, isHost, hasFleet = () => false, now, log })
       })
     }
   }
-}
 
-/** @param {() => number} now */
-async function loadAll (now) {
-  const [{ answerMessage }, { createTools }, { createConfirmations }] = await Promise.all([import('../mcp/protocol.js'), import('../mcp/tools.js'), import('../mcp/confirmations.js')])
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  return { answerMessage, createTools, confirmations: createConfirmations({ now }), version }
+  async function loadAll () {
+    const [{ answerMessage }, { createToolbox }, { createConfirmations }] = await Promise.all([import('../mcp/protocol.js'), import('../mcp/tools.js'), import('../mcp/confirmations.js')])
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    const report = (/** @type {unknown} */ error) => log.error({ err: error }, 'a tool of an agent failed')
+    return { answerMessage, toolsFor: createToolbox({ isHost, version, now, confirmations: createConfirmations({ now }), report }) }
+  }
 }
 
 /** Nothing more is asked for a caller who has gone. @param {import('node:http').ServerResponse} res */

@@ -50,13 +50,9 @@ const FIELDS = {
   note: ROLLOUT_ORDER.note.describe('why, for the history')
 }
 
-/**
- * @param {{ confirmations: import('./confirmations.js').Confirmations, auth: import('../api/roles.js').Auth }} parts
- * @returns {Record<string, import('./tools.js').Tool>}
- */
-export function changeTools ({ confirmations, auth }) {
-  const allowed = Object.keys(CHANGES).filter((name) => roleAllows(auth.role, CHANGES[name].role))
-  const holder = holderOf(auth)
+/** @param {import('./confirmations.js').Confirmations} confirmations @param {import('../api/roles.js').Role} role @returns {Record<string, import('./tools.js').Tool>} */
+export function changeTools (confirmations, role) {
+  const allowed = Object.keys(CHANGES).filter((name) => roleAllows(role, CHANGES[name].role))
   const minutes = Math.round(confirmations.validMs / 60_000)
 
   return {
@@ -66,11 +62,11 @@ export function changeTools ({ confirmations, auth }) {
       role: 'operator',
       takesJson: true,
       input: z.strictObject({ change: z.enum(allowed.length > 0 ? allowed : ['none']), ...FIELDS }),
-      async run (api, given) {
+      async run (api, given, auth) {
         const { change, ...rest } = given
         checkFields(change, rest)
         const { order, facts, data } = await CHANGES[change].preview(api, rest)
-        const confirmation = confirmations.keep({ order, holder, base: api.base })
+        const confirmation = confirmations.keep({ order, holder: holderOf(auth), base: api.base })
         return {
           text: [`PREVIEW of ${order.what}. Nothing has been changed.`, ...facts, '', `To do it: show this to the person you work for, and if they agree call confirm_change with confirmation "${confirmation}" within ${minutes} minutes.`].join('\n'),
           data: { confirmation, ...(data !== undefined && { preview: data }) }
@@ -85,8 +81,8 @@ export function changeTools ({ confirmations, auth }) {
       isChange: true,
       isOfPort: true,
       input: z.strictObject({ confirmation: z.string().max(100).describe('as preview_change has returned it') }),
-      async run (api, { confirmation }) {
-        const found = confirmations.find(confirmation, holder)
+      async run (api, { confirmation }, auth) {
+        const found = confirmations.find(confirmation, holderOf(auth))
         if (!found) throw new DeckError('not-possible', 'confirmation: expected one that preview_change has returned to you in the last minutes, received another: preview the change again')
         const isFirst = found.done === null
         const { what, path, ...order } = found.order
