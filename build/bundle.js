@@ -14,6 +14,7 @@ const INSIDE = ['commander', 'croner', 'zod']
 /** A running master may still load parts of the bundle that it was started with. A package has only one. */
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
 const TARGET = 'node20'
+const BUILTIN = 'builtin'
 const IS_BUNDLE = path.join(ROOT, 'server', 'is-bundle.js')
 const WORKER_CODE = path.join(ROOT, 'server', 'cluster', 'worker-code.js')
 const WORKER_CODE_TEXT = 'import { fileURLToPath } from \'node:url\'\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
@@ -52,8 +53,25 @@ function common (format) {
     metafile: true,
     write: false,
     logLevel: 'warning',
-    plugins: [{ name: 'own', setup: ({ onLoad, onResolve }) => { onResolve({ filter: /^[^./]/ }, placeOf); onLoad({ filter: /\.js$/ }, ({ path: file }) => readOwn(file, format)) } }]
+    plugins: [{
+      name: 'own',
+      setup ({ onLoad, onResolve }) {
+        onResolve({ filter: /^node:/ }, placeOfBuiltin)
+        onResolve({ filter: /^[^./]/ }, placeOf)
+        onLoad({ filter: /./, namespace: BUILTIN }, ({ path: name }) => ({ contents: `module.exports = require(${JSON.stringify(name)})`, loader: 'js' }))
+        onLoad({ filter: /\.js$/ }, ({ path: file }) => readOwn(file, format))
+      }
+    }]
   }
+}
+
+/**
+ * As `require` has it: where an ES module imports a part of Node, Node reads all that this exports, and so loads what nobody has asked
+ * for. For node:http that is its own HTTP client for fetch and WebSocket, as large as all of ours.
+ * @param {import('esbuild').OnResolveArgs} reference @returns {import('esbuild').OnResolveResult}
+ */
+function placeOfBuiltin ({ path: name, namespace, kind }) {
+  return namespace === BUILTIN || kind === 'dynamic-import' ? { path: name, external: true } : { path: name, namespace: BUILTIN }
 }
 
 /** @param {import('esbuild').OnResolveArgs} reference to a package @returns {import('esbuild').OnResolveResult | undefined} undefined: it goes into the bundle */
@@ -87,7 +105,7 @@ function isPackage (file) {
 /** @param {Built[]} built */
 function write (built) {
   const files = built.flatMap(({ outputFiles }) => outputFiles)
-  const sources = [...new Set(built.flatMap(({ metafile }) => Object.keys(metafile.inputs)))].filter((file) => !file.includes('node_modules/')).sort()
+  const sources = [...new Set(built.flatMap(({ metafile }) => Object.keys(metafile.inputs)))].filter((file) => !file.includes('node_modules/') && !file.startsWith(`${BUILTIN}:`)).sort()
   const name = createHash('sha256').update(files.map(({ hash, path }) => `${path} ${hash}`).sort().join('\n')).digest('hex').slice(0, 12)
   const folder = path.join(DIST, name)
   // What is there may be in use.
