@@ -13,6 +13,7 @@ import { createJobs } from '../jobs/jobs.js'
 import { createLogs } from '../logs/logs.js'
 import { createDrift } from '../releases/drift.js'
 import { keepOutcomes } from '../releases/outcomes.js'
+import { readGitAhead } from '../releases/git.js'
 import { openReleases } from '../releases/registry.js'
 import { createSecretMask } from '../releases/secret-mask.js'
 import { isAlive } from '../system/process-identity.js'
@@ -67,6 +68,7 @@ const UNKNOWN_EVENTS = 1000
 export async function openApp ({ config, reload, dataDir, environment = process.env }, host) {
   const { keeper, closers, log, terminal, streams } = host
   const isNext = keeper.role === 'next'
+  readGitAhead(config.entry, { env: environment })
   // In an upgrade, problems have to show now: the other master still runs.
   if (isNext) checkDatabase(dataDir.historyFile)
   else lockDataDir()

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 
 const PATIENCE_MS = 2000
@@ -29,18 +29,47 @@ const running = new Set()
 /** @param {number} pid */
 export const isGit = (pid) => running.has(pid)
 
+/** What is read already, by its `.git`: see `readGitAhead`. @type {Map<string, Promise<Checkout | null>>} */
+const ahead = new Map()
+
+/**
+ * Begins to read what is checked out around a file, for the first `readGit` in the same working tree: a master has other things to do
+ * until it needs to know.
+ * @param {string} file @param {GitOptions} [options]
+ */
+export function readGitAhead (file, options) {
+  try {
+    const folder = path.dirname(realpathSync(file))
+    const place = gitPlaceOf(folder)
+    if (place !== null) ahead.set(place, readCheckout(folder, options))
+  } catch {
+    // ENOENT: what needs the file says so.
+  }
+}
+
+/**
+ * @typedef {{ commit: string, branch: string | null, isDirty: boolean | null, author: string | null, subject: string | null }} Checkout
+ *   `branch`: null if HEAD is detached; `isDirty`: whether a tracked file was changed, null if that took too long;
+ *   `subject`: the first line of its message
+ */
 /**
  * Reads what is checked out in a folder. Never fails: it returns null without git, a checkout or a commit, or if git distrusts the
  * owner of the repository (`safe.directory`).
  * @param {string} folder
  * @param {GitOptions} [options]
- * @returns {Promise<{ commit: string, branch: string | null, isDirty: boolean | null, author: string | null, subject: string | null } | null>}
- *   `branch`: null if HEAD is detached; `isDirty`: whether a tracked file was changed, null if that took too long;
- *   `subject`: the first line of its message
+ * @returns {Promise<Checkout | null>}
  */
 export async function readGit (folder, options) {
   // Most starts wait for this, and three processes for nothing would take as long as many an app needs to boot.
-  if (!isCheckedOut(folder)) return null
+  const place = gitPlaceOf(folder)
+  if (place === null) return null
+  const known = ahead.get(place)
+  ahead.delete(place)
+  return await (known ?? readCheckout(folder, options))
+}
+
+/** @param {string} folder in a working tree @param {GitOptions} [options] @returns {Promise<Checkout | null>} */
+async function readCheckout (folder, options) {
   const ask = gitWithin(folder, options)
   const [head, newest, changes] = await Promise.all([
     ask(['rev-parse', 'HEAD', '--abbrev-ref', 'HEAD']),
@@ -168,10 +197,12 @@ function parseChanges (text) {
   return { added: named((letter) => letter === 'A'), changed: named((letter) => !['A', 'D'].includes(letter)), removed: named((letter) => letter === 'D') }
 }
 
-/** @param {string} folder @returns {boolean} whether it is in a working tree */
-function isCheckedOut (folder) {
+/** @param {string} folder @returns {string | null} the `.git` of its working tree; null: it is in none */
+function gitPlaceOf (folder) {
+  const place = path.join(folder, '.git')
+  if (existsSync(place)) return place
   const above = path.dirname(folder)
-  return existsSync(path.join(folder, '.git')) || (above !== folder && isCheckedOut(above))
+  return above === folder ? null : gitPlaceOf(above)
 }
 
 /**
@@ -180,7 +211,7 @@ function isCheckedOut (folder) {
  * @returns {Promise<string[]>} the tracked ones, and what is tracked in the folders, by names from there; none without git or a checkout
  */
 export async function readTracked (folder, names, options) {
-  if (names.length === 0 || !isCheckedOut(folder)) return []
+  if (names.length === 0 || gitPlaceOf(folder) === null) return []
   const { code, text } = await gitWithin(folder, options)(['--literal-pathspecs', 'ls-files', '-z', '--', ...names])
   return code === 0 ? text.split('\0').filter(Boolean) : []
 }
