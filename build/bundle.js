@@ -7,94 +7,122 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { optionListText } from './option-list.js'
 
+/** @typedef {import('rolldown').OutputChunk} Chunk */
+/** @typedef {Map<string, readonly string[]>} Graph  what each module imports, but for what it imports later */
+
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = path.join(ROOT, 'dist')
 /** Packages that are read before the first worker starts. The others stay as they are installed. */
 const INSIDE = ['commander', 'croner', 'zod']
 /** A running master may still load parts of the bundle that it was started with. A package has only one. */
 const KEPT = ['pack', 'publish'].includes(process.env.npm_command ?? '') ? 1 : 3
-const TARGET = 'node20'
-const BUILTIN = 'builtin'
-const IS_BUNDLE = path.join(ROOT, 'server', 'is-bundle.js')
-const WORKER_CODE = path.join(ROOT, 'server', 'cluster', 'worker-code.js')
-const WORKER_CODE_TEXT = 'import { fileURLToPath } from \'node:url\'\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
-const OPTION_LIST = path.join(ROOT, 'server', 'config', 'option-list.js')
-const HEAD = 'import { createRequire as requireOf } from \'node:module\'; const require = requireOf(import.meta.url);'
+const BUILTIN = '\0builtin:'
+/** What the keeper loads, what a master loads until its first worker starts, and what commands do. */
+const PARTS = Object.freeze({
+  keeper: ['command-line.js', 'keeper/keeper.js'],
+  start: ['cli/program.js', 'config/config.js', 'host/master.js'],
+  client: ['cli/program.js', 'cli/apps-commands.js', 'cli/client-commands.js', 'cli/completion.js', 'cli/import.js', 'cli/top-command.js']
+})
+/** Modules that say something else in a bundle. @type {Readonly<Record<string, () => string>>} */
+const OTHERWISE = Object.freeze({
+  'server/config/option-list.js': optionListText,
+  'server/is-bundle.js': () => 'export const IS_BUNDLE = true\n',
+  'server/cluster/worker-code.js': () => 'import { fileURLToPath } from \'node:url\'\nexport const WORKER_CODE = fileURLToPath(new URL(\'worker.cjs\', import.meta.url))\n'
+})
 
-/** @typedef {import('esbuild').BuildResult<{ metafile: true, write: false }>} Built */
-
-const esbuild = await import('esbuild').catch((error) => {
+const bundler = await import('rolldown').catch((error) => {
   // An installation without devDependencies runs the sources.
   if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error
   return null
 })
-if (esbuild) write([await bundleServer(esbuild), await bundleWorker(esbuild)])
-else console.error('clusterdeck: esbuild is not installed, so the command runs from its sources, which takes a moment longer')
+if (bundler) await makeBundle(bundler)
+else console.error('clusterdeck: rolldown is not installed, so the command runs from its sources, which takes a moment longer')
 
-/** @param {typeof import('esbuild')} esbuild @returns {Promise<Built>} */
-async function bundleServer ({ build }) {
-  return await build({ ...common('esm'), entryPoints: { 'command-line': path.join(ROOT, 'server', 'command-line.js') }, splitting: true, chunkNames: '[name]-[hash]', banner: { js: HEAD } })
+/** @param {typeof import('rolldown')} bundler */
+async function makeBundle ({ rolldown }) {
+  /** @type {Graph} */
+  const graph = new Map()
+  const server = { input: { 'command-line': fromTop('server/command-line.js') }, platform: /** @type {const} */ ('node'), cwd: ROOT, plugins: [ownPlugin('esm', graph)] }
+  // The first one is thrown away: it tells what is loaded together.
+  await generate(server, {})
+  const partOf = partsOf(graph)
+  const groups = ['keeper', 'both', 'start', 'client'].map((name, index) => ({ name, priority: 9 - index, test: (/** @type {string} */ id) => partOf(id) === name }))
+  const chunks = await generate(server, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } })
+  const worker = await generate({ ...server, input: { worker: fromTop('workers/boot.js') }, plugins: [ownPlugin('cjs', graph)] }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false })
+  write([...chunks, ...worker], [...graph.keys()].filter((id) => path.isAbsolute(id) && !isPackage(id)))
+
+  /** @param {import('rolldown').InputOptions} input @param {import('rolldown').OutputOptions} output @returns {Promise<Chunk[]>} */
+  async function generate (input, output) {
+    const build = await rolldown(input)
+    const { output: made } = await build.generate({ ...output, comments: false })
+    await build.close()
+    return /** @type {Chunk[]} */ (made)
+  }
 }
 
-/** Node loads it in each worker, before the app. @param {typeof import('esbuild')} esbuild @returns {Promise<Built>} */
-async function bundleWorker ({ build }) {
-  return await build({ ...common('cjs'), entryPoints: { worker: path.join(ROOT, 'workers', 'boot.js') }, outExtension: { '.js': '.cjs' } })
+/** @param {Graph} graph @returns {(module: string) => string | null} the file that a module is put into; null: it is loaded later, with what needs it */
+function partsOf (graph) {
+  const { keeper, start, client } = Object.fromEntries(Object.entries(PARTS).map(([name, files]) => [name, reachedFrom(files.map((file) => fromTop(`server/${file}`)), graph)]))
+  return (module) => {
+    if (keeper.has(module)) return 'keeper'
+    if (start.has(module)) return client.has(module) ? 'both' : 'start'
+    return client.has(module) ? 'client' : null
+  }
 }
 
-/** @param {'esm' | 'cjs'} format @returns {import('esbuild').BuildOptions & { metafile: true, write: false }} */
-function common (format) {
+/** @param {string[]} modules @param {Graph} graph @returns {Set<string>} with all that they import */
+function reachedFrom (modules, graph) {
+  const found = new Set(modules)
+  for (const module of found) graph.get(module)?.forEach((each) => found.add(each))
+  return found
+}
+
+/** @param {'esm' | 'cjs'} format @param {Graph} graph is filled @returns {import('rolldown').Plugin} */
+function ownPlugin (format, graph) {
   return {
-    bundle: true,
-    platform: 'node',
-    target: TARGET,
-    format,
-    outdir: DIST,
-    absWorkingDir: ROOT,
-    metafile: true,
-    write: false,
-    logLevel: 'warning',
-    plugins: [{
-      name: 'own',
-      setup ({ onLoad, onResolve }) {
-        onResolve({ filter: /^node:/ }, placeOfBuiltin)
-        onResolve({ filter: /^[^./]/ }, placeOf)
-        onLoad({ filter: /./, namespace: BUILTIN }, ({ path: name }) => ({ contents: `module.exports = require(${JSON.stringify(name)})`, loader: 'js' }))
-        onLoad({ filter: /\.js$/ }, ({ path: file }) => readOwn(file, format))
-      }
-    }]
+    name: 'own',
+    resolveId: placeOf,
+    load: (module) => textOf(module, format),
+    generateBundle () {
+      for (const module of this.getModuleIds()) graph.set(module, this.getModuleInfo(module)?.importedIds ?? [])
+    }
   }
 }
 
 /**
- * As `require` has it: where an ES module imports a part of Node, Node reads all that this exports, and so loads what nobody has asked
- * for. For node:http that is its own HTTP client for fetch and WebSocket, as large as all of ours.
- * @param {import('esbuild').OnResolveArgs} reference @returns {import('esbuild').OnResolveResult}
+ * Parts of Node are required: where an ES module imports one, Node reads all that it exports, and so loads what nobody has asked for.
+ * For node:http that is Node's own client for fetch and WebSocket, as large as all of ours.
+ * @param {string} name @param {string | undefined} importer @param {{ kind: string, isEntry: boolean }} how
  */
-function placeOfBuiltin ({ path: name, namespace, kind }) {
-  return namespace === BUILTIN || kind === 'dynamic-import' ? { path: name, external: true } : { path: name, namespace: BUILTIN }
+function placeOf (name, importer, { kind, isEntry }) {
+  if (name.startsWith('node:')) return kind === 'import-statement' && path.isAbsolute(importer ?? '') ? { id: BUILTIN + name } : { id: name, external: true }
+  const isOurs = isEntry || /^[./\0]/.test(name) || INSIDE.includes(name) || isPackage(importer ?? '')
+  return isOurs ? null : { id: name, external: true }
 }
 
-/** @param {import('esbuild').OnResolveArgs} reference to a package @returns {import('esbuild').OnResolveResult | undefined} undefined: it goes into the bundle */
-function placeOf ({ path: name, importer, kind }) {
-  if (kind === 'entry-point' || INSIDE.includes(name) || isPackage(importer)) return undefined
-  return { path: name, external: true }
+/** @param {string} module @param {'esm' | 'cjs'} format @returns {Promise<import('rolldown').LoadResult>} null: as it is on the disk */
+async function textOf (module, format) {
+  if (module.startsWith(BUILTIN)) return { code: `module.exports = require(${JSON.stringify(module.slice(BUILTIN.length))})`, moduleType: 'js' }
+  if (isPackage(module) || !module.endsWith('.js')) return null
+  const file = path.relative(ROOT, module)
+  if (Object.hasOwn(OTHERWISE, file)) return OTHERWISE[file]()
+  const text = await readFile(module, 'utf8')
+  return /import\.meta\.(url|dirname)/.test(text) ? atItsSource(text, file, format) : text
 }
 
 /**
  * A module finds files beside its source, which is at the same place in each installation.
- * @param {string} file @param {'esm' | 'cjs'} format @returns {Promise<import('esbuild').OnLoadResult | undefined>}
+ * @param {string} text @param {string} file from the top @param {'esm' | 'cjs'} format
  */
-async function readOwn (file, format) {
-  if (isPackage(file)) return undefined
-  if (file === IS_BUNDLE) return { contents: 'export const IS_BUNDLE = true\n', loader: 'js' }
-  if (file === WORKER_CODE) return { contents: WORKER_CODE_TEXT, loader: 'js' }
-  if (file === OPTION_LIST) return { contents: optionListText(), loader: 'js' }
-  const text = await readFile(file, 'utf8')
-  if (!/import\.meta\.(url|dirname)/.test(text)) return { contents: text, loader: 'js' }
-  const relative = JSON.stringify(`../../${path.relative(ROOT, file)}`)
-  const here = format === 'esm' ? `new URL(${relative}, import.meta.url)` : `new URL(${relative}, process.getBuiltinModule('node:url').pathToFileURL(__filename))`
-  const own = `const ownUrl = ${here}\n`
-  return { contents: own + text.replaceAll('import.meta.url', 'ownUrl.href').replaceAll('import.meta.dirname', 'decodeURIComponent(new URL(\'.\', ownUrl).pathname.slice(0, -1))'), loader: 'js' }
+function atItsSource (text, file, format) {
+  const here = format === 'esm' ? 'import.meta.url' : 'process.getBuiltinModule(\'node:url\').pathToFileURL(__filename)'
+  const own = `const ownUrl = new URL(${JSON.stringify(`../../${file}`)}, ${here})\n`
+  return own + text.replaceAll('import.meta.url', 'ownUrl.href').replaceAll('import.meta.dirname', 'decodeURIComponent(new URL(\'.\', ownUrl).pathname.slice(0, -1))')
+}
+
+/** @param {string} file */
+function fromTop (file) {
+  return path.join(ROOT, file)
 }
 
 /** @param {string} file */
@@ -102,26 +130,24 @@ function isPackage (file) {
   return file.includes(`${path.sep}node_modules${path.sep}`)
 }
 
-/** @param {Built[]} built */
-function write (built) {
-  const files = built.flatMap(({ outputFiles }) => outputFiles)
-  const sources = [...new Set(built.flatMap(({ metafile }) => Object.keys(metafile.inputs)))].filter((file) => !file.includes('node_modules/') && !file.startsWith(`${BUILTIN}:`)).sort()
-  const name = createHash('sha256').update(files.map(({ hash, path }) => `${path} ${hash}`).sort().join('\n')).digest('hex').slice(0, 12)
+/** @param {Chunk[]} chunks @param {string[]} sources absolute */
+function write (chunks, sources) {
+  const name = createHash('sha256').update(chunks.map(({ fileName, code }) => `${fileName}\n${code}`).sort().join('\n')).digest('hex').slice(0, 12)
   const folder = path.join(DIST, name)
   // What is there may be in use.
-  if (!existsSync(folder)) writeFolder(folder, files)
+  if (!existsSync(folder)) writeFolder(folder, chunks)
   const list = path.join(DIST, 'bundle.json')
-  writeFileSync(`${list}.new`, JSON.stringify({ name, sources: Object.fromEntries(sources.map((file) => [file, statSync(path.join(ROOT, file)).size])) }))
+  writeFileSync(`${list}.new`, JSON.stringify({ name, sources: Object.fromEntries(sources.sort().map((file) => [path.relative(ROOT, file), statSync(file).size])) }))
   renameSync(`${list}.new`, list)
   const others = readdirSync(DIST, { withFileTypes: true }).filter((entry) => entry.isDirectory() && entry.name !== name).map((entry) => path.join(DIST, entry.name))
   const newestFirst = others.map((each) => ({ each, at: statSync(each).mtimeMs })).sort((one, other) => other.at - one.at)
   for (const { each } of newestFirst.slice(KEPT - 1)) rmSync(each, { recursive: true })
 }
 
-/** @param {string} folder @param {import('esbuild').OutputFile[]} files */
-function writeFolder (folder, files) {
+/** @param {string} folder @param {Chunk[]} chunks */
+function writeFolder (folder, chunks) {
   const unfinished = `${folder}-${process.pid}`
   mkdirSync(unfinished, { recursive: true })
-  for (const { path: file, contents } of files) writeFileSync(path.join(unfinished, path.basename(file)), contents)
+  for (const { fileName, code } of chunks) writeFileSync(path.join(unfinished, fileName), code)
   renameSync(unfinished, folder)
 }
