@@ -19,6 +19,7 @@ describe('four times as many cost at most four times as much', () => {
   test('workers', () => checkGrowth(32, WORKER_PARTS.rollout, WORKER_PARTS.deaths, WORKER_PARTS.vitals, WORKER_PARTS.checkpoint, WORKER_PARTS.status))
   test('hosts', () => checkGrowth(100, HOST_PARTS.turn))
   test('events', () => checkGrowth(1000, EVENT_PARTS.record, EVENT_PARTS.filtered))
+  rareTest('decisions about many workers', () => checkGrowth(64, WORKER_PARTS.rollout, WORKER_PARTS.deaths))
   rareTest('pages of many workers', () => checkGrowth(16, WORKER_PARTS.page, WORKER_PARTS.metrics))
   rareTest('pages of many apps', () => checkGrowth(15, ...Object.values(APP_PARTS)))
   rareTest('pages of many hosts', () => checkGrowth(100, HOST_PARTS.page, HOST_PARTS.rolling, HOST_PARTS.api))
