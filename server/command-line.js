@@ -3,10 +3,11 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeSeparator, commandOf } from './cli/arguments.js'
 import { startsApps } from './cli/start-apps.js'
-import { errorText } from './errors.js'
+import { errorText, MIN_FILES, tooFewFiles } from './errors.js'
 import { leaveLean } from './keeper/lean.js'
 import { FOLDER_VARIABLE, KEPT_VARIABLE } from './keeper/link.js'
 import { tellNotLoaded } from './not-loaded.js'
+import { descriptorLimit } from './system/descriptors.js'
 import { beginTrace, TRACE_VARIABLE, traceProcess, traceStep } from './system/start-trace.js'
 import { hasControllingTerminal } from './system/terminal.js'
 import { standOn, workingFolder } from './system/working-folder.js'
@@ -105,6 +106,14 @@ function traceWanted (argv) {
   }
 }
 
+/** @returns {boolean} false, which is told: a master would start, and then run out of descriptors for ever */
+function mayOpenEnough () {
+  const limit = descriptorLimit()
+  if (limit >= MIN_FILES) return true
+  process.stderr.write(`clusterdeck: ${tooFewFiles(limit)}\n`)
+  return false
+}
+
 /** These have something left to do where nobody reads what they write. */
 const OUTLIVES_READER = ['up', 'top']
 
@@ -114,6 +123,7 @@ export async function runProcess () {
   if (!traceWanted(args)) return
   traceStep('Node, and the code of the command line')
   const becomesMaster = await isMaster(args, process.env)
+  if (becomesMaster && !mayOpenEnough()) process.exit(1)
   const isKeeper = becomesMaster && wantsKeeper(args, process.env)
   await beWithoutPreloads({ isKeeper })
   const command = String(commandOf(args))

@@ -126,15 +126,23 @@ export function errorReason (error) {
  * @returns {DeckError | null} null: it is no such error
  */
 export function loadFailure (error) {
-  return tooFewFiles(error) ?? notInstalled(error)
+  return failureOfFiles(error) ?? notInstalled(error)
+}
+
+/** A master with a few workers and viewers has some hundred. */
+export const MIN_FILES = 256
+
+/** @param {unknown} received */
+export function tooFewFiles (received) {
+  return `expected to be allowed to open at least ${MIN_FILES} files (ulimit -n), received ${received}`
 }
 
 /** @param {unknown} error */
-function tooFewFiles (error) {
+function failureOfFiles (error) {
   const codes = [error, error instanceof Error ? error.cause : null].map(errorCode)
   const code = codes.find((each) => each === 'EMFILE' || each === 'ENFILE')
   if (code === undefined) return null
-  return new DeckError('start-failed', `expected to be allowed to open at least 256 files (ulimit -n), received ${code}`, { cause: error })
+  return new DeckError('start-failed', tooFewFiles(code), { cause: error })
 }
 
 /** npm makes the command of a clone even if nobody has installed its packages. @param {unknown} error */

@@ -23,6 +23,8 @@ const NOT_EXECUTED = Object.freeze({
   'clusterdeck start app.js --admin-host 10.0.0.7 --admin-tls-cert cert.pem --admin-tls-key key.pem': 'no machine has this address; test/cluster/tls.test.js starts with a certificate',
   '{ curl --silent --no-buffer --max-time "$((left > 0 ? left : 1))" --header "@$folder/headers" --header "Last-Event-ID: $place" "$api/jobs/runs/$id/stream" 2> "$folder/error" || true; } |': 'test/cluster/ci.test.js runs the script that it is of',
   'status=$(curl --silent --show-error --max-time 60 --header "@$folder/headers" --output "$folder/answer" --write-out \'%{http_code}\' "$@" 2> "$folder/error") || status=none': 'test/cluster/ci.test.js runs the script that it is of',
+  'claude mcp add clusterdeck -- npx clusterdeck mcp': 'it is another program; test/admin/mcp.test.js does what it would do',
+  'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_SERVICE_NAME=shop clusterdeck start server.js': 'test/cluster/app-metrics.test.js has a collector for it',
   'clusterdeck host': 'test/cluster/host.test.js runs it',
   'clusterdeck host --admin-port 9800': 'test/cluster/host.test.js runs it on another port',
   'clusterdeck host --detach': 'test/cluster/apps.test.js starts it so',
@@ -92,8 +94,8 @@ const isOfApps = (/** @type {{ line: string }} */ { line }) => !isConsole({ line
 const isInTerminal = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck top')
 /** test/cluster/fleet-manual.test.js has several decks for them. */
 const isOfFleet = (/** @type {{ line: string }} */ { line }) => /^clusterdeck fleet\b| --member | --fleet /.test(line)
-/** They end with their stdin; test/cluster/jobs.test.js has one for them. */
-const isConsole = (/** @type {{ line: string }} */ { line }) => /^clusterdeck run .*(-i|--interactive) /.test(line)
+/** They end with their stdin; test/cluster/jobs.test.js and test/admin/mcp.test.js have one for them. */
+const isConsole = (/** @type {{ line: string }} */ { line }) => /^clusterdeck (run .*(-i|--interactive) |mcp\b)/.test(line)
 /** A deck that has moved into a host is there no more; test/cluster/adopt.test.js has decks for them. */
 const isMove = (/** @type {{ line: string }} */ { line }) => line.startsWith('clusterdeck adopt')
 const isStop = (/** @type {{ line: string }} */ { line }) => /^clusterdeck stop\b/.test(line) && !isOfApps({ line })
@@ -288,13 +290,19 @@ async function aWorker (deck) {
 
 /** @param {Deck} deck @returns {Promise<string>} one that was replaced while it had a connection */
 async function anOldWorker (deck) {
-  const connection = net.connect(Number(new URL(await deck.appUrl()).port), '127.0.0.1')
-  // It has an answer of that worker: one that is only open may be waiting for the next worker.
-  connection.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  await once(connection, 'data')
+  const port = Number(new URL(await deck.appUrl()).port)
+  // So many that each worker has one, which it waits for.
+  await Promise.all(Array.from({ length: 8 }, () => answeredConnection(port)))
   await post(deck, '/rollouts', { kind: 'restart' })
   const { workers } = await deck.untilStatus(({ workers }) => workers.some(isDraining), 'a worker that drains')
   return String(workers.find(isDraining)?.id)
+}
+
+/** One that is only open may be waiting for the next worker. @param {number} port */
+async function answeredConnection (port) {
+  const connection = net.connect(port, '127.0.0.1')
+  connection.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await once(connection, 'data')
 }
 
 /** @param {{ state: string }} worker */

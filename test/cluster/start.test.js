@@ -23,10 +23,12 @@ describe('start', { concurrency: 2 }, () => {
     assert.doesNotMatch(deck.output.stdout + deck.output.stderr, /code=/)
   })
 
-  for (const files of [26, 31]) {
+  for (const files of [26, 255]) {
     test(`says in one line that it may not open enough files: ${files}`, async () => {
       const { code, stderr } = await runCli(['start', APP, '--admin-port', '0', '--data-dir', tempFolder()], { launch: { through: ['/bin/sh', '-c', `ulimit -n ${files}; exec "$@"`, 'sh'] } })
-      assert.deepEqual([code, stderr], [1, 'clusterdeck: expected to be allowed to open at least 256 files (ulimit -n), received EMFILE\n'])
+      // With the fewest, what would tell it may not even be read.
+      assert.match(stderr, files === 26 ? /^clusterdeck: expected to be allowed to open at least 256 files \(ulimit -n\), received (26|EMFILE)\n$/ : /^clusterdeck: expected .* received 255\n$/)
+      assert.equal(code, 1)
     })
   }
 
