@@ -89,8 +89,8 @@ async function beWithoutPreloads ({ isKeeper }) {
   if (!isKeeper) restoreNodeOptions(env)
 }
 
-/** @param {string[]} argv @returns {boolean} false: the file for the trace cannot be written, which is told */
-function traceWanted (argv) {
+/** Begins the trace that `--trace-start` asks for. @param {string[]} argv @returns {boolean} false: its file cannot be written, which is told */
+function beginWantedTrace (argv) {
   const words = beforeSeparator(argv)
   const at = words.findIndex((word) => word === '--trace-start' || word.startsWith('--trace-start='))
   const file = at < 0 ? undefined : words[at].split(/=(.*)/s)[1] ?? words[at + 1]
@@ -120,7 +120,7 @@ const OUTLIVES_READER = ['up', 'top']
 /** What a process of clusterdeck does: it runs its own command line, and ends with it. */
 export async function runProcess () {
   const args = process.argv.slice(2)
-  if (!traceWanted(args)) return
+  if (!beginWantedTrace(args)) return
   traceStep('Node, and the code of the command line')
   const becomesMaster = await isMaster(args, process.env)
   if (becomesMaster && !mayOpenEnough()) process.exit(1)

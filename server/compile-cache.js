@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import module from 'node:module'
 import path from 'node:path'
 
@@ -33,7 +33,7 @@ export function cacheFolder (name, { XDG_CACHE_HOME: cache, HOME: home }) {
   const folder = path.join(all, name)
   try {
     // With sudo the home may be another user's.
-    if (home && lstatSync(home).uid !== process.getuid?.()) return null
+    if (home && statSync(home).uid !== process.getuid?.()) return null
     const isNew = mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined
     if (![path.join(above, 'clusterdeck'), all, folder].every(isOurs)) return null
     if (isNew) forgetOthers(all, name)
@@ -44,7 +44,7 @@ export function cacheFolder (name, { XDG_CACHE_HOME: cache, HOME: home }) {
   }
 }
 
-/** @param {string} folder */
+/** In short what system/trust.js asks: each command loads this first, before any bundle. @param {string} folder */
 function isOurs (folder) {
   const stat = lstatSync(folder)
   return stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & OTHERS_WRITE) === 0

@@ -275,7 +275,7 @@ export function withValues (config, wanted) {
     if (value !== undefined) given.set(name, { value, source: name, folder: config.cwd })
   }
   const { entry, cwd, workers, runtime, launch } = config
-  const next = deepFreeze({ ...validateOptions(given), entry, cwd, workers, ...(runtime && { runtime }), ...(launch && { launch }) })
+  const next = deepFreeze({ ...plainValues(given) ?? valuesBySchema(given), entry, cwd, workers, ...(runtime && { runtime }), ...(launch && { launch }) })
   checkTogether(next)
   checkRuntime(next)
   return next
@@ -402,20 +402,29 @@ function pairsOf (parts) {
   return pairs.every((pair) => pair !== null) ? Object.fromEntries(pairs.map(([, name, text]) => [name, text])) : null
 }
 
-/** Has what checks any value. A start that sets only what can be told without does not wait for it. */
+/** Loads the schema of all options. A start does not wait for it if each of its values can be checked without it. */
 export async function loadSchema () {
   if (LOADED.schema === null) await import('./options.js')
 }
 
 /** @param {Map<string, Given>} given @returns {Promise<Values>} @throws {DeckError} invalid-config */
 async function checkOptions (given) {
-  if (!isAllPlain(given)) await loadSchema()
-  return validateOptions(given)
+  const plain = plainValues(given)
+  if (plain) return plain
+  await loadSchema()
+  return valuesBySchema(given)
 }
 
-/** @param {Map<string, Given>} given @returns {boolean} whether all of it is right for certain, and so are the defaults of the rest */
-function isAllPlain (given) {
-  return DEFAULTS !== null && placedOptions(given).every(({ option, value }) => isPlain(option.plain, value))
+/** @param {Map<string, Given>} given @returns {Values | null} null: only the schema can tell whether all of it is right */
+function plainValues (given) {
+  const placed = placedOptions(given)
+  return DEFAULTS !== null && placed.every(({ option, value }) => isPlain(option.plain, value)) ? /** @type {Values} */ (nested(placed, structuredClone(DEFAULTS))) : null
+}
+
+/** @param {ReturnType<typeof placedOptions>} placed @param {Record<string, unknown>} values  to which they are added, each in its group */
+function nested (placed, values) {
+  for (const { option, value } of placed) setAt(values, option.path, value)
+  return values
 }
 
 /** @param {Map<string, Given>} given */
@@ -427,15 +436,10 @@ function placedOptions (given) {
 }
 
 /** @param {Map<string, Given>} given @returns {Values} @throws {DeckError} invalid-config */
-function validateOptions (given) {
-  const isSure = isAllPlain(given)
-  /** @type {Record<string, unknown>} */
-  const nested = isSure ? structuredClone(/** @type {Values} */ (DEFAULTS)) : {}
-  for (const { option, value } of placedOptions(given)) setAt(nested, option.path, value)
-  if (isSure) return /** @type {Values} */ (nested)
+function valuesBySchema (given) {
   const { schema } = LOADED
   if (schema === null) throw new Error('the schema of the options is not loaded')
-  const result = schema.safeParse(nested)
+  const result = schema.safeParse(nested(placedOptions(given), {}))
   if (result.success) return result.data
   const [issue] = result.error.issues
   const option = OPTIONS.find(({ path: keys }) => keys.every((key, index) => key === issue.path[index]))
