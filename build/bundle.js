@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { optionListText } from './option-list.js'
 
 /** @typedef {import('rolldown').OutputChunk} Chunk */
-/** @typedef {Map<string, readonly string[]>} Graph  what each module imports, but for what it imports later */
+/** @typedef {Pick<import('rolldown').PluginContext, 'getModuleInfo'>} Modules  what is known of each, by its id */
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const DIST = path.join(ROOT, 'dist')
@@ -40,29 +40,32 @@ else console.error('clusterdeck: rolldown is not installed, so the command runs 
 
 /** @param {typeof import('rolldown')} bundler */
 async function makeBundle ({ rolldown }) {
-  /** @type {Graph} */
-  const graph = new Map()
-  const server = { input: { 'command-line': fromTop('server/command-line.js') }, platform: /** @type {const} */ ('node'), cwd: ROOT, plugins: [ownPlugin('esm', graph)] }
-  // The first one is thrown away: it tells what is loaded together.
-  await generate(server, {})
-  const partOf = partsOf(graph)
-  const groups = ['keeper', 'both', 'start', 'client'].map((name, index) => ({ name, priority: 9 - index, test: (/** @type {string} */ id) => partOf(id) === name }))
-  const chunks = await generate(server, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } })
-  const worker = await generate({ ...server, input: { worker: fromTop('workers/boot.js') }, plugins: [ownPlugin('cjs', graph)] }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false })
-  write([...chunks, ...worker], [...graph.keys()].filter((id) => path.isAbsolute(id) && !isPackage(id)))
+  /** @type {Set<string>} */
+  const modules = new Set()
+  /** @type {ReturnType<typeof partsOf> | undefined} */
+  let partOf
+  // What a module of the first ones imports goes with it.
+  const groups = ['keeper', 'both', 'start', 'client'].map((part, index, { length }) => ({
+    debugName: part,
+    priority: length - index,
+    name: (/** @type {string} */ module, /** @type {Modules} */ known) => (partOf ??= partsOf(known))(module) === part ? part : null
+  }))
+  const server = await generate({ 'command-line': 'server/command-line.js' }, { format: 'esm', entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js', codeSplitting: { groups } })
+  const worker = await generate({ worker: 'workers/boot.js' }, { format: 'cjs', entryFileNames: '[name].cjs', codeSplitting: false })
+  write([...server, ...worker], [...modules].filter((module) => path.isAbsolute(module) && !isPackage(module)))
 
-  /** @param {import('rolldown').InputOptions} input @param {import('rolldown').OutputOptions} output @returns {Promise<Chunk[]>} */
+  /** @param {Record<string, string>} input @param {import('rolldown').OutputOptions & { format: 'esm' | 'cjs' }} output @returns {Promise<Chunk[]>} */
   async function generate (input, output) {
-    const build = await rolldown(input)
+    const build = await rolldown({ input: Object.fromEntries(Object.entries(input).map(([name, file]) => [name, fromTop(file)])), platform: 'node', cwd: ROOT, plugins: [ownPlugin(output.format, modules)] })
     const { output: made } = await build.generate({ ...output, comments: false })
     await build.close()
     return /** @type {Chunk[]} */ (made)
   }
 }
 
-/** @param {Graph} graph @returns {(module: string) => string | null} the file that a module is put into; null: it is loaded later, with what needs it */
-function partsOf (graph) {
-  const { keeper, start, client } = Object.fromEntries(Object.entries(PARTS).map(([name, files]) => [name, reachedFrom(files.map((file) => fromTop(`server/${file}`)), graph)]))
+/** @param {Modules} known @returns {(module: string) => string | null} the file that a module is put into; null: it is loaded later, with what needs it */
+function partsOf (known) {
+  const { keeper, start, client } = Object.fromEntries(Object.entries(PARTS).map(([name, files]) => [name, reachedFrom(files.map((file) => fromTop(`server/${file}`)), known)]))
   return (module) => {
     if (keeper.has(module)) return 'keeper'
     if (start.has(module)) return client.has(module) ? 'both' : 'start'
@@ -70,21 +73,21 @@ function partsOf (graph) {
   }
 }
 
-/** @param {string[]} modules @param {Graph} graph @returns {Set<string>} with all that they import */
-function reachedFrom (modules, graph) {
+/** @param {string[]} modules @param {Modules} known @returns {Set<string>} with all that they import, but for what they import later */
+function reachedFrom (modules, known) {
   const found = new Set(modules)
-  for (const module of found) graph.get(module)?.forEach((each) => found.add(each))
+  for (const module of found) known.getModuleInfo(module)?.importedIds.forEach((each) => found.add(each))
   return found
 }
 
-/** @param {'esm' | 'cjs'} format @param {Graph} graph is filled @returns {import('rolldown').Plugin} */
-function ownPlugin (format, graph) {
+/** @param {'esm' | 'cjs'} format @param {Set<string>} modules  gets all that are read @returns {import('rolldown').Plugin} */
+function ownPlugin (format, modules) {
   return {
     name: 'own',
     resolveId: placeOf,
     load: (module) => textOf(module, format),
     generateBundle () {
-      for (const module of this.getModuleIds()) graph.set(module, this.getModuleInfo(module)?.importedIds ?? [])
+      for (const module of this.getModuleIds()) modules.add(module)
     }
   }
 }
