@@ -129,10 +129,10 @@ export function loadFailure (error) {
   return failureOfFiles(error) ?? notInstalled(error)
 }
 
-/** A master with a few workers and viewers has some hundred. */
+/** A master with a few workers and viewers has some hundred files open. */
 export const MIN_FILES = 256
 
-/** @param {unknown} received */
+/** Says that too few files may be open. @param {unknown} received */
 export function tooFewFiles (received) {
   return `expected to be allowed to open at least ${MIN_FILES} files (ulimit -n), received ${received}`
 }

@@ -68,7 +68,6 @@ const UNKNOWN_EVENTS = 1000
 export async function openApp ({ config, reload, dataDir, environment = process.env }, host) {
   const { keeper, closers, log, terminal, streams } = host
   const isNext = keeper.role === 'next'
-  readGitAhead(config.entry, { env: environment })
   // In an upgrade, problems have to show now: the other master still runs.
   if (isNext) checkDatabase(dataDir.historyFile)
   else lockDataDir()
@@ -76,6 +75,8 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   const checkpoints = createCheckpointStore({ file: dataDir.memory, keeper: keeper.memory, isAway: dataDir.away !== null })
   let restored = await restoreCheckpoint(checkpoints.read(), config, isNext ? null : keeper.predecessor)
   if (restored.changes.length > 0) await loadSchema()
+  // A release that goes on is described already.
+  const forgetCheckout = closers.add(restored.release ? () => {} : readGitAhead(config.entry, { env: environment }), (forget) => forget())
   settings.restore(restored.changes)
 
   const history = openHistory({ file: dataDir.historyFile, retention: config.history, owner: isNext ? 'another master has it' : null })
@@ -134,6 +135,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   keepOutcomes({ releases, events })
 
   const first = await releases.beginWith(restored.release)
+  forgetCheckout()
   /** @type {import('../cluster/supervisor.js').Supervisor} */
   const supervisor = cluster = createCluster({ settings, environment, keeper, dataDir, vitals, appMetrics, logs, drift, releases, hooks, crashes, history, events, rolloutTurns: host.rolloutTurns }, {
     release: first.release,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { VERSION } from './checkpoint-version.js'
+import { VERSION } from './checkpoint.js'
 
 const PID = z.int().positive()
 /** The fields that a master needs to begin; others stay as they are. */

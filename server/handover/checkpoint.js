@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { readMemory } from '../system/data-dir.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
-import { VERSION } from './checkpoint-version.js'
+
+/** A master reads no checkpoint of another one. */
+export const VERSION = 1
 
 /** @typedef {{ version: string, nodeVersion: string }} Software */
 /** @typedef {import('../jobs/jobs.js').JobsMemory} JobsMemory */

@@ -33,17 +33,26 @@ export const isGit = (pid) => running.has(pid)
 const ahead = new Map()
 
 /**
- * Begins to read what is checked out around a file, for the first `readGit` in the same working tree: a master has other things to do
- * until it needs to know.
+ * Begins to read what is checked out around a file, for the next `readGit` in the same working tree: a master that starts has other
+ * things to do until it needs to know.
  * @param {string} file @param {GitOptions} [options]
+ * @returns {() => void} forgets it: what is asked later is to be read anew
  */
 export function readGitAhead (file, options) {
+  const place = gitPlaceAround(file)
+  if (place === null) return () => {}
+  const checkout = readCheckout(path.dirname(place), options)
+  ahead.set(place, checkout)
+  return () => { if (ahead.get(place) === checkout) ahead.delete(place) }
+}
+
+/** @param {string} file @returns {string | null} */
+function gitPlaceAround (file) {
   try {
-    const folder = path.dirname(realpathSync(file))
-    const place = gitPlaceOf(folder)
-    if (place !== null) ahead.set(place, readCheckout(folder, options))
+    return gitPlaceOf(path.dirname(realpathSync(file)))
   } catch {
     // ENOENT: what needs the file says so.
+    return null
   }
 }
 

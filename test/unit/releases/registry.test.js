@@ -5,7 +5,7 @@ import path from 'node:path'
 import { describe, test } from 'node:test'
 import { openHistory } from '../../../db/history.js'
 import { openDataDir } from '../../../server/system/data-dir.js'
-import { readCommits, readGit } from '../../../server/releases/git.js'
+import { readCommits, readGit, readGitAhead } from '../../../server/releases/git.js'
 import { createEventStream } from '../../../server/events/stream.js'
 import { keepOutcomes } from '../../../server/releases/outcomes.js'
 import { openReleases } from '../../../server/releases/registry.js'
@@ -431,6 +431,20 @@ describe('what is known of a release', () => {
     assert.deepEqual(await readGit(folder), { commit, branch: 'main', isDirty: true, ...about })
     repository.git('checkout', '--force', '--detach')
     assert.deepEqual(await readGit(folder), { commit, branch: null, isDirty: false, ...about })
+  })
+
+  test('what is checked out is read ahead for one question, and for none that is asked once it is forgotten', async () => {
+    const folder = write({ 'app.js': '' })
+    const repository = createRepository(folder)
+    const first = repository.commit({}, 'first')
+    const file = path.join(folder, 'app.js')
+    readGitAhead(file)
+    assert.equal((await readGit(folder))?.commit, first)
+    const forget = readGitAhead(file)
+    const second = repository.commit({}, 'second')
+    forget()
+    assert.equal((await readGit(folder))?.commit, second)
+    assert.equal(typeof readGitAhead(path.join(folder, 'none.js')), 'function')
   })
 
   test('two releases of a repository tell the commits that come and those that go, also once one is checked out alone', async () => {

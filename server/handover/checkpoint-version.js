@@ -1,2 +1,0 @@
-/** A master reads no checkpoint of another one. */
-export const VERSION = 1
