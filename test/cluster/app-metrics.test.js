@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
+import { COUNTED_BY_AUTOCANNON } from '../support/load.js'
 import { startCollector } from '../support/otlp-receiver.js'
 import { parsePrometheus } from '../support/prometheus.js'
 import { rareTest } from '../support/rare.js'
@@ -65,7 +66,7 @@ rareTest('registries of AggregatorRegistry.setRegistries are told in place of th
 
 /** @param {import('../support/deck.js').TestOwner} t @param {Parameters<typeof startDeck>[2]} [options] */
 async function startCounting (t, options) {
-  const deck = await startDeck(t, 'counts-by-prom-client.js', options)
+  const deck = await startDeck(t, 'counts-by-prom-client.js', { ...options, flags: [...COUNTED_BY_AUTOCANNON, ...options?.flags ?? []] })
   await deck.until({ ready: 2 })
   const url = await deck.appUrl()
   let sent = 0

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
+import { COUNTED_BY_AUTOCANNON } from '../support/load.js'
 import { metric, untilReported } from '../support/vitals.js'
 
 test('every request is counted once, whichever worker answers it and however that ends', async (t) => {
-  const deck = await startDeck(t, 'answers-with-pid.js')
+  const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...COUNTED_BY_AUTOCANNON] })
   await deck.until({ ready: 2 })
   const url = await deck.appUrl()
   await autocannon({ url, connections: 8, amount: 2000 })

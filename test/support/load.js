@@ -3,6 +3,12 @@ import http from 'node:http'
 
 /** @typedef {import('./deck.js').TestOwner} TestOwner */
 
+/**
+ * Flags of a deck that autocannon asks and counts for: it goes on over a connection whose last answer has said that it closes,
+ * and tells neither an answer nor an error of what it asks there.
+ */
+export const COUNTED_BY_AUTOCANNON = Object.freeze(['--rebalance', 'off'])
+
 /** Fresh connections that have no answer yet. */
 const MAX_WAITING = 30
 

@@ -3,12 +3,13 @@ import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
+import { COUNTED_BY_AUTOCANNON } from '../support/load.js'
 
 const ROUNDS = 5
 const REQUESTS = 5000
 
 test(`the master stays off the request path: while the app answers ${REQUESTS} requests it uses less than 2 % of the workers' CPU time`, { skip: process.platform !== 'linux' && 'reads /proc' }, async (t) => {
-  const deck = await startDeck(t, 'answers-with-pid.js')
+  const deck = await startDeck(t, 'answers-with-pid.js', { flags: [...COUNTED_BY_AUTOCANNON] })
   const { workers } = await deck.until({ ready: 2 })
   const pids = workers.map((/** @type {any} */ { pid }) => pid)
   const url = await deck.appUrl()
