@@ -26,7 +26,7 @@ const ROOMS = {
     may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'programs/', 'releases/', 'system/', 'systemd/', '../workers/'],
     never: ['^(express|socket\\.io|better-sqlite3)']
   },
-  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.js'] },
+  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.js', '../workers/socket-file.js'] },
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.js'] },
@@ -42,7 +42,7 @@ const ROOMS = {
   config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'lifecycle/ready-line.js', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },
   launch: { because: 'what would run is told by the files alone', may: [], never: ['^(?!node:|\\.)'] },
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
-  systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js'] },
+  systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js', '../workers/socket-file.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'mcp/', 'system/connection-owner.js', 'system/heap.js', 'telemetry/'], never: OF_THE_CLUSTER },
   mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.js', 'preview-facts.js', '../public/format.js'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'crash-issue.js', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/flame-tree.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },

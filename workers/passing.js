@@ -1,7 +1,8 @@
-import { closeSync, openSync, rmSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { clearTimeout, setTimeout } from 'node:timers'
+import { removeSocket } from './socket-file.js'
 
 /** As Node has it: the one of this worker tells the master of every server. */
 const { listen } = net.Server.prototype
@@ -164,12 +165,12 @@ function openPipe (server, fd) {
 
 /** Removes what a worker has listened on that has ended. @param {string} folder @param {number} worker */
 export function removePassingSocket (folder, worker) {
-  rmSync(path.join(folder, String(worker)), { force: true })
+  removeSocket(path.join(folder, String(worker)))
 }
 
 /** Outside the cluster, whose master knows nothing of this socket. @param {net.Server} server @param {string} place */
 function listenAlone (server, place) {
-  rmSync(place, { force: true })
+  removeSocket(place)
   Reflect.apply(listen, server, [{ path: place, exclusive: true }])
   server.unref()
 }

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { lstatSocket } from '../../workers/socket-file.js'
 import { fittingSockets } from './activated.js'
 import { findUnixPath } from './unix-path.js'
 
@@ -42,6 +42,6 @@ export function createGiven ({ held, drop }) {
 
 /** @param {string} file @returns {ReturnType<typeof findUnixPath>} */
 function pathOf (file) {
-  const there = lstatSync(file, { throwIfNoEntry: false })
+  const there = lstatSocket(file)
   return there?.isSocket() ? findUnixPath({ file, dev: there.dev, ino: there.ino }) : null
 }

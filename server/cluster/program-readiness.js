@@ -1,7 +1,7 @@
-import { fstatSync } from 'node:fs'
 import { isUdp } from '../../workers/protocol.js'
 import { createReadiness } from '../../workers/readiness.js'
 import { addressOf } from '../programs/socket-request.js'
+import { fstatSocket } from '../../workers/socket-file.js'
 import { tellProgramActivity } from './program-activity.js'
 import { createProgramProbe } from './program-probe.js'
 
@@ -77,7 +77,7 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
       const address = addressOf(query)
       // It receives as soon as it is bound.
       const receives = isUdp(query)
-      bound.set(key, { inode: fstatSync(fd).ino, address, isListening: receives, isUdp: receives, at: count++ })
+      bound.set(key, { inode: fstatSocket(fd).ino, address, isListening: receives, isUdp: receives, at: count++ })
       if (receives) onMessage({ type: 'listening', address, isFixed: true })
       lookIn(SETTLE_MS)
     },

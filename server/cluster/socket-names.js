@@ -1,4 +1,5 @@
-import { linkSync, lstatSync } from 'node:fs'
+import { linkSync } from 'node:fs'
+import { lstatSocket } from '../../workers/socket-file.js'
 
 /**
  * The two names of a Unix socket, as paths that lead to its folder and nowhere else.
@@ -11,10 +12,10 @@ export function isAt (file, { dev, ino }) {
   return there?.ino === ino && there.dev === dev
 }
 
-/** @param {string} file @returns {import('node:fs').Stats | undefined} */
+/** @param {string} file @returns {import('../../workers/socket-file.js').SocketStat | undefined} */
 export function lookAt (file) {
   try {
-    return lstatSync(file, { throwIfNoEntry: false })
+    return lstatSocket(file)
   } catch {
     // EACCES: the folder has been closed to us.
     return undefined

@@ -1,7 +1,7 @@
-import { fstatSync } from 'node:fs'
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 import { socketsOf } from '../system/open-sockets.js'
+import { fstatSocket } from '../../workers/socket-file.js'
 import { adoptSocketGroup, bindSocketGroup, placeOf } from './socket-group.js'
 import { probesOnlyProgram, steeringProgram } from './steering-program.js'
 
@@ -154,7 +154,7 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
       noted.add(worker)
       const held = new Set(processes().flatMap((pid) => [...socketsOf(pid)]))
       for (const { group, holders } of routes.values()) {
-        const index = group.handles().findIndex(({ fd }) => held.has(fstatSync(fd).ino))
+        const index = group.handles().findIndex(({ fd }) => held.has(fstatSocket(fd).ino))
         if (index !== -1) holders[index] ??= worker
       }
     }
@@ -163,7 +163,7 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
 
 /** @param {Route} route @param {number} inode */
 function indexOf ({ group }, inode) {
-  return group.handles().findIndex(({ fd }) => fstatSync(fd).ino === inode)
+  return group.handles().findIndex(({ fd }) => fstatSocket(fd).ino === inode)
 }
 
 /**

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, closeSync, constants, existsSync, fstatSync, linkSync, lstatSync, openSync, statSync, unlinkSync } from 'node:fs'
+import { chmodSync, closeSync, constants, existsSync, fstatSync, linkSync, openSync, statSync, unlinkSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import path from 'node:path'
 import { toError } from '../errors.js'
+import { fstatSocket, lstatSocket } from '../../workers/socket-file.js'
 import { keepName } from './name-keeping.js'
 import { isAt, lookAt, nameAgain } from './socket-names.js'
 
@@ -148,15 +149,17 @@ function openFolder (file) {
   }
 }
 
+/** @typedef {import('../../workers/socket-file.js').SocketStat} SocketStat */
 /** @typedef {ReturnType<typeof openSocket>} OpenSocket */
 
 /**
  * Opens a socket. No other file gets its number as long as it is open.
- * @param {string} file @param {(stat: import('node:fs').Stats) => boolean} isIt
+ * @param {string} file @param {(stat: SocketStat) => boolean} isIt
  */
 function openSocket (file, isIt) {
   const fd = DESCRIPTORS ? openSync(file, SOCKET) : null
-  const stat = fd === null ? lstatSync(file) : fstatSync(fd)
+  const stat = fd === null ? lstatSocket(file) : fstatSocket(fd)
+  if (!stat) throw Object.assign(new Error('nothing is there'), { errno: ENOENT })
   const { dev, ino } = stat
   const close = () => { if (fd !== null) closeSync(fd) }
   if (stat.isSocket() && isIt(stat)) return { dev, ino, place: fd === null ? file : `${DESCRIPTORS}/${fd}`, close }
@@ -164,12 +167,12 @@ function openSocket (file, isIt) {
   throw Object.assign(new Error('something else is there'), { errno: EACCES })
 }
 
-/** Not what somebody has put in its place since. @param {import('node:fs').Stats} stat */
+/** Not what somebody has put in its place since. @param {SocketStat} stat */
 function isJustMade ({ uid, nlink }) {
   return uid === process.geteuid?.() && nlink === 1
 }
 
-/** @param {string} file @param {(stat: import('node:fs').Stats) => boolean} isIt @returns {OpenSocket | null} */
+/** @param {string} file @param {(stat: SocketStat) => boolean} isIt @returns {OpenSocket | null} */
 function tryOpen (file, isIt) {
   try {
     return openSocket(file, isIt)

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
+import { removeSocket } from '../../workers/socket-file.js'
 import { makeSocketFolder } from '../system/loan.js'
 import { watchDescriptor } from './descriptor-watch.js'
 import { loadNotifyCalls } from './notify-calls.js'
@@ -40,7 +41,7 @@ export function openNotifySocket (folder, listener) {
  */
 export function hearNotifySocket (file, { isOwn, onSaid }) {
   const calls = loadSystemCalls() && loadNotifyCalls()
-  rmSync(file, { force: true })
+  removeSocket(file)
   const { fd, reason = null } = calls?.open(file) ?? { reason: 'it takes the optional package koffi' }
   if (!calls || fd === undefined) return { file: null, reason, close () {}, remove: () => removeNotifySocket(file) }
   let stop = watchDescriptor(fd, hear)
@@ -86,6 +87,7 @@ export function hearNotifySocket (file, { isOwn, onSaid }) {
 
 /** @param {string} file  of a program that has ended */
 export function removeNotifySocket (file) {
+  removeSocket(file)
   rmSync(path.dirname(file), { recursive: true, force: true })
 }
 

@@ -1,6 +1,7 @@
-import { fstatSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import net from 'node:net'
 import { placeText } from '../system/place-text.js'
+import { fstatSocket } from '../../workers/socket-file.js'
 
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
@@ -90,7 +91,7 @@ function openSocket (fd) {
 /** @param {number} fd */
 function statOf (fd) {
   try {
-    return fstatSync(fd)
+    return fstatSocket(fd)
   } catch {
     // EBADF: fewer have been passed than were promised.
     return null

@@ -1,0 +1,45 @@
+import { fstatSync, lstatSync, unlinkSync } from 'node:fs'
+
+/**
+ * What is known of a file that may be a socket or a pipe, as `fs.Stats` has it.
+ * @typedef {{ dev: number, ino: number, mode: number, uid: number, nlink: number, isSocket: () => boolean }} SocketStat
+ */
+
+/**
+ * In place of lstatSync() for whatever may be a socket or a pipe. fs.realpathSync() of Node takes the last stat of the process for
+ * that of the folder which it knows already, and goes no further where it was one of a socket or a pipe (lib/fs.js, Node 20 to 24).
+ * A module behind a link, as pnpm makes them, is then loaded under the name of the link, once more or even empty. Stats in
+ * BigInts are kept in another place, which it does not read.
+ * @param {string} file @returns {SocketStat | undefined} undefined: nothing is there
+ * @throws {NodeJS.ErrnoException}
+ */
+export function lstatSocket (file) {
+  const stat = lstatSync(file, { bigint: true, throwIfNoEntry: false })
+  return stat && inNumbers(stat)
+}
+
+/** In place of fstatSync(), for the same reason. @param {number} fd @returns {SocketStat} @throws {NodeJS.ErrnoException} */
+export function fstatSocket (fd) {
+  return inNumbers(fstatSync(fd, { bigint: true }))
+}
+
+/** In place of rmSync(), for the same reason. @param {string} file of a socket, or where none is */
+export function removeSocket (file) {
+  try {
+    unlinkSync(file)
+  } catch {
+    // ENOENT: there is none; EROFS: what is bound there next says so.
+  }
+}
+
+/** @param {import('node:fs').BigIntStats} stat @returns {SocketStat} */
+function inNumbers (stat) {
+  return {
+    dev: Number(stat.dev),
+    ino: Number(stat.ino),
+    mode: Number(stat.mode),
+    uid: Number(stat.uid),
+    nlink: Number(stat.nlink),
+    isSocket: () => stat.isSocket()
+  }
+}
