@@ -63,9 +63,11 @@ export function createMessages ({
       if (standbys.has(worker)) return standbys.hold(worker, () => handlers.socket(worker, request))
       const tryAgain = () => setTimeout(handleMessage, BLOCKED_RETRY_MS, worker, request)
       if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return tryAgain()
-      const { handle, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
+      const { handle, keeping, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return tryAgain()
-      handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
+      const answer = () => handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
+      if (keeping) keeping.then(answer)
+      else answer()
     },
     'release-socket' (worker, { key }) {
       sockets.release(worker, key)

@@ -71,7 +71,9 @@ export function createSockets ({
 
     /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
-     * @returns {Omit<import('../../workers/protocol.js').SocketReply, 'type' | 'seq'> & { handle?: Handle }}
+     * @returns {Omit<import('../../workers/protocol.js').SocketReply, 'type' | 'seq'> & { handle?: Handle, keeping?: Promise<unknown> }}
+     *   `keeping`: the worker is to be told only then: the next master would count the sockets of the address otherwise than the kernel
+     *   if it did not know one that a worker has
      */
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
@@ -99,7 +101,7 @@ export function createSockets ({
       if (!socket.group) return { key, handle: socket.handle, data: socket.data }
       const { errno, handle } = socket.group.member(own?.numberFor(key, { worker, slot }) ?? 1)
       lookAtGroups()
-      return errno === undefined ? { key, handle, data: socket.data, isOwn: true } : { key, errno }
+      return errno === undefined ? { key, handle, data: socket.data, isOwn: true, ...(socket.keeping && { keeping: socket.keeping }) } : { key, errno }
     },
 
     /** A worker has come or gone. */
@@ -217,7 +219,8 @@ export function createSockets ({
   function keepMembers (key, socket) {
     const { group, data, kept = 0 } = socket
     const handles = group?.handles() ?? []
-    for (let slot = kept + 1; slot <= handles.length; slot++) keeper.hold(memberName(key, slot), handles[slot - 1], { data })
+    const sent = handles.slice(kept).map((handle, index) => keeper.hold(memberName(key, kept + index + 1), handle, { data })).filter(Boolean)
+    if (sent.length > 0) socket.keeping = Promise.all([socket.keeping, ...sent])
     for (let slot = handles.length + 1; slot <= kept; slot++) keeper.drop(memberName(key, slot))
     socket.kept = handles.length
   }
@@ -286,6 +289,7 @@ export function createSockets ({
  * @property {Handle} handle
  * @property {SocketGroup} [group]  each slot, or each worker, has a socket of its own
  * @property {number} [kept]  how many of these the keeper has
+ * @property {Promise<unknown>} [keeping]  until all of them are on their way to it
  * @property {Place} query
  * @property {unknown} [data]  the ticket keys of a TLS server
  * @property {UnixPath} [path]

@@ -143,7 +143,7 @@ export function createAppLinks (keeper, { onFault = rejectLater } = {}) {
       hold (key, handle, data) {
         if (!isOpen) return
         sockets.set(key, { handle: null, own: handle, data })
-        keeper.hold(namedKey(name, key), handle, data)
+        return keeper.hold(namedKey(name, key), handle, data)
       },
 
       drop (key) {

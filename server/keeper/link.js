@@ -196,10 +196,15 @@ export async function connectKeeper (env = process.env) {
       await waitAtMost(new Promise((resolve) => { process.send?.(message, undefined, undefined, resolve) }), DELIVERY_MS)
     },
 
-    /** @param {string} key @param {SocketHandle | DatagramHandle} handle @param {KeptData} [data] */
+    /**
+     * @param {string} key @param {SocketHandle | DatagramHandle} handle @param {KeptData} [data]
+     * @returns {Promise<void> | void} resolves once it reaches the keeper even if this process is killed: Node sends a socket only when the
+     *   keeper has confirmed the one before it; nothing: there is no keeper
+     */
     hold (key, handle, data) {
       copies.set(key, { handle: /** @type {SocketHandle} */ (handle), data })
-      sendToKeeper({ type: 'hold', key, data }, handle)
+      if (!isKept || !process.connected) return
+      return waitAtMost(new Promise((resolve) => { process.send?.({ type: 'hold', key, data }, handle, undefined, resolve) }), DELIVERY_MS)
     },
 
     drop,

@@ -55,7 +55,7 @@ function setUp (held) {
   const told = []
   /** @type {string[][]} */
   const unused = []
-  const keeper = { held, hold: (/** @type {string} */ key, /** @type {any} */ handle, /** @type {any} */ data) => told.push(['hold', key, data]), drop: (/** @type {string} */ key) => told.push(['drop', key]), send () {} }
+  const keeper = { held, hold: (/** @type {string} */ key, /** @type {any} */ handle, /** @type {any} */ data) => { told.push(['hold', key, data]) }, drop: (/** @type {string} */ key) => told.push(['drop', key]), send () {} }
   return { told, unused, sockets: createSockets({ onBindError: () => false, onUnused: (names) => unused.push(names), keeper, unusedGraceMs: 1000 }) }
 }
 

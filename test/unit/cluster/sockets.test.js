@@ -239,7 +239,7 @@ test('a socket beside that of a program is for whoever asks for its address firs
   const handle = fakeHandle()
   /** @type {string[]} */
   const told = []
-  const keeper = { held: new Map([['given 0', { handle, data: { given: { host: '::', port: 80, isCertain: true } } }]]), hold: (/** @type {string} */ key) => told.push(`hold ${key}`), drop: (/** @type {string} */ key) => told.push(`drop ${key}`), send () {} }
+  const keeper = { held: new Map([['given 0', { handle, data: { given: { host: '::', port: 80, isCertain: true } } }]]), hold: (/** @type {string} */ key) => { told.push(`hold ${key}`) }, drop: (/** @type {string} */ key) => told.push(`drop ${key}`), send () {} }
   const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
   assert.deepEqual(sockets.unclaimed(), [{ host: '::', port: 80, isCertain: true }])
   const asked = query({ address: null })
@@ -250,4 +250,33 @@ test('a socket beside that of a program is for whoever asks for its address firs
   assert.equal(sockets.request(1, { query: asked }).handle, handle)
   assert.equal(sockets.request(2, { query: asked }).handle, handle)
   assert.deepEqual(sockets.unclaimed(), [])
+})
+
+test('a worker with a socket of its own is to be told of it only once the keeper cannot lose that, as the next master would not know it', async () => {
+  /** @type {{ key: string, arrive: () => void }[]} */
+  const underWay = []
+  const keeper = { held: new Map(), hold: (/** @type {string} */ key) => /** @type {Promise<void>} */ (new Promise((resolve) => { underWay.push({ key, arrive: resolve }) })), drop () {}, send () {} }
+  const handles = [fakeHandle(), fakeHandle()]
+  /** @type {any} */
+  const own = {
+    bind: () => ({ handle: handles[0], handles: () => handles.slice(0, size), member: (/** @type {number} */ number) => ({ handle: handles[(size = number) - 1] }), listen: () => 0 }),
+    numberFor: (/** @type {string} */ _key, /** @type {{ worker: number }} */ { worker }) => worker,
+    look () {}
+  }
+  let size = 1
+  const sockets = createSockets({ keeper, own, onBindError: () => false })
+  assert.equal(sockets.request(1, { query: query() }).keeping, undefined, 'it may only be looking whether the port is free')
+  sockets.establish(1)
+  underWay[0].arrive()
+
+  const { key, handle, keeping } = sockets.request(2, { query: query() })
+  assert.equal(handle, handles[1])
+  assert.deepEqual(underWay.map((each) => each.key), [`slot 1 ${key}`, `slot 2 ${key}`])
+  let isTold = false
+  const told = keeping?.then(() => { isTold = true })
+  await new Promise(setImmediate)
+  assert.equal(isTold, false)
+  underWay[1].arrive()
+  await told
+  assert.equal(isTold, true)
 })
