@@ -1,5 +1,5 @@
 // clusterdeck beside its peers, in one run: `npm run bench`, `npm run bench -- --quick`.
-//   [row …] [--quick] [--rounds 15] [--minutes 40] [--node /path/of/node] [--peers clusterdeck,pm2] [--json FILE] [--write]
+//   [row …] [--quick] [--rounds 15] [--minutes 40] [--seconds 1] [--node /path/of/node] [--peers clusterdeck,pm2] [--json FILE] [--write]
 // All run on the same Node. The rounds come in passes over all rows, with new processes; the first and the second half of the
 // passes are two runs, and only what both say is in the README. No pass is begun that would not end within the minutes.
 // A quick run, of under three minutes, has one round of the rows that say most.

@@ -37,7 +37,9 @@ const SINGLE = ['node']
 const REQUESTS_PER_SECOND = 5000
 const CONNECTIONS_PER_SECOND = 500
 const RESTARTED_AT_PER_SECOND = 2000
-const SETTLES_MS = 3000
+/** At rest: by then apps have loaded all they need, and garbage of the start has been collected. */
+const SETTLES_MS = 10_000
+const RESTS_MS = 10_000
 /** From the begin of a restart on. */
 const WATCHED_MS = 2000
 
@@ -150,7 +152,7 @@ export const ROWS = Object.freeze({
   },
 
   rest: {
-    title: `What manages two workers: ${SETTLES_MS / 1000} s after a start, then with one viewer of its page, then with none`,
+    title: `What manages two workers at rest: for ${RESTS_MS / 1000} s from ${SETTLES_MS / 1000} s after a start, then as long after a viewer has opened its page, then ${SETTLES_MS / 1000} s after that has been closed`,
     figures: ['processes', 'PSS MB', 'private MB', 'CPU ms a minute', 'viewed: PSS MB', 'viewed: CPU ms a minute', 'no longer viewed: PSS MB'],
     without: [...SINGLE, 'round-robin'],
     workers: WORKERS,
@@ -159,9 +161,8 @@ export const ROWS = Object.freeze({
     // Alone, as those that run at the same time share the memory of the program of Node.
     async measureFrom (peer) {
       const running = await peer.start(WORKERS, await freePort())
-      await wait(SETTLES_MS)
       const pids = running.managers()
-      const cell = { processes: pids.length, 'private MB': ownMegabytes(pids), ...await restOf(pids) }
+      const cell = { processes: pids.length, ...await restOf(pids), 'private MB': ownMegabytes(pids) }
       const viewed = running.view ? await restViewed(running) : {}
       await running.stop()
       return { ...cell, ...viewed }
@@ -214,16 +215,16 @@ async function measureRate (running, { perSecond, seconds, isClosing = false }) 
 
 /** @param {number[]} pids @returns {Promise<{ 'PSS MB': number, 'CPU ms a minute': number }>} */
 async function restOf (pids) {
-  const before = cpuMs(pids)
   await wait(SETTLES_MS)
+  const before = cpuMs(pids)
+  await wait(RESTS_MS)
   const used = cpuMs(pids) - before
-  return { 'PSS MB': pssMegabytes(pids), 'CPU ms a minute': used / SETTLES_MS * 60_000 }
+  return { 'PSS MB': pssMegabytes(pids), 'CPU ms a minute': used / RESTS_MS * 60_000 }
 }
 
 /** @param {Running} running @returns {Promise<Cell>} */
 async function restViewed ({ managers, view }) {
   const close = await view?.()
-  await wait(SETTLES_MS)
   const viewed = await restOf(managers())
   close?.()
   await wait(SETTLES_MS)
