@@ -16,28 +16,18 @@ export const WORKER_PARTS = Object.freeze({
   rollout: {
     title: 'one decision in a rolling deploy',
     unit: 'worker',
-    open (n) {
-      const pool = readyPool(n)
-      return decisions(pool, {
-        run () {
-          pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
-          pool.settle()
-        }
-      })
-    }
+    open: (n) => decisions(n, (pool) => {
+      pool.feed({ type: 'rollout', kind: 'deploy', release: NEW_RELEASE, actor: 'api' })
+      pool.settle()
+    })
   },
   deaths: {
     title: 'one decision after all workers have died at once',
     unit: 'worker',
-    open (n) {
-      const pool = readyPool(n)
-      return decisions(pool, {
-        run () {
-          for (const id of [...pool.processes.keys()]) pool.exit(id, { signal: 'SIGKILL' })
-          while (pool.ready() < n && pool.passNextDeadline()) pool.settle()
-        }
-      })
-    }
+    open: (n) => decisions(n, (pool) => {
+      for (const id of [...pool.processes.keys()]) pool.exit(id, { signal: 'SIGKILL' })
+      while (pool.ready() < n && pool.passNextDeadline()) pool.settle()
+    })
   },
   vitals: {
     title: 'a second of vitals',
@@ -102,14 +92,15 @@ function readyPool (n) {
   return pool
 }
 
-/** @param {ReturnType<typeof readyPool>} pool @param {{ run: () => void }} job @returns {import('./measure.js').Job} */
-function decisions (pool, { run }) {
+/** @param {number} n @param {(pool: ReturnType<typeof readyPool>) => void} act @returns {import('./measure.js').Job} */
+function decisions (n, act) {
+  const pool = readyPool(n)
   let before = 0
   return {
     get times () { return pool.count - before },
     run () {
       before = pool.count
-      run()
+      act(pool)
     }
   }
 }
