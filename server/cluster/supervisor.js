@@ -558,7 +558,7 @@ export function createSupervisor (initialState, {
   }
 }
 
-/** By which a slot loses its worker while that still runs: the end of one that has ended is heard before its input comes. */
+/** Inputs by which a slot loses a worker that still runs. `onEnded` tells of one that has ended, before its input comes. */
 const LOSSES = Object.freeze(['worker-crashing', 'worker-stopping', 'worker-silent'])
 /** @type {readonly (import('../lifecycle/worker-state.js').WorkerState | undefined)[]} */
 const STARTING = Object.freeze(['starting', 'standby'])

@@ -1,2 +1,2 @@
-/** Of an app. */
+/** No app can have more workers. */
 export const MAX_WORKERS = 256

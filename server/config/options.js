@@ -397,7 +397,7 @@ export const SCHEMA = z.strictObject({
       expected: '"local" or an address such as "udp://10.0.0.5:514"',
       description: 'a syslog that gets the events: that of this machine, or another one by UDP (RFC 5424)'
     }),
-    workerOutput: choiceOption(['off', 'on'], 'whether what the workers write goes to these as well, each line as a log record')
+    workerOutput: choiceOption(['off', 'on'], 'whether the collector, journald and syslog that get the events also get what the workers write, each line as a record')
   }),
   history: groupOf({
     maxAgeMs: integerOption(1000, 3650 * DAY_MS, 'how long events are kept', 'ms').default(30 * DAY_MS),

@@ -212,7 +212,8 @@
  *   that is set; default: `on`
  * @property {'off' | 'on'} [telemetry.journald]  whether events go to journald, with fields such as CLUSTERDECK_EVENT; default: `off`
  * @property {string} [telemetry.syslog]  a syslog that gets the events: that of this machine, or another one by UDP (RFC 5424)
- * @property {'off' | 'on'} [telemetry.workerOutput]  whether what the workers write goes to these as well, each line as a log record; default: `off`
+ * @property {'off' | 'on'} [telemetry.workerOutput]  whether the collector, journald and syslog that get the events also get what the workers write,
+ *   each line as a record; default: `off`
  * @property {object} [history]
  * @property {number} [history.maxAgeMs]  how long events are kept; default: `2592000000`
  * @property {number} [history.maxEvents]  how many events are kept; messages of the app have another tenth of that; default: `1000000`

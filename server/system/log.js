@@ -57,7 +57,7 @@ function openLog (file) {
   }
 }
 
-/** @param {string} folder */
+/** Without `recursive`, by which mkdirSync() of Node does not end below /proc. @param {string} folder */
 function makeFolder (folder) {
   try {
     mkdirSync(folder)
