@@ -88,17 +88,22 @@ export function createMessages ({
     probed: (worker, { text }) => receive({ type: 'worker-probed', worker, text: clipText(text) }),
     ready (worker, { probe, warmupFailed }) {
       if (standbys.has(worker)) return
-      const handle = handles.get(worker)
-      sockets.establish(worker)
-      if (handle && 'accept' in handle) handle.accept()
-      slotPorts.open(worker, slotOf(worker))
-      receive({
-        type: 'worker-ready',
-        worker,
-        boot: boots.costOf(worker),
-        ...(probe && { probe: clipText(probe) }),
-        ...(warmupFailed && { warmupFailed: clipText(warmupFailed) })
-      })
+      const keeping = sockets.establish(worker)
+      if (keeping) keeping.then(() => { if (handles.has(worker)) begin() })
+      else begin()
+
+      function begin () {
+        const handle = handles.get(worker)
+        if (handle && 'accept' in handle) handle.accept()
+        slotPorts.open(worker, slotOf(worker))
+        receive({
+          type: 'worker-ready',
+          worker,
+          boot: boots.costOf(worker),
+          ...(probe && { probe: clipText(probe) }),
+          ...(warmupFailed && { warmupFailed: clipText(warmupFailed) })
+        })
+      }
     },
     'status-text': (worker, { text }) => receive({ type: 'worker-status-text', worker, text: clipText(text) }),
     silent: (worker, { text }) => receive({ type: 'worker-silent', worker, message: `worker ${worker}: ${clipText(text)}` }),

@@ -118,14 +118,19 @@ export function createSockets ({
       return null
     },
 
-    /** @param {number} worker is ready; the addresses on which it listens stay for its successors */
+    /**
+     * @param {number} worker is ready; the addresses on which it listens stay for its successors
+     * @returns {Promise<unknown> | void} until they do, whatever becomes of this process; nothing: they do already
+     */
     establish (worker) {
       ready.add(worker)
-      for (const [key, socket] of held) {
-        if (!socket.users.has(worker)) continue
+      const keeping = [...held].flatMap(([key, socket]) => {
+        if (!socket.users.has(worker)) return []
         socket.group?.listen()
         keepSocket(key, socket)
-      }
+        return socket.keeping ?? []
+      })
+      return keeping.length > 0 ? Promise.all(keeping) : undefined
     },
 
     /** @returns {string[]} names of all bound sockets */
@@ -212,7 +217,8 @@ export function createSockets ({
     socket.isEstablished = true
     if (socket.group) return keepMembers(key, socket)
     const { handle, data, path, inherited: fd } = socket
-    keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(path && { path: path.memory }), ...(fd !== undefined && { inherited: fd }) })
+    const sent = keeper.hold(KEEPER_PREFIX + key, handle, { data, ...(path && { path: path.memory }), ...(fd !== undefined && { inherited: fd }) })
+    if (sent) awaitKeeper(socket, [sent])
   }
 
   /** @param {string} key @param {Socket} socket of a group, which has as many members as there are slots */
@@ -220,9 +226,15 @@ export function createSockets ({
     const { group, data, kept = 0 } = socket
     const handles = group?.handles() ?? []
     const sent = handles.slice(kept).map((handle, index) => keeper.hold(memberName(key, kept + index + 1), handle, { data })).filter(Boolean)
-    if (sent.length > 0) socket.keeping = Promise.all([socket.keeping, ...sent])
+    if (sent.length > 0) awaitKeeper(socket, sent)
     for (let slot = handles.length + 1; slot <= kept; slot++) keeper.drop(memberName(key, slot))
     socket.kept = handles.length
+  }
+
+  /** @param {Socket} socket @param {unknown[]} sent  what is on its way to the keeper */
+  function awaitKeeper (socket, sent) {
+    const keeping = Promise.all([socket.keeping, ...sent]).then(() => { if (socket.keeping === keeping) delete socket.keeping })
+    socket.keeping = keeping
   }
 
   /** @param {string} key @param {SocketQuery} query @returns {{ handle: SocketHandle, group: SocketGroup, errno?: undefined } | { errno: number } | null} */
@@ -289,7 +301,7 @@ export function createSockets ({
  * @property {Handle} handle
  * @property {SocketGroup} [group]  each slot, or each worker, has a socket of its own
  * @property {number} [kept]  how many of these the keeper has
- * @property {Promise<unknown>} [keeping]  until all of them are on their way to it
+ * @property {Promise<unknown>} [keeping]  until what it has, or all of these, cannot be lost on the way to the keeper
  * @property {Place} query
  * @property {unknown} [data]  the ticket keys of a TLS server
  * @property {UnixPath} [path]

@@ -266,8 +266,10 @@ test('a worker with a socket of its own is to be told of it only once the keeper
   let size = 1
   const sockets = createSockets({ keeper, own, onBindError: () => false })
   assert.equal(sockets.request(1, { query: query() }).keeping, undefined, 'it may only be looking whether the port is free')
-  sockets.establish(1)
+  const established = sockets.establish(1)
   underWay[0].arrive()
+  await established
+  assert.equal(sockets.establish(1), undefined, 'it is kept already')
 
   const { key, handle, keeping } = sockets.request(2, { query: query() })
   assert.equal(handle, handles[1])
