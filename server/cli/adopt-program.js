@@ -37,7 +37,7 @@ export async function adoptPrograms (folder, options, terminal) {
   const { timeoutMs } = timeoutOf(options, terminal.env)
   const graceMs = checkedDuration('--grace', options.grace ?? DEFAULT_GRACE)
   const { answer, tell } = createTools({ json: options.json }, terminal)
-  const programs = options.pm2 === undefined ? [await programAt(options, terminal)] : await programsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
+  const programs = options.pm2 === undefined ? [await programAt(options)] : await programsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
   const moves = takeAll(programs)
   try {
     const own = asUserOf(programs[0], terminal)

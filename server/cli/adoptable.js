@@ -44,11 +44,11 @@ import { writePm2Config } from './import.js'
  */
 
 /**
- * @param {{ pid?: string, port?: string, workers?: string, name?: string }} options  one of `pid` and `port` @param {Terminal} terminal
+ * @param {{ pid?: string, port?: string, workers?: string, name?: string }} options  one of `pid` and `port`
  * @returns {Promise<Adoptable>}
  * @throws {DeckError} usage, not-possible
  */
-export async function programAt ({ pid, port, workers, name }, terminal) {
+export async function programAt ({ pid, port, workers, name }) {
   const first = pid === undefined ? holderAt(portIn(String(port))) : pidIn(pid)
   const facts = factsOf(first)
   if (!facts) throw new DeckError('usage', `--pid: expected a process that runs, received ${first}`)

@@ -23,12 +23,12 @@ async function runProgram (t, env = {}) {
 }
 
 test('what listens on a port is told to the host as it was started, with its variables, and is asked to end by SIGTERM', { skip }, async (t) => {
-  const { cwd, child, pid, port, terminal } = await runProgram(t, { LEVEL: 'high' })
-  const { order, processes, listening, isAlone, stop, stopText, afterwards } = await programAt({ port: String(port) }, terminal)
+  const { cwd, child, pid, port } = await runProgram(t, { LEVEL: 'high' })
+  const { order, processes, listening, isAlone, stop, stopText, afterwards } = await programAt({ port: String(port) })
   assert.deepEqual(order, { cwd, flags: { entry: path.join(cwd, 'app.cjs'), args: ['--level', '3'], execArgv: ['--no-warnings'], workers: '1' }, env: { PATH: process.env.PATH, LEVEL: 'high' } })
   assert.deepEqual([processes.map((each) => each.pid), listening, isAlone, stopText, afterwards], [[pid], [pid], true, `kill -TERM ${pid}`, []])
   writeFileSync(path.join(cwd, 'clusterdeck.config.json'), '{ "entry": "app.cjs" }')
-  const { order: ofFile } = await programAt({ pid: String(pid), name: 'shop' }, terminal)
+  const { order: ofFile } = await programAt({ pid: String(pid), name: 'shop' })
   assert.deepEqual([ofFile.name, ofFile.flags], ['shop', { name: 'shop' }])
   await stop()
   assert.deepEqual(await once(child, 'exit'), [null, 'SIGTERM'])
