@@ -10,7 +10,7 @@
  * @property {number | null} slot  null: all of them
  */
 
-/** As long as the database keeps steps of a minute. */
+/** The database keeps steps of a minute for as long. */
 const KEPT_DAYS = 30
 const KEPT_MS = KEPT_DAYS * 24 * 60 * 60_000
 

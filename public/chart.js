@@ -78,7 +78,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     /** The time that one pixel covers. */
     get secondsPerPx () { return (scale.max - scale.min) / plotWidth() },
 
-    /** For how many points there is room. */
+    /** How many points there is room for. */
     get room () { return Math.floor(plotWidth() / POINT_PX) },
 
     /** @param {number} second */
@@ -152,7 +152,7 @@ export function createChart ({ place, lines, format, increments, timeZone, onPoi
     return { width: Math.max(MIN_WIDTH, place.clientWidth), height: HEIGHT }
   }
 
-  /** As it was drawn last, as a chart that is hidden has no width. */
+  /** Takes the width of the last drawing, as a chart that is hidden has none. */
   function plotWidth () {
     return Math.max(1, plot.bbox.width / devicePixelRatio)
   }

@@ -61,7 +61,7 @@ function isTyping ({ target }) {
 
 /** @param {string} key after `g` */
 function wayTo (key) {
-  // From the pages of an app to the list of all.
+  // On the pages of an app, this key leads to the list of all apps.
   if (key === 'a' && HOME !== BASE) return () => location.assign(`${HOME}/`)
   const place = (IS_HOST ? HOST_PLACES : PLACES).find((each) => each.key === key)
   return place && (() => location.assign(BASE + place.href))

@@ -20,7 +20,7 @@ import { FAULTS, isOneOf } from './causes.js'
 /** However many slots there are, a glance costs no more, and shows no more. */
 const MAX_SLOTS = 8
 const MAX_REASONS = 3
-/** Of a slot's last exits; planned ones may have come in between. */
+/** So many of a slot's last exits are looked at: planned ones may have come in between. */
 const MAX_EXITS = 5
 const MAX_CHARS = 240
 const MAX_COUNTED = 20

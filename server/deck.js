@@ -126,7 +126,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
         nextRestartAt: nextRestartAt(),
         dispatch: config.dispatch,
         stickyBy: clientsStayBy,
-        // In turn, by the master.
+        // The master hands connections out in turn.
         ...(config.dispatch === 'round-robin' && { isEven: true }),
         limits: limitsOf(settings.current),
         history: historyState(),

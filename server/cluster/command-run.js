@@ -238,7 +238,7 @@ function collectOutput (child, { maxChars, before, onOutput }) {
 
     leave () { for (const stream of [child.stdout, child.stderr]) endReading(stream) },
 
-    /** As `leave`, but what it writes can still be read by the handles. */
+    /** Does the same as `leave`, but what it writes can still be read by the handles. */
     letGo () {
       for (const stream of [child.stdout, child.stderr]) {
         const handle = stream?._handle

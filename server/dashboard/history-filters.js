@@ -55,7 +55,7 @@ export const TYPE_GROUPS = Object.freeze([
 /** Event types that are not already listed as a group. */
 export const SINGLE_TYPES = EVENT_TYPES.filter((type) => TYPE_GROUPS.every(({ value }) => value !== type))
 
-/** Of the history of a host. */
+/** What the history of a host can be filtered by. */
 export const HOST_TYPE_GROUPS = Object.freeze([
   { value: 'problems', label: 'Problems' },
   { value: 'app.*', label: 'Apps' },

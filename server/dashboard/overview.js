@@ -65,7 +65,7 @@ export function overviewModel ({ deck, history, params, now, kept }) {
   const past = readPast(history)
   const rollout = snapshot.rollout ?? past.rollout
   const health = toHealth(deck.health(seen))
-  // Of another program than Node less is known.
+  // Less is known of a program in another language.
   const isProgram = runsProgram(snapshot)
   const table = workersTable(snapshot, { params, history, now, kept, isProgram })
   const isAtFault = health.reasons.some(({ isNewInRelease }) => isNewInRelease)

@@ -16,7 +16,7 @@
  * @typedef {(facts: import('./facts.js').Facts) => Finding[]} Check
  */
 
-/** From the worst on. */
+/** The worst comes first. */
 export const SEVERITIES = Object.freeze(/** @type {const} */ (['error', 'warning', 'unknown', 'info', 'ok']))
 /** Severities that need somebody. @type {readonly Severity[]} */
 export const PROBLEMS = Object.freeze(['error', 'warning'])

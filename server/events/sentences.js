@@ -90,7 +90,7 @@ function manner (/** @type {DeckEvent} */ { signal, code }) {
   return code === null ? 'exited' : `exited with code ${code}`
 }
 
-/** Of a command that somebody has typed there is no job. */
+/** A command that somebody has typed is of no job. */
 function whichJob (/** @type {DeckEvent} */ { message, detail }) {
   return `${detail?.job == null ? 'Command' : 'Job'} ${message}`
 }

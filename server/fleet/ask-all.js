@@ -7,7 +7,7 @@ import { DeckError } from '../errors.js'
 
 /** Limits the memory that answers take at the same time. */
 const ASKED_AT_ONCE = 50
-/** With these codes the member has not answered. */
+/** These codes say that the member has not answered. */
 const SILENCE = new Set(['no-master', 'timed-out', 'fleet-away', 'stopping'])
 
 /**

@@ -20,7 +20,7 @@ import { dueOf } from './turn.js'
 
 const KEPT = 50
 const TRIES = 5
-/** With the names of all members that may be due. */
+/** An announcement has the names of all members that may be due. */
 const MAX_ANNOUNCEMENT_BYTES = 256 * 1024
 
 const ANNOUNCEMENT = z.object({

@@ -22,7 +22,7 @@ export function viewOf ({ name, state, reason, isRetried, order, dataDir, config
   }
 }
 
-/** Of an app that does not run. */
+/** What is shown of an app that does not run. */
 const NO_FIGURES = Object.freeze({
   startedAt: null,
   health: null,

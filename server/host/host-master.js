@@ -185,7 +185,7 @@ function createHostDeck ({ apps, adoptions, host: { dataDir, keeper, software, f
     ...apps,
     adoptions,
 
-    /** Of the process. */
+    /** What is told of the process of this host. */
     about: () => ({
       pid: process.pid,
       keeperPid: identifyKeeper(keeper)?.pid ?? null,

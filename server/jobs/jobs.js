@@ -153,7 +153,7 @@ export function createJobs ({
 
     metrics: outcomes.metrics,
 
-    /** By name. */
+    /** All jobs, sorted by name. */
     list: () => Object.keys(jobs).sort().map(toView),
 
     /** @param {string} name @throws {DeckError} not-found */

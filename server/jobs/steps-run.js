@@ -56,7 +56,7 @@ export function runSteps ({ name, option, timeoutMs, maxOutputChars, steps, onSt
 
   return {
     name,
-    /** Of the command that runs now. */
+    /** Names the process of the command that runs now. */
     get identity () { return current?.identity ?? null },
     handles: { stdout: null, stderr: null },
     ended: takeSteps(),

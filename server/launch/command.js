@@ -207,7 +207,7 @@ export function runScript (command, { name, args }, inherited) {
   const found = nearestPackage(command.cwd)
   if (!found) throw launchRefusal('not-found', { ...command, why: `needs a package.json in ${command.cwd}`, instead: 'Name the app\'s main file, or its folder by --cwd' })
   const { folder, content: { scripts = {} } } = found
-  // As npm has it.
+  // npm runs server.js where there is no script `start`.
   const text = Object.hasOwn(scripts, name) ? scripts[name] : name === 'start' && isFile(path.join(folder, 'server.js')) ? 'node server.js' : undefined
   const file = path.join(folder, 'package.json')
   if (typeof text !== 'string') throw launchRefusal('not-found', { ...command, why: `needs a script "${name}" in ${file}`, instead: `It has ${Object.keys(scripts).join(', ') || 'none'}` })

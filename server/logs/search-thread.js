@@ -22,7 +22,7 @@ import { readTimesSync } from './stamps.js'
 const CHUNK_BYTES = 1024 * 1024
 /** What is read of one log to show what came after a time. */
 const AFTER_BYTES = 256 * 1024
-/** Of a line in an answer. */
+/** A line in an answer is cut after so many. */
 const MAX_LINE_CHARS = 16 * 1024
 /** What stands before a match that would not be seen otherwise. */
 const CONTEXT_CHARS = 200

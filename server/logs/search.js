@@ -25,7 +25,7 @@ import { createSemaphore } from '../system/semaphore.js'
 
 const THREAD = fileURLToPath(new URL('./search-thread.js', import.meta.url))
 const BUDGET_MS = 4000
-/** For a disk that answers slowly, beyond that. */
+/** How much longer a search may take on a disk that answers slowly. */
 const PATIENCE_MS = 10_000
 const MAX_WAITING = 8
 const MAX_HEAP_MB = 256

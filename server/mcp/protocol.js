@@ -24,7 +24,7 @@ const LEGACY = Object.freeze(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11
 const VERSION = 'io.modelcontextprotocol/protocolVersion'
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 const SERVER = 'io.modelcontextprotocol/serverInfo'
-/** For a list of tools that depends on the role of whoever asks. */
+/** A list of tools depends on the role of whoever asks, so nobody may keep it for others. */
 const CACHING = Object.freeze({ ttlMs: 60_000, cacheScope: 'private' })
 
 const METHOD_NOT_FOUND = -32601

@@ -10,7 +10,7 @@ const ORDER = 4
 const STANDARD_STREAMS = 3
 /** Above what a program numbers its own descriptors with. */
 const LISTENER_ABOVE = 200
-/** As shells have it. */
+/** Shells exit with this code too where a command cannot be executed. */
 const NOT_EXECUTABLE = 126
 
 const calls = loadSystemCalls()

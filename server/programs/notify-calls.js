@@ -18,7 +18,7 @@ const MSG_CMSG_CLOEXEC = 0x40000000
 const MAX_TEXT_BYTES = 4096
 /** For the sender's credentials and some descriptors; the kernel closes what has no room. */
 const CONTROL_BYTES = 256
-/** Of struct cmsghdr. */
+/** The size of a struct cmsghdr, without the data behind it. */
 const HEAD_BYTES = 16
 
 /** The calls for a socket that programs send to what they say of themselves; null where they cannot be had. */

@@ -57,7 +57,7 @@ const MAX_ADDRESS_BYTES = 128
 const SCM_RIGHTS = 1
 const MSG_DONTWAIT = 0x40
 const MSG_CMSG_CLOEXEC = 0x40000000
-/** Of struct cmsghdr with one descriptor. */
+/** The size of a struct cmsghdr with one descriptor. */
 const CONTROL_BYTES = 24
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26

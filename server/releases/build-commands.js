@@ -16,7 +16,7 @@ import { parsePackage } from './resolve.js'
 /** @typedef {{ lock: string, install: (about: About) => string[], run: string }} Manager */
 /** @typedef {{ names: string[], package: Record<string, any> }} About */
 
-/** By their lock files, the likeliest first. */
+/** They are told apart by their lock files. The likeliest comes first. */
 const MANAGERS = Object.freeze(/** @type {readonly Manager[]} */ ([
   { lock: 'package-lock.json', install: () => ['npm', 'ci'], run: 'npm' },
   { lock: 'npm-shrinkwrap.json', install: () => ['npm', 'ci'], run: 'npm' },

@@ -86,7 +86,7 @@ export function createModuleCache ({ releaseFolder, onError }) {
     async keep (name, id) {
       const taken = path.join(releaseFolder, takenName(id))
       if (!await stat(taken).catch(() => null)) return
-      // Of the same lock file, for another version of Node perhaps.
+      // Others of the same lock file may be for another version of Node.
       const older = namesIn(releaseFolder).filter((each) => each.startsWith(name.slice(0, name.lastIndexOf('-'))))
       await Promise.all(older.map(remove))
       await rename(taken, path.join(releaseFolder, name))

@@ -22,7 +22,7 @@ import { mayChange } from './resolve.js'
  * Takes a reason for which it would be refused. @typedef {(error: DeckError) => void} Refuse
  */
 
-/** Of a deploy, in the order in which they run. */
+/** The hooks of a deploy, in the order in which they run. */
 export const DEPLOY_HOOKS = /** @type {const} */ (['beforeDeploy', 'afterDeploy'])
 
 /**

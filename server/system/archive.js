@@ -4,7 +4,7 @@
  */
 
 export const ARCHIVE = Object.freeze(/** @type {{ maxBytes: number, maxUnpackedBytes: number, maxEntries: number, maxDepth: number, maxNameBytes: number, maxPathBytes: number }} */ ({
-  /** As it is sent. */
+  /** How large it may be when it is sent. */
   maxBytes: 1024 ** 3,
   maxUnpackedBytes: 4 * 1024 ** 3,
   maxEntries: 200_000,
@@ -15,7 +15,7 @@ export const ARCHIVE = Object.freeze(/** @type {{ maxBytes: number, maxUnpackedB
 
 /** What of a mode is kept: nobody else may write, and nothing runs as another user. */
 const KEPT = 0o755
-/** Of an entry that says nothing. */
+/** The mode of an entry that names none. */
 const USUAL = Object.freeze({ folder: 0o755, file: 0o644 })
 /** Whoever unpacks has to read, to change and to remove. */
 const OWNERS = Object.freeze({ folder: 0o700, file: 0o600 })

@@ -143,7 +143,7 @@ export function openDataDir (wanted) {
   /** @param {string} name @returns {string} made when there is none */
   function readOrMakeSecret (name) {
     try {
-      // Of a folder that can be read alone, the secrets count still.
+      // The secrets of a folder still count if it can only be read.
       const kept = away === null ? null : readTokenOrNone(path.join(wanted, name))
       const value = kept ?? readToken(fileOf(name)) ?? makeToken(fileOf(name))
       secrets.set(name, value)

@@ -16,7 +16,7 @@ import { SECRETS, whyFolderDistrusted } from './trust.js'
  */
 
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
-/** Of what a sign-in link may say of the deck that it comes from. */
+/** A sign-in link names the deck that it comes from by no more than these. */
 const MAX_NAME_CHARS = 200
 const CODE_SHAPE = /^[\w-]{43}$/
 

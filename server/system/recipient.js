@@ -16,7 +16,7 @@ const LOOK_EVERY_MS = 5
 const TAKEN_WITHIN_MS = 20_000
 /** The kernel's table is read in parts, between which a row may move. */
 const LOOKS_FOR_A_ROW = 5
-/** As the system says it where somebody has begun to send. */
+/** The system says this to whoever has begun to send. */
 const CLOSED = 'ECONNRESET'
 
 /** @param {Recipient} recipient @returns {string | null} why nobody is there who may be told; null: somebody may be */

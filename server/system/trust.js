@@ -11,7 +11,7 @@ const OTHERS_READ = 0o044
 const OTHERS_REPLACE = 0o002
 const GROUP_REPLACES = 0o020
 const STICKY = 0o1000
-/** As many as Linux follows. */
+/** Linux follows no more of them. */
 const MAX_LINKS = 40
 
 /** @typedef {{ owner?: number }} Trusted `owner`: a user whose files count as well as those of root and of this process */

@@ -9,7 +9,7 @@
 
 const CUMULATIVE = 2
 const SEVERITIES = Object.freeze({ error: 17, warn: 13, info: 9, debug: 5, none: 0 })
-/** By the end of its name, as UCUM has it. */
+/** The end of its name tells the unit of a metric, which OTLP writes as UCUM does. */
 const UNITS = /** @type {const} */ ([[/_seconds(_total)?$/, 's'], [/_bytes(_total)?$/, 'By'], [/_ratio$/, '1']])
 
 /** @param {readonly Metric[]} metrics @param {Span} span @param {Sender} sender */

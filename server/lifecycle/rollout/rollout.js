@@ -179,7 +179,7 @@ function startAfterStop (transition) {
 /** @param {Transition} transition @param {Rollout} rollout */
 function rollSlots (transition, rollout) {
   const inState = (/** @type {readonly string[]} */ ...states) => rollout.steps.filter(({ state }) => states.includes(state))
-  // Of a restart all new workers are ready before any old one goes.
+  // In a restart, all new workers are ready before any old one goes.
   const isWaiting = rollout.kind === 'restart' && rollout.strategy.order === 'start-first' && inState('pending', 'starting').length > 0
   if (!isWaiting) for (const step of inState('ready')) promoteStep(transition, rollout, step)
   const room = rollout.strategy.surge - inState(...UNDER_WAY).length
