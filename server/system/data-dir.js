@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { takeLock } from '../../db/lock.js'
 import { DeckError, errorCode, errorReason, toError } from '../errors.js'
 import { fallbackFolders } from './fallback-folder.js'
 import { readJson, writeJson } from './json-file.js'
+import { makeFolders } from './make-folders.js'
 import { isAlive } from './process-identity.js'
 import { SECRETS, whyFolderDistrusted, whyPathDistrusted } from './trust.js'
 
@@ -205,7 +206,7 @@ function keepOutOfRepositories (folder) {
 function makePrivate (folder, secrets) {
   // Nothing is made where it is theirs to move, and nothing was put there meanwhile.
   checkTrusted(whyPathDistrusted(folder))
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolders(folder, 0o700)
   checkTrusted(whyFolderDistrusted(folder, secrets))
   accessSync(folder, constants.W_OK)
   return readdirSync(folder).length === 0

@@ -1,6 +1,6 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import path from 'node:path'
-import { errorCode } from '../errors.js'
+import { makeFolders } from './make-folders.js'
 
 /** As loggers of Node.js number them. */
 const LEVELS = Object.freeze({ warn: 40, error: 50, fatal: 60 })
@@ -49,20 +49,11 @@ export function createLog (file, now = Date.now) {
 /** @param {string} file @returns {number | null} null: it cannot be opened, and no master needs its log */
 function openLog (file) {
   try {
-    makeFolder(path.dirname(file))
+    makeFolders(path.dirname(file))
     return openSync(file, 'a', 0o600)
   } catch {
     // ENOSPC, EROFS
     return null
-  }
-}
-
-/** Without `recursive`, by which mkdirSync() of Node does not end below /proc. @param {string} folder */
-function makeFolder (folder) {
-  try {
-    mkdirSync(folder)
-  } catch (error) {
-    if (errorCode(error) !== 'EEXIST') throw error
   }
 }
 

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
+import { lstatSync, readdirSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DeckError, errorCode, errorReason, toError } from '../errors.js'
 import { readJson, writeJson } from './json-file.js'
+import { makeFolders } from './make-folders.js'
 import { isAlive } from './process-identity.js'
 import { whyPathDistrusted } from './trust.js'
 
@@ -119,7 +120,7 @@ export function runningDeckAt (dataDir, env = process.env) {
 /** @param {string} folder */
 function makeFolder (folder) {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolders(folder, 0o700)
   } catch (error) {
     // EEXIST: it is a file, which the check says.
     if (errorCode(error) !== 'EEXIST') throw error

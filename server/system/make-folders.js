@@ -1,0 +1,31 @@
+import { mkdirSync } from 'node:fs'
+import path from 'node:path'
+import { errorCode } from '../errors.js'
+import { isFolder } from './working-folder.js'
+
+/**
+ * Makes a folder, and those above it that are missing. In place of mkdirSync() of Node with `recursive`, which never returns where the
+ * system makes no folders, as below /proc.
+ * @param {string} folder @param {number} [mode]
+ * @throws {NodeJS.ErrnoException}
+ */
+export function makeFolders (folder, mode) {
+  try {
+    makeOne(folder, mode)
+  } catch (error) {
+    const above = path.dirname(folder)
+    if (errorCode(error) !== 'ENOENT' || above === folder) throw error
+    makeFolders(above, mode)
+    makeOne(folder, mode)
+  }
+}
+
+/** @param {string} folder @param {number} [mode] */
+function makeOne (folder, mode) {
+  try {
+    mkdirSync(folder, { mode })
+  } catch (error) {
+    // EEXIST, and on a disk that cannot be written EROFS too.
+    if (!isFolder(folder)) throw error
+  }
+}
