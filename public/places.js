@@ -23,6 +23,7 @@ export const PLACES = Object.freeze([
   { label: 'Logs of the fleet', href: '/fleet/logs', icon: 'terminal', hint: 'stdout, stderr of all hosts', needs: 'fleet' },
   { key: 'j', label: 'Jobs', href: '/jobs', icon: 'hourglass', hint: 'cron, runs, commands', needs: 'jobs' },
   { key: 's', label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' },
+  { label: 'Profiling', href: '/profiles', icon: 'radio', hint: 'CPU profiles, flame graph, busiest functions' },
   { key: 'k', label: 'Checks', href: '/checks', icon: 'info', hint: 'doctor, problems of app and machine' },
   { key: 't', label: 'Alerts', href: '/alerts', icon: 'bell', hint: 'webhooks, notifications, Slack, Discord, Teams, mail, deliveries' },
   { label: 'Access', href: '/access', icon: 'key-round', hint: 'tokens', needs: 'administer' },

@@ -50,6 +50,7 @@ const TRY_AGAIN_MS = 100
  * @param {{ read: () => Promise<{ metrics: import('./telemetry/metric.js').Metric[], leftOut: number }> }} parts.appMetrics  what the app counts itself
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }} parts.master  `isShared`: it has other apps as well
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics
+ * @param {Pick<import('./diagnostics/profiling.js').Profiling, 'isOn' | 'list' | 'read'>} parts.profiling
  * @param {import('./logs/logs.js').Logs} parts.logs
  * @param {Pick<import('./releases/registry.js').Releases, 'check' | 'checkReturn' | 'before' | 'planGit' | 'refs' | 'get' | 'list' | 'compare' | 'preview' | 'configurations'>} parts.releases
  * @param {Pick<import('./alerts/alerts.js').Alerts, 'list' | 'add' | 'change' | 'delete' | 'test' | 'digest' | 'retry' | 'preview'>} parts.alerts
@@ -66,7 +67,7 @@ const TRY_AGAIN_MS = 100
  * @param {Move} [parts.move]  into a host
  * @param {() => Promise<import('./doctor/doctor.js').Report>} parts.examine  the app and the machine
  */
-export function createDeck ({ settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
+export function createDeck ({ settings, configure, supervisor, events, history, vitals, appMetrics, master, diagnostics, profiling, logs, releases, alerts, jobs, notices, others, fleet = () => null, joinsFleet = false, isKept, nextRestartAt = () => null, historyState = () => WRITTEN, secretsProblem = () => null, upgrade = supervisor.dispatch, move = refuseMove, examine }) {
   const config = settings.current
   const isOther = config.runtime === 'other'
   const program = isOther ? programName(config) : null
@@ -83,6 +84,7 @@ export function createDeck ({ settings, configure, supervisor, events, history, 
     vitals,
     appMetrics,
     diagnostics,
+    profiling,
     logs,
     releases: /** @type {{ get: (id: string) => ReleaseView, list: (query: { limit?: number, cursor?: string }) => { items: ReleaseView[], next: string | null }, before: (id: string) => string, compare: typeof releases.compare, refs: typeof releases.refs }} */ (
       { get: releases.get, list: releases.list, before: releases.before, compare: releases.compare, refs: releases.refs }

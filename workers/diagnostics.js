@@ -1,7 +1,12 @@
 import { chmodSync, writeFileSync } from 'node:fs'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers'
 
 /** @typedef {Extract<import('./protocol.js').ToWorker, { type: 'diagnose' }>} Order */
+/** @typedef {import('node:inspector').Profiler.Profile} Profile */
+
+/** Of continuous profiling. The process pays for each sample; a function that counts is in many of them also so. */
+const SLICE_SAMPLE_US = 10_000
 
 /**
  * Writes what the master asks for into a file of the master's choice, and says when it is there.
@@ -18,6 +23,76 @@ export function answerDiagnostics (channel) {
       channel.send({ type: 'diagnosed', id, error: text.slice(0, 500) })
     }
   })
+  let isProfiling = false
+  channel.on('profile', async ({ file, durationMs }) => {
+    if (isProfiling) return
+    isProfiling = true
+    // The next slice is as good: a full disk must not end an app.
+    await writeSlice(file, durationMs).catch(() => {})
+    isProfiling = false
+  })
+}
+
+/**
+ * Compressed in another thread, and renamed once it is whole.
+ * @param {string} file @param {number} durationMs
+ */
+async function writeSlice (file, durationMs) {
+  const profile = await takeProfile(durationMs, SLICE_SAMPLE_US)
+  const { gzip } = await import('node:zlib')
+  const content = await new Promise((resolve, reject) => { gzip(JSON.stringify(summed(profile)), (error, made) => { if (error) reject(error); else resolve(made) }) })
+  try {
+    await writeFile(`${file}.part`, content, { mode: 0o600 })
+    await rename(`${file}.part`, file)
+  } catch (error) {
+    await rm(`${file}.part`, { force: true })
+    throw error
+  }
+}
+
+/**
+ * One sample for each function in place of its many, as nobody asks a slice for their order. It is a profile still, without the
+ * time that taking it has cost.
+ * @param {Profile} profile @returns {Profile}
+ */
+function summed ({ nodes, samples = [], timeDeltas = [], startTime, endTime }) {
+  const own = belowProfiler(nodes)
+  /** @type {Map<number, number>} */
+  const times = new Map()
+  let elapsed = Math.max(0, timeDeltas[0] ?? 0)
+  samples.forEach((node, index) => {
+    // A sample holds until the next one; the clock of a profile may go back a little.
+    const lasted = Math.max(0, index === samples.length - 1 ? endTime - startTime - elapsed : timeDeltas[index + 1])
+    elapsed += lasted
+    if (!own.has(node)) times.set(node, (times.get(node) ?? 0) + lasted)
+  })
+  const lasted = [...times.values()]
+  return { nodes, samples: [...times.keys()], timeDeltas: [0, ...lasted.slice(0, -1)], startTime: 0, endTime: lasted.reduce((sum, each) => sum + each, 0) }
+}
+
+/** @param {Profile['nodes']} nodes @returns {Set<number>} the function that takes the profile, and all that it calls */
+function belowProfiler (nodes) {
+  const found = new Set(nodes.filter(({ callFrame }) => callFrame.functionName === takeProfile.name && callFrame.url === import.meta.url).map(({ id }) => id))
+  // Parents come before their children.
+  for (const { id, children = [] } of nodes) if (found.has(id)) for (const child of children) found.add(child)
+  return found
+}
+
+/** @param {number} durationMs @param {number} [sampleUs] @returns {Promise<Profile>} */
+async function takeProfile (durationMs, sampleUs) {
+  const { Session } = await import('node:inspector/promises')
+  const session = new Session()
+  session.connect()
+  try {
+    await session.post('Profiler.enable')
+    if (sampleUs !== undefined) await session.post('Profiler.setSamplingInterval', { interval: sampleUs })
+    await session.post('Profiler.start')
+    // A profile must not keep a process running that would end.
+    await new Promise((resolve) => { setTimeout(resolve, durationMs).unref() })
+    return (await session.post('Profiler.stop')).profile
+  } finally {
+    session.disconnect()
+  }
 }
 
 /**
@@ -26,19 +101,7 @@ export function answerDiagnostics (channel) {
  */
 const WRITERS = {
   async 'cpu-profile' ({ file, durationMs }) {
-    const { Session } = await import('node:inspector/promises')
-    const session = new Session()
-    session.connect()
-    try {
-      await session.post('Profiler.enable')
-      await session.post('Profiler.start')
-      // A profile must not keep a process running that would end.
-      await new Promise((resolve) => { setTimeout(resolve, durationMs).unref() })
-      const { profile } = await session.post('Profiler.stop')
-      writeJson(file, profile)
-    } finally {
-      session.disconnect()
-    }
+    writeJson(file, await takeProfile(durationMs))
   },
 
   async 'heap-snapshot' ({ file }) {

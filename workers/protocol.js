@@ -183,6 +183,7 @@ export function statusClass (code) {
  *   | { type: 'limits', graceMs: number, maxRequests: number }
  *   | { type: 'close-inspector' }
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
+ *   | { type: 'profile', file: string, durationMs: number }
  *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
  *   | { type: 'serve-alone' }
@@ -198,6 +199,7 @@ export function statusClass (code) {
  * `promote`: it was on standby and has that slot now; what it has asked for is answered next.
  * `end-connections`: the time for long-lived connections and transfers of a draining worker is over now.
  * `probe`: the app has said that it is ready, so it can be asked.
+ * `profile`: a slice of continuous profiling; it is there once it has its name.
  * `limits`: these limits of BootSettings have changed.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `serve-alone`: the channel ends next, as the part of the master that is for this app has failed: it serves on as after the death of a master.

@@ -20,6 +20,7 @@ import { noticeResources } from '../api/notices.js'
 import { mcpResources } from './mcp.js'
 import { metricsResources } from './metrics.js'
 import { probeResources } from './probes.js'
+import { profileResources } from '../api/profiles.js'
 import { livePages } from '../dashboard/pages.js'
 import { dashboardRouter } from '../dashboard/router.js'
 import { createViews } from '../dashboard/views.js'
@@ -114,7 +115,7 @@ export function operationsOf (parts, describe) {
         Vitals: { about: 'Memory, CPU, event loop and requests of the workers.', resources: vitalsResources(parts) },
         Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
         Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.', resources: jobResources(parts, stream) },
-        Diagnostics: { about: 'Profiles and snapshots of one worker.', resources: diagnosticsResources(parts) },
+        Diagnostics: { about: 'Profiles and snapshots of one worker, and continuous profiling of all.', resources: { ...diagnosticsResources(parts), ...profileResources(parts) } },
         Alerts: { about: 'Alerts and their deliveries.', resources: alertResources(parts) },
         Access: { about: 'Tokens and sign-in links.', resources: { ...tokenResources({ ...parts, ...access }), ...signInLinkResources({ ...parts, ...access, urlFor: parts.urlFor }) } },
         Description: { about: 'The API itself.', resources: openapiResources(describe) }

@@ -39,7 +39,15 @@ export const HOT_FUNCTIONS = z.strictObject({
  * @throws {DeckError} not-possible
  */
 export function hotFunctions (text, item, deck) {
-  const profile = parseProfile(text)
+  return functionsOf(parseProfile(text), item, deck)
+}
+
+/**
+ * @param {unknown} profile @param {Pick<Diagnostic, 'release' | 'startedAt'>} item
+ * @param {Parameters<typeof hotFunctions>[2]} deck
+ * @returns {HotFunctions}
+ */
+export function functionsOf (profile, item, deck) {
   const { root, idleMs, functions } = treeOf(profile, folderOf(deck, item.release))
   const lines = hottestLines(profile)
   const busiest = functions.filter(({ selfMs }) => selfMs > 0).slice(0, MAX_FUNCTIONS).map((each) => ({ ...each, line: lines.get(each.key) ?? null }))
@@ -70,8 +78,8 @@ function treeOf (profile, folder) {
   }
 }
 
-/** @param {Parameters<typeof hotFunctions>[2]} deck @param {string} release @returns {string} empty: it is no longer known */
-function folderOf ({ releases }, release) {
+/** @param {Pick<Parameters<typeof hotFunctions>[2], 'releases'>} deck @param {string} release @returns {string} empty: it is no longer known */
+export function folderOf ({ releases }, release) {
   try {
     return releases.get(release).path
   } catch {
@@ -99,7 +107,7 @@ function hottestLines (profile) {
 }
 
 /**
- * @param {{ path: string, owner: string, name: string, line: number | null }[]} functions @param {Diagnostic} item
+ * @param {{ path: string, owner: string, name: string, line: number | null }[]} functions @param {Pick<Diagnostic, 'release' | 'startedAt'>} item
  * @param {Parameters<typeof hotFunctions>[2]} deck
  */
 function sourcesOf (functions, { release, startedAt }, deck) {

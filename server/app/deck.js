@@ -4,6 +4,7 @@ import { nextRun, timeZoneOf } from '../config/cron.js'
 import { checkedUpgrade, createDeck, deckName } from '../deck.js'
 import { DeckError } from '../errors.js'
 import { createDiagnostics } from '../diagnostics/diagnostics.js'
+import { createProfiling } from '../diagnostics/profiling.js'
 import { openStore } from '../diagnostics/store.js'
 import { createNotices } from '../events/notices.js'
 import { createAlerts } from '../alerts/alerts.js'
@@ -54,6 +55,7 @@ export async function createAppDeck ({
   }), (alerts) => alerts.close())
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
+  const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf }), ({ close }) => close())
   const deck = createDeck({
     settings,
     configure: configureParts,
@@ -64,6 +66,7 @@ export async function createAppDeck ({
     appMetrics,
     master: { pid: process.pid, ...software, startedAt, isShared: upgrade !== undefined },
     diagnostics,
+    profiling,
     logs,
     releases,
     alerts,
@@ -97,6 +100,16 @@ export async function createAppDeck ({
     supervisor.onLoaded(watcher.add)
   }
   return deck
+
+  /** @param {string} release @returns {string | null} */
+  function folderOf (release) {
+    try {
+      return releases.get(release).path
+    } catch {
+      // It is no longer kept.
+      return null
+    }
+  }
 
   /** Hands changed options to those who do not look them up each time. @param {import('../config/config.js').Config} changed */
   function configureParts (changed) {

@@ -22,6 +22,7 @@ import { logsCommand, printLogsOfAll } from './logs.js'
 import { serveMcp } from './mcp.js'
 import { runningDeckAt } from '../system/running-decks.js'
 import { addMemberOption, explainUnreadableAnswer, memberOf } from './member.js'
+import { profileCommand } from './profile.js'
 import { releasesCommand } from './releases.js'
 import { rolloutCommand, steerCommand } from './rollouts.js'
 import { sendCommand } from './send.js'
@@ -175,6 +176,19 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .option('--output <file>', 'output file (default: a generated name in the working folder)')
     .example('what a worker is busy with', 'clusterdeck diagnose 7 --kind cpu-profile --duration 10s --output slow.cpuprofile')
     .example('what its memory consists of', 'clusterdeck diagnose 7 --kind heap-statistics')
+  addCommand('profile', 'print what the workers ran, by continuous profiling: the busiest functions of a time, or what has changed', profileCommand)
+    .option('--since <value>', 'from then on: 2026-01-31T12:00:00Z, or 15m, 1h ago (default: all of the last hour)')
+    .option('--until <value>', 'up to then')
+    .option('--worker <id>', 'only this worker')
+    .option('--slot <n>', 'only the workers of this slot')
+    .option('--release <value>', 'only this release')
+    .option('--before-release <value>', 'what has changed against this release')
+    .option('--before-since <value>', 'what has changed against the time from then on')
+    .option('--before-until <value>', 'what has changed against the time up to then')
+    .option('--before-worker <id>', 'what has changed against this worker')
+    .option('--output <file>', 'also write it as a CPU profile (.cpuprofile), for a flame graph')
+    .example('what took the time in the last ten minutes', 'clusterdeck profile --since 10m')
+    .example('what a release brought', 'clusterdeck profile --release r9 --before-release r8')
   addCommand('upgrade', 'switch to the installed version of clusterdeck, or to another node, without downtime', upgradeCommand, {
     onlyHere: 'a master is upgraded on its own machine',
     prepare: (options) => upgradeHost(options, terminal)

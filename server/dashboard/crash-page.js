@@ -9,6 +9,7 @@ import { count } from '../health.js'
 import { firstLine, readable } from './readable-text.js'
 import { AFTER_MS, eventsAround } from './events-around.js'
 import { readOr } from './read-or.js'
+import { profilesUrlOf } from './profiles-page.js'
 import { logsUrlOf } from './shown-event.js'
 import { SPARK_BOX, sparklineOf } from './sparkline.js'
 import { foldFrames } from './stack-view.js'
@@ -43,11 +44,11 @@ const VITALS = Object.freeze([
 ])
 
 /**
- * @param {{ crashes: Crashes, app: string, history: History, id: string, params: URLSearchParams, now: number }} parts
+ * @param {{ crashes: Crashes, app: string, history: History, profiling?: import('./profiles-page.js').Deck['profiling'], id: string, params: URLSearchParams, now: number }} parts
  * @returns the model of the page; `status` is 404 if the requested crash is no longer kept
  * @throws {DeckError} not-found, invalid-query, or the database's
  */
-export function crashModel ({ crashes, app, history, id, params, now }) {
+export function crashModel ({ crashes, app, history, profiling, id, params, now }) {
   if (!ID.test(id)) throw new DeckError('not-found', `Crash group ${JSON.stringify(id.slice(0, 40))} does not exist`)
   const group = crashes.find(Number(id))
   const pinned = parsePinned(params)
@@ -60,6 +61,7 @@ export function crashModel ({ crashes, app, history, id, params, now }) {
     notes: group.notes.map((note) => ({ ...note, text: readable(note.text) })),
     frequencies: [frequencyOf(crashes, group.id, { now, span: 'day' }), frequencyOf(crashes, group.id, { now, span: 'month' })],
     crash: record && toCrash(record, { event: eventOf(history, record), history, lines: crashes.sourceLines(record) }),
+    profilesUrl: record && profiling ? profilesUrlOf(record, profiling) : null,
     issue: crashIssue(crashes, group.id, app, record),
     kept: toKept(group, record?.id ?? null),
     keptCount: group.occurrences.length
@@ -72,6 +74,7 @@ export function crashModel ({ crashes, app, history, id, params, now }) {
  *   crashes: Crashes,
  *   app: string,
  *   history: History,
+ *   profiling?: import('./profiles-page.js').Deck['profiling'],
  *   id: string,
  *   params: URLSearchParams,
  *   now: () => number,
@@ -80,7 +83,7 @@ export function crashModel ({ crashes, app, history, id, params, now }) {
  * }} parts
  * @returns {() => { id: string, html: string }[]}
  */
-export function followCrash ({ crashes, app, history, id, params, now, render, can }) {
+export function followCrash ({ crashes, app, history, profiling, id, params, now, render, can }) {
   const names = params.get('crash') ? PINNED : FOLLOWING
   let seen = ''
   /** @type {import('./pages.js').Fragment[]} */
@@ -92,7 +95,7 @@ export function followCrash ({ crashes, app, history, id, params, now, render, c
       const sinceCrashS = Math.floor(Math.min(AFTER_MS, now() - Date.parse(known.lastSeenAt)) / 1000)
       const group = JSON.stringify([known, crashes.notes(Number(id)), Math.floor(now() / HOUR_MS), sinceCrashS])
       if (group === seen) return fragments
-      const model = crashModel({ crashes, app, history, id, params, now: now() })
+      const model = crashModel({ crashes, app, history, profiling, id, params, now: now() })
       fragments = names.map((name) => ({ id: name, html: render(`partials/${name}`, { can, ...model }) }))
       seen = group
     } catch (error) {

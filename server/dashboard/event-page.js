@@ -4,6 +4,7 @@ import { causeText } from '../../public/cause-words.js'
 import { capitalised, formatBytes, formatExactDuration } from '../../public/format.js'
 import { crashUrlOf } from './crash-kinds.js'
 import { eventsAround } from './events-around.js'
+import { profilesUrlOf } from './profiles-page.js'
 import { readOr } from './read-or.js'
 import { firstLine, readable } from './readable-text.js'
 import { toShownEvent } from './shown-event.js'
@@ -24,10 +25,10 @@ const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 const LINKED = Object.freeze([['cause', 'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
 
 /**
- * @param {{ history: Pick<import('../../db/history.js').History, 'event' | 'page'>, id: string, now: number }} parts
+ * @param {{ history: Pick<import('../../db/history.js').History, 'event' | 'page'>, profiling?: import('./profiles-page.js').Deck['profiling'], id: string, now: number }} parts
  * @throws {DeckError} `not-found`, or the database's
  */
-export function eventModel ({ history, id, now }) {
+export function eventModel ({ history, profiling, id, now }) {
   const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = { ...toShownEvent(event), ...linkOfLoop(event, history) }
@@ -39,6 +40,7 @@ export function eventModel ({ history, id, now }) {
   return {
     now,
     event: shown,
+    profilesUrl: profiling ? profilesUrlOf(event, profiling) : null,
     headline,
     message,
     facts: [...factsOf(event, errorName), ...facts.map(toFact)],

@@ -25,6 +25,7 @@ import { withOneSnapshot } from './one-snapshot.js'
 import { blockedReason, followOverview, overviewModel } from './overview.js'
 import { paletteModel, placesOf } from './palette.js'
 import { previewModel } from './preview-page.js'
+import { profilesModel } from './profiles-page.js'
 import { compareModel, followRelease, releasePageModel, rollbackModel } from './release-page.js'
 import { followRollout, rolloutPageModel } from './rollout-page.js'
 import { followSettings, settingsPageModel } from './settings-page.js'
@@ -36,7 +37,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @typedef {Pick<
  *   import('../deck.js').Deck,
  *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'alerts' | 'jobs' |
- *   'diagnostics' | 'fleet' | 'preview' | 'examine' | 'configuredAnew' | 'isStopFirst'
+ *   'diagnostics' | 'profiling' | 'fleet' | 'preview' | 'examine' | 'configuredAnew' | 'isStopFirst'
  * >} Deck
  * @typedef {{
  *   deck: Deck,
@@ -104,7 +105,7 @@ export const PAGES = Object.freeze([
   { path: '/fleet/crashes', view: 'fleet-crashes', model: fleetCrashesModel, follow: followFleetCrashes, hasFilters: true },
   { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory, hasFilters: true },
   { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true },
-  { path: '/history/:id', view: 'event', model: ({ history, id, now }) => eventModel({ history, id, now: now() }) },
+  { path: '/history/:id', view: 'event', model: ({ deck, history, id, now }) => eventModel({ history, profiling: deck.profiling, id, now: now() }) },
   {
     path: '/crashes',
     view: 'crashes',
@@ -115,10 +116,11 @@ export const PAGES = Object.freeze([
   {
     path: '/crashes/:id',
     view: 'crash',
-    model: ({ deck, history, params, id, now }) => crashModel({ crashes: deck.crashes, app: deck.snapshot().app.name, history, id, params, now: now() }),
-    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, app: deck.snapshot().app.name, ...asked })
+    model: ({ deck, history, params, id, now }) => crashModel({ crashes: deck.crashes, app: deck.snapshot().app.name, history, profiling: deck.profiling, id, params, now: now() }),
+    follow: ({ deck, ...asked }) => followCrash({ crashes: deck.crashes, profiling: deck.profiling, app: deck.snapshot().app.name, ...asked })
   },
   { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
+  { path: '/profiles', view: 'profiles', model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) },
   { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
   { path: '/access', view: 'access', model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }), follow: followAccess },
   { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true },

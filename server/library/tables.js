@@ -181,6 +181,8 @@
  *   }>} [jobs]  commands that run beside the workers, at the times of a cron expression or when somebody asks. Read again at each deploy
  * @property {boolean} [watch]  for development: deploy when a file changes that the workers have loaded; default: `false`
  * @property {object} [diagnostics]
+ * @property {'off' | 'on'} [diagnostics.profiling]  continuous profiling: a CPU profile of 5 s of each Node.js worker each minute; those of the last
+ *   hour are kept, at most 10 MB; default: `off`
  * @property {number} [diagnostics.maxFiles]  how many files of diagnostics are kept; default: `20`
  * @property {number} [diagnostics.maxBytes]  how large they may be together; the newest is always kept; default: `1073741824`
  * @property {{ kind: 'slack' | 'discord' | 'teams' | 'mail' | 'sentry' | 'webhook', name?: string, events?: string[], url?: string, dsn?: string,

@@ -283,12 +283,46 @@ export function profileStory ({ id, worker, slot, release, durationMs }, { busyM
         ? `${shareOf(own.selfMs)} of the busy time of worker ${worker} (slot ${slot}, ${release}) was in ${own.function} itself, ${placeOf(own)}; with what it calls ${shareOf(own.totalMs)}.`
         : `Worker ${worker} (slot ${slot}, ${release}) spent its busy time outside of the app's own functions.`,
       `It was busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)} of ${formatExactDuration(durationMs)}.`,
-      'Busiest functions, by their own time:',
-      ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((each) => [`- ${shareOf(each.selfMs)} (with calls ${shareOf(each.totalMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
-      calls.length > 0 && `The busiest way in: ${calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) => `${name} ${place}`).join(' > ')}`
+      ...busiestText({ busyMs, functions, calls })
     ]),
     data: { profile: id, worker, release, busyMs, idleMs }
   }
+}
+
+/** @param {import('../api/profiles.js').ProfileFunctions} found */
+export function pastProfileStory ({ isOn, slices, since, until, busyMs, idleMs, functions, calls }) {
+  if (slices === 0) return { text: isOn ? 'No profile of that time is kept.' : 'Continuous profiling is off (diagnostics.profiling), and no profile is kept: "profile" records one now.', data: { isOn, slices } }
+  return {
+    text: lines([
+      `${slices} profiles of 5 s, from ${since} to ${until}: the workers were busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)}.`,
+      ...busiestText({ busyMs, functions, calls })
+    ]),
+    data: { isOn, slices, since, until, busyMs, idleMs }
+  }
+}
+
+/** @param {import('../api/profiles.js').ProfileChanges} changes */
+export function profileChangesStory ({ before, after, functions }) {
+  const percent = (/** @type {number} */ each) => `${each.toFixed(1)} %`
+  const busy = (/** @type {{ busyMs: number, idleMs: number, slices: number }} */ { busyMs, idleMs, slices }) => slices === 0 ? 'no profile is kept' : `busy for ${percent(100 * busyMs / Math.max(1, busyMs + idleMs))} of the time, ${slices} profiles`
+  return {
+    text: lines([
+      `Before: ${busy(before)}. After: ${busy(after)}.`,
+      functions.length === 0 ? 'No function has changed by more than 0.1 % of the time of a worker.' : 'Share of the time of a worker in the function itself, before > after:',
+      ...functions.slice(0, 15).map((each) => clip(`- ${percent(each.beforePercent)} > ${percent(each.afterPercent)} ${each.function} ${each.place}${each.owner === 'app' ? '' : ` [${each.owner}]`}`))
+    ]),
+    data: { before, after }
+  }
+}
+
+/** @param {Pick<import('../api/hot-functions.js').HotFunctions, 'busyMs' | 'functions' | 'calls'>} profile @returns {unknown[]} */
+function busiestText ({ busyMs, functions, calls }) {
+  const shareOf = (/** @type {number} */ ms) => busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
+  return [
+    'Busiest functions, by their own time:',
+    ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((each) => [`- ${shareOf(each.selfMs)} (with calls ${shareOf(each.totalMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
+    calls.length > 0 && `The busiest way in: ${calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) => `${name} ${place}`).join(' > ')}`
+  ]
 }
 
 /** @param {{ place: string, line: number | null }} each @returns {string} with the line in which the time went, where it is known */

@@ -46,6 +46,7 @@ export function openDataDir (wanted) {
     crashFolder: fileOf('crashes'),
     compileCacheFolder: fileOf('compile-cache'),
     diagnosticsFolder: fileOf('diagnostics'),
+    profileFolder: fileOf('profiles'),
     orderFolder: fileOf('orders'),
     sessionFolder: fileOf('sessions'),
     releaseFolder: fileOf('releases'),

@@ -7,6 +7,7 @@ import { createSettings } from '../../server/config/settings.js'
 import { createCrashRecorder } from '../../server/crashes/recorder.js'
 import { createDeck } from '../../server/deck.js'
 import { createDiagnostics } from '../../server/diagnostics/diagnostics.js'
+import { createProfiling } from '../../server/diagnostics/profiling.js'
 import { openStore } from '../../server/diagnostics/store.js'
 import { createRecorder } from '../../server/events/recorder.js'
 import { createNotices } from '../../server/events/notices.js'
@@ -78,8 +79,9 @@ export async function startDeck () {
   const state = createState({ options: lifecycleOptions(config), release: (await releases.beginWith(null)).release })
   const supervisor = cluster = createSupervisor(state, { fork: /** @type {any} */ (fork), events, keeper: /** @type {any} */ ({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
   const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
+  const profiling = createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => false, folderOf: () => null })
   const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString(), isShared: false }
-  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) }, master, diagnostics, logs, releases, alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true, examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
+  const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) }, master, diagnostics, profiling, logs, releases, alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true, examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
   supervisor.start({ workers: WORKERS })
   await supervisor.running
   for (const worker of hooks.keys()) hooks.get(worker).onMessage(report({ latenciesMs: [5] }))
@@ -113,6 +115,7 @@ export async function startDeck () {
       await supervisor.finished
       await alerts.close()
       await diagnostics.close()
+      profiling.close()
       await logs.close()
       await vitals.stop()
       await recorder.close()

@@ -9,6 +9,7 @@ import { createEventStream } from '../../server/events/stream.js'
 import { createHealth } from '../../server/health.js'
 import { strategyOf } from '../../server/lifecycle/rollout/strategy.js'
 import { createOtherDecks } from '../../server/system/other-decks.js'
+import { createMergedProfile } from '../../server/diagnostics/merged-profile.js'
 import { createVitals } from '../../server/vitals/vitals.js'
 import { createLogs } from '../../server/logs/logs.js'
 import { createAlerts } from '../../server/alerts/alerts.js'
@@ -18,7 +19,7 @@ import { tempFolder } from './folder.js'
 /**
  * A deck without processes, for tests of the admin side. Its cluster changes only when the test says so, by `deck.set(...)`.
  * @param {{ history: any, now?: () => number }} parts  `history`: a real one over a real database file, see db/
- * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: import('../../server/doctor/doctor.js').Report, anew: import('../../server/config/settings.js').NewChange[], diagnostics: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, alerts: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
+ * @returns {Omit<import('../../server/deck.js').Deck, 'fleet'> & { fleet: import('../../server/fleet/app-fleet.js').AppFleet | null, dispatched: any[], registered: import('../../server/system/running-decks.js').RunningDeck[], requests: { method: string, path: string, ageMs: number }[], report: import('../../server/doctor/doctor.js').Report, anew: import('../../server/config/settings.js').NewChange[], diagnostics: { items: any[] }, profiling: { items: any[] }, set: (changes: any) => void, releases: { items: any[] }, logs: { folder: string }, alerts: { status: number }, jobs: ReturnType<typeof createFakeJobs>, vitals: ReturnType<typeof createVitals> }}
  */
 export function createFakeDeck ({ history, now = Date.now }) {
   const events = createEventStream({ lastId: history.lastEventId() })
@@ -78,6 +79,7 @@ export function createFakeDeck ({ history, now = Date.now }) {
     health: createHealth({ history, crashes, notices, jobs }),
     dispatched,
     diagnostics: fakeDiagnostics({ dispatched, workerOf }),
+    profiling: fakeProfiling(),
     settings,
     /** @param {{ wanted: Record<string, unknown>, actor: string }} order */
     configure ({ wanted, actor }) {
@@ -194,6 +196,24 @@ function fakeDiagnostics ({ dispatched, workerOf }) {
     },
     remove (/** @type {number} */ id) {
       if (!items.some((item) => item.id === id)) throw new DeckError('not-found', `Diagnostics ${id} do not exist`)
+    }
+  }
+}
+
+/** Slices of which each has one busy function of the app. */
+function fakeProfiling () {
+  /** @type {{ at: number, worker: number, slot: number, release: string, name: string, busy: string, ms: number }[]} newest first */
+  const items = []
+  const frame = (/** @type {string} */ functionName, url = '') => ({ functionName, scriptId: '0', url, lineNumber: 0, columnNumber: 0 })
+  return {
+    items,
+    isOn: () => items.length > 0,
+    list: (/** @type {any} */ { since = 0, until = Infinity, worker, release } = {}) => items.filter((each) => each.at >= since && each.at < until && (worker ?? each.worker) === each.worker && (release ?? each.release) === each.release),
+    async read (/** @type {any} */ window) {
+      const slices = this.list(window)
+      const merged = createMergedProfile()
+      for (const { busy, ms } of slices) merged.add({ nodes: [{ id: 1, callFrame: frame('(root)'), children: [2, 3] }, { id: 2, callFrame: frame('(idle)') }, { id: 3, callFrame: frame(busy, `file:///srv/app/${busy}.js`) }], samples: [2, 3], timeDeltas: [0, 1000 * (5000 - ms)], startTime: 0, endTime: 5_000_000 }, { from: null, to: null })
+      return { profile: merged.profile(), slices }
     }
   }
 }

@@ -1,0 +1,133 @@
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { createMergedProfile } from './merged-profile.js'
+
+/** @typedef {ReturnType<typeof createProfiling>} Profiling */
+
+/**
+ * A CPU profile of a few seconds of one worker.
+ * @typedef {{ at: number, worker: number, slot: number, release: string, name: string }} Slice  `at`: when it began, wall, ms
+ * @typedef {{ since?: number, until?: number, worker?: number, slot?: number, release?: string }} Window
+ */
+
+const SLICE_MS = 5000
+/** Of each worker; with many of them more, as one at a time is profiled. */
+const EVERY_MS = 60_000
+const KEPT_MS = 60 * 60_000
+const KEPT_BYTES = 10 * 1024 * 1024
+/** A worker wrote it, so its size once it is unpacked is anybody's guess. */
+const MAX_SLICE_BYTES = 16 * 1024 * 1024
+const NAME = /^(\d{13})-w(\d+)-s(\d+)-(r\d+)\.json\.gz$/
+const unpack = promisify(gunzip)
+
+/**
+ * Continuous profiling: takes a short CPU profile of one worker after the other, and keeps those of the last hour as files,
+ * whose names say all that there is to know of them. The next master goes on with them.
+ * @param {object} parts
+ * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'tell'>} parts.supervisor
+ * @param {string} parts.folder
+ * @param {() => boolean} parts.isOn
+ * @param {(release: string) => string | null} parts.folderOf  where the code of a release is; null: it is no longer known
+ * @param {() => number} [parts.time]  wall, ms
+ * @param {{ keptBytes?: number, everyMs?: number, sliceMs?: number }} [limits]
+ */
+export function createProfiling ({ supervisor, folder, isOn, folderOf, time = Date.now }, { keptBytes = KEPT_BYTES, everyMs = EVERY_MS, sliceMs = SLICE_MS } = {}) {
+  /** @type {Map<number, number>} by worker: when its last slice began */
+  const profiled = new Map()
+  let timer = setTimeout(takeTurn, sliceMs).unref()
+
+  return {
+    isOn,
+    list: listSlices,
+
+    /** @param {Window} window @returns {Promise<{ profile: import('./merged-profile.js').Profile, slices: Slice[] }>} one profile of all slices of it; `slices`: newest first */
+    async read (window) {
+      const slices = listSlices(window)
+      const newest = slices.length > 0 ? folderOf(slices[0].release) : null
+      const merged = createMergedProfile()
+      for (const slice of slices) {
+        const profile = await readSlice(slice)
+        if (profile !== null) merged.add(profile, { from: folderOf(slice.release), to: newest })
+      }
+      return { profile: merged.profile(), slices }
+    },
+
+    close () {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Takes the next slice, and looks when the one after it is to be taken. */
+  function takeTurn () {
+    const workers = supervisor.snapshot().workers.filter(({ state, pid, runtime, orphan }) => state === 'ready' && pid !== null && runtime !== 'other' && !orphan)
+    if (isOn()) takeSlice(workers)
+    timer = setTimeout(takeTurn, Math.max(sliceMs * 1.2, everyMs / Math.max(1, workers.length))).unref()
+  }
+
+  /** @param {ReturnType<typeof supervisor.snapshot>['workers']} workers  those that serve */
+  function takeSlice (workers) {
+    for (const id of profiled.keys()) if (!workers.some((worker) => worker.id === id)) profiled.delete(id)
+    const at = time()
+    const [next] = workers.filter(({ id }) => at - (profiled.get(Number(id)) ?? 0) >= everyMs * 0.9)
+      .sort((a, b) => (profiled.get(Number(a.id)) ?? 0) - (profiled.get(Number(b.id)) ?? 0))
+    if (!next) return
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      prune(at)
+    } catch {
+      // The disk is full or gone, which the history tells: there is nowhere to write to.
+      return
+    }
+    profiled.set(Number(next.id), at)
+    supervisor.tell(Number(next.id), { type: 'profile', file: path.join(folder, `${at}-w${next.id}-s${next.slot}-${next.release}.json.gz`), durationMs: sliceMs })
+  }
+
+  /** Removes what is older than an hour, and the oldest beyond the size. @param {number} now */
+  function prune (now) {
+    let bytes = 0
+    for (const name of readdirSync(folder).sort().reverse()) {
+      const file = path.join(folder, name)
+      bytes += statSync(file, { throwIfNoEntry: false })?.size ?? 0
+      const age = now - Number.parseInt(name, 10)
+      // A clock that was set back leaves files of the future; what has another name is not ours, or was never finished.
+      if (!(age <= KEPT_MS && age > -KEPT_MS) || bytes > keptBytes || (!NAME.test(name) && age > 4 * sliceMs)) rmSync(file, { force: true })
+    }
+  }
+
+  /** @param {Window} [window] @returns {Slice[]} newest first */
+  function listSlices ({ since = 0, until = Infinity, worker, slot, release } = {}) {
+    return namesIn(folder).flatMap(toSlice)
+      // A slice that has begun before the window reaches into it.
+      .filter((each) => each.at + sliceMs > since && each.at < until)
+      .filter((each) => (worker === undefined || each.worker === worker) && (slot === undefined || each.slot === slot) && (release === undefined || each.release === release))
+      .sort((a, b) => b.at - a.at)
+  }
+
+  /** @param {Slice} slice @returns {Promise<unknown>} null: it was removed meanwhile, or is not whole */
+  async function readSlice ({ name }) {
+    try {
+      return JSON.parse(String(await unpack(await readFile(path.join(folder, name)), { maxOutputLength: MAX_SLICE_BYTES })))
+    } catch {
+      return null
+    }
+  }
+}
+
+/** @param {string} folder @returns {string[]} */
+function namesIn (folder) {
+  try {
+    return readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile()).map(({ name }) => name)
+  } catch {
+    // There has been no slice yet.
+    return []
+  }
+}
+
+/** @param {string} name @returns {Slice[]} */
+function toSlice (name) {
+  const [, at, worker, slot, release] = NAME.exec(name) ?? []
+  return release === undefined ? [] : [{ at: Number(at), worker: Number(worker), slot: Number(slot), release, name }]
+}
