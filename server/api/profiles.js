@@ -125,7 +125,9 @@ export async function readChanges (deck, { beforeSince, beforeUntil, beforeWorke
   /** @param {Window} window */
   async function treeOf (window) {
     const { profile, slices } = await deck.profiling.read(window)
-    const tree = toFlameTree(profile, { folder: slices.length > 0 ? folderOf(deck, slices[0].release) : '' })
+    // In place all releases are in one folder, also one that is no longer known.
+    const folder = [slices.at(0)?.release, after.release].map((release) => release === undefined ? '' : folderOf(deck, release)).find((each) => each !== '') ?? ''
+    const tree = toFlameTree(profile, { folder })
     return { tree, span: { busyMs: Math.round(tree.root.totalMs), idleMs: Math.round(tree.idleMs), ...spanOf(slices) } }
   }
 }

@@ -19,7 +19,7 @@ const BEFORE = ['beforeSince', 'beforeUntil', 'beforeWorker', 'beforeRelease']
  * @param {import('./commands.js').Context} context
  */
 export async function profileCommand ({ api, options, cwd, answer, tell }) {
-  const queryOf = (/** @type {readonly import('./commands.js').TextOption[]} */ names) => new URLSearchParams(names.flatMap((name) => options[name] === undefined ? [] : [([name, options[name]])]))
+  const queryOf = (/** @type {readonly import('./commands.js').TextOption[]} */ names) => new URLSearchParams(Object.fromEntries(names.flatMap((name) => options[name] === undefined ? [] : [[name, options[name]]])))
   if (options.output !== undefined) tell(`written: ${await writeProfile(await api.download(`/profiles/file?${queryOf(WINDOW)}`), path.resolve(cwd, options.output))}`)
   if (BEFORE.some((name) => options[name] !== undefined)) {
     const changes = await api.get(`/profiles/changes?${queryOf([...WINDOW, ...BEFORE])}`)
