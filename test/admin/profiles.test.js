@@ -6,7 +6,7 @@ test('the page of profiles says what ran, what a release has changed, and where 
   const admin = await startAdmin(t)
   const { stranger, signIn, deck, api } = admin
   const read = async (/** @type {string} */ path, status = 200) => (await stranger().get(path).set('Cookie', await signIn()).set('Accept', 'text/html').expect(status)).text
-  assert.match(await read('/profiles'), /Continuous profiling is off.*diagnostics\.profiling=on/s)
+  assert.match(await read('/profiles'), /Continuous profiling is off.*href="\/settings\?q=profiling">Switch it on.*diagnostics\.profiling/s)
 
   const slice = (/** @type {any} */ each) => ({ slot: 1, name: '', ms: 1000, ...each })
   deck.profiling.items.push(
