@@ -21,6 +21,7 @@ export const PLACES = Object.freeze([
   { key: 'c', label: 'Crashes', href: '/crashes', icon: 'circle-alert', hint: 'errors' },
   { key: 'l', label: 'Logs', href: '/logs', icon: 'terminal', hint: 'stdout, stderr' },
   { label: 'Logs of the fleet', href: '/fleet/logs', icon: 'terminal', hint: 'stdout, stderr of all hosts', needs: 'fleet' },
+  { key: 'r', label: 'Routes', href: '/routes', icon: 'git-fork', hint: 'slow requests, latency, p99, error rate' },
   { key: 'j', label: 'Jobs', href: '/jobs', icon: 'hourglass', hint: 'cron, runs, commands', needs: 'jobs' },
   { key: 's', label: 'Settings', href: '/settings', icon: 'settings-2', hint: 'options, configuration' },
   { label: 'Profiling', href: '/profiles', icon: 'radio', hint: 'CPU profiles, flame graph, busiest functions' },

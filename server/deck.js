@@ -46,7 +46,7 @@ const TRY_AGAIN_MS = 100
  * @param {Supervisor} parts.supervisor
  * @param {import('./events/stream.js').EventStream} parts.events
  * @param {import('../db/history.js').History} parts.history
- * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics'>} parts.vitals
+ * @param {Pick<import('./vitals/vitals.js').Vitals, 'series' | 'lastMinute' | 'metrics' | 'routes'>} parts.vitals
  * @param {{ read: () => Promise<{ metrics: import('./telemetry/metric.js').Metric[], leftOut: number }> }} parts.appMetrics  what the app counts itself
  * @param {{ pid: number, version: string, nodeVersion: string, startedAt: string, isShared: boolean }} parts.master  `isShared`: it has other apps as well
  * @param {import('./diagnostics/diagnostics.js').Diagnostics} parts.diagnostics

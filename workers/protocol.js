@@ -132,6 +132,12 @@
  * @property {number} [processes]  it and all that it has started; these three of programs alone
  * @property {number} [threads]
  * @property {number} [descriptors]  that are open
+ * @property {RouteReport[]} [routes]  those that have answered, at most MAX_ROUTES and the others
+ */
+
+/**
+ * What has been answered of one route.
+ * @typedef {{ route: string, errors: number, latency: number[] }} RouteReport  `route`: method and template, as `GET /users/:id`; `errors`: answers with 5xx
  */
 
 /**
@@ -151,6 +157,12 @@ export const MAX_APP_SERIES = 10_000
 export const STATUS_CLASSES = Object.freeze(['2xx', '3xx', '4xx', '5xx', 'other', 'aborted'])
 const OTHER = STATUS_CLASSES.indexOf('other')
 export const ABORTED = STATUS_CLASSES.indexOf('aborted')
+
+/** So many routes of a release are counted each by itself; what comes after is counted as OTHER_ROUTES. */
+export const MAX_ROUTES = 200
+export const OTHER_ROUTES = '(other)'
+/** In place of a path for what was answered with 404 and has no route: scanners ask for anything. */
+export const NOT_FOUND_ROUTE = '(not found)'
 
 /** @param {number} code an HTTP status @returns {number} the index of its class */
 export function statusClass (code) {
@@ -229,6 +241,7 @@ export function statusClass (code) {
  * @property {'off' | 'rarely' | 'often'} files  how soon it tells of files that it loads late
  * @property {ProbeSettings | null} probe
  * @property {SessionSettings | null} sessions  null: they do not matter
+ * @property {boolean} countsRoutes  requests are counted by route too
  * @property {boolean} tellsMetrics  what the app counts by prom-client is told to the master
  * @property {boolean} hasSecrets  some of its variables are on no disk, so what Node writes at its end is to leave out all
  * @property {string | null} calledAs  the entry as the user has named it; null: it is no link

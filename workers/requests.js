@@ -21,9 +21,11 @@ export const UNCOUNTED = Symbol('clusterdeck.uncounted')
  * from then on the answers themselves do, without an object for each, and the channel only of what comes before the last answer is out.
  * HTTP/2 is counted where Node has channels for it (24 on).
  * A latency runs from the moment the headers are read until the last byte of the answer is handed to the system.
- * @param {{ now?: () => number }} [options] monotonic clock, ms
+ * @param {object} [options]
+ * @param {() => number} [options.now]  monotonic clock, ms
+ * @param {import('./routes.js').Routes | null} [options.routes]  count them by route too
  */
-export function watchRequests ({ now = () => performance.now() } = {}) {
+export function watchRequests ({ now = () => performance.now(), routes = null } = {}) {
   /** @type {Set<Connection>} */
   const connections = new Set()
   const latency = new Float64Array(BUCKETS)
@@ -98,11 +100,11 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
 
     /**
      * Returns what has ended since the last call.
-     * @returns {{ statuses: number[], latency: number[], latencySumMs: number }} `statuses`: counts by STATUS_CLASSES;
+     * @returns {{ statuses: number[], latency: number[], latencySumMs: number, routes?: import('./protocol.js').RouteReport[] }} `statuses`: counts by STATUS_CLASSES;
      *   `latency`: a sparse histogram of those that were answered
      */
     take () {
-      const taken = { statuses: Array.from(statuses), latency: toSparse(latency), latencySumMs: latencySumMs[0] }
+      const taken = { statuses: Array.from(statuses), latency: toSparse(latency), latencySumMs: latencySumMs[0], ...(routes && { routes: routes.take() }) }
       statuses.fill(0)
       latency.fill(0)
       latencySumMs.fill(0)
@@ -166,7 +168,8 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     const connection = socket[CONNECTION]
     // The request began before this was loaded, or was counted when its connection closed.
     if (connection === undefined || connection.response !== response) return
-    countAnswered(response.statusCode, now() - connection.startedAt)
+    const bucket = countAnswered(response.statusCode, now() - connection.startedAt)
+    if (routes !== null) routes.count(response, bucket)
     advanceConnection(connection)
   }
 
@@ -189,8 +192,9 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     const connection = stream[CONNECTION]
     if (connection === undefined || !connections.delete(connection)) return
     const status = stream.sentHeaders?.[':status']
-    if (status !== undefined && stream.rstCode === 0) countAnswered(status, now() - connection.startedAt)
-    else countAborted()
+    if (status === undefined || stream.rstCode !== 0) return countAborted()
+    const bucket = countAnswered(status, now() - connection.startedAt)
+    if (connection.target !== null) routes?.countStream(connection.target, status, bucket)
   }
 
   function countBegun () {
@@ -198,11 +202,14 @@ export function watchRequests ({ now = () => performance.now() } = {}) {
     if (++begun === limit) onLimit()
   }
 
-  function countAnswered (/** @type {number} */ status, /** @type {number} */ ms) {
+  /** @param {number} status @param {number} ms @returns {number} the bucket of its latency */
+  function countAnswered (status, ms) {
+    const bucket = bucketOf(ms)
     statuses[statusClass(status)]++
-    latency[bucketOf(ms)]++
+    latency[bucket]++
     latencySumMs[0] += ms
     inFlight--
+    return bucket
   }
 
   function countAborted () {

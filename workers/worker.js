@@ -22,6 +22,7 @@ import { createProbeClient } from './probe-client.js'
 import { createReadiness } from './readiness.js'
 import { answerRequestLists } from './request-list.js'
 import { watchRequests } from './requests.js'
+import { createRoutes } from './routes.js'
 import { createSessions, NO_SESSIONS } from './sessions.js'
 import { standBy } from './standby.js'
 import { createTermination } from './termination.js'
@@ -38,7 +39,8 @@ export function startWorker (settings) {
   const { worker, standsBy, slotVariableNames, dispatch, readySignal, crashFile, crash, maxRequests, files, probe, calledAs } = settings
   const channel = openChannel()
   const standby = standsBy ? standBy(channel, slotVariableNames) : null
-  const requests = watchRequests()
+  const routes = settings.countsRoutes ? createRoutes() : null
+  const requests = watchRequests({ routes })
   const sessions = settings.sessions ? createSessions(settings.sessions, { worker, requests, onProblem: (message) => channel.send({ type: 'problem', message }) }) : NO_SESSIONS
   const drain = createDrain({
     requests,
@@ -134,6 +136,7 @@ export function startWorker (settings) {
     if (arePreloading()) return false
     loadedFiles.begin()
     appMetrics?.begin()
+    routes?.begin()
     standby?.listens()
     return true
   }

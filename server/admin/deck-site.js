@@ -32,6 +32,7 @@ import { signInRouter } from './sign-in.js'
 import { createSite } from './site.js'
 import { signInLinkResources } from '../api/sign-in-links.js'
 import { tokenResources } from '../api/tokens.js'
+import { routeResources } from '../api/routes.js'
 import { vitalsResources } from '../api/vitals.js'
 import { alertResources } from '../api/alerts.js'
 
@@ -112,7 +113,7 @@ export function operationsOf (parts, describe) {
         },
         Crashes: { about: 'Crashes of workers, in groups.', resources: crashResources(parts) },
         Messages: { about: 'Messages of operators to the app.', resources: messageResources(parts) },
-        Vitals: { about: 'Memory, CPU, event loop and requests of the workers.', resources: vitalsResources(parts) },
+        Vitals: { about: 'Memory, CPU, event loop and requests of the workers.', resources: { ...vitalsResources(parts), ...routeResources(parts) } },
         Logs: { about: 'Output of the workers on stdout and stderr.', resources: logResources(parts, stream) },
         Jobs: { about: 'Commands that run beside the workers, by the clock or when somebody asks.', resources: jobResources(parts, stream) },
         Diagnostics: { about: 'Profiles and snapshots of one worker, and continuous profiling of all.', resources: { ...diagnosticsResources(parts), ...profileResources(parts) } },

@@ -16,6 +16,7 @@ import { fleetCommand } from './fleet.js'
 import { historyCommand, hostHistory } from './history.js'
 import { fleetOptions } from './host-fleet.js'
 import { jobsCommand } from './jobs.js'
+import { routesCommand } from './routes.js'
 import { runCommand } from './run.js'
 import { confirmDelete, deleteApp, describeApp, refuseOutside, stopApp } from './host-apps.js'
 import { logsCommand, printLogsOfAll } from './logs.js'
@@ -228,6 +229,13 @@ export function addClientCommands (program, terminal, outcome, behind) {
     .example('follow the errors of all workers, with the time', 'clusterdeck logs --follow --timestamps --stream stderr')
     .example('errors about payments of the last two hours', 'clusterdeck logs --q payment --level error --since 2h')
     .example('of several apps, with the name of the app before each line', 'clusterdeck logs shop mail --follow')
+  addCommand('routes [app...]', 'print which routes are slow or fail: requests, errors, p50 and p99 of each', routesCommand)
+    .option('--since <value>', 'only of the last hour: 15m ago, or since a time such as 2026-01-31T12:00:00Z (default: all since the master began)')
+    .option('--release <value>', 'only this release')
+    .option('--compare <value>', 'beside the figures of this release')
+    .option('--sort <requests|errors|p50|p99>', 'the highest first (default: those with the most time)')
+    .example('the slowest routes of the last quarter of an hour', 'clusterdeck routes --since 15m --sort p99')
+    .example('what a release has made slower', 'clusterdeck routes --release r8 --compare r7')
   addCommand('crashes [app...]', 'print the crash groups, or one of them', crashesCommand)
     .usage('[options] [app...] [id]')
     .option('--state <open|resolved|muted>', 'only this state')

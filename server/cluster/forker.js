@@ -125,6 +125,7 @@ export function createForker (settings, {
         files: watch ? 'often' : mayChange(release) ? 'rarely' : 'off',
         probe: probeOf(ready),
         sessions,
+        countsRoutes: telemetry.routes === 'on',
         tellsMetrics: telemetry.appMetrics === 'on',
         slotVariableNames,
         hasSecrets: hasSecrets(release.id),

@@ -133,7 +133,7 @@ export function createMessages ({
       const known = state().workers[worker]
       if (!known) return
       if (known.slot === null) return standbys.note(worker, report)
-      vitals.accept(worker, known.slot, report)
+      vitals.accept(worker, known.slot, report, known.release)
       requestFairness.heard(worker, vitals.latest(worker))
       if (state().rollout) judge.accept(worker, report)
     }

@@ -390,6 +390,7 @@ export const SCHEMA = z.strictObject({
   }),
   telemetry: groupOf({
     appMetrics: choiceOption(['on', 'off'], 'whether /metrics also has what the app counts by prom-client, summed over all workers'),
+    routes: choiceOption(['on', 'off'], 'whether requests are counted by route, such as GET /users/:id, with their latencies and errors'),
     otlp: choiceOption(['on', 'off'], 'whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if that is set'),
     journald: choiceOption(['off', 'on'], 'whether events go to journald, with fields such as CLUSTERDECK_EVENT'),
     syslog: z.string().refine((value) => value === 'local' || /^udp:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?$/i.test(value)).optional().register(ABOUT, {

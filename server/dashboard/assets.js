@@ -52,6 +52,7 @@ const FILES = Object.freeze({
   'icons.svg': [join(PUBLIC, 'icons.svg')],
   'jobs.css': [join(PUBLIC, 'jobs.css')],
   'logs.css': [join(PUBLIC, 'logs.css')],
+  'routes.css': [join(PUBLIC, 'routes.css')],
   'rollout.css': [join(PUBLIC, 'rollout.css')],
   'settings.css': [join(PUBLIC, 'settings.css')],
   'worker.css': [join(PUBLIC, 'worker.css')]

@@ -28,6 +28,7 @@ import { previewModel } from './preview-page.js'
 import { profilesModel } from './profiles-page.js'
 import { compareModel, followRelease, releasePageModel, rollbackModel } from './release-page.js'
 import { followRollout, rolloutPageModel } from './rollout-page.js'
+import { routesModel, ROUTES_FRAGMENTS } from './routes-page.js'
 import { followSettings, settingsPageModel } from './settings-page.js'
 import { ALERTS_FRAGMENTS, alertsModel } from './alerts-page.js'
 import { followWorker, slotOf, workerPageModel } from './worker-page.js'
@@ -37,7 +38,7 @@ import { followWorker, slotOf, workerPageModel } from './worker-page.js'
  * @typedef {Pick<
  *   import('../deck.js').Deck,
  *   'snapshot' | 'status' | 'health' | 'notices' | 'events' | 'others' | 'logs' | 'crashes' | 'releases' | 'settings' | 'alerts' | 'jobs' |
- *   'diagnostics' | 'profiling' | 'fleet' | 'preview' | 'examine' | 'configuredAnew' | 'isStopFirst'
+ *   'diagnostics' | 'profiling' | 'vitals' | 'fleet' | 'preview' | 'examine' | 'configuredAnew' | 'isStopFirst'
  * >} Deck
  * @typedef {{
  *   deck: Deck,
@@ -121,6 +122,7 @@ export const PAGES = Object.freeze([
   },
   { path: '/logs', view: 'logs', model: ({ deck, params, now }) => logsModel({ deck, params, now }), hasFilters: true },
   { path: '/profiles', view: 'profiles', model: ({ deck, params, now, can }) => profilesModel({ deck, params, now: now(), can }) },
+  { path: '/routes', view: 'routes', model: ({ deck, params, now }) => routesModel({ deck, params, now: now() }), fragments: ROUTES_FRAGMENTS, hasFilters: true },
   { path: '/checks', view: 'checks', model: ({ deck }) => checksModel({ deck }) },
   { path: '/access', view: 'access', model: ({ now, ...asked }) => accessModel({ ...asked, now: now() }), follow: followAccess },
   { path: '/settings', view: 'settings', model: settingsPageModel, follow: followSettings, hasFilters: true },

@@ -210,6 +210,8 @@
  *   `auto`
  * @property {object} [telemetry]
  * @property {'on' | 'off'} [telemetry.appMetrics]  whether /metrics also has what the app counts by prom-client, summed over all workers; default: `on`
+ * @property {'on' | 'off'} [telemetry.routes]  whether requests are counted by route, such as GET /users/:id, with their latencies and errors; default:
+ *   `on`
  * @property {'on' | 'off'} [telemetry.otlp]  whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if
  *   that is set; default: `on`
  * @property {'off' | 'on'} [telemetry.journald]  whether events go to journald, with fields such as CLUSTERDECK_EVENT; default: `off`

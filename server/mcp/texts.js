@@ -36,6 +36,23 @@ export function statusStory (status, now) {
   }
 }
 
+/** @param {Json} list @returns {Told} */
+export function routesStory ({ items, since, release, compare }) {
+  const slowest = [...items].sort((one, other) => other.p99Ms - one.p99Ms).slice(0, MAX_ROWS)
+  return {
+    text: lines([
+      `${items.length} routes${release ? ` of ${release}` : ''} since ${since ?? 'this master began'}, slowest p99 first:`,
+      ...slowest.map((row) => `- ${clip(row.route)}: ${figuresText(row)}${row.before ? ` (${compare}: ${figuresText(row.before)})` : ''}`),
+      items.length > MAX_ROWS && `- and ${items.length - MAX_ROWS} more`
+    ])
+  }
+}
+
+/** @param {Json} figures */
+function figuresText ({ requests, errors, p50Ms, p99Ms }) {
+  return `${requests} requests, ${formatPercent(100 * errors / requests)} errors, p50 ${formatLatency(p50Ms)}, p99 ${formatLatency(p99Ms)}`
+}
+
 /** @param {Json} worker @param {number} now */
 function workerLine ({ id, slot, state, release, readyAt, restarts, crashLooping, retryAt, vitals, finished }, now) {
   return [

@@ -4,6 +4,7 @@ import { eventFilters, crashFilters, CURSOR } from '../api/filters.js'
 import { integerParam, parseArgument, textParam, timeParam } from '../api/input.js'
 import { lineFilters, SELECTION } from '../api/log-lines.js'
 import { argumentsSchemaOf } from '../api/openapi.js'
+import { routeFilters } from '../api/routes.js'
 import { roleAllows } from '../api/roles.js'
 import { APP_NAME } from '../api/apps.js'
 import { MEMBER_NAME } from '../config/member-name.js'
@@ -175,6 +176,14 @@ function readTools (now) {
       role: 'viewer',
       input: z.strictObject({ ...filters, limit: integerParam(1, 200), cursor: CURSOR }),
       run: async (api, query) => texts.eventsStory(await api.get('/events', { limit: 30, ...query }))
+    },
+
+    routes: {
+      title: 'Slow and failing routes',
+      description: 'Requests, errors (5xx), p50 and p99 of each route, such as GET /users/:id: since this master began, or with `since` of the last hour at most. `release` and `compare` show what a release made slower.',
+      role: 'viewer',
+      input: z.strictObject(routeFilters(now)),
+      run: async (api, query) => texts.routesStory(await api.get('/routes', query))
     },
 
     crashes: {

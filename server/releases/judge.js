@@ -6,11 +6,12 @@ import { readReport } from '../vitals/report.js'
 import { createFailures } from './failures.js'
 import { createLatencies } from './latencies.js'
 import { createUsages } from './usage.js'
+import { createWorseRoute, p99Of } from './worse-route.js'
 
 /** @typedef {import('../lifecycle/state.js').Figures} Figures */
 /** @typedef {import('../lifecycle/state.js').Verdict} Verdict */
 /** @typedef {import('../lifecycle/rollout/strategy.js').Limits} Limits */
-/** @typedef {import('./latencies.js').Report & import('./usage.js').Report & { failed: number }} Report */
+/** @typedef {import('./latencies.js').Report & import('./usage.js').Report & { failed: number, routes: import('../../workers/protocol.js').RouteReport[] }} Report */
 /** @typedef {{ requests: number, failed: number, latency: Float64Array }} Side  `latency`: of what was answered after warm-up */
 
 const FAILED = STATUS_CLASSES.indexOf('5xx')
@@ -36,6 +37,7 @@ export function createJudge ({ now = Date.now } = {}) {
   let failures = createFailures()
   let latencies = createLatencies()
   let usages = createUsages()
+  let worseRoute = createWorseRoute()
 
   return {
     /** Begins a comparison; earlier reports do not count. */
@@ -46,17 +48,18 @@ export function createJudge ({ now = Date.now } = {}) {
       failures = createFailures()
       latencies = createLatencies()
       usages = createUsages()
+      worseRoute = createWorseRoute()
     },
 
     /** @param {number} worker @param {unknown} body its report, untrusted @throws {TypeError} where it cannot be read */
     accept (worker, body) {
-      const { statuses, latency, intervalMs, row } = readReport(body)
+      const { statuses, latency, intervalMs, row, routes } = readReport(body)
       const second = Math.floor(now() / 1000)
       let reports = seconds.get(second)
       if (!reports) seconds.set(second, reports = [])
       const usage = { isCounted: statuses !== null, cpuPercent: row[CPU_PERCENT], rssBytes: row[RSS_BYTES] }
       const requests = (statuses ?? []).reduce((all, value, index) => index === ABORTED ? all : all + value, 0)
-      reports.push([worker, { ...usage, requests, failed: statuses?.[FAILED] ?? 0, latency, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
+      reports.push([worker, { ...usage, requests, failed: statuses?.[FAILED] ?? 0, latency, routes, intervalMs, busyMs: row[LOOP_UTILIZATION] * intervalMs }])
       if (seconds.size > MAX_SECONDS) seconds.delete(seconds.keys().next().value ?? 0)
     },
 
@@ -71,13 +74,14 @@ export function createJudge ({ now = Date.now } = {}) {
         failures.add(addUp(sums.canary, sides.canary, reports), addUp(sums.baseline, sides.baseline, reports), limits)
         latencies.add(reports, sides, limits)
         usages.add(reports, sides, limits)
+        addRoutes(worseRoute, reports, sides)
       }
       seconds.clear()
       const figures = {
         canary: figuresOf(canary.length, sums.canary, latencies.warm.canary),
         baseline: figuresOf(before.size, sums.baseline, latencies.warm.baseline)
       }
-      const verdict = usages.hasAny() && figures.canary.requests === 0 ? usages.verdict(limits) : verdictOn({ ...figures, failures: failures.look(limits), latencies }, limits)
+      const verdict = usages.hasAny() && figures.canary.requests === 0 ? usages.verdict(limits) : verdictOn({ ...figures, failures: failures.look(limits), latencies, worseRoute }, limits)
       return { at: new Date(now()).toISOString(), isFinal, ...verdict, ...figures }
     }
   }
@@ -115,11 +119,11 @@ function roundMs (ms) {
 }
 
 /**
- * @param {{ canary: Figures, baseline: Figures, failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies> }} found
+ * @param {{ canary: Figures, baseline: Figures, failures: ReturnType<ReturnType<typeof createFailures>['look']>, latencies: ReturnType<typeof createLatencies>, worseRoute: ReturnType<typeof createWorseRoute> }} found
  * @param {Limits} limits
  * @returns {{ passed: boolean | null, message: string, warning?: string }} null: there are too few requests to be sure
  */
-function verdictOn ({ canary, baseline, failures, latencies }, limits) {
+function verdictOn ({ canary, baseline, failures, latencies, worseRoute }, limits) {
   const { errorRate, p99Ratio, minRequests } = limits
   if (canary.requests < minRequests) {
     const message = `too few requests to judge the new workers: ${canary.requests}, expected at least ${minRequests} (option rollout.limits.minRequests)`
@@ -128,14 +132,15 @@ function verdictOn ({ canary, baseline, failures, latencies }, limits) {
   const failing = formatPercent((canary.errorRate ?? 0) * 100)
   const failedBefore = formatPercent((baseline.errorRate ?? 0) * 100)
   if (failures === 'some') {
-    const message = `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore} (option rollout.limits.errorRate: ${errorRate})`
+    const message = `${failing} of the new workers' responses are 5xx, old workers: ${failedBefore}${failingText(worseRoute.failing())} (option rollout.limits.errorRate: ${errorRate})`
     return { passed: false, message }
   }
   const slower = latencies.slower()
   if (slower) {
     const [now, before] = [slower.canaryMs, slower.baselineMs].map((ms) => formatLatency(roundMs(ms)))
     const what = `the new workers' ${nameOf(slower.quantile)} latency after warm-up is ${now}, old workers: ${before}`
-    return { passed: false, message: `${what} (option rollout.limits.p99Ratio: ${p99Ratio})` }
+    const where = slowerText(worseRoute.slower(Math.max(slower.baselineMs * p99Ratio, slower.baselineMs + limits.slowerMs)))
+    return { passed: false, message: `${what}${where} (option rollout.limits.p99Ratio: ${p99Ratio})` }
   }
   if (failures === 'unsure') {
     const message = `too few responses of the new workers to be sure: ${failing} of ${canary.requests} are 5xx, old workers: ${failedBefore}`
@@ -147,6 +152,28 @@ function verdictOn ({ canary, baseline, failures, latencies }, limits) {
     message: `the new workers do as well as the old ones: ${errors}${besideOf(latencies, limits)}`,
     ...(failures === 'over' ? { warning: WARMING_UP } : {})
   }
+}
+
+/** @param {ReturnType<typeof createWorseRoute>} worseRoute @param {[worker: number, report: Report][]} reports @param {{ canary: Set<number>, baseline: Set<number> }} sides */
+function addRoutes (worseRoute, reports, { canary, baseline }) {
+  for (const [worker, { routes }] of reports) {
+    if (canary.has(worker)) worseRoute.add('canary', routes)
+    else if (baseline.has(worker)) worseRoute.add('baseline', routes)
+  }
+}
+
+/** @param {import('./worse-route.js').Worse | null} worse */
+function failingText (worse) {
+  if (worse === null) return ''
+  const [now, before] = [worse.canary, worse.baseline].map(({ requests, errors }) => requests === 0 ? null : formatPercent(errors / requests * 100))
+  return `; mostly ${worse.route}: ${now} are 5xx, ${before === null ? 'new in this release' : `old workers: ${before}`}`
+}
+
+/** @param {import('./worse-route.js').Worse | null} worse */
+function slowerText (worse) {
+  if (worse === null) return ''
+  const { canary, baseline } = p99Of(worse)
+  return `; mostly ${worse.route}: p99 ${formatLatency(roundMs(canary))}, ${baseline === null ? 'new in this release' : `old workers: ${formatLatency(roundMs(baseline))}`}`
 }
 
 /** @param {ReturnType<typeof createLatencies>} latencies @param {Limits} limits */

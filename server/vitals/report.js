@@ -1,5 +1,5 @@
 import { BUCKETS } from '../../workers/histogram.js'
-import { STATUS_CLASSES } from '../../workers/protocol.js'
+import { MAX_ROUTES, STATUS_CLASSES } from '../../workers/protocol.js'
 import { COLUMNS, FIRST_STATUS, indexOf } from './columns.js'
 
 /**
@@ -9,6 +9,7 @@ import { COLUMNS, FIRST_STATUS, indexOf } from './columns.js'
  * @property {number[] | null} statuses  by STATUS_CLASSES; null: nobody counts its requests
  * @property {number[]} latency  sparse histogram
  * @property {number} latencySumMs
+ * @property {import('../../workers/protocol.js').RouteReport[]} routes  that have answered in that time
  * @property {number} intervalMs  since the last report
  * @property {number} cpuSeconds  in that time
  */
@@ -17,6 +18,7 @@ const MAX_BYTES = 2 ** 48
 const MAX_MS = 2 ** 31
 const MAX_COUNT = 2 ** 31
 const MAX_CPU_PERCENT = 100_000
+const MAX_ROUTE_CHARS = 200
 
 /** The fields of a report that are columns, with the highest value of each. @type {readonly [import('./columns.js').MeasuredName, number][]} */
 const LIMITS = [
@@ -64,6 +66,7 @@ export function readReport (body) {
     row,
     statuses,
     latency: statuses ? histogramOf(fields.latency) : [],
+    routes: fields.routes === undefined ? [] : routesOf(fields.routes),
     intervalMs,
     latencySumMs: statuses ? numberUpTo(MAX_COUNT * MAX_MS, fields.latencySumMs, 'latencySumMs') : 0,
     cpuSeconds: row[CPU_PERCENT] / 100 * intervalMs / 1000
@@ -84,8 +87,25 @@ function countsOf (value) {
 
 /** @param {unknown} value @returns {number[]} */
 function histogramOf (value) {
-  if (Array.isArray(value) && value.length % 2 === 0 && value.length <= 2 * BUCKETS && isSparse(value)) return value
+  if (isHistogram(value)) return value
   throw unexpectedError('latency', 'pairs of an ascending bucket and a count')
+}
+
+/** @param {unknown} value @returns {value is number[]} */
+function isHistogram (value) {
+  return Array.isArray(value) && value.length % 2 === 0 && value.length <= 2 * BUCKETS && isSparse(value)
+}
+
+/** @param {unknown} value @returns {import('../../workers/protocol.js').RouteReport[]} */
+function routesOf (value) {
+  if (Array.isArray(value) && value.length <= MAX_ROUTES + 1 && value.every(isRoute)) return value
+  throw unexpectedError('routes', `at most ${MAX_ROUTES + 1} routes, each with its errors and latency`)
+}
+
+/** @param {unknown} value */
+function isRoute (value) {
+  const { route, errors, latency } = Object(value)
+  return typeof route === 'string' && route.length > 0 && route.length <= MAX_ROUTE_CHARS && isCount(errors) && isHistogram(latency)
 }
 
 /** @param {unknown[]} pairs */

@@ -2,6 +2,7 @@ import { Blend } from './blend.js'
 import { indexOf, requestsOf, toObject } from './columns.js'
 import { readReport } from './report.js'
 import { createRing } from './ring.js'
+import { createRoutes } from './routes.js'
 import { createRollup } from './rollup.js'
 import { createSeries } from './series.js'
 import { createTotals } from './totals.js'
@@ -47,6 +48,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
   const cluster = { ring: createRing(MEMORY_S), second: new Blend('across') }
   const rollups = [createRollup(10), createRollup(60)]
   const totals = createTotals()
+  const routes = createRoutes({ now })
   const writer = createWriter({ store: store.write, onFailure })
   /** @type {NodeJS.Timeout | number | undefined} */
   let timer
@@ -64,10 +66,10 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
     },
 
     /**
-     * @param {number} worker @param {number} slot @param {unknown} body  untrusted
+     * @param {number} worker @param {number} slot @param {unknown} body  untrusted @param {string} [release]  that it runs
      * @throws {TypeError} for the first report of a worker that cannot be read; further ones are left out
      */
-    accept (worker, slot, body) {
+    accept (worker, slot, body, release) {
       let member = workers.get(worker)
       if (!member) workers.set(worker, member = new Member(slot))
       if (!member.isAlive) return
@@ -75,6 +77,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
         const report = readReport(body)
         member.take(report, now())
         totals.add(slot, report)
+        if (release !== undefined) routes.add(release, report.routes)
       } catch (error) {
         if (member.hasSentNonsense) return
         member.hasSentNonsense = true
@@ -106,6 +109,9 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
     lastMinute: (worker) => workers.get(worker)?.lastMinute() ?? [],
 
     series,
+
+    /** What was answered, by route. */
+    routes: routes.read,
 
     /** Counts events for /metrics. @param {import('../events/stream.js').DeckEvent} event */
     count: totals.count,

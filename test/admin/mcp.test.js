@@ -79,7 +79,7 @@ test('an agent has the tools of its role, which only read unless its address say
   const tokenOf = async (/** @type {string} */ role) => (await admin.api('post', '/api/v1/tokens').send({ name: `${role}-agent`, role }).expect(201)).body.token
   const [viewer, operator] = [await tokenOf('viewer'), await tokenOf('operator')]
   const reading = await toolNames(admin)
-  assert.deepEqual(reading, ['status', 'vitals', 'events', 'crashes', 'crash', 'logs', 'releases', 'compare_releases', 'rollouts', 'open_requests', 'settings', 'checks', 'manual'])
+  assert.deepEqual(reading, ['status', 'vitals', 'events', 'routes', 'crashes', 'crash', 'logs', 'releases', 'compare_releases', 'rollouts', 'open_requests', 'settings', 'checks', 'manual'])
   const acting = [...reading, 'profile', 'profile_past', 'preview_change', 'confirm_change']
   for (const [token, path, names] of /** @type {[string, string, string[]][]} */ ([[TOKEN, '/mcp?role=operator', acting], [operator, '/mcp', reading], [operator, '/mcp?role=admin', acting], [viewer, '/mcp?role=operator', reading]])) {
     assert.deepEqual(await toolNames(admin, { token, path }), names, path)

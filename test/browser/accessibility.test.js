@@ -70,7 +70,7 @@ const CRASH = { at: AT, type: 'worker.exited', cause: 'crash', slot: 1, worker: 
 
 const FITS_WITHIN_MS = 30_000
 /** One of each template, which is looked at in both themes. */
-const PAGES = ['/', '/deploys', '/rollouts/1', '/releases/r1', '/compare?from=r2&to=r1', '/workers/1?profile=2', '/history?type=worker.exited&rollout=1', '/history/3', '/crashes', '/logs', '/profiles', '/checks', '/alerts', '/alerts?new=mail', '/jobs', '/fleet', '/fleet/history', '/fleet/crashes', '/fleet/logs', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs/options', '/docs/how-it-works']
+const PAGES = ['/', '/deploys', '/rollouts/1', '/releases/r1', '/compare?from=r2&to=r1', '/workers/1?profile=2', '/history?type=worker.exited&rollout=1', '/history/3', '/crashes', '/logs', '/profiles', '/routes?compare=r1', '/checks', '/alerts', '/alerts?new=mail', '/jobs', '/fleet', '/fleet/history', '/fleet/crashes', '/fleet/logs', '/fleet/rollouts/7', '/fleet/members/m-3', '/settings', '/access', '/docs/options', '/docs/how-it-works']
 /** What else a template can show: another state, an empty list, a notice. It is made of the same parts, so one theme will do. */
 const VARIANTS = ['/?q=5&sort=memory', '/rollouts/7', '/workers/13', '/history?slot=abc', '/history?slot=99&cause=crash', '/logs?slot=9', '/logs?q=nowhere', '/logs?around=2026-01-01', '/fleet?q=nowhere', '/docs', '/nowhere']
 

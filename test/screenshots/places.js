@@ -42,6 +42,7 @@ export const PLACES = Object.freeze([
   { name: 'fleet-logs', pathOf: () => '/fleet/logs', isStill: true },
   { name: 'settings', pathOf: () => '/settings', isStill: true },
   { name: 'profiles', pathOf: () => '/profiles', isStill: true },
+  { name: 'routes', pathOf: () => '/routes' },
   { name: 'checks', pathOf: () => '/checks', isStill: true },
   { name: 'access', pathOf: () => '/access', isStill: true },
   { name: 'jobs', pathOf: () => '/jobs', isStill: true },

@@ -89,6 +89,31 @@ describe('a judge is shown new workers', () => {
   })
 })
 
+describe('a judge names the route that got worse', () => {
+  const routed = (/** @type {{ ms: number, errors?: number }} */ { ms, errors = 0 }) => ({
+    ...report({ good: 40 - errors, failed: errors }),
+    latency: ms === 20 ? [bucketOf(20), 40] : [bucketOf(20), 28, bucketOf(ms), 12],
+    routes: [{ route: 'GET /users/:id', errors: 0, latency: [bucketOf(20), 28] }, { route: 'GET /orders/:id', errors, latency: [bucketOf(ms), 12] }]
+  })
+  for (const [name, fields, message] of /** @type {const} */ ([
+    ['where it is slower', { ms: 900 }, /^the new workers' p\d+ latency after warm-up is 875 ms, old workers: 19\.5 ms; mostly GET \/orders\/:id: p99 875 ms, old workers: 19\.5 ms \(option rollout\.limits\.p99Ratio: 3\)$/],
+    ['where it fails', { ms: 20, errors: 8 }, /^20\.0% of the new workers' responses are 5xx, old workers: 0\.0%; mostly GET \/orders\/:id: 66\.7% are 5xx, old workers: 0\.0% \(option/]
+  ])) {
+    test(name, () => {
+      let now = 0
+      const judge = createJudge({ now: () => now })
+      let verdict
+      for (let second = 0; second < 30 && verdict?.passed !== false; second++) {
+        now = second * 1000
+        judge.accept(OLD, routed({ ms: 20 }))
+        judge.accept(NEW, routed(fields))
+        if (second % 5 === 4) verdict = judge.judge({ canary: [NEW], baseline: [OLD], isFinal: true, limits: LIMITS })
+      }
+      assert.match(verdict?.message ?? '', message)
+    })
+  }
+})
+
 test('a judge adds up what each side has reported since the comparison began; who aborted is not counted', () => {
   const judge = createJudge({ now: () => 0 })
   judge.accept(9, report({ failed: 1000 }))

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { parseFields } from '../api/input.js'
+import { listRoutes, routeFilters } from '../api/routes.js'
+import { toShownProblem, urlOf } from './history-filters.js'
+
+/**
+ * The page of the routes: which of them is slow, fails, or got worse by a release.
+ * @typedef {import('../api/routes.js').RouteRow} RouteRow
+ * @typedef {{ release?: string, compare?: string, since?: string, sort?: string }} Filters
+ */
+
+const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: '15m', label: 'Last 15 minutes' }, { value: '60m', label: 'Last hour' }, { value: 'all', label: 'All this master has seen' }])
+const DEFAULT_SPAN = '15m'
+/** @type {Readonly<Record<string, { label: string, valueOf: (row: RouteRow) => number }>>} */
+const SORTS = Object.freeze({
+  time: { label: 'Share of time', valueOf: timeOf },
+  requests: { label: 'Requests', valueOf: ({ requests }) => requests },
+  errors: { label: 'Error rate', valueOf: ({ requests, errors }) => errors / requests },
+  p50: { label: 'p50', valueOf: ({ p50Ms }) => p50Ms },
+  p99: { label: 'p99', valueOf: ({ p99Ms }) => p99Ms }
+})
+const COMPARABLE = 20
+/** A p99 of few requests says little. */
+const LEAST_REQUESTS = 20
+const MUCH_SLOWER = 1.5
+const MUCH_SLOWER_MS = 10
+const MORE_ERRORS = 0.02
+
+/** The elements of the page that change, by id; each is the partial of the same name. */
+export const ROUTES_FRAGMENTS = Object.freeze(['routes'])
+
+/** @param {{ deck: Pick<import('../deck.js').Deck, 'vitals' | 'releases'>, params: URLSearchParams, now: number }} parts */
+export function routesModel ({ deck, params, now }) {
+  const releases = deck.releases.list({ limit: COMPARABLE }).items.map(({ id }) => id)
+  try {
+    const { sort, ...filters } = readFilters(params, now)
+    const { items } = listRoutes(deck.vitals, filters.query, now)
+    const all = items.reduce((sum, row) => sum + timeOf(row), 0)
+    const { compare } = filters.texts
+    return {
+      now,
+      problem: null,
+      releases,
+      spans: SPANS,
+      filters: filters.texts,
+      sort,
+      sorts: Object.entries(SORTS).map(([name, { label }]) => ({ name, label, href: urlOf('/routes', { ...filters.texts, sort: name }) })),
+      compare: compare ?? null,
+      rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row, share: all === 0 ? 0 : timeOf(row) / all, worse: worseThanBefore(row) })),
+      canonicalUrl: urlOf('/routes', { ...filters.texts, ...(sort === 'time' ? {} : { sort }) })
+    }
+  } catch (error) {
+    return { now, problem: toShownProblem(error), releases, spans: SPANS, filters: {}, sort: 'time', sorts: [], compare: null, rows: [], canonicalUrl: '/routes' }
+  }
+}
+
+/** @param {URLSearchParams} params @param {number} now */
+function readFilters (params, now) {
+  const { since, release, compare } = routeFilters(() => now)
+  const given = new URLSearchParams(params)
+  const span = given.get('since') || DEFAULT_SPAN
+  if (span === 'all') given.delete('since')
+  else given.set('since', span)
+  const { texts, values: { sort, ...query } } = parseFields(z.object({ release, compare, since, sort: z.enum(Object.keys(SORTS)).default('time').describe(`one of ${Object.keys(SORTS).join(', ')}`) }), given)
+  delete texts.sort
+  return { texts: { ...texts, since: span }, query, sort: String(sort) }
+}
+
+/** About all of the time that its requests took. @param {RouteRow} row */
+function timeOf ({ requests, p50Ms, p99Ms }) {
+  return requests * (0.9 * p50Ms + 0.1 * p99Ms)
+}
+
+/** @param {RouteRow} row @returns {'slower' | 'failing' | null} */
+function worseThanBefore ({ requests, errors, p99Ms, before }) {
+  if (before === null || Math.min(requests, before.requests) < LEAST_REQUESTS) return null
+  if (errors / requests > before.errors / before.requests + MORE_ERRORS) return 'failing'
+  return p99Ms > Math.max(before.p99Ms * MUCH_SLOWER, before.p99Ms + MUCH_SLOWER_MS) ? 'slower' : null
+}
