@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import diagnostics from 'node:diagnostics_channel'
 import path from 'node:path'
 import { BUCKETS, toSparse } from './histogram.js'
-import { foldPath, withoutQuery } from './folded-path.js'
+import { foldedHash, foldPath, withoutQuery } from './folded-path.js'
 import { MAX_ROUTES, NOT_FOUND_ROUTE, OTHER_ROUTES } from './protocol.js'
 
 /** @typedef {ReturnType<typeof createRoutes>} Routes */
@@ -32,7 +32,7 @@ const FIRST_ERROR = 500
  * folded. A name has no query. Answers of one route are found by what they share, so that counting one makes no string.
  */
 export function createRoutes () {
-  /** @type {Map<string, Map<string, Route>>} by method and template */
+  /** By method, and by template or by foldedHash of the path. @type {Map<string, { byTemplate: Map<string, Route>, byPath: Map<number, Route> }>} */
   const known = new Map()
   /** The last answer of each route of Express, whose object stays the same. @type {WeakMap<object, { method: string, baseUrl: unknown, route: Route }>} */
   const ofExpress = new WeakMap()
@@ -60,7 +60,7 @@ export function createRoutes () {
 
     /** @param {{ method: string, path: string }} target  of a stream of HTTP/2 @param {number} status @param {number} bucket */
     countStream ({ method, path }, status, bucket) {
-      add(routeBy(method, foldPath(path), status), status, bucket)
+      add(routeByPath(method, path, status), status, bucket)
     },
 
     /** @returns {import('./protocol.js').RouteReport[]} what has been answered since the last call */
@@ -91,38 +91,48 @@ export function createRoutes () {
     const request = response.req
     const method = request.method ?? ''
     const template = response[TEMPLATE] ?? response[CONTEXT]?._matchedRoute
-    if (isTemplate(template)) return routeBy(method, template, 0)
+    if (isTemplate(template)) return routeBy(method, template)
     const { route, baseUrl } = request
-    if (typeof route !== 'object' || route === null) return routeBy(method, foldPath(urlOf(request)), response.statusCode)
+    if (typeof route !== 'object' || route === null) return routeByPath(method, urlOf(request), response.statusCode)
     const last = ofExpress.get(route)
     if (last !== undefined && last.method === method && last.baseUrl === baseUrl) return last.route
-    if (!isTemplate(route.path)) return routeBy(method, foldPath(urlOf(request)), response.statusCode)
+    if (!isTemplate(route.path)) return routeByPath(method, urlOf(request), response.statusCode)
     const { path, isExact } = templateOf(request, route.path)
-    const found = routeBy(method, path, 0)
+    const found = routeBy(method, path)
     if (isExact) ofExpress.set(route, { method, baseUrl, route: found })
     return found
   }
 
-  /** @param {string} method @param {string} template @param {number} status  0: a framework has matched it @returns {Route} */
-  function routeBy (method, template, status) {
-    const routes = known.get(method) ?? newMethod(method)
-    return routes.get(status === NOT_FOUND ? NOT_FOUND_ROUTE : template) ?? newRoute(routes, method, status === NOT_FOUND ? NOT_FOUND_ROUTE : template)
+  /** @param {string} method @param {string} url @param {number} status @returns {Route} */
+  function routeByPath (method, url, status) {
+    if (status === NOT_FOUND) return routeBy(method, NOT_FOUND_ROUTE)
+    const { byPath } = routesOf(method)
+    const hash = foldedHash(url)
+    const found = byPath.get(hash)
+    if (found !== undefined) return found
+    if (count >= MAX_ROUTES) return others
+    const route = routeBy(method, foldPath(url))
+    byPath.set(hash, route)
+    return route
   }
 
-  /** @param {string} method @returns {Map<string, Route>} */
-  function newMethod (method) {
-    const routes = new Map()
-    known.set(method, routes)
-    return routes
-  }
-
-  /** @param {Map<string, Route>} routes @param {string} method @param {string} template @returns {Route} */
-  function newRoute (routes, method, template) {
+  /** @param {string} method @param {string} template @returns {Route} */
+  function routeBy (method, template) {
+    const { byTemplate } = routesOf(method)
+    const found = byTemplate.get(template)
+    if (found !== undefined) return found
     if (count >= MAX_ROUTES) return others
     count++
     const route = new Route(`${method} ${shortened(template)}`)
-    routes.set(template, route)
+    byTemplate.set(template, route)
     return route
+  }
+
+  /** @param {string} method */
+  function routesOf (method) {
+    let routes = known.get(method)
+    if (routes === undefined) known.set(method, routes = { byTemplate: new Map(), byPath: new Map() })
+    return routes
   }
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import express from 'express'
 import fastify from 'fastify'
-import { foldPath } from '../../../workers/folded-path.js'
+import { foldedHash, foldPath } from '../../../workers/folded-path.js'
 import { MAX_ROUTES } from '../../../workers/protocol.js'
 import { watchRequests } from '../../../workers/requests.js'
 import { createRoutes } from '../../../workers/routes.js'
@@ -31,12 +31,12 @@ async function startCounting (t, makeApp) {
 
   return async (/** @type {string[]} */ ...paths) => {
     for (const path of paths) await ask(port, path)
-    await until(() => requests.count() === 0)
+    await until(() => requests.count() === 0, 'all is answered')
     return Object.fromEntries((requests.take().routes ?? []).map(({ route, errors, latency }) => [route, [latency.filter((_, index) => index % 2 === 1).reduce((a, b) => a + b, 0), errors]]))
   }
 }
 
-/** @param {number} port @param {string} path */
+/** @param {number} port @param {string} path @returns {Promise<void>} */
 async function ask (port, path) {
   const [response] = await once(http.get({ port, path, agent: false }), 'response')
   await once(response.resume(), 'end')
@@ -109,4 +109,11 @@ test('folds the segments of a path that look like ids', () => {
     ['/verify/ada@example.org', '/verify/:id'], ['/verify/ada%40example.org', '/verify/:id'], ['/reset/ZmFrZVJlc2V0VG9rZW4x', '/reset/:id'], ['/oauth2/callback', '/oauth2/callback'],
     ['/a/b/c/d/e/f/g/h/i/j', '/a/b/c/d/e/f/g/h/*'], ['*', '*'], ['http://elsewhere/x', '*'], [`/${'x'.repeat(33)}`, '/:id'], ['/some-words-of-a-title', '/some-words-of-a-title']
   ]) assert.equal(foldPath(path), folded, path)
+})
+
+test('finds paths by a number that is the same for those that fold alike, and another for others', () => {
+  const alike = [['/users/42', '/users/7?page=2', '/users/ada@example.org', '/users/8f14e45f-ceea-467f-a6d5-1c2d3e4f5a6b'], ['/users'], ['/users/'], ['/'], ['*', 'http://elsewhere/x'], ['/users/new'], ['/1/users', '/234/users'], ['/a/b/c/d/e/f/g/h/i', '/a/b/c/d/e/f/g/h/j/k'], ['/a/b/c/d/e/f/g/h']]
+  const hashes = alike.map((urls) => new Set(urls.map(foldedHash)))
+  assert.deepEqual(hashes.map(({ size }) => size), alike.map(() => 1))
+  assert.equal(new Set(hashes.flatMap((each) => [...each])).size, alike.length)
 })
