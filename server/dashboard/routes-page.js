@@ -40,7 +40,8 @@ export function routesModel ({ deck, params, now }) {
     return {
       now,
       problem: null,
-      releases,
+      // One that is picked may be older than those that are listed.
+      releases: [...new Set([...releases, ...[filters.texts.release, compare].flatMap((id) => id ?? [])])],
       spans: SPANS,
       filters: filters.texts,
       sort,
