@@ -25,12 +25,12 @@ export async function runCommandLine (argv, terminal) {
   return await runProgram(argv, { ...terminal, script: ownScript() })
 }
 
-/** The keeper's code is loaded here only: masters and other commands start faster without it. @param {string[]} args @param {{ folder: import('./system/working-folder.js').WorkingFolder, toMaster: Record<string, string> }} start */
-async function beKeeper (args, { folder, toMaster }) {
+/** The keeper's code is loaded here only: masters and other commands start faster without it. @param {string[]} args @param {import('./system/working-folder.js').WorkingFolder} folder */
+async function beKeeper (args, folder) {
   traceProcess('keeper')
   const { runKeeper } = await import('./keeper/keeper.js')
   traceStep('the code of the keeper')
-  return await runKeeper({ script: process.argv[1], args, folder, toFirst: toMaster })
+  return await runKeeper({ script: process.argv[1], args, folder })
 }
 
 /** @returns {import('./system/working-folder.js').WorkingFolder} that of this process, or of the keeper that has started it */
@@ -117,11 +117,8 @@ function mayOpenEnough () {
 /** These have something left to do where nobody reads what they write. */
 const OUTLIVES_READER = ['up', 'top']
 
-/**
- * What a process of clusterdeck does: it runs its own command line, and ends with it.
- * @param {{ toMaster: Record<string, string> }} code  variables for the first master of a keeper
- */
-export async function runProcess ({ toMaster }) {
+/** What a process of clusterdeck does: it runs its own command line, and ends with it. */
+export async function runProcess () {
   const args = process.argv.slice(2)
   if (!beginWantedTrace(args)) return
   traceStep('Node, and the code of the command line')
@@ -144,7 +141,7 @@ export async function runProcess ({ toMaster }) {
   standOn(folder.named)
   const hadTerminal = hasControllingTerminal()
   const { stdout, stderr, env } = process
-  const work = isKeeper ? beKeeper(args, { folder, toMaster }) : runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real })
+  const work = isKeeper ? beKeeper(args, folder) : runCommandLine(args, { stdout, stderr, env, cwd: folder.named, home: folder.real })
   const exitCode = await work.catch(tellNotLoaded)
   // Where the terminal has gone, Node aborts at its exit. So this ends by SIGHUP, as without a handler.
   if (hadTerminal && !hasControllingTerminal()) {

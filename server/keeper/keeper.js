@@ -55,12 +55,12 @@ const MAX_REASON_CHARS = 200
  */
 
 /**
- * @param {{ script: string, args: string[], folder?: import('../system/working-folder.js').WorkingFolder, toFirst?: Record<string, string>, say?: (line: string) => void }} options
+ * @param {{ script: string, args: string[], folder?: import('../system/working-folder.js').WorkingFolder, say?: (line: string) => void }} options
  *   `script`: as it was called, because a link may lead to a newer version by the time of an upgrade; `folder`: where each
- *   master starts, also where that is gone, or its name leads elsewhere by then; `toFirst`: variables for the first master alone
+ *   master starts, also where that is gone, or its name leads elsewhere by then
  * @returns {Promise<number>} the exit code of its last master
  */
-export function runKeeper ({ script, args, folder = workingFolder(), toFirst = {}, say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
+export function runKeeper ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
   // Its young generation stays as small as it begins: it makes little garbage, and a start of a master would let it grow for good.
   v8.setFlagsFromString('--semi-space-growth-factor=1')
   /** @type {Map<string, import('./link.js').HeldSocket & { from?: Master }>} */
@@ -138,7 +138,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), toFirst = {
   const ipcValidation = createIpcValidation({ tell: (_, line) => say(line), nameOf: (pid) => `the master (pid ${pid})` })
   for (const signal of SIGNALS) process.on(signal, () => forwardSignal(signal))
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
-  current = startMaster(own, toFirst)
+  current = startMaster(own)
   traceStep('starts the master')
   // The master loads meanwhile: the native calls take a while.
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
@@ -158,12 +158,12 @@ export function runKeeper ({ script, args, folder = workingFolder(), toFirst = {
     return startMaster(programs)
   }
 
-  /** @param {import('./programs.js').Programs} programs @param {Record<string, string>} [told]  variables @returns {Master} */
-  function startMaster (programs, told = {}) {
+  /** @param {import('./programs.js').Programs} programs @returns {Master} */
+  function startMaster (programs) {
     const cwd = existingFolder(folder.named)
     if (cwd !== folder.named) say(`the working folder ${folder.named} is gone; the master starts in ${cwd}`)
     // The master has its own session: Ctrl-C in the terminal reaches only the keeper, which forwards it once.
-    const env = { ...process.env, ...leanEnvironment(process.env), [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder), ...told }
+    const env = { ...process.env, ...leanEnvironment(process.env), [KEPT_VARIABLE]: String(process.pid), [FOLDER_VARIABLE]: JSON.stringify(folder) }
     const child = fork(programs.script, args, { cwd, execPath: programs.node, execArgv: [...LEAN_FLAGS, ...process.execArgv], detached: true, env })
     const master = { child, startedAt: performance.now(), hasStarted: false, isEnding: false }
     ownPids.add(child.pid)

@@ -3,7 +3,7 @@ import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { ownCode, tellCode, toldCode } from '../../server/own-code.js'
+import { ownCode } from '../../server/own-code.js'
 import { tempFolder } from '../support/folder.js'
 
 describe('our own code is taken', () => {
@@ -39,15 +39,6 @@ describe('our own code is taken', () => {
     install(folder)
     utimesSync(path.join(folder, 'server', 'a.js'), new Date(), new Date(Date.now() + 10_000))
     assert.equal(ownCode(urlOf(folder)).name, 'abc')
-  })
-
-  test('as the keeper has told its first master, and it alone', () => {
-    install(folder)
-    const env = { CLUSTERDECK_KEPT: '7', ...tellCode('abc') }
-    utimesSync(path.join(folder, 'server', 'a.js'), new Date(), new Date(Date.now() + 10_000))
-    assert.equal(ownCode(urlOf(folder), toldCode({ ...env }, 8)).name, 'sources')
-    assert.equal(ownCode(urlOf(folder), toldCode(env, 7)).name, 'abc')
-    assert.deepEqual(env, { CLUSTERDECK_KEPT: '7' })
   })
 
   /** @param {{ url: string, name: string }} code */
