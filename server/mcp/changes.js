@@ -6,6 +6,7 @@ import { STEERING } from '../config/steering.js'
 import { DeckError } from '../errors.js'
 import { previewFacts } from '../preview-facts.js'
 import { formatExactDuration } from '../../public/format.js'
+import { lines } from './texts.js'
 
 /**
  * Changes of an agent, in two calls: the first says what would be done and changes nothing, the second does exactly that, if nothing has moved meanwhile.
@@ -68,7 +69,7 @@ export function changeTools (confirmations, role) {
         const { order, facts, data } = await CHANGES[change].preview(api, rest)
         const confirmation = confirmations.keep({ order, holder: holderOf(auth), base: api.base })
         return {
-          text: [`PREVIEW of ${order.what}. Nothing has been changed.`, ...facts, '', `To do it: show this to the person you work for, and if they agree call confirm_change with confirmation "${confirmation}" within ${minutes} minutes.`].join('\n'),
+          text: `${lines([`PREVIEW of ${order.what}. Nothing has been changed.`, ...facts])}\n\nTo do it: show this to the person you work for, and if they agree call confirm_change with confirmation "${confirmation}" within ${minutes} minutes.`,
           data: { confirmation, ...(data !== undefined && { preview: data }) }
         }
       }

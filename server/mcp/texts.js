@@ -134,7 +134,7 @@ export function crashStory (group) {
 /** @param {Json} crash @returns {unknown[]} */
 function latestLines ({ at, cause, worker, uptimeMs, frames, causes, requests, stderr, memory }) {
   return [
-    `The newest: ${at}, worker ${worker}, cause ${cause}, after ${formatDuration(uptimeMs)}${memory?.rss ? `, with ${formatBytes(memory.rss)}` : ''}.`,
+    `The newest: ${at}, worker ${worker}, cause ${cause}, after ${formatDuration(uptimeMs)}${memory?.rssBytes ? `, with ${formatBytes(memory.rssBytes)}` : ''}.`,
     frames.length > 0 && 'Stack, innermost first:',
     ...frames.slice(0, 12).flatMap((/** @type {Json} */ frame) => [`  ${frame.isInApp ? '>' : ' '} ${frame.function ?? '(anonymous)'} ${frame.file ?? ''}${frame.line ? `:${frame.line}` : ''}`, ...sourceText(frame.source, frame.line)]),
     ...causes.map((/** @type {Json} */ { errorName, errorMessage }) => `Caused by ${clip(`${errorName}: ${errorMessage}`)}`),
@@ -347,16 +347,21 @@ function placeOf ({ place, line }) {
   return line === null ? place : `${place.replace(/:\d+$/, '')}:${line}`
 }
 
-/** @param {unknown[]} parts @returns {string} those that say something, a line each */
-function lines (parts) {
-  return parts.filter((part) => typeof part === 'string' && part !== '').join('\n')
+/** @param {unknown[]} parts @returns {string} those that say something, a line each: what the app has written cannot begin another one */
+export function lines (parts) {
+  return parts.filter((part) => typeof part === 'string' && part !== '').map(oneLine).join('\n')
 }
 
-/** Text of the app, or of people: on one line, as a line of ours cannot be feigned then. @param {unknown} text */
+/** Shortens text of the app, or of people. @param {unknown} text */
 function clip (text) {
-  // eslint-disable-next-line no-control-regex
-  const line = String(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trimEnd()
+  const line = oneLine(text)
   return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line
+}
+
+/** @param {unknown} text */
+function oneLine (text) {
+  // eslint-disable-next-line no-control-regex
+  return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trimEnd()
 }
 
 /** @param {string} text */
