@@ -41,7 +41,8 @@ const NEWS = {
   'another crash of a kind': {
     path: '/crashes/1',
     happen: ({ history, deck }) => crash({ history, deck }, 2),
-    seen: ':text("words of 2")'
+    // Not the text of its issue too, which waits for the button that copies it.
+    seen: 'pre.code:text-is("words of 2")'
   },
   'a line of the logs': {
     path: '/logs',
