@@ -65,9 +65,7 @@ export function createMessages ({
       if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return tryAgain()
       const { handle, keeping, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return tryAgain()
-      const answer = () => handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle)
-      if (keeping) keeping.then(answer)
-      else answer()
+      onceKept(worker, keeping, () => handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle))
     },
     'release-socket' (worker, { key }) {
       sockets.release(worker, key)
@@ -88,11 +86,7 @@ export function createMessages ({
     probed: (worker, { text }) => receive({ type: 'worker-probed', worker, text: clipText(text) }),
     ready (worker, { probe, warmupFailed }) {
       if (standbys.has(worker)) return
-      const keeping = sockets.establish(worker)
-      if (keeping) keeping.then(() => { if (handles.has(worker)) begin() })
-      else begin()
-
-      function begin () {
+      onceKept(worker, sockets.establish(worker), () => {
         const handle = handles.get(worker)
         if (handle && 'accept' in handle) handle.accept()
         slotPorts.open(worker, slotOf(worker))
@@ -103,7 +97,7 @@ export function createMessages ({
           ...(probe && { probe: clipText(probe) }),
           ...(warmupFailed && { warmupFailed: clipText(warmupFailed) })
         })
-      }
+      })
     },
     'status-text': (worker, { text }) => receive({ type: 'worker-status-text', worker, text: clipText(text) }),
     silent: (worker, { text }) => receive({ type: 'worker-silent', worker, message: `worker ${worker}: ${clipText(text)}` }),
@@ -155,12 +149,28 @@ export function createMessages ({
 
   /** @param {number} worker @param {ToMaster} message */
   function handleMessage (worker, message) {
-    try {
+    hearSafely(worker, () => {
       watchdog.heard(worker, message)
       if (isHandled(message)) passToHandler(worker, message.type, message)
+    })
+  }
+
+  /** What a worker sends may be anything, and harms nobody else. @param {number} worker @param {() => void} hear */
+  function hearSafely (worker, hear) {
+    try {
+      hear()
     } catch (error) {
       ipcValidation.hear(worker, `a message that cannot be read: ${errorText(error)}`)
     }
+  }
+
+  /**
+   * Acts at once, or when the keeper cannot lose the worker's sockets any more, unless the worker has ended by then.
+   * @param {number} worker @param {Promise<unknown> | void} keeping @param {() => void} act
+   */
+  function onceKept (worker, keeping, act) {
+    if (!keeping) return act()
+    keeping.then(() => { if (handles.has(worker)) hearSafely(worker, act) })
   }
 
   /** @template {keyof Handled} Type @param {number} worker @param {Type} type @param {Handled[Type]} message */
