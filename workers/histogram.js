@@ -81,6 +81,13 @@ export function quantile (counts, share) {
   return MIDDLES_MS[index]
 }
 
+/** @param {ArrayLike<number>} counts by bucket @returns {number} ms: about how long all of them took together */
+export function totalOf (counts) {
+  let total = 0
+  for (let index = 0; index < BUCKETS; index++) total += counts[index] * MIDDLES_MS[index]
+  return total
+}
+
 /**
  * The buckets that are not empty, as `[index, count, index, count …]` with ascending indexes: what travels.
  * @param {ArrayLike<number>} counts @returns {number[]}

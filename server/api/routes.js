@@ -14,6 +14,7 @@ const MS = z.number().min(0)
 const FIGURES = {
   requests: NUMBER.describe('that were answered'),
   errors: COUNT.describe('answers with 5xx'),
+  totalMs: MS.describe('about the time that they took together'),
   p50Ms: MS,
   p99Ms: MS
 }

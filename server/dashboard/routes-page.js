@@ -13,7 +13,7 @@ const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: 
 const DEFAULT_SPAN = '15m'
 /** @type {Readonly<Record<string, { label: string, valueOf: (row: RouteRow) => number }>>} */
 const SORTS = Object.freeze({
-  time: { label: 'Share of time', valueOf: timeOf },
+  time: { label: 'Share of time', valueOf: ({ totalMs }) => totalMs },
   requests: { label: 'Requests', valueOf: ({ requests }) => requests },
   errors: { label: 'Error rate', valueOf: ({ requests, errors }) => errors / requests },
   p50: { label: 'p50', valueOf: ({ p50Ms }) => p50Ms },
@@ -35,7 +35,7 @@ export function routesModel ({ deck, params, now }) {
   try {
     const { sort, ...filters } = readFilters(params, now)
     const { items } = listRoutes(deck.vitals, filters.query, now)
-    const all = items.reduce((sum, row) => sum + timeOf(row), 0)
+    const all = items.reduce((sum, row) => sum + row.totalMs, 0)
     const { compare } = filters.texts
     return {
       now,
@@ -47,7 +47,7 @@ export function routesModel ({ deck, params, now }) {
       sort,
       sorts: Object.entries(SORTS).map(([name, { label }]) => ({ name, label, href: urlOf('/routes', { ...filters.texts, sort: name }) })),
       compare: compare ?? null,
-      rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row, share: all === 0 ? 0 : timeOf(row) / all, worse: worseThanBefore(row) })),
+      rows: items.sort((one, other) => SORTS[sort].valueOf(other) - SORTS[sort].valueOf(one)).map((row) => ({ ...row, share: all === 0 ? 0 : row.totalMs / all, worse: worseThanBefore(row) })),
       canonicalUrl: urlOf('/routes', { ...filters.texts, ...(sort === 'time' ? {} : { sort }) })
     }
   } catch (error) {
@@ -65,11 +65,6 @@ function readFilters (params, now) {
   const { texts, values: { sort, ...query } } = parseFields(z.object({ release, compare, since, sort: z.enum(Object.keys(SORTS)).default('time').describe(`one of ${Object.keys(SORTS).join(', ')}`) }), given)
   delete texts.sort
   return { texts: { ...texts, since: span }, query, sort: String(sort) }
-}
-
-/** About all of the time that its requests took. @param {RouteRow} row */
-function timeOf ({ requests, p50Ms, p99Ms }) {
-  return requests * (0.9 * p50Ms + 0.1 * p99Ms)
 }
 
 /** @param {RouteRow} row @returns {'slower' | 'failing' | null} */

@@ -1,10 +1,10 @@
-import { addSparse, BUCKETS, quantile, toSparse } from '../../workers/histogram.js'
+import { addSparse, BUCKETS, quantile, toSparse, totalOf } from '../../workers/histogram.js'
 import { MAX_ROUTES, OTHER_ROUTES } from '../../workers/protocol.js'
 
 /**
  * @typedef {{ errors: number, latency: Float64Array }} Sum
  * @typedef {{ release: string, routes: Map<string, { errors: number, latency: readonly number[] }> }} Slice  of one minute and release; `latency`: sparse
- * @typedef {{ route: string, requests: number, errors: number, p50Ms: number, p99Ms: number }} RouteFigures
+ * @typedef {{ route: string, requests: number, errors: number, totalMs: number, p50Ms: number, p99Ms: number }} RouteFigures  `totalMs`: about what its requests took together
  */
 
 const MINUTE_MS = 60_000
@@ -53,7 +53,7 @@ export function createRoutes ({ now }) {
           for (const slice of slices) if (isMeant(slice.release)) for (const [route, sum] of slice.routes) addTo(sums, { route, ...sum })
         }
       }
-      return [...sums].map(([route, sum]) => figuresOf(route, sum)).sort((one, other) => other.requests * other.p50Ms - one.requests * one.p50Ms || one.route.localeCompare(other.route))
+      return [...sums].map(([route, sum]) => figuresOf(route, sum)).sort((one, other) => other.totalMs - one.totalMs || one.route.localeCompare(other.route))
     }
   }
 
@@ -95,7 +95,7 @@ function sparseOf (sums) {
 
 /** @param {string} route @param {Sum} sum @returns {RouteFigures} */
 function figuresOf (route, { errors, latency }) {
-  return { route, requests: latency.reduce((all, count) => all + count, 0), errors, p50Ms: roundMs(quantile(latency, 0.5)), p99Ms: roundMs(quantile(latency, 0.99)) }
+  return { route, requests: latency.reduce((all, count) => all + count, 0), errors, totalMs: roundMs(totalOf(latency)), p50Ms: roundMs(quantile(latency, 0.5)), p99Ms: roundMs(quantile(latency, 0.99)) }
 }
 
 /** @param {number} ms */

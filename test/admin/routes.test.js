@@ -21,10 +21,10 @@ async function setUp (t) {
 test('lists the routes of all releases, of one, beside another and of the last minutes, those with the most time first', async (t) => {
   const admin = await setUp(t)
   const list = async (/** @type {string} */ query) => (await admin.api('get', `/api/v1/routes${query}`).expect(200)).body
-  const slow = { route: 'GET /users/:id', requests: 50, errors: 0, p50Ms: 487.34, p99Ms: 487.34 }
-  const fast = { requests: 50, errors: 0, p50Ms: 4.87, p99Ms: 4.87 }
+  const slow = { route: 'GET /users/:id', requests: 50, errors: 0, totalMs: 24366.99, p50Ms: 487.34, p99Ms: 487.34 }
+  const fast = { requests: 50, errors: 0, totalMs: 243.67, p50Ms: 4.87, p99Ms: 4.87 }
   const all = await list('')
-  assert.deepEqual([all.since, all.release, all.items.map((/** @type {any} */ { route, requests, errors }) => [route, requests, errors])], [null, null, [['GET /orders', 100, 25], ['GET /users/:id', 100, 0], [HOSTILE, 50, 0]]])
+  assert.deepEqual([all.since, all.release, all.items.map((/** @type {any} */ { route, requests, errors }) => [route, requests, errors])], [null, null, [['GET /users/:id', 100, 0], ['GET /orders', 100, 25], [HOSTILE, 50, 0]]])
   assert.deepEqual((await list('?release=r2&compare=r1')).items[0], { ...slow, before: fast })
   assert.deepEqual((await list('?release=r1')).items.map((/** @type {any} */ { route }) => route), ['GET /orders', 'GET /users/:id'])
   assert.deepEqual((await list('?since=5m')).items[0], { ...slow, before: null })
