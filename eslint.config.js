@@ -44,7 +44,7 @@ const ROOMS = {
   system: { because: 'the system below knows nobody above', may: ['../db/lock.js'] },
   systemd: { because: 'the service manager is told what the rooms hand over', may: ['system/', 'health.js', '../workers/socket-file.js'] },
   admin: { because: ADMIN, may: ['api/', 'dashboard/', 'health.js', 'mcp/', 'system/connection-owner.js', 'system/heap.js', 'telemetry/'], never: OF_THE_CLUSTER },
-  mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.js', 'preview-facts.js', '../public/format.js'], never: OF_THE_CLUSTER },
+  mcp: { because: 'agents ask by the API alone', may: ['api/', 'config/', 'manual.js', 'preview-facts.js', 'system/one-line.js', '../public/format.js'], never: OF_THE_CLUSTER },
   api: { because: ADMIN, may: ['config/', 'crash-issue.js', 'doctor/finding.js', 'events/kinds.js', 'events/notices.js', 'vitals/columns.js', '../public/flame-tree.js', '../public/log-levels.js', '../public/log-query.js'], never: OF_THE_CLUSTER },
   dashboard: { because: ADMIN, may: ['api/', 'config/', 'crash-issue.js', 'cron-words.js', 'doctor/finding.js', 'events/', 'held-words.js', 'health.js', 'last-known.js', 'manual.js', 'preview-facts.js', 'system/loopback.js', '../public/'], never: OF_THE_CLUSTER },
   fleet: { because: 'a fleet knows its deck, and nobody who asks it', may: ['config/actor-names.js', 'config/app-states.js', 'config/line-place.js', 'config/member-name.js', 'health.js', 'last-known.js', 'system/', '../public/format.js'], never: OF_THE_CLUSTER },

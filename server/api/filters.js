@@ -24,6 +24,9 @@ export function pagingFields (maxItems) {
 /** The query of a list without filters. */
 export const PAGE_QUERY = z.strictObject(pagingFields(100))
 
+/** The id of a release. */
+export const RELEASE = textParam('a release such as r12', RELEASE_ID)
+
 /** @param {() => number} now */
 export function eventFilters (now) {
   return {
@@ -33,7 +36,7 @@ export function eventFilters (now) {
     cause: textParam('a cause such as out-of-memory', /^[a-z][a-z-]{0,63}$/),
     slot: integerParam(1, ANY_NUMBER),
     worker: integerParam(1, ANY_NUMBER),
-    release: textParam('a release such as r12', RELEASE_ID),
+    release: RELEASE,
     rollout: integerParam(1, ANY_NUMBER),
     since: timeParam(now),
     until: timeParam(now)
@@ -47,7 +50,7 @@ export function crashFilters (now) {
   return {
     state: z.enum(['open', 'resolved', 'muted']).optional().describe('"open", "resolved" or "muted"'),
     q: q.describe('1 to 100 characters of a message or a stack'),
-    release: textParam('a release such as r12', RELEASE_ID),
+    release: RELEASE,
     since: timeParam(now)
   }
 }

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { DeckError } from '../errors.js'
 import { operation } from './endpoint.js'
 import { COUNT, NUMBER, RELEASE_NAME, TIME, toIso } from './fields.js'
-import { textParam, timeParam } from './input.js'
-import { RELEASE_ID } from '../config/release-id.js'
+import { RELEASE } from './filters.js'
+import { timeParam } from './input.js'
 
 /** The vitals keep the routes of each minute for this time. */
 const KEPT_MS = 3_600_000
@@ -33,8 +33,6 @@ const ROUTES = z.strictObject({
   compare: RELEASE_NAME.nullable(),
   items: z.array(ROUTE).describe('those that took the most time in all first')
 }).meta({ id: 'Routes' })
-
-const RELEASE = textParam('a release such as r12', RELEASE_ID)
 
 /** @param {() => number} now */
 export const routeFilters = (now) => ({ since: timeParam(now), release: RELEASE, compare: RELEASE })

@@ -1,11 +1,10 @@
-import { createWriteStream } from 'node:fs'
 import path from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as wait } from 'node:timers/promises'
-import { DeckError, errorCode, errorText } from '../errors.js'
+import { DeckError } from '../errors.js'
 import { heldWords } from '../held-words.js'
 import { timedOut } from './api-client.js'
 import { optionalDuration } from './duration.js'
+import { saveDownload } from './download.js'
 import { checkedId } from './id.js'
 import { jsonText } from './output.js'
 
@@ -44,13 +43,7 @@ export async function diagnoseCommand ({ api, options, cwd, print, tell, timeout
   if (item.state === 'failed') throw new DeckError('diagnostics-failed', `diagnostics ${item.id} failed: ${item.error}`)
   const response = await api.download(`/diagnostics/${item.id}/file`)
   const file = path.resolve(cwd, options.output ?? nameIn(response))
-  try {
-    // The file may hold secrets, so only its owner may read it. An existing file is not overwritten.
-    await pipeline(response, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
-  } catch (error) {
-    const reason = errorCode(error) ?? errorText(error)
-    throw new DeckError('diagnostics-failed', `${file} cannot be written (${reason}); the master keeps it as diagnostics ${item.id}`, { cause: error })
-  }
+  await saveDownload(response, file, `; the master keeps it as diagnostics ${item.id}`)
   print(options.json ? jsonText({ ...item, file }) : file)
 }
 

@@ -1,9 +1,7 @@
-import { createWriteStream } from 'node:fs'
 import path from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { formatExactDuration, formatPercent } from '../../public/format.js'
-import { DeckError, errorCode, errorText } from '../errors.js'
 import { oneLine } from '../system/one-line.js'
+import { saveDownload } from './download.js'
 import { formatTable } from './output.js'
 
 /** @typedef {import('../api/profiles.js').ProfileFunctions} ProfileFunctions */
@@ -20,24 +18,17 @@ const BEFORE = ['beforeSince', 'beforeUntil', 'beforeWorker', 'beforeRelease']
  */
 export async function profileCommand ({ api, options, cwd, answer, tell }) {
   const queryOf = (/** @type {readonly import('./commands.js').TextOption[]} */ names) => new URLSearchParams(Object.fromEntries(names.flatMap((name) => options[name] === undefined ? [] : [[name, options[name]]])))
-  if (options.output !== undefined) tell(`written: ${await writeProfile(await api.download(`/profiles/file?${queryOf(WINDOW)}`), path.resolve(cwd, options.output))}`)
+  if (options.output !== undefined) {
+    const file = path.resolve(cwd, options.output)
+    await saveDownload(await api.download(`/profiles/file?${queryOf(WINDOW)}`), file)
+    tell(`written: ${file}`)
+  }
   if (BEFORE.some((name) => options[name] !== undefined)) {
     const changes = await api.get(`/profiles/changes?${queryOf([...WINDOW, ...BEFORE])}`)
     return answer(changes, () => changesText(changes))
   }
   const found = await api.get(`/profiles/functions?${queryOf(WINDOW)}`)
   answer(found, () => functionsText(found))
-}
-
-/** @param {import('./api-client.js').Response} response @param {string} file @returns {Promise<string>} */
-async function writeProfile (response, file) {
-  try {
-    // An existing file is not overwritten.
-    await pipeline(response, createWriteStream(file, { flags: 'wx', mode: 0o600 }))
-    return file
-  } catch (error) {
-    throw new DeckError('diagnostics-failed', `${file} cannot be written (${errorCode(error) ?? errorText(error)})`, { cause: error })
-  }
 }
 
 /** @param {ProfileFunctions} found */

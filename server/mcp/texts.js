@@ -1,5 +1,6 @@
 import { formatBytes, formatCommit, formatDuration, formatExactDuration, formatLatency, formatPercent, formatRate } from '../../public/format.js'
 import { changedParts } from '../config/changed-parts.js'
+import { oneLine } from '../system/one-line.js'
 
 /**
  * Answers for a model: the line that matters first, then a few more; the data are short, as each word of an answer is read and paid for.
@@ -292,12 +293,11 @@ export function fleetStory ({ members, rollout }) {
 
 /** @param {Json} item @param {import('../api/hot-functions.js').HotFunctions} hot @returns {Told} */
 export function profileStory ({ id, worker, slot, release, durationMs }, { busyMs, idleMs, functions, calls }) {
-  const shareOf = (/** @type {number} */ ms) => busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
   const own = functions.find(({ owner }) => owner === 'app')
   return {
     text: lines([
       own
-        ? `${shareOf(own.selfMs)} of the busy time of worker ${worker} (slot ${slot}, ${release}) was in ${own.function} itself, ${placeOf(own)}; with what it calls ${shareOf(own.totalMs)}.`
+        ? `${shareText(own.selfMs, busyMs)} of the busy time of worker ${worker} (slot ${slot}, ${release}) was in ${own.function} itself, ${placeOf(own)}; with what it calls ${shareText(own.totalMs, busyMs)}.`
         : `Worker ${worker} (slot ${slot}, ${release}) spent its busy time outside of the app's own functions.`,
       `It was busy for ${formatExactDuration(busyMs)} and idle for ${formatExactDuration(idleMs)} of ${formatExactDuration(durationMs)}.`,
       ...busiestText({ busyMs, functions, calls })
@@ -334,12 +334,16 @@ export function profileChangesStory ({ before, after, functions }) {
 
 /** @param {Pick<import('../api/hot-functions.js').HotFunctions, 'busyMs' | 'functions' | 'calls'>} profile @returns {unknown[]} */
 function busiestText ({ busyMs, functions, calls }) {
-  const shareOf = (/** @type {number} */ ms) => busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
   return [
     'Busiest functions, by their own time:',
-    ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((each) => [`- ${shareOf(each.selfMs)} (with calls ${shareOf(each.totalMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
+    ...functions.filter(({ selfMs }) => selfMs >= busyMs / 200).slice(0, 12).flatMap((each) => [`- ${shareText(each.selfMs, busyMs)} (with calls ${shareText(each.totalMs, busyMs)}) ${each.function} ${placeOf(each)}${each.owner === 'app' ? '' : ` [${each.owner}]`}`, ...sourceText(each.source, each.line)]),
     calls.length > 0 && `The busiest way in: ${calls.filter(({ place }) => place !== '' && !place.startsWith('node:')).map(({ function: name, place }) => `${name} ${place}`).join(' > ')}`
   ]
+}
+
+/** @param {number} ms @param {number} busyMs */
+function shareText (ms, busyMs) {
+  return busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
 }
 
 /** @param {{ place: string, line: number | null }} each @returns {string} with the line in which the time went, where it is known */
@@ -349,19 +353,13 @@ function placeOf ({ place, line }) {
 
 /** @param {unknown[]} parts @returns {string} those that say something, a line each: what the app has written cannot begin another one */
 export function lines (parts) {
-  return parts.filter((part) => typeof part === 'string' && part !== '').map(oneLine).join('\n')
+  return parts.filter((part) => typeof part === 'string' && part !== '').map((part) => oneLine(String(part)).trimEnd()).join('\n')
 }
 
 /** Shortens text of the app, or of people. @param {unknown} text */
 function clip (text) {
-  const line = oneLine(text)
+  const line = oneLine(String(text)).trimEnd()
   return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line
-}
-
-/** @param {unknown} text */
-function oneLine (text) {
-  // eslint-disable-next-line no-control-regex
-  return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trimEnd()
 }
 
 /** @param {string} text */

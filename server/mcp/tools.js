@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { eventFilters, crashFilters, CURSOR } from '../api/filters.js'
-import { integerParam, parseArgument, textParam, timeParam } from '../api/input.js'
+import { eventFilters, crashFilters, CURSOR, RELEASE } from '../api/filters.js'
+import { integerParam, parseArgument, timeParam } from '../api/input.js'
 import { lineFilters, SELECTION } from '../api/log-lines.js'
 import { argumentsSchemaOf } from '../api/openapi.js'
 import { routeFilters } from '../api/routes.js'
@@ -9,7 +9,6 @@ import { roleAllows } from '../api/roles.js'
 import { APP_NAME } from '../api/apps.js'
 import { MEMBER_NAME } from '../config/member-name.js'
 import { MAX_ID } from '../config/id.js'
-import { RELEASE_ID } from '../config/release-id.js'
 import { DeckError } from '../errors.js'
 import { manualIndex, manualPage, manualPages } from '../manual.js'
 import { createCaller } from './caller.js'
@@ -54,7 +53,6 @@ const FEW_STEPS = 60
 const OF_CHECKS = new Set(['pattern', 'anyOf', 'examples', 'maxLength', 'minLength', 'propertyNames'])
 const MAX_PROFILE_S = 30
 const ID = integerParam(1, MAX_ID)
-const RELEASE = textParam('a release such as r12', RELEASE_ID)
 
 const INSTRUCTIONS = 'clusterdeck runs a Node.js (or other) app as a cluster of workers, with releases, rollouts, crashes and logs. ' +
   'Begin with "status". For "it is slow" or "it fails since …": "vitals" says when figures changed and what happened then; "compare_releases" what a deploy brought; ' +
