@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers'
 /** @typedef {Extract<import('./protocol.js').ToWorker, { type: 'diagnose' }>} Order */
 /** @typedef {import('node:inspector').Profiler.Profile} Profile */
 
-/** Of continuous profiling. The process pays for each sample; a function that counts is in many of them also so. */
+/** Continuous profiling takes a sample this often: each costs the process time, and a function that takes much time is in many of them all the same. */
 const SLICE_SAMPLE_US = 10_000
 
 /**
@@ -34,7 +34,7 @@ export function answerDiagnostics (channel) {
 }
 
 /**
- * Compressed in another thread, and renamed once it is whole.
+ * Takes a slice and writes it: it is compressed in another thread, and has its name once it is whole.
  * @param {string} file @param {number} durationMs
  */
 async function writeSlice (file, durationMs) {
@@ -51,7 +51,7 @@ async function writeSlice (file, durationMs) {
 }
 
 /**
- * One sample for each function in place of its many, as nobody asks a slice for their order. It is a profile still, without the
+ * Makes one sample of the many of each function, as nobody asks a slice for their order. The result is a profile still, without the
  * time that taking it has cost.
  * @param {Profile} profile @returns {Profile}
  */

@@ -19,9 +19,9 @@ import { MAX_ROUTES, NOT_FOUND_ROUTE, OTHER_ROUTES } from './protocol.js'
 const TEMPLATE = Symbol('clusterdeck.route')
 const CONTEXT = Symbol('clusterdeck.context')
 const KOA_FILE = `${path.sep}${path.join('koa', 'lib', 'application.js')}`
-/** It tells nothing of what was asked for. */
+/** A template that fits any path tells nothing of what was asked for. */
 const CATCH_ALL = /^\/?[{(]*\.?\*\w*[)}]*$/
-/** Of a template that fits paths of different lengths. */
+/** A template with one of these fits paths with different numbers of segments. */
 const NOT_COUNTED = /[*?{(]/
 const MAX_ROUTE_CHARS = 150
 const NOT_FOUND = 404

@@ -6,10 +6,10 @@ import { fstatSync, lstatSync, unlinkSync } from 'node:fs'
  */
 
 /**
- * In place of lstatSync() for whatever may be a socket or a pipe. fs.realpathSync() of Node takes the last stat of the process for
- * that of the folder which it knows already, and goes no further where it was one of a socket or a pipe (lib/fs.js, Node 20 to 24).
- * A module behind a link, as pnpm makes them, is then loaded under the name of the link, once more or even empty. Stats in
- * BigInts are kept in another place, which it does not read.
+ * Does what lstatSync() does, for whatever may be a socket or a pipe. After lstatSync() of one, fs.realpathSync() of Node ends too
+ * early: at a folder that it knows already it looks at the last stat of the process, whose ever that was, and takes it for its own
+ * (lib/fs.js, Node 20 to 24). A module behind a link, as pnpm makes them, is then loaded under the name of the link, once more or
+ * even empty. Stats in BigInts are kept in another place, which it does not look at.
  * @param {string} file @returns {SocketStat | undefined} undefined: nothing is there
  * @throws {NodeJS.ErrnoException}
  */
@@ -18,12 +18,12 @@ export function lstatSocket (file) {
   return stat && inNumbers(stat)
 }
 
-/** In place of fstatSync(), for the same reason. @param {number} fd @returns {SocketStat} @throws {NodeJS.ErrnoException} */
+/** Does what fstatSync() does, for the same reason. @param {number} fd @returns {SocketStat} @throws {NodeJS.ErrnoException} */
 export function fstatSocket (fd) {
   return inNumbers(fstatSync(fd, { bigint: true }))
 }
 
-/** In place of rmSync(), for the same reason. @param {string} file of a socket, or where none is */
+/** Removes what rmSync() would look at first, for the same reason. @param {string} file of a socket, or where none is */
 export function removeSocket (file) {
   try {
     unlinkSync(file)

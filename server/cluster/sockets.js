@@ -72,8 +72,8 @@ export function createSockets ({
     /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
      * @returns {Omit<import('../../workers/protocol.js').SocketReply, 'type' | 'seq'> & { handle?: Handle, keeping?: Promise<unknown> }}
-     *   `keeping`: the worker is to be told only then: the next master would count the sockets of the address otherwise than the kernel
-     *   if it did not know one that a worker has
+     *   `keeping`: until the keeper cannot lose the socket any more; the worker is to be told only then, as the next master would count the
+     *   sockets of the address otherwise than the kernel if it did not know one that a worker has
      */
     request (worker, { query, data, slot = 1 }) {
       const key = socketKey(query)
@@ -120,7 +120,7 @@ export function createSockets ({
 
     /**
      * @param {number} worker is ready; the addresses on which it listens stay for its successors
-     * @returns {Promise<unknown> | void} until they do, whatever becomes of this process; nothing: they do already
+     * @returns {Promise<unknown> | void} resolves when they do, whatever becomes of this process; nothing: they do already
      */
     establish (worker) {
       ready.add(worker)
@@ -231,7 +231,7 @@ export function createSockets ({
     socket.kept = handles.length
   }
 
-  /** @param {Socket} socket @param {unknown[]} sent  what is on its way to the keeper */
+  /** Remembers what is on its way to the keeper. @param {Socket} socket @param {unknown[]} sent */
   function awaitKeeper (socket, sent) {
     const keeping = Promise.all([socket.keeping, ...sent]).then(() => { if (socket.keeping === keeping) delete socket.keeping })
     socket.keeping = keeping

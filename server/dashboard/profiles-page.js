@@ -12,7 +12,7 @@ import { toShownProblem } from './history-filters.js'
  */
 
 const MAX_SHOWN = 20
-/** The time before an event in which its worker surely had a slice. */
+/** The worker of an event surely had a slice in so much time before it. */
 const BEFORE_MS = 2 * 60_000
 const FIELDS = Object.freeze(['since', 'until', 'worker', 'slot', 'release', 'before'])
 

@@ -14,11 +14,11 @@ import { createMergedProfile } from './merged-profile.js'
  */
 
 const SLICE_MS = 5000
-/** Of each worker; with many of them more, as one at a time is profiled. */
+/** Each worker is profiled once in this time, or more rarely if there are so many that their turns take longer. */
 const EVERY_MS = 60_000
 const KEPT_MS = 60 * 60_000
 const KEPT_BYTES = 10 * 1024 * 1024
-/** A worker wrote it, so its size once it is unpacked is anybody's guess. */
+/** A worker wrote the file, so it may unpack to any size. */
 const MAX_SLICE_BYTES = 16 * 1024 * 1024
 const NAME = /^(\d{13})-w(\d+)-s(\d+)-(r\d+)\.json\.gz$/
 const unpack = promisify(gunzip)
@@ -62,12 +62,16 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, time = Da
 
   /** Takes the next slice, and looks when the one after it is to be taken. */
   function takeTurn () {
-    const workers = supervisor.snapshot().workers.filter(({ state, pid, runtime, orphan }) => state === 'ready' && pid !== null && runtime !== 'other' && !orphan)
-    if (isOn()) takeSlice(workers)
+    const workers = isOn() ? listServing() : []
+    takeSlice(workers)
     timer = setTimeout(takeTurn, Math.max(sliceMs * 1.2, everyMs / Math.max(1, workers.length))).unref()
   }
 
-  /** @param {ReturnType<typeof supervisor.snapshot>['workers']} workers  those that serve */
+  function listServing () {
+    return supervisor.snapshot().workers.filter(({ state, pid, runtime, orphan }) => state === 'ready' && pid !== null && runtime !== 'other' && !orphan)
+  }
+
+  /** @param {ReturnType<typeof listServing>} workers */
   function takeSlice (workers) {
     for (const id of profiled.keys()) if (!workers.some((worker) => worker.id === id)) profiled.delete(id)
     const at = time()

@@ -4,8 +4,8 @@ import { errorCode } from '../errors.js'
 import { isFolder } from './working-folder.js'
 
 /**
- * Makes a folder, and those above it that are missing. In place of mkdirSync() of Node with `recursive`, which never returns where the
- * system makes no folders, as below /proc.
+ * Makes a folder, and those above it that are missing. mkdirSync() of Node with `recursive` would never return where the system makes no
+ * folders, as below /proc.
  * @param {string} folder @param {number} [mode]
  * @throws {NodeJS.ErrnoException}
  */
