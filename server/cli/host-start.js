@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { DeckError, errorReason } from '../errors.js'
 import { formatExactDuration } from '../../public/format.js'
 import { hostFolder } from '../system/host-folder.js'
+import { makeFolders } from '../system/make-folders.js'
 import { oneLine } from '../system/one-line.js'
 import { withoutOwnVariables } from '../system/own-variables.js'
 import { flagOf } from './flags.js'
@@ -114,7 +115,7 @@ async function answeringHost (env) {
 function openOutput (folder) {
   const file = path.join(folder, 'logs', 'host.log')
   try {
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+    makeFolders(path.dirname(file), 0o700)
     const descriptor = openSync(file, 'a', 0o600)
     const { size } = fstatSync(descriptor)
     return {

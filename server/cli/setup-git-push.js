@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import path from 'node:path'
 import { DeckError, errorText } from '../errors.js'
 import { shownWords } from '../launch/shell-words.js'
+import { makeFolders } from '../system/make-folders.js'
 import { userId, userName } from '../system/user.js'
 
 /** @typedef {import('./commands.js').Context} Context */
@@ -57,7 +58,7 @@ function checkOwner (dataDir) {
 function checkFree (folder) {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (!found) {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolders(folder, 0o700)
     return
   }
   const isOurs = found.isDirectory() && (readdirSync(folder).length === 0 || (existsSync(path.join(folder, 'HEAD')) && existsSync(path.join(folder, 'objects'))))
@@ -83,7 +84,7 @@ function git (words) {
  * @param {string} folder @param {{ branch: string, dataDir: string }} what
  */
 function writeHook (folder, { branch, dataDir }) {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  makeFolders(folder, 0o700)
   const command = shownWords([process.execPath, CLI, 'deploy', '--data-dir', dataDir, '--wait', '--yes', '--timeout', TIMEOUT])
   const ref = shownWords([`refs/heads/${branch}`])
   const text = `#!/bin/sh

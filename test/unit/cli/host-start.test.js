@@ -99,3 +99,8 @@ test('flags are split into those of the app and those of the host, whose paths h
     ofHost: ['--admin-port', '9800', '--admin-tls-cert', '/srv/shop/cert.pem', '--admin-plain-http', '--fleet-name', 'eu', '--no-keeper']
   })
 })
+
+test('a folder for the host that cannot be made is refused, also where the system makes none at all', { skip: process.platform !== 'linux' && 'needs /proc' }, async () => {
+  const terminal = /** @type {any} */ ({ env: { CLUSTERDECK_HOST_DIR: '/proc/nothing/below' }, script: SCRIPT, stderr: { write () {} } })
+  await assert.rejects(ensureHost({ ofHost: [], timeoutMs: 60_000, signal: AbortSignal.timeout(60_000), terminal }), { code: 'data-dir-unusable', message: '/proc/nothing/below: expected a folder for the host, received ENOENT' })
+})
