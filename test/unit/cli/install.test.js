@@ -181,9 +181,12 @@ describe('clusterdeck install', { concurrency: true }, () => {
     const { cwd, systemd } = setUp()
     chmodSync(cwd, 0o755)
     const program = `
-      process.setuid(54321)
       const { installCommand } = await import(${JSON.stringify(new URL('../../../server/cli/install.js', import.meta.url).href)})
-      await installCommand({ scope: 'system', entry: 'app.js' }, { cwd: ${JSON.stringify(cwd)}, script: '/cli.js', env: process.env, stdout: process.stdout, stderr: process.stderr }).catch(({ message }) => console.log(message))`
+      const place = { cwd: ${JSON.stringify(cwd)}, script: '/cli.js', env: process.env, stderr: process.stderr }
+      // It loads the rest of its files, which others may not be allowed to read.
+      await installCommand({ scope: 'system', entry: 'app.js', dryRun: true }, { ...place, stdout: { write () {} } })
+      process.setuid(54321)
+      await installCommand({ scope: 'system', entry: 'app.js' }, { ...place, stdout: process.stdout }).catch(({ message }) => console.log(message))`
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8', env: { ...process.env, PATH: systemd.path } })
     assert.equal(stdout, '--scope system: expected root, received the user 54321; use sudo, or --scope user\n')
   })
