@@ -45,7 +45,8 @@ async function startFlame () {
     graph.step(event.shiftKey ? -1 : 1)
   })
   reset.addEventListener('click', () => graph.show(root))
-  section.scrollIntoView({ block: 'nearest' })
+  // Somebody has asked for it on a page that has more.
+  if ('opened' in section.dataset) section.scrollIntoView({ block: 'nearest' })
 
   /** @param {import('./flame-tree.js').Frame} frame */
   function focusFrame (frame) {

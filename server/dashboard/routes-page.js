@@ -9,7 +9,7 @@ import { toShownProblem, urlOf } from './history-filters.js'
  * @typedef {{ release?: string, compare?: string, since?: string, sort?: string }} Filters
  */
 
-const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: '15m', label: 'Last 15 minutes' }, { value: '60m', label: 'Last hour' }, { value: 'all', label: 'All this master has seen' }])
+const SPANS = Object.freeze([{ value: '5m', label: 'Last 5 minutes' }, { value: '15m', label: 'Last 15 minutes' }, { value: '60m', label: 'Last hour' }, { value: 'all', label: 'Since the start' }])
 const DEFAULT_SPAN = '15m'
 /** @type {Readonly<Record<string, { label: string, valueOf: (row: RouteRow) => number }>>} */
 const SORTS = Object.freeze({
