@@ -36,7 +36,7 @@ const ROOMS = {
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.js', '../public/log-query.js'] },
   diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
   doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.js', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
-  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.js', 'system/loopback.js'] },
+  alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.js', 'system/closing.js', 'system/loopback.js'] },
   telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.js', '../workers/protocol.js'], never: OF_THE_CLUSTER },
   events: { because: 'the event stream knows nobody who publishes or subscribes', may: ['../public/format.js'] },
   config: { because: 'the configuration knows nobody whom it configures', may: ['launch/', 'lifecycle/duration.js', 'lifecycle/ready-line.js', 'system/loopback.js', 'system/trust.js', 'system/working-folder.js'] },

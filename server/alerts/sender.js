@@ -1,3 +1,5 @@
+import { createClosing } from '../system/closing.js'
+
 /**
  * @typedef {{ id: string, content: import('./services.js').Content, event: { id: number, type: string } }} Message  `id`: the same for every try
  *
@@ -48,9 +50,7 @@ export function createSender (post, {
   const queue = []
   /** @type {Promise<void> | null} */
   let working = null
-  let isClosing = false
-  const closing = new AbortController()
-  let wakeUp = () => {}
+  const closing = createClosing()
 
   return {
     /** How many are not delivered yet. */
@@ -58,7 +58,7 @@ export function createSender (post, {
 
     /** @param {Message} message */
     push (message) {
-      if (isClosing) return
+      if (closing.hasBegun) return
       queue.push(message)
       // The first one is being delivered, so the second is the oldest that can be dropped.
       if (queue.length > maxQueued) onOutcome(queue.splice(1, 1)[0], { ...FAILED, error: `dropped, ${maxQueued} others wait` })
@@ -66,13 +66,7 @@ export function createSender (post, {
     },
 
     /** Tries all that wait once more, within this time. @param {number} ms */
-    async close (ms) {
-      isClosing = true
-      wakeUp()
-      const timer = setTimeout(() => closing.abort(), ms)
-      await working
-      clearTimeout(timer)
-    }
+    close: (ms) => closing.end(working, ms)
   }
 
   async function deliverQueue () {
@@ -91,28 +85,16 @@ export function createSender (post, {
       onTry(message)
       const { canRetry, ...tried } = await attemptDelivery(message)
       if (tried.error === null) return { ...tried, state: 'delivered', nextAttemptAt: null }
-      if (!canRetry || tries >= maxTries || isClosing) return { ...tried, state: 'failed', nextAttemptAt: null }
+      if (!canRetry || tries >= maxTries || closing.hasBegun) return { ...tried, state: 'failed', nextAttemptAt: null }
       const delayMs = delayOf(tries)
       onOutcome(message, { ...tried, state: 'pending', nextAttemptAt: new Date(time() + delayMs).toISOString() })
-      await waitFor(delayMs)
+      await closing.pause(delayMs)
     }
   }
 
   /** @param {number} tries */
   function delayOf (tries) {
     return Math.min(MAX_DELAY_MS, firstDelayMs * 2 ** (tries - 1)) * (0.5 + random())
-  }
-
-  /** `close` ends it early. @param {number} ms @returns {Promise<void>} */
-  function waitFor (ms) {
-    return new Promise((resolve) => {
-      if (isClosing) return resolve()
-      const timer = setTimeout(resolve, ms).unref()
-      wakeUp = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   }
 
   /** @param {Message} message @returns {Promise<Answer & { durationMs: number }>} */

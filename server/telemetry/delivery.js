@@ -1,4 +1,5 @@
 import { errorText } from '../errors.js'
+import { createClosing } from '../system/closing.js'
 
 /** @typedef {import('./otlp-post.js').Outcome} Outcome */
 
@@ -10,7 +11,7 @@ const MAX_DELAY_MS = 60_000
 
 /**
  * Delivers records in batches, in order, one batch at a time. Nobody waits for it, and it never throws. What is too much while the
- * receiver does not answer is dropped, oldest first.
+ * receiver does not answer is dropped, oldest first, but for the batch that is being sent.
  * @template T
  * @param {(batch: T[], signal: AbortSignal) => Promise<Outcome>} send
  * @param {object} [options]
@@ -21,14 +22,13 @@ const MAX_DELAY_MS = 60_000
  * @param {() => number} [options.random]
  */
 export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS, firstDelayMs = FIRST_DELAY_MS, maxWaiting = MAX_WAITING, random = Math.random } = {}) {
-  /** @type {T[]} oldest first */
-  let waiting = []
+  /** @type {T[]} oldest first, and so the batch that is being sent comes first */
+  const waiting = []
+  let sending = 0
   let dropped = 0
   /** @type {Promise<void> | null} */
   let working = null
-  let isClosing = false
-  const closing = new AbortController()
-  let wakeUp = () => {}
+  const closing = createClosing()
 
   return {
     /** How many more it takes without dropping any. */
@@ -36,30 +36,24 @@ export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS
 
     /** @param {T} record */
     push (record) {
-      if (isClosing) return
+      if (closing.hasBegun) return
       waiting.push(record)
-      if (waiting.length > maxWaiting) dropOldest(1)
+      if (waiting.length > maxWaiting) dropped += waiting.splice(sending, 1).length
       working ??= deliverAll()
     },
 
     /** Tries once more to deliver what waits, within this time. @param {number} ms */
-    async close (ms) {
-      isClosing = true
-      wakeUp()
-      const timer = setTimeout(() => closing.abort(), ms)
-      await working
-      clearTimeout(timer)
-    }
+    close: (ms) => closing.end(working, ms)
   }
 
   async function deliverAll () {
-    await pause(batchMs)
+    await closing.pause(batchMs)
     while (waiting.length > 0) {
       const batch = waiting.slice(0, MAX_BATCH)
+      sending = batch.length
       await deliverBatch(batch)
-      // Some of them may have been dropped meanwhile.
-      const delivered = new Set(batch)
-      waiting = waiting.filter((record) => !delivered.has(record))
+      waiting.splice(0, sending)
+      sending = 0
     }
     working = null
   }
@@ -68,12 +62,12 @@ export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS
   async function deliverBatch (batch) {
     for (let tries = 1; ; tries++) {
       const { error, canRetry, retryAfterMs, rejected } = await trySending(batch)
-      const isLast = error === null || !canRetry || isClosing
+      const isLast = error === null || !canRetry || closing.hasBegun
       dropped += isLast && error !== null ? batch.length : rejected
       onOutcome({ error, dropped })
       dropped = 0
       if (isLast) return
-      await pause(Math.min(MAX_DELAY_MS, retryAfterMs ?? firstDelayMs * 2 ** (tries - 1) * (0.5 + random())))
+      await closing.pause(Math.min(MAX_DELAY_MS, retryAfterMs ?? firstDelayMs * 2 ** (tries - 1) * (0.5 + random())))
     }
   }
 
@@ -84,23 +78,5 @@ export function createDelivery (send, { onOutcome = () => {}, batchMs = BATCH_MS
     } catch (error) {
       return { error: errorText(error), canRetry: false, retryAfterMs: null, rejected: 0 }
     }
-  }
-
-  /** @param {number} count */
-  function dropOldest (count) {
-    waiting.splice(0, count)
-    dropped += count
-  }
-
-  /** `close` ends it early. @param {number} ms @returns {Promise<void>} */
-  function pause (ms) {
-    return new Promise((resolve) => {
-      if (isClosing) return resolve()
-      const timer = setTimeout(resolve, ms).unref()
-      wakeUp = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   }
 }
