@@ -11,30 +11,31 @@ import { isLoopback } from '../system/loopback.js'
  */
 export function createMailPost ({ host, port = DEFAULT_MAIL_PORT, user, password, from, to }, { load = () => import('nodemailer') } = {}) {
   return async ({ id, content }, { patienceMs, signal }) => {
-    const { createTransport } = await load()
-    const transport = createTransport({
-      host,
-      port,
-      secure: port === 465,
-      requireTLS: user !== undefined && !isLoopback(host),
-      // A mail server on this machine has seldom a certificate that somebody has signed.
-      tls: { rejectUnauthorized: !isLoopback(host) },
-      ...(user !== undefined && { auth: { user, pass: password } }),
-      connectionTimeout: patienceMs,
-      greetingTimeout: patienceMs,
-      socketTimeout: patienceMs,
-      // The content is text: it leads to no file and no address.
-      disableFileAccess: true,
-      disableUrlAccess: true
-    })
+    let transport
     try {
+      const { createTransport } = await load()
+      transport = createTransport({
+        host,
+        port,
+        secure: port === 465,
+        requireTLS: user !== undefined && !isLoopback(host),
+        // A mail server on this machine seldom has a certificate that somebody has signed.
+        tls: { rejectUnauthorized: !isLoopback(host) },
+        ...(user !== undefined && { auth: { user, pass: password } }),
+        connectionTimeout: patienceMs,
+        greetingTimeout: patienceMs,
+        socketTimeout: patienceMs,
+        // The content is text: it leads to no file and no address.
+        disableFileAccess: true,
+        disableUrlAccess: true
+      })
       const sent = transport.sendMail({ from: { name: 'clusterdeck', address: from }, to, ...Object(content), messageId: `<${id}@clusterdeck>`, headers: { 'Auto-Submitted': 'auto-generated' } })
       const { response } = await Promise.race([sent, rejectAt(AbortSignal.any([signal, AbortSignal.timeout(2 * patienceMs)]))])
       return { status: Number.parseInt(response, 10) || null, error: null, canRetry: false }
     } catch (error) {
       return toAnswer(error)
     } finally {
-      transport.close()
+      transport?.close()
     }
   }
 }

@@ -17,11 +17,11 @@ const MAX_TEXT = 16_384
 
 /** @type {Readonly<Record<Target['kind'], (event: DeckEvent, deck: Deck) => Content>>} */
 const CONTENTS = Object.freeze({
-  slack: (event, deck) => JSON.stringify(slackBody(wordingOf(event, deck))),
-  discord: (event, deck) => JSON.stringify(discordBody(wordingOf(event, deck))),
-  teams: (event, deck) => JSON.stringify(teamsBody(wordingOf(event, deck))),
+  slack: (event, deck) => jsonOf(slackBody(wordingOf(event, deck))),
+  discord: (event, deck) => jsonOf(discordBody(wordingOf(event, deck))),
+  teams: (event, deck) => jsonOf(teamsBody(wordingOf(event, deck))),
   mail: (event, deck) => mailBody(wordingOf(event, deck)),
-  sentry: (event, deck) => JSON.stringify(sentryEvent(event, deck)),
+  sentry: (event, deck) => jsonOf(sentryEvent(event, deck)),
   webhook: eventBody
 })
 
@@ -43,8 +43,13 @@ export function createPost (target, options) {
 /** @param {DeckEvent} event @param {Deck} deck */
 function eventBody (event, { host, entry, pid, version }) {
   const deck = { host, app: entry, pid, version }
-  const whole = JSON.stringify({ event, deck })
+  const whole = jsonOf({ event, deck })
   // The detail of a rollout can be long. The receiver can ask the API for the whole event by its id.
   if (whole.length <= MAX_TEXT) return whole
-  return JSON.stringify({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck })
+  return jsonOf({ event: { ...event, message: event.message?.slice(0, 2000) ?? null, detail: null }, deck })
+}
+
+/** Strict parsers refuse a message with half of a surrogate pair, which an app may write, or which is left where a text was cut. @param {object} body */
+function jsonOf (body) {
+  return JSON.stringify(body, (_, value) => typeof value === 'string' ? value.replace(/\p{Cs}/gu, '\ufffd') : value)
 }

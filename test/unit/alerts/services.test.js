@@ -35,6 +35,12 @@ test('a message has no control characters, is no longer than services take, and 
   assert.deepEqual(facts, ['Host web-1', 'Release r12', 'Worker 7 in slot 3'])
 })
 
+test('no half of a surrogate pair is sent, neither from an app nor where a text was cut: strict receivers would refuse the message', () => {
+  for (const kind of /** @type {const} */ (['slack', 'discord', 'teams', 'sentry', 'webhook'])) {
+    for (const message of ['a\ud83dz', `${'x'.repeat(1498)}😀😀`, `x${'😀'.repeat(20_000)}`]) assert.doesNotMatch(String(contentOf(kind, { ...EVENT, message }, DECK)), /\\ud[89a-f]/, kind)
+  }
+})
+
 test('a mail goes to all receivers, and no text of an app adds a header', async (t) => {
   const { mails, recipients, port } = await startSmtpReceiver(t)
   const post = createMailPost({ host: '127.0.0.1', port, from: 'deck@example.com', to: ['ops@example.com', 'ada@example.com'] })
@@ -71,4 +77,10 @@ test('a password never goes unencrypted to another machine, and a mail that is g
   const { error, canRetry } = await answer
   assert.deepEqual([asked.requireTLS, asked.tls.rejectUnauthorized, asked.secure, asked.port, canRetry], [true, true, false, 587, true])
   assert.doesNotMatch(String(error), /hidden/)
+})
+
+test('where the mail program cannot be loaded, the message is tried again', async () => {
+  const load = async () => { throw Object.assign(new Error(), { code: 'EMFILE' }) }
+  const post = createMailPost({ host: '127.0.0.1', from: 'deck@example.com', to: ['ops@example.com'] }, { load })
+  assert.deepEqual(await post({ id: 'msg_1', content: '', event: EVENT }, { time: 0, patienceMs: 5000, signal: new AbortController().signal }), { status: null, error: 'EMFILE', canRetry: true })
 })
