@@ -59,11 +59,11 @@ function traceOf (text) {
   if (text[0] !== '{' || text.length > MAX_JSON_CHARS || !text.includes('trace')) return null
   try {
     const fields = JSON.parse(text)
-    const traceId = TRACE_NAMES.map((name) => fields[name]).find((id) => TRACE_ID.test(id))
-    const spanId = SPAN_NAMES.map((name) => fields[name]).find((id) => SPAN_ID.test(id))
+    const traceId = TRACE_NAMES.map((name) => fields[name]).find((id) => typeof id === 'string' && TRACE_ID.test(id))
+    const spanId = SPAN_NAMES.map((name) => fields[name]).find((id) => typeof id === 'string' && SPAN_ID.test(id))
     return traceId === undefined ? null : { traceId, spanId: spanId ?? null }
   } catch {
-    // SyntaxError: it only begins so.
+    // SyntaxError: the line only begins like JSON.
     return null
   }
 }

@@ -34,6 +34,6 @@ export function joinMetrics (parts) {
 
 /** A label of the app's own that is called as one of ours is renamed, as Prometheus does it. @param {Labels} own @param {Labels} added @returns {Labels} */
 function addLabels (own, added) {
-  const renamed = Object.fromEntries(Object.entries(own).map(([name, value]) => [name in added ? `exported_${name}` : name, value]))
+  const renamed = Object.fromEntries(Object.entries(own).map(([name, value]) => [Object.hasOwn(added, name) ? `exported_${name}` : name, value]))
   return { ...added, ...renamed }
 }

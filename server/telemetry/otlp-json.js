@@ -88,9 +88,9 @@ function toAttributes (attributes) {
   return Object.entries(attributes).map(([key, value]) => ({ key, value: typeof value === 'string' ? { stringValue: value } : { intValue: wholeText(value) } }))
 }
 
-/** A 64-bit number is a text in the JSON of protobuf. @param {number} value */
+/** A 64-bit number is a text in the JSON of protobuf. One that an app has made up, and that has no such text, must not stop the others. @param {number} value */
 function wholeText (value) {
-  return String(Math.max(0, Math.round(value)))
+  return String(Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(value) || 0)))
 }
 
 /** @param {number} ms since the epoch, which a double has no nanoseconds for */

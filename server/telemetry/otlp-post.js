@@ -9,7 +9,7 @@ import { toProtobuf } from './otlp-protobuf.js'
  * @typedef {{ error: string | null, canRetry: boolean, retryAfterMs: number | null, rejected: number }} Outcome
  */
 
-/** What a collector answers is read up to this. */
+/** The answer of a collector is read up to here. */
 const MAX_ANSWER_BYTES = 64 * 1024
 /** See https://opentelemetry.io/docs/specs/otlp/#failures-1. */
 const RETRYABLE = [429, 502, 503, 504]
@@ -31,15 +31,16 @@ export function postOtlp ({ url, headers, timeoutMs, isCompressed, isJson, ca },
         method: 'POST',
         headers: { 'user-agent': 'clusterdeck', ...headers, 'content-type': isJson ? 'application/json' : 'application/x-protobuf', 'content-length': body.length, ...isCompressed && { 'content-encoding': 'gzip' } },
         ca,
-        signal,
-        timeout: timeoutMs
+        signal
       })
-      sent.on('timeout', () => sent.destroy(Object.assign(new Error(), { code: `no answer within ${timeoutMs / 1000} s` })))
+      // The limit is for the whole answer: one that comes byte by byte never leaves its socket idle.
+      const timer = setTimeout(() => sent.destroy(Object.assign(new Error(), { code: `no answer within ${timeoutMs / 1000} s` })), timeoutMs).unref()
+      sent.on('close', () => clearTimeout(timer))
       sent.on('error', (error) => resolve({ ...NOTHING_REJECTED, error: errorCode(error) ?? error.name, canRetry: true }))
-      sent.on('response', (response) => { readAnswer(response).then(resolve) })
+      sent.on('response', (response) => resolve(readAnswer(response)))
       sent.end(body)
     } catch (error) {
-      // A header that HTTP does not allow.
+      // ERR_INVALID_CHAR: HTTP does not allow such a header.
       resolve({ ...NOTHING_REJECTED, error: errorCode(error) ?? 'Error', canRetry: false })
     }
   })
@@ -50,7 +51,7 @@ async function readAnswer (response) {
   const { statusCode: status = 0, headers } = response
   let text = ''
   try {
-    for await (const chunk of response.setEncoding('utf8')) if (text.length < MAX_ANSWER_BYTES) text += chunk
+    for await (const chunk of response.setEncoding('utf8')) if ((text += chunk).length > MAX_ANSWER_BYTES) break
   } catch {
     // The status is known: what the rest of the answer would have said is not.
   }

@@ -36,7 +36,7 @@ export function startTelemetry ({ options, environment, app, master, events, log
   const metrics = otlp.metrics && sendMetrics(otlp.metrics, { intervalMs: otlp.intervalMs, read: readAll, sender, onOutcome: outcomes.of('The collector', 'metrics') })
   const receivers = openReceivers()
   const unsubscribe = receivers.length === 0 ? () => {} : events.subscribe((event) => { if (!event.type.startsWith('telemetry.')) tellAll(eventRecord(event)) })
-  const lines = receivers.length > 0 && options.workerOutput === 'on' ? followWorkerLines(logs, { push: tellAll, hasRoom: () => receivers.every(({ room }) => room > 0) }) : null
+  const lines = receivers.length > 0 && options.workerOutput === 'on' ? followWorkerLines(logs, { push: tellAll, room: () => Math.min(...receivers.map(({ room }) => room)) }) : null
 
   return {
     async close () {

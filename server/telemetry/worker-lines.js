@@ -10,13 +10,15 @@ import { lineRecord } from './log-record.js'
 const STREAMS = /** @type {const} */ (['stdout', 'stderr'])
 const EVERY_MS = 1000
 const READ_BYTES = 64 * 1024
+/** With less room for records, so few bytes would be read at a time that it is better to wait. */
+const MIN_ROOM = 32
 
 /**
  * Reads what the workers write from their log files, as fast as it is taken: what is not taken yet stays in the files.
  * @param {Logs} logs
- * @param {{ push: (record: import('./log-record.js').LogRecord) => void, hasRoom: () => boolean, now?: () => number, setTimer?: (work: () => void, ms: number) => { unref: () => unknown } }} parts `now`: wall, ms
+ * @param {{ push: (record: import('./log-record.js').LogRecord) => void, room: () => number, now?: () => number, setTimer?: (work: () => void, ms: number) => { unref: () => unknown } }} parts `room`: for how many records; `now`: wall, ms
  */
-export function followWorkerLines (logs, { push, hasRoom, now = Date.now, setTimer = setTimeout }) {
+export function followWorkerLines (logs, { push, room, now = Date.now, setTimer = setTimeout }) {
   /** @type {Map<string, Cursor>} */
   const cursors = new Map()
   let isStopped = false
@@ -25,7 +27,7 @@ export function followWorkerLines (logs, { push, hasRoom, now = Date.now, setTim
   waitForMore()
 
   return {
-    /** Reads what is there once more. */
+    /** Reads once more what is there. */
     async stop () {
       isStopped = true
       await reading
@@ -46,15 +48,16 @@ export function followWorkerLines (logs, { push, hasRoom, now = Date.now, setTim
 
   /** @param {number} slot @param {Stream} stream */
   async function readStream (slot, stream) {
-    const cursor = cursorOf(slot, stream)
     try {
-      while (hasRoom() && cursor.lag() > 0) {
-        const { lines } = await cursor.read(READ_BYTES)
+      const cursor = cursorOf(slot, stream)
+      while (room() >= MIN_ROOM && cursor.lag() > 0) {
+        // A line that is told has two bytes or more.
+        const { lines } = await cursor.read(Math.min(READ_BYTES, 2 * room()))
         const at = now()
         for (const text of lines) if (text !== '') push(lineRecord({ slot, stream, text, at }))
       }
     } catch {
-      // ENOENT, EACCES: the logs tell of it themselves.
+      // ENOENT, EACCES: the logs report it themselves.
     }
   }
 

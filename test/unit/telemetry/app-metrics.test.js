@@ -114,6 +114,8 @@ test('apps of a host keep their own labels beside the name of the app', () => {
   const metric = { name: 'm', help: '', type: 'counter', series: [{ labels: { app: 'x' }, value: 1 }] }
   const joined = joinMetrics([{ labels: { app: 'shop' }, metrics: [metric] }, { labels: { app: 'mail' }, metrics: [{ ...metric, type: 'gauge' }] }])
   assert.equal(toPrometheusText(joined), '# HELP m \n# TYPE m counter\nm{app="shop",exported_app="x"} 1\n')
+  const [{ series: [{ labels }] }] = joinMetrics([{ labels: { app: 'shop' }, metrics: [{ ...metric, series: [{ labels: { constructor: 'x' }, value: 1 }] }] }])
+  assert.deepEqual(Object.keys(labels), ['app', 'constructor'])
 })
 
 /** @param {{ patienceMs?: number, answers?: boolean }} [how] */

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import dgram from 'node:dgram'
 import { once } from 'node:events'
+import http from 'node:http'
 import os from 'node:os'
 import { test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
+import { createDeferred } from '../../../server/system/deferred.js'
 import { createDelivery } from '../../../server/telemetry/delivery.js'
 import { createJournal } from '../../../server/telemetry/journald.js'
 import { eventRecord, lineRecord } from '../../../server/telemetry/log-record.js'
+import { postOtlp } from '../../../server/telemetry/otlp-post.js'
 import { logsRequest, metricsRequest } from '../../../server/telemetry/otlp-json.js'
 import { toProtobuf } from '../../../server/telemetry/otlp-protobuf.js'
 import { readOtlpSettings } from '../../../server/telemetry/otlp-settings.js'
@@ -71,9 +74,16 @@ test('a request as protobuf says the same as JSON', () => {
   assert.deepEqual(decode('ExportLogsServiceRequest', toProtobuf(logs)), withoutEmptyLists(logs))
 })
 
+test('a count that an app has made up stops no other metric', () => {
+  const absurd = [1e300, Infinity, NaN, -1].map((count, index) => ({ name: `absurd_${index}`, help: '', type: /** @type {const} */ ('histogram'), series: [{ labels: {}, sum: 1, count, buckets: /** @type {[number, number][]} */ ([[1, count]]) }] }))
+  const request = metricsRequest([...absurd, ...EVERY_TYPE], { startMs: 1, nowMs: 2 }, { version: '1', attributes: {} })
+  const [{ metrics }] = decode('ExportMetricsServiceRequest', toProtobuf(request)).resourceMetrics[0].scopeMetrics
+  assert.deepEqual(metrics.map((/** @type {any} */ { histogram }) => histogram?.dataPoints[0].count), [String(Number.MAX_SAFE_INTEGER), String(Number.MAX_SAFE_INTEGER), '0', '0', undefined, undefined, '300', undefined])
+})
+
 test('a line of a logger has its level, and the trace that it names', () => {
   assert.deepEqual(lineRecord({ slot: 1, stream: 'stdout', at: 5, text: `{"level":50,"msg":"failed","trace_id":"${TRACE_ID}","span_id":"${SPAN_ID}"}` }), { at: 5, level: 'error', event: null, attributes: { 'clusterdeck.slot': 1, 'log.iostream': 'stdout' }, trace: { traceId: TRACE_ID, spanId: SPAN_ID }, text: `{"level":50,"msg":"failed","trace_id":"${TRACE_ID}","span_id":"${SPAN_ID}"}` })
-  for (const text of ['{"trace_id":"x"}', '{"trace_id":7}', `{"trace_id":"${'0'.repeat(32)}"}`, '{trace', '[]', 'null']) assert.equal(lineRecord({ slot: 1, stream: 'stderr', at: 5, text }).trace, null, text)
+  for (const text of [`{"trace_id":["${TRACE_ID}"]}`, '{"trace_id":"x"}', '{"trace_id":7}', `{"trace_id":"${'0'.repeat(32)}"}`, '{trace', '[]', 'null']) assert.equal(lineRecord({ slot: 1, stream: 'stderr', at: 5, text }).trace, null, text)
 })
 
 test('variables that name no collector, switch it off or are wrong send nothing, and say why', () => {
@@ -120,21 +130,90 @@ test('while a collector is away the newest records are kept, and an end waits fo
   await stuck.close(5)
 })
 
+test('a batch that is being sent is not dropped, nor counted as lost', async (t) => {
+  // The pause before a batch keeps no process alive.
+  const alive = setInterval(() => {}, 1000)
+  t.after(() => clearInterval(alive))
+  /** @type {number[][]} */
+  const sent = []
+  /** @type {number[]} */
+  const lost = []
+  const first = createDeferred()
+  const begun = createDeferred()
+  const delivery = createDelivery(async (/** @type {number[]} */ batch) => {
+    sent.push(batch)
+    begun.reach()
+    await first.reached
+    return { error: null, canRetry: false, retryAfterMs: null, rejected: 0 }
+  }, { batchMs: 0, maxWaiting: 4, onOutcome: ({ dropped }) => lost.push(dropped) })
+  for (const n of [1, 2]) delivery.push(n)
+  await begun.reached
+  for (const n of [3, 4, 5, 6]) delivery.push(n)
+  first.reach()
+  await delivery.close(1000)
+  assert.deepEqual([sent, lost], [[[1, 2], [5, 6]], [2, 0]])
+})
+
+test('an end does not wait for what cannot be aborted, such as the look-up of a name', { timeout: 5000 }, async () => {
+  const delivery = createDelivery(() => new Promise(() => {}), { batchMs: 0 })
+  delivery.push(1)
+  await delivery.close(5)
+})
+
+test('a collector that never ends its answer is waited for no longer than it may take', { timeout: 5000 }, async (t) => {
+  const server = http.createServer((_request, response) => {
+    response.writeHead(200)
+    const dripping = setInterval(() => response.write(' '), 10)
+    response.on('close', () => clearInterval(dripping))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  const target = { url: `http://127.0.0.1:${port}`, headers: {}, timeoutMs: 100, isCompressed: false, isJson: true }
+  assert.deepEqual(await postOtlp(target, {}), { error: null, canRetry: false, retryAfterMs: null, rejected: 0 })
+})
+
 test('lines of the workers wait in their files until there is room', async () => {
   const files = { stdout: ['a', 'b', '', 'c'], stderr: ['error: d'] }
   /** @type {string[]} */
   const taken = []
-  let room = 2
+  let room = 33
   const follower = followWorkerLines({
     slots: () => [1],
     begin: () => ({ stdout: 0, stderr: 0 }),
     cursor: (_slot, stream) => ({ lag: () => files[stream].length, read: async () => ({ lines: files[stream].splice(0, 1) }) })
-  }, { hasRoom: () => room > 0, push (record) { room--; taken.push(`${record.level} ${record.text}`) } })
+  }, { room: () => room, push (record) { room--; taken.push(`${record.level} ${record.text}`) } })
   await follower.stop()
   assert.deepEqual([taken, files.stdout], [['none a', 'none b'], ['', 'c']])
-  room = 10
+  room = 40
   await follower.stop()
   assert.deepEqual(taken.slice(2), ['none c', 'error error: d'])
+})
+
+test('no more lines are read than there is room for, however short they are, and a log that cannot be read keeps none of the others waiting', async () => {
+  const RECORDS = 2048
+  let left = 64 * 1024
+  let taken = 0
+  const follower = followWorkerLines({
+    slots: () => [1, 2],
+    begin (slot) {
+      if (slot === 1) throw Object.assign(new Error(), { code: 'EACCES' })
+      return { stdout: 0, stderr: 0 }
+    },
+    cursor: (_slot, stream) => ({
+      lag: () => stream === 'stdout' ? left : 0,
+      async read (maxBytes) {
+        const bytes = Math.min(left, maxBytes)
+        left -= bytes
+        return { lines: Array(Math.floor(bytes / 2)).fill('x') }
+      }
+    })
+  }, { room: () => RECORDS - taken, push () { taken++ } })
+  await follower.stop()
+  assert.equal(taken, RECORDS)
 })
 
 test('an event is a record as serious as it looks on the page', () => {
