@@ -60,6 +60,8 @@ const KINDS = Object.freeze({
   'worker.crash-looping': { icon: 'repeat', tone: 'bad', label: 'Crash loop', weight: 'alert', inTerminal: true },
   'worker.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Crash loop ended', inTerminal: true },
   'worker.drifted': { icon: 'triangle-alert', tone: 'warn', label: 'Worker drifted', weight: 'problem', inTerminal: true },
+  'route.slowed': { icon: 'triangle-alert', tone: 'bad', label: 'Slow requests', weight: 'alert', inTerminal: true },
+  'route.recovered': { icon: 'heart-pulse', tone: 'ok', label: 'Requests as fast as usual', inTerminal: true },
   'standby.useless': { icon: 'circle-alert', tone: 'warn', label: 'No standby', inTerminal: true },
   'slot.finished': { icon: 'circle-check', tone: 'ok', label: 'Slot finished', inTerminal: true },
   'slot.held': { icon: 'hourglass', tone: 'bad', label: 'Slot held', weight: 'alert', inTerminal: true },

@@ -15,6 +15,7 @@ const PROBLEMS = [
   { id: 'crashes', label: 'A worker crashed in a new way', about: 'once for each new crash, and when one that was resolved comes back', events: ['crash.group-new', 'crash.group-returned'] },
   { id: 'crash-loops', label: 'A worker keeps crashing', about: 'or can no longer be started', events: ['worker.crash-looping', 'slot.held', 'app.failed'] },
   { id: 'hangs', label: 'A worker hangs', about: 'its event loop no longer answers', events: ['worker.unresponsive'] },
+  { id: 'slow', label: 'Requests are slow', about: 'much slower than in the last hour', events: ['route.slowed'] },
   { id: 'deploys-failed', label: 'A deploy failed', about: 'or was rolled back, or waits for you', events: ['rollout.failed', 'rollout.rolled-back', 'rollout.held', 'rollback.refused', 'fleet.rollout-failed', 'fleet.rollout-held'] },
   { id: 'jobs-failed', label: 'A job failed', about: 'or took too long', events: ['job.failed'] },
   { id: 'hosts', label: 'A host of the fleet is silent', about: 'it no longer answers the others', events: ['fleet.host-silent'] }
@@ -22,7 +23,7 @@ const PROBLEMS = [
 const OTHERS = [
   { id: 'each-crash', label: 'Every crash of a worker', about: 'also one that is known', events: FAULTS.map((cause) => `worker.exited:${cause}`) },
   { id: 'deploys', label: 'A deploy started or succeeded', about: 'also restarts and rollbacks', events: ['rollout.started', 'rollout.succeeded'] },
-  { id: 'recoveries', label: 'Something is well again', about: 'after a crash loop, a hang or a failed history', events: ['worker.recovered', 'worker.responsive', 'history.recovered', 'secrets.read'] },
+  { id: 'recoveries', label: 'Something is well again', about: 'after a crash loop, a hang, slow requests or a failed history', events: ['worker.recovered', 'worker.responsive', 'route.recovered', 'history.recovered', 'secrets.read'] },
   { id: 'changes', label: 'Somebody changed settings or workers', about: 'scale and configuration', events: ['scale.changed', 'config.changed'] },
   { id: 'access', label: 'Access changed or was refused', about: 'tokens, and who was turned away', events: ['token.created', 'token.revoked', 'access.refused'] }
 ]

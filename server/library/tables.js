@@ -6,11 +6,11 @@
  *   'worker.ready' | 'worker.no-server' | 'worker.listens-late' | 'worker.thread-port-taken' | 'worker.warm-up-failed' | 'worker.standby' |
  *   'worker.promoted' | 'worker.draining' | 'worker.kept' | 'worker.closing' | 'worker.exited' | 'worker.unresponsive' | 'worker.responsive' |
  *   'worker.killed' | 'worker.recycling' | 'worker.recycle-failed' | 'recycling.slowed' | 'worker.message' | 'worker.unanswered' | 'worker.orphaned' |
- *   'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'standby.useless' | 'slot.finished' | 'slot.held' |
- *   'slot.resumed' | 'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened' |
- *   'crash.group-assigned' | 'crash.records-lost' | 'crash.note-added' | 'crash.note-removed' | 'fleet.connected' | 'fleet.away' | 'fleet.host-silent' |
- *   'fleet.host-back' | 'fleet.host-left' | 'fleet.host-forgotten' | 'fleet.name-taken' | 'fleet.forgotten' | 'fleet.abort-refused' |
- *   'fleet.rollout-started' | 'fleet.rollout-paused' | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' | 'fleet.rollout-held' |
+ *   'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'route.slowed' | 'route.recovered' | 'standby.useless' |
+ *   'slot.finished' | 'slot.held' | 'slot.resumed' | 'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' | 'crash.group-muted' |
+ *   'crash.group-reopened' | 'crash.group-assigned' | 'crash.records-lost' | 'crash.note-added' | 'crash.note-removed' | 'fleet.connected' | 'fleet.away'
+ *   | 'fleet.host-silent' | 'fleet.host-back' | 'fleet.host-left' | 'fleet.host-forgotten' | 'fleet.name-taken' | 'fleet.forgotten' |
+ *   'fleet.abort-refused' | 'fleet.rollout-started' | 'fleet.rollout-paused' | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' | 'fleet.rollout-held' |
  *   'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' | 'fleet.rollout-failed' | 'fleet.rollout-rolled-back' | 'restart.skipped' |
  *   'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' | 'rollout.judged' |
  *   'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'rollback.refused' | 'hook.started' | 'hook.succeeded' |

@@ -5,6 +5,7 @@ import { createRing } from './ring.js'
 import { createRoutes } from './routes.js'
 import { createRollup } from './rollup.js'
 import { createSeries } from './series.js'
+import { createSlowSpells } from './slow-spells.js'
 import { createTotals } from './totals.js'
 import { createWriter } from './writer.js'
 
@@ -36,11 +37,13 @@ const HELD = HELD_NAMES.map(indexOf)
  * @param {object} [parts]
  * @param {Store} [parts.store]  of the longer steps
  * @param {(error: unknown) => void} [parts.onFailure]  the store fails
+ * @param {(spell: import('./slow-spells.js').Spell) => void} [parts.onSlow]  requests are slower than usual
+ * @param {(end: import('./slow-spells.js').SpellEnd) => void} [parts.onSlowEnd]
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {(work: () => void, ms: number) => NodeJS.Timeout | number} [parts.setTimer]
  * @param {(timer: NodeJS.Timeout | number | undefined) => void} [parts.clearTimer]
  */
-export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout } = {}) {
+export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout } = {}) {
   /** @type {Map<number, Member>} the living ones and, for a while, dead ones, oldest first */
   const workers = new Map()
   /** @type {Map<number, SlotMemory>} */
@@ -49,6 +52,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
   const rollups = [createRollup(10), createRollup(60)]
   const totals = createTotals()
   const routes = createRoutes({ now })
+  const slowSpells = createSlowSpells({ onBegin: onSlow, onEnd: onSlowEnd })
   const writer = createWriter({ store: store.write, onFailure })
   /** @type {NodeJS.Timeout | number | undefined} */
   let timer
@@ -78,6 +82,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
         member.take(report, now())
         totals.add(slot, report)
         if (release !== undefined) routes.add(release, report.routes)
+        slowSpells.add(Math.floor(now() / SECOND_MS), report)
       } catch (error) {
         if (member.hasSentNonsense) return
         member.hasSentNonsense = true
@@ -132,6 +137,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, now = Da
   /** @param {number} second */
   function turnSecond (second) {
     for (const rollup of rollups) keepStep(rollup.turnTo(second))
+    slowSpells.turn(second)
     for (const member of workers.values()) {
       const row = member.turn(second)
       if (!row) continue

@@ -1,0 +1,198 @@
+import { addSparse, BUCKETS, bucketOf, quantile } from '../../workers/histogram.js'
+import { MAX_ROUTES, OTHER_ROUTES } from '../../workers/protocol.js'
+
+/**
+ * @typedef {{ at: number, seconds: number, requests: number, p50Ms: number, p99Ms: number, slow: number }} Window  `at`: its begin, wall ms; `slow`: took longer than the limit
+ * @typedef {{ route: string | null, sinceMs: number, requests: number, p99Ms: number, usualP99Ms: number, limitMs: number, others: string[] }} Spell
+ *   `route`: null: of all requests, as no routes are counted; `others`: routes that are slow as well
+ * @typedef {{ spell: Spell, untilMs: number, isUsualNow: boolean }} SpellEnd  `isUsualNow`: it has lasted so long that it is what is usual
+ */
+
+const SECOND_MS = 1000
+/** A window of a route ends once it is this old and has enough requests; one that does not get them is not judged. */
+const WINDOW_S = 10
+const LONGEST_WINDOW_S = 60
+const LEAST_REQUESTS = 20
+/** A p99 above the limit counts if so many requests took longer than it: fewer may be chance. */
+const LEAST_SLOW = 5
+/** What is usual is known from the windows of this time, once there are so many. */
+const USUAL_MS = 60 * 60_000
+const LEAST_WINDOWS = 30
+/** The limit: the median of their p99, by so much more that each of these is reached. */
+const FACTOR = 2
+const SPREADS = 2
+const LEAST_MORE_MS = 50
+/** So many windows in a row begin a spell of a route, and end it. */
+const IN_A_ROW = 3
+/** Answers that usually take longer are streams, downloads or long polls: how long these take says nothing. */
+const STREAM_MS = 30_000
+const LONGEST_SPELL_MS = 60 * 60_000
+const MAX_OTHERS = 10
+
+/**
+ * Tells when requests are slower than usual for long enough: the p99 of a route against that of its last hour. Routes are judged
+ * by themselves, so that it is no slow spell when slow ones are asked for more often. One spell is open at a time: what blocks the
+ * event loop makes many routes slow.
+ * @param {{ onBegin: (spell: Spell) => void, onEnd: (end: SpellEnd) => void }} parts
+ */
+export function createSlowSpells ({ onBegin, onEnd }) {
+  /** @type {Map<string | null, Route>} */
+  const routes = new Map()
+  /** @type {Spell | null} */
+  let open = null
+
+  return {
+    /** @param {number} second  since the epoch @param {Pick<import('./report.js').Report, 'routes' | 'latency'>} report  checked */
+    add (second, { routes: byRoute, latency }) {
+      if (byRoute.length === 0) {
+        // Without routes all requests are one; with routes a report of none has no requests either.
+        if (latency.length > 0) routeOf(null).add(second, latency)
+        return
+      }
+      for (const { route, latency: own } of byRoute) routeOf(route).add(second, own)
+    },
+
+    /** Judges the windows that are over. @param {number} second  since the epoch */
+    turn (second) {
+      for (const [name, route] of routes) {
+        route.turn(second)
+        if (route.isForgotten(second)) routes.delete(name)
+      }
+      if (open === null) begin()
+      else if (second * SECOND_MS - open.sinceMs >= LONGEST_SPELL_MS) end(open, second, true)
+      else if (![...routes.values()].some(({ isSlow }) => isSlow)) end(open, second, false)
+    }
+  }
+
+  /** @param {string | null} name */
+  function routeOf (name) {
+    const known = routes.has(name) || routes.size < MAX_ROUTES ? name : OTHER_ROUTES
+    let route = routes.get(known)
+    if (!route) routes.set(known, route = new Route())
+    return route
+  }
+
+  function begin () {
+    if (![...routes.values()].some(({ isSlow }) => isSlow)) return
+    const [worst, ...others] = [...routes].flatMap(([name, route]) => route.over.length > 0 ? [{ name, route, window: route.over[route.over.length - 1] }] : [])
+      .sort((one, other) => moreOf(other) - moreOf(one))
+    const { name, route, window: { requests, p99Ms } } = worst
+    const sinceMs = Math.min(...[worst, ...others].map((each) => each.route.over[0].at))
+    open = { route: name, sinceMs, requests, p99Ms, usualP99Ms: route.usual?.p99Ms ?? 0, limitMs: route.usual?.limitMs ?? 0, others: others.slice(0, MAX_OTHERS).map((each) => String(each.name)) }
+    onBegin(open)
+  }
+
+  /** @param {Spell} spell @param {number} second @param {boolean} isUsualNow */
+  function end (spell, second, isUsualNow) {
+    const untilMs = Math.max(spell.sinceMs, ...[...routes.values()].map(({ lastOverMs }) => lastOverMs))
+    if (isUsualNow) for (const route of routes.values()) route.learnAnew()
+    open = null
+    onEnd({ spell, untilMs: isUsualNow ? second * SECOND_MS : untilMs, isUsualNow })
+  }
+}
+
+/** What is slow because another route blocks the event loop waits for a part of it: of the slowest one the median rises most. @param {{ route: Route, window: Window }} slow */
+function moreOf ({ route, window }) {
+  return window.p50Ms - (route.usual?.p50Ms ?? 0) + (window.p99Ms - (route.usual?.p99Ms ?? 0)) / 1000
+}
+
+/** The requests of one route. */
+class Route {
+  isSlow = false
+  /** The windows in a row that were over the limit. @type {Window[]} */
+  over = []
+  /** The end of the last window over the limit while it was slow. */
+  lastOverMs = 0
+  /** @type {{ p50Ms: number, p99Ms: number, limitMs: number } | null} null: not known yet */
+  usual = null
+  /** @type {Window[]} of the last hour, oldest first, without those of slow spells */
+  #windows = []
+  #counts = new Float64Array(BUCKETS)
+  #requests = 0
+  /** The second in which the window began; 0: there has been no request. */
+  #since = 0
+  #calm = 0
+
+  /** @param {number} second @param {readonly number[]} latency  sparse */
+  add (second, latency) {
+    if (this.#since === 0) this.#since = second
+    addSparse(this.#counts, latency)
+    for (let n = 1; n < latency.length; n += 2) this.#requests += latency[n]
+  }
+
+  /** @param {number} second */
+  turn (second) {
+    const seconds = second - this.#since
+    if (this.#since === 0 || seconds < WINDOW_S) return
+    if (this.#requests >= LEAST_REQUESTS) this.#judge(seconds)
+    else if (seconds < LONGEST_WINDOW_S) return
+    else this.#settle()
+    this.#counts.fill(0)
+    this.#requests = 0
+    this.#since = second
+  }
+
+  /** @param {number} second */
+  isForgotten (second) {
+    return this.#requests === 0 && !this.isSlow && this.over.length === 0 && (this.#windows.at(-1)?.at ?? 0) < second * SECOND_MS - USUAL_MS
+  }
+
+  learnAnew () {
+    if (!this.isSlow) return
+    this.#windows = []
+    this.usual = null
+    this.#settle()
+  }
+
+  /** @param {number} seconds */
+  #judge (seconds) {
+    const window = this.#windowOf(seconds)
+    this.#learn(window.at)
+    if (this.#isOver(window)) {
+      this.#calm = 0
+      this.over.push(window)
+      this.over.splice(0, this.over.length - IN_A_ROW)
+      if (this.over.length === IN_A_ROW) this.isSlow = true
+      if (this.isSlow) this.lastOverMs = window.at + seconds * SECOND_MS
+      return
+    }
+    this.#calm++
+    if (!this.isSlow || this.#calm === IN_A_ROW) this.#settle()
+    this.#windows.push(window)
+  }
+
+  /** It is not slow any more, or was not for long enough: what was over the limit then is usual too. */
+  #settle () {
+    if (!this.isSlow) this.#windows.push(...this.over)
+    this.isSlow = false
+    this.over = []
+    this.#calm = 0
+  }
+
+  /** @param {number} seconds @returns {Window} */
+  #windowOf (seconds) {
+    const window = { at: this.#since * SECOND_MS, seconds, requests: this.#requests, p50Ms: quantile(this.#counts, 0.5), p99Ms: quantile(this.#counts, 0.99), slow: 0 }
+    if (this.usual) for (let index = bucketOf(this.usual.limitMs) + 1; index < BUCKETS; index++) window.slow += this.#counts[index]
+    return window
+  }
+
+  /** @param {Window} window */
+  #isOver ({ p99Ms, slow }) {
+    return this.usual !== null && this.usual.p99Ms < STREAM_MS && p99Ms > this.usual.limitMs && slow >= LEAST_SLOW
+  }
+
+  /** Of the windows before this one. @param {number} at */
+  #learn (at) {
+    while (this.#windows.length > 0 && this.#windows[0].at < at - USUAL_MS) this.#windows.shift()
+    if (this.#windows.length < LEAST_WINDOWS) return
+    const sorted = this.#windows.map(({ p99Ms }) => p99Ms).sort((a, b) => a - b)
+    const p99Ms = shareOf(sorted, 0.5)
+    const limitMs = Math.max(p99Ms * FACTOR, p99Ms + SPREADS * (shareOf(sorted, 0.95) - p99Ms), p99Ms + LEAST_MORE_MS)
+    this.usual = { p50Ms: shareOf(this.#windows.map(({ p50Ms }) => p50Ms).sort((a, b) => a - b), 0.5), p99Ms, limitMs }
+  }
+}
+
+/** @param {number[]} sorted @param {number} share */
+function shareOf (sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+}
