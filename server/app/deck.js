@@ -56,6 +56,7 @@ export async function createAppDeck ({
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
   const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf }), ({ close }) => close())
+  events.subscribe(({ type }) => { if (type === 'route.slowed') profiling.hurry() })
   const deck = createDeck({
     settings,
     configure: configureParts,

@@ -1,10 +1,11 @@
+import { readWhatRan } from '../api/what-ran.js'
 import { ID } from '../config/id.js'
 import { DeckError } from '../errors.js'
 import { causeText } from '../../public/cause-words.js'
 import { capitalised, formatBytes, formatExactDuration } from '../../public/format.js'
 import { crashUrlOf } from './crash-kinds.js'
 import { eventsAround } from './events-around.js'
-import { profilesUrlOf } from './profiles-page.js'
+import { profilesUrl, profiledWindow } from './profiles-page.js'
 import { readOr } from './read-or.js'
 import { firstLine, readable } from './readable-text.js'
 import { toShownEvent } from './shown-event.js'
@@ -19,16 +20,31 @@ const HEADLINE_CHARS = 240
 const MAX_FACT_CHARS = 200
 /** So many exits of a slot are read: some may be later than the event, but of the same millisecond. */
 const MAX_EXITS = 5
+/** A slow spell ends within this time, and so many others may have come since. */
+const MAX_SPELL_MS = 2 * 60 * 60_000
+const MAX_ENDS = 200
+/** Busy for less of the time, the workers have waited for something. */
+const WAITING_PERCENT = 50
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
 /** Fields that link to all events with the same value. @type {readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][]} */
 const LINKED = Object.freeze([['cause', 'Cause'], ['slot', 'Slot'], ['worker', 'Worker'], ['release', 'Release'], ['rollout', 'Rollout']])
 
 /**
- * @param {{ history: Pick<import('../../db/history.js').History, 'event' | 'page'>, profiling?: import('./profiles-page.js').Deck['profiling'], id: string, now: number }} parts
+ * With what the workers ran.
+ * @param {Asked & { deck: import('../api/what-ran.js').Deck, can?: import('./powers.js').Powers }} asked
+ */
+export async function eventPageModel ({ deck, can, ...asked }) {
+  const model = eventModel(asked)
+  return { ...model, ...await ranModel(model.event, { deck, can, history: asked.history }) }
+}
+
+/**
+ * @typedef {{ history: Pick<import('../../db/history.js').History, 'event' | 'page'>, id: string, now: number }} Asked
+ * @param {Asked} asked
  * @throws {DeckError} `not-found`, or the database's
  */
-export function eventModel ({ history, profiling, id, now }) {
+export function eventModel ({ history, id, now }) {
   const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = { ...toShownEvent(event), ...linkOfLoop(event, history) }
@@ -40,7 +56,6 @@ export function eventModel ({ history, profiling, id, now }) {
   return {
     now,
     event: shown,
-    profilesUrl: profiling ? profilesUrlOf(event, profiling) : null,
     headline,
     message,
     facts: [...factsOf(event, errorName), ...facts.map(toFact)],
@@ -50,6 +65,25 @@ export function eventModel ({ history, profiling, id, now }) {
     events: eventsAround(history, event),
     links: { newer: neighbourUrl(1), older: neighbourUrl(-1) }
   }
+}
+
+/**
+ * What the workers ran while requests were slow, or this worker before the event.
+ * @param {DeckEvent} event @param {Pick<Parameters<typeof eventPageModel>[0], 'deck' | 'can' | 'history'>} parts
+ */
+async function ranModel (event, { deck, can, history }) {
+  const isSpell = event.type.startsWith('route.')
+  const window = profiledWindow({ ...event, ...(isSpell && spellOf(event, history)) }, deck.profiling)
+  if (window === null) return { profilesUrl: null, ran: null, isSpell }
+  const ran = can?.operate ? await readWhatRan(deck, window) : null
+  return { profilesUrl: profilesUrl(window), ran: ran && { ...ran, isSpell, isWaiting: isSpell && ran.busyPercent < WAITING_PERCENT }, isSpell }
+}
+
+/** The end of a slow spell is in an event of its own. @param {DeckEvent} event @param {Pick<import('../../db/history.js').History, 'page'>} history */
+function spellOf ({ id, at, detail }, history) {
+  const ends = detail?.until ? [] : readOr(() => history.page({ type: 'route.recovered', since: Date.parse(at), until: Date.parse(at) + MAX_SPELL_MS, limit: MAX_ENDS }).items, [])
+  const end = ends.filter((each) => each.id > id).at(-1)
+  return { since: Date.parse(detail?.since), at: String(detail?.until ?? end?.detail?.until ?? new Date(Date.parse(at) + MAX_SPELL_MS).toISOString()) }
 }
 
 /** Of a crash loop somebody wants to know the last crash. @param {DeckEvent} event @param {Pick<import('../../db/history.js').History, 'page'>} history */

@@ -10,7 +10,7 @@ import { docsModel, operationsPageModel } from './docs-page.js'
 import { fleetCrashesModel, followFleetCrashes } from './fleet-crashes-page.js'
 import { fleetHistoryModel, followFleetHistory } from './fleet-history-page.js'
 import { fleetLogsModel } from './fleet-logs-page.js'
-import { eventModel } from './event-page.js'
+import { eventPageModel } from './event-page.js'
 import { fleetMemberModel, followFleetMember } from './fleet-member-page.js'
 import { fleetModel, followFleet } from './fleet-page.js'
 import { fleetPreviewModel } from './fleet-preview-page.js'
@@ -106,7 +106,7 @@ export const PAGES = Object.freeze([
   { path: '/fleet/crashes', view: 'fleet-crashes', model: fleetCrashesModel, follow: followFleetCrashes, hasFilters: true },
   { path: '/fleet/history', view: 'fleet-history', model: fleetHistoryModel, follow: followFleetHistory, hasFilters: true },
   { path: '/fleet/logs', view: 'fleet-logs', model: fleetLogsModel, hasFilters: true },
-  { path: '/history/:id', view: 'event', model: ({ deck, history, id, now }) => eventModel({ history, profiling: deck.profiling, id, now: now() }) },
+  { path: '/history/:id', view: 'event', model: ({ deck, history, can, id, now }) => eventPageModel({ history, deck, can, id, now: now() }) },
   {
     path: '/crashes',
     view: 'crashes',

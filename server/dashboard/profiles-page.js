@@ -60,12 +60,24 @@ function toShown ({ busyMs, idleMs, functions }) {
 }
 
 /**
- * Where the page shows what a worker ran in the two minutes before a moment, as it has a slice each minute.
- * @param {{ worker?: number | null, at: string }} event @param {Pick<Deck['profiling'], 'list'>} profiling
- * @returns {string | null} null: no slice of it is kept
+ * When a worker was profiled before a moment: in its two minutes, as it has a slice each minute. Of a time with a begin all workers count.
+ * @param {{ worker?: number | null, at: string, since?: number }} event @param {Pick<Deck['profiling'], 'list'>} profiling
+ * @returns {{ since: number, until: number, worker?: number } | null} null: no slice of it is kept
  */
-export function profilesUrlOf ({ worker, at }, profiling) {
-  const end = Date.parse(at)
-  if (!worker || Number.isNaN(end) || profiling.list({ worker, since: end - BEFORE_MS, until: end }).length === 0) return null
-  return `/profiles?${new URLSearchParams({ since: toIso(end - BEFORE_MS), until: toIso(end), worker: String(worker) })}`
+export function profiledWindow ({ worker, at, since }, profiling) {
+  const until = Date.parse(at)
+  const window = { since: since ?? until - BEFORE_MS, until, ...(worker && { worker }) }
+  if ((!worker && since === undefined) || Number.isNaN(until) || Number.isNaN(window.since) || profiling.list(window).length === 0) return null
+  return window
+}
+
+/** @param {{ since: number, until: number, worker?: number }} window */
+export function profilesUrl ({ since, until, worker }) {
+  return `/profiles?${new URLSearchParams({ since: toIso(since), until: toIso(until), ...(worker !== undefined && { worker: String(worker) }) })}`
+}
+
+/** @param {Parameters<typeof profiledWindow>[0]} event @param {Pick<Deck['profiling'], 'list'>} profiling @returns {string | null} */
+export function profilesUrlOf (event, profiling) {
+  const window = profiledWindow(event, profiling)
+  return window && profilesUrl(window)
 }

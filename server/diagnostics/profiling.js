@@ -38,9 +38,21 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, time = Da
   /** @type {Map<number, number>} by worker: when its last slice began */
   const profiled = new Map()
   let timer = setTimeout(takeTurn, sliceMs).unref()
+  let hurriesUntil = 0
 
   return {
     isOn,
+
+    /** Something is wrong just now: each worker gets its turn at once, one after the other. */
+    hurry () {
+      if (!isOn() || time() < hurriesUntil) return
+      hurriesUntil = time() + everyMs
+      profiled.clear()
+      // A slice that is being taken ends before.
+      clearTimeout(timer)
+      timer = setTimeout(takeTurn, sliceMs * 1.2).unref()
+    },
+
     list: listSlices,
 
     /** @param {Window} window @returns {Promise<{ profile: import('./merged-profile.js').Profile, slices: Slice[] }>} one profile of all slices of it; `slices`: newest first */
@@ -64,7 +76,7 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, time = Da
   function takeTurn () {
     const workers = isOn() ? listServing() : []
     takeSlice(workers)
-    timer = setTimeout(takeTurn, Math.max(sliceMs * 1.2, everyMs / Math.max(1, workers.length))).unref()
+    timer = setTimeout(takeTurn, Math.max(sliceMs * 1.2, time() < hurriesUntil ? 0 : everyMs / Math.max(1, workers.length))).unref()
   }
 
   function listServing () {

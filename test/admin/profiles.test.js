@@ -39,3 +39,20 @@ test('an event of a worker leads to what it ran before, where that was profiled'
   assert.match(await page(first.id), /href="\/profiles\?since=[^"]*worker=1">What ran before/)
   assert.doesNotMatch(await page(second.id), /What ran before/)
 })
+
+test('the event of slow requests shows what ran meanwhile against before, or that the workers waited; only operators see functions', async (t) => {
+  const { stranger, signIn, deck } = await startAdmin(t)
+  const since = START_MS - 10 * 60_000
+  const publish = (/** @type {any} */ told) => deck.events.publish({ type: 'route.slowed', message: 'GET /report is slow', ...told, detail: { route: 'GET /report', since: new Date(since).toISOString(), ...told.detail } })
+  const event = publish({})
+  const slice = (/** @type {any} */ each) => ({ slot: 1, worker: 1, release: 'r1', name: '', ms: 1000, ...each })
+  deck.profiling.items.push(slice({ at: since + 20_000, busy: '<b>taxOf', ms: 4500 }), slice({ at: since + 10_000, busy: 'priceOf' }), slice({ at: since - 60_000, busy: 'priceOf' }))
+  const page = async (/** @type {number} */ id) => (await stranger().get(`/history/${id}`).set('Cookie', await signIn()).set('Accept', 'text/html').expect(200)).text
+  const text = await page(event.id)
+  assert.match(text, /What ran meanwhile<\/h2>.*busy for \d.*before 20\.0%.*&lt;b&gt;taxOf<\/bdi>[^\n]*before 0\.0%.*priceOf/s)
+  assert.ok(!text.includes('<b>taxOf'))
+  deck.profiling.items.splice(0, 1)
+  assert.match(await page(event.id), /The workers mostly waited: they were busy for 20\.0% of the time/)
+  deck.profiling.items.length = 0
+  assert.doesNotMatch(await page(event.id), /What ran/)
+})

@@ -101,3 +101,15 @@ test('slices older than an hour go, and the oldest beyond the size; what is not 
   assert.deepEqual([NOW + 1000, NOW + 3000].map((at) => existsSync(name(at))), [false, false], 'with the large one they are too much')
   assert.ok(orders.length > 0)
 })
+
+test('when something is wrong each worker is profiled at once, one at a time, and then once a minute again', (t) => {
+  const { profiling, orders } = startProfiling(t)
+  pass(t, 2 * MINUTE_MS)
+  orders.length = 0
+  profiling.hurry()
+  profiling.hurry()
+  pass(t, 15_000)
+  assert.deepEqual(orders.map(({ worker }) => worker).sort(), [1, 2])
+  pass(t, MINUTE_MS)
+  assert.ok(orders.length <= 4, `${orders.length}`)
+})

@@ -1,0 +1,82 @@
+import { toFlameTree } from '../../public/flame-tree.js'
+import { folderOf } from './hot-functions.js'
+
+/**
+ * What has kept the workers busy in a window of time, against what they ran before: for the first look at something that went wrong.
+ * @typedef {import('../../public/flame-tree.js').Frame} Frame
+ * @typedef {import('../diagnostics/profiling.js').Window} Window
+ * @typedef {Pick<import('../deck.js').Deck, 'profiling' | 'crashes' | 'releases'>} Deck
+ * @typedef {{ name: string, place: string, owner: Frame['owner'], percent: number, beforePercent: number | null, line: number | null, source: { number: number, text: string }[] | null }} Ran
+ *   `percent`: of the time of a worker
+ */
+
+const MAX_FUNCTIONS = 5
+/** Less of the time of a worker explains nothing. */
+const MIN_PERCENT = 1
+/** What is usual is read from so much before. */
+const BEFORE_MS = 10 * 60_000
+/** What V8 does by itself, and what it cannot tell. */
+const NOT_NAMED = new Set(['(program)', '(root)'])
+
+/**
+ * @param {Deck} deck @param {Window & { since: number }} window
+ * @returns {Promise<{ slices: number, busyPercent: number, beforePercent: number | null, functions: Ran[] }>} `functions`: those first that got more of the time, with what Node.js and V8 did for them
+ */
+export async function readWhatRan (deck, window) {
+  const during = await sharesOf(deck, window)
+  const before = await sharesOf(deck, { ...window, since: window.since - BEFORE_MS, until: window.since })
+  const isKnown = before.slices > 0
+  const ranked = [...during.shares.values()].filter(({ percent }) => percent >= MIN_PERCENT)
+    .map((each) => ({ ...each, beforePercent: isKnown ? before.shares.get(each.key)?.percent ?? 0 : null }))
+    .sort((one, other) => moreOf(other) - moreOf(one)).slice(0, MAX_FUNCTIONS)
+  return {
+    slices: during.slices,
+    busyPercent: during.busyPercent,
+    beforePercent: isKnown ? before.busyPercent : null,
+    functions: ranked.map(({ name, place, owner, percent, beforePercent, path }) => ({ name, place, owner, percent, beforePercent, ...sourceOf(deck, { path, name, owner }, during) }))
+  }
+}
+
+/** @param {{ percent: number, beforePercent: number | null }} ran */
+function moreOf ({ percent, beforePercent }) {
+  return percent - (beforePercent ?? 0)
+}
+
+/** @param {Deck} deck @param {Window} window */
+async function sharesOf (deck, window) {
+  const { profile, slices } = await deck.profiling.read(window)
+  const { release = '', at = 0 } = slices[0] ?? {}
+  const { root, idleMs } = toFlameTree(profile, { folder: folderOf(deck, release) })
+  const allMs = root.totalMs + idleMs
+  /** @type {Map<string, Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, percent: number }>} */
+  const shares = new Map()
+  const waiting = [{ frame: root, owner: root }]
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { frame } = next
+    const owner = ownerOf(frame, next.owner)
+    if (frame !== root && frame.selfMs > 0 && !NOT_NAMED.has(owner.name)) {
+      // Another release may have it in another line.
+      const key = JSON.stringify([owner.name, owner.place.replace(/:\d+$/, '')])
+      const known = shares.get(key) ?? { key, name: owner.name, place: owner.place, path: owner.path, owner: owner.owner, percent: 0 }
+      known.percent += 100 * frame.selfMs / allMs
+      shares.set(key, known)
+    }
+    for (const child of frame.children) waiting.push({ frame: child, owner })
+  }
+  return { slices: slices.length, busyPercent: allMs > 0 ? 100 * root.totalMs / allMs : 0, shares, release, at }
+}
+
+/** The code of the app that a frame runs for; without any, the package. @param {Frame} frame @param {Frame} above */
+function ownerOf (frame, above) {
+  if (frame.owner === 'app') return frame
+  if (above.owner === 'app') return above
+  return frame.owner === 'package' || above.parent === null || above.owner !== 'package' ? frame : above
+}
+
+/** @param {Deck} deck @param {{ path: string, name: string, owner: string }} found @param {{ release: string, at: number }} newest */
+function sourceOf (deck, { path, name, owner }, { release, at }) {
+  const line = Number(/:(\d+)$/.exec(path)?.[1] ?? NaN)
+  if (owner !== 'app' || Number.isNaN(line)) return { line: null, source: null }
+  const frame = { function: name, file: path.replace(/:\d+$/, ''), line, column: null, isInApp: true }
+  return { line, source: deck.crashes.sourceLines({ at: new Date(at).toISOString(), release, stack: null, frames: [frame] })[0] ?? null }
+}
