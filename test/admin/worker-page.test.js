@@ -105,8 +105,8 @@ test('an id that a later cluster has used again means who lives, or who lived at
   const { html } = await visit(admin, '/workers/1')
   assert.match(html, /pid <span class="mono">4001<[^]*Record CPU profile/)
   const [second, first] = Array.from(html.matchAll(/href="(\/workers\/1\?at=[^"]+)">Worker 1</g), ([, url]) => url)
-  assert.match((await visit(admin, first)).html, /pid <span class="mono">3001<[^]*<strong>The first one<[^]*<a [^>]*>Worker 1<\/a> replaced it after 1\.0 s/)
-  assert.match((await visit(admin, second)).html, /pid <span class="mono">3002<[^]*<strong>The second one</)
+  assert.match((await visit(admin, first)).html, /pid <span class="mono">3001<[^]*<strong><bdi>The first one<[^]*<a [^>]*>Worker 1<\/a> replaced it after 1\.0 s/)
+  assert.match((await visit(admin, second)).html, /pid <span class="mono">3002<[^]*<strong><bdi>The second one</)
 })
 
 test('an event leads to the worker that it tells of, and an unknown one is not found', async (t) => {

@@ -272,6 +272,14 @@ test('no text from outside becomes markup', () => {
   }))
 })
 
+test('a sentence, a note or a name from outside turns no text beside it around', () => {
+  const partials = fileURLToPath(new URL('../../../views/partials', import.meta.url))
+  for (const name of readdirSync(partials)) {
+    const bare = readFileSync(`${partials}/${name}`, 'utf8').replaceAll(/<bdi[^>]*>“?<%=[^%]*%>|="[^"]*"/g, '')
+    assert.doesNotMatch(bare, /<%= (?:[\w.?]+\.(?:sentence|note)|notice\.message|changed\.name)\b/, name)
+  }
+})
+
 test('the strict CSP has nothing to refuse: no inline script, no inline style, no evaluated attribute', () => {
   const folder = fileURLToPath(new URL('../../../views', import.meta.url))
   for (const name of readdirSync(folder, { recursive: true }).map(String).filter((name) => name.endsWith('.eta'))) {
