@@ -6,7 +6,7 @@ import { STEERING } from '../config/steering.js'
 import { DeckError } from '../errors.js'
 import { previewFacts } from '../preview-facts.js'
 import { formatExactDuration } from '../../public/format.js'
-import { lines } from './texts.js'
+import { clip, headline, lines } from './texts.js'
 
 /**
  * Changes of an agent, in two calls: the first says what would be done and changes nothing, the second does exactly that, if nothing has moved meanwhile.
@@ -47,7 +47,7 @@ const FIELDS = {
   rollout: ID.optional().describe('the id of a rollout'),
   crash: ID.optional().describe('the id of a crash group'),
   notice: ID.optional().describe('the id of a notice'),
-  options: z.record(z.string(), z.unknown()).optional().describe('options by their names, such as {"drain.deadlineMs": 10000}'),
+  options: z.record(z.string(), z.unknown()).refine((options) => Object.keys(options).length > 0).optional().describe('options by their names, such as {"drain.deadlineMs": 10000}'),
   note: ROLLOUT_ORDER.note.describe('why, for the history')
 }
 
@@ -175,8 +175,8 @@ async function previewNote (api, { crash, note }) {
 
 /** @param {Caller} api @param {number} id */
 async function crashLine (api, id) {
-  const { errorName, kind, message, state, count } = await api.get(`/crashes/${id}`)
-  return `Crash group ${id} (${state}, ${count} crashes): ${errorName ?? kind}: ${message ?? ''}`
+  const group = await api.get(`/crashes/${id}`)
+  return `Crash group ${id} (${group.state}, ${group.count} crashes): ${headline(group)}`
 }
 
 /** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */
@@ -184,7 +184,7 @@ async function previewNotice (api, { notice }) {
   const { items } = await api.get('/notices')
   const found = items.find((/** @type {any} */ { id }) => id === notice)
   if (!found) throw new DeckError('not-found', `Notice ${notice} does not exist, or is acknowledged already`)
-  return { order: { what: `acknowledging notice ${notice}`, method: 'POST', path: `/notices/${notice}/acknowledge`, headers: {} }, facts: [found.message] }
+  return { order: { what: `acknowledging notice ${notice}`, method: 'POST', path: `/notices/${notice}/acknowledge`, headers: {} }, facts: [clip(found.message)] }
 }
 
 /** @param {Caller} api @param {Record<string, any>} given @returns {Promise<Seen>} */

@@ -72,7 +72,7 @@ function checkVersion ({ method, params }, headers) {
   const given = headers['mcp-protocol-version']
   const version = meta[VERSION] ?? given
   if (meta[VERSION] === undefined && (given === undefined || LEGACY.includes(String(given)))) return false
-  if (!MODERN.includes(version)) throw new ProtocolError(UNSUPPORTED_VERSION, 'Unsupported protocol version', { data: { supported: [...MODERN, ...LEGACY], requested: String(version).slice(0, 100) } })
+  if (!MODERN.includes(version)) throw new ProtocolError(UNSUPPORTED_VERSION, 'Unsupported protocol version', { data: { supported: [...MODERN, ...LEGACY], requested: shown(version) } })
   // Proxies act by the headers, so these have to say what the body says.
   const expected = { 'mcp-protocol-version': meta[VERSION], 'mcp-method': method, ...(method === 'tools/call' && { 'mcp-name': params.name }) }
   for (const [name, value] of Object.entries(expected)) {
@@ -107,6 +107,11 @@ async function answerLegacy (method, params, tools) {
   throw new ProtocolError(METHOD_NOT_FOUND, 'Method not found', { status: 200 })
 }
 
+/** @param {unknown} value where a text is expected */
+function shown (value) {
+  return (typeof value === 'string' ? value : String(JSON.stringify(value))).slice(0, 100)
+}
+
 /** @param {Tools} tools */
 function serverInfo ({ version }) {
   return { name: 'clusterdeck', title: 'clusterdeck', version }
@@ -118,7 +123,7 @@ function serverInfo ({ version }) {
  * @param {any} params @param {Tools} tools
  */
 async function callTool ({ name, arguments: input = {} }, tools) {
-  if (typeof name !== 'string' || !tools.has(name)) throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${String(name).slice(0, 100)}`, { status: 200 })
+  if (typeof name !== 'string' || !tools.has(name)) throw new ProtocolError(INVALID_PARAMS, `Unknown tool: ${shown(name)}`, { status: 200 })
   if (typeof input !== 'object' || input === null || Array.isArray(input)) throw new ProtocolError(INVALID_PARAMS, 'arguments: expected an object', { status: 200 })
   try {
     const { text, data } = await tools.call(name, input)

@@ -113,7 +113,7 @@ export function crashesStory ({ items, next }) {
 }
 
 /** @param {Json} group */
-function headline ({ errorName, kind, message }) {
+export function headline ({ errorName, kind, message }) {
   return clip(`${errorName ?? kind}${message ? `: ${message}` : ''}`)
 }
 
@@ -357,7 +357,7 @@ export function lines (parts) {
 }
 
 /** Shortens text of the app, or of people. @param {unknown} text */
-function clip (text) {
+export function clip (text) {
   const line = oneLine(String(text)).trimEnd()
   return line.length > MAX_LINE_CHARS ? `${line.slice(0, MAX_LINE_CHARS)}…` : line
 }

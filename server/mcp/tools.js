@@ -113,7 +113,7 @@ function briefly (schema) {
 
 /** A query has texts; a model sends numbers and lists. @param {Record<string, unknown>} input @returns {Given} */
 function asTexts (input) {
-  return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, typeof value === 'number' ? String(value) : Array.isArray(value) ? value.join(',') : value]))
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, typeof value === 'number' ? String(value) : Array.isArray(value) && value.every((each) => typeof each !== 'object') ? value.join(',') : value]))
 }
 
 /** @type {Record<string, Tool>} */
@@ -142,8 +142,6 @@ const FLEET_TOOLS = {
 
 /** @param {() => number} now @returns {Record<string, Tool>} */
 function readTools (now) {
-  const { limit: _, ...filters } = { ...eventFilters(now), limit: undefined }
-
   return {
     status: {
       title: 'State of the app',
@@ -172,7 +170,7 @@ function readTools (now) {
       title: 'History',
       description: 'What happened, newest first: exits, restarts, deploys, scaling, changed options, sign-ins. `type` takes worker.exited, worker.*, rollout.*, problems. `next` continues by `cursor`.',
       role: 'viewer',
-      input: z.strictObject({ ...filters, limit: integerParam(1, 200), cursor: CURSOR }),
+      input: z.strictObject({ ...eventFilters(now), limit: integerParam(1, 200), cursor: CURSOR }),
       run: async (api, query) => texts.eventsStory(await api.get('/events', { limit: 30, ...query }))
     },
 
@@ -304,17 +302,17 @@ function knownPage (name) {
 async function compareReleases (api, { from, to }, now) {
   const { items } = await api.get('/releases', { limit: 50 })
   const served = items.filter((/** @type {any} */ { servedAt }) => servedAt !== null).sort((/** @type {any} */ a, /** @type {any} */ b) => a.servedAt < b.servedAt ? 1 : -1)
-  const newer = await releaseOf(to, served[0])
-  const older = await releaseOf(from, served.find((/** @type {any} */ { id, servedAt }) => id !== newer.id && servedAt < newer.servedAt))
+  const newer = await releaseOf(to, served[0], 'No release has served yet: name one as "to"')
+  const older = await releaseOf(from, served.find((/** @type {any} */ { id, servedAt }) => id !== newer.id && servedAt < newer.servedAt), `No release that is known has served before ${newer.id}: name one as "from"`)
   const [before, after] = [await figuresOf(older, { atEnd: true }), await figuresOf(newer, { atEnd: false })]
   const { items: crashes } = await api.get('/crashes', { release: newer.id, limit: 20 })
   const difference = await api.change({ method: 'POST', path: '/rollouts/preview', body: { kind: 'rollback', release: older.id } }).catch(() => null)
   return texts.comparisonStory({ older, newer, before, after, crashes: crashes.filter((/** @type {any} */ { firstRelease }) => firstRelease === newer.id), difference: difference?.from === newer.id ? difference : null })
 
-  /** @param {string | undefined} id @param {any} usual */
-  async function releaseOf (id, usual) {
+  /** @param {string | undefined} id @param {any} usual @param {string} problem  where there is none */
+  async function releaseOf (id, usual, problem) {
     if (id !== undefined) return await api.get(`/releases/${id}`)
-    if (!usual) throw new DeckError('not-possible', 'There is only one release: nothing to compare it with')
+    if (!usual) throw new DeckError('not-possible', problem)
     return usual
   }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { errorText } from '../errors.js'
+import { errorReason, errorText } from '../errors.js'
 
 /**
  * Where a collector of OpenTelemetry is, by the variables that its SDKs read.
@@ -57,21 +57,31 @@ function isWanted (environment, signal) {
 
 /** @param {Environment} environment @param {'metrics' | 'logs'} signal @returns {OtlpTarget} @throws {TypeError} names the variable that is wrong, and never its value where that may be a secret */
 function readTarget (environment, signal) {
-  const valueOf = (/** @type {string} */ name) => environment[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_${name}`] || environment[`OTEL_EXPORTER_OTLP_${name}`]
+  const own = `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_`
+  const variableOf = (/** @type {string} */ name) => environment[own + name] ? own + name : `OTEL_EXPORTER_OTLP_${name}`
+  const valueOf = (/** @type {string} */ name) => environment[variableOf(name)]
   const protocol = valueOf('PROTOCOL')
-  if (protocol !== undefined && !protocol.startsWith('http/')) {
-    throw new TypeError(`OTEL_EXPORTER_OTLP_PROTOCOL: expected "http/protobuf" or "http/json", received "${protocol}": ${signal} go over HTTP; set OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL=http/protobuf, and OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_ENDPOINT to the port for HTTP, usually 4318`)
+  if (protocol && !protocol.startsWith('http/')) {
+    throw new TypeError(`${variableOf('PROTOCOL')}: expected "http/protobuf" or "http/json", received "${protocol}": ${signal} go over HTTP; set ${own}PROTOCOL=http/protobuf, and ${own}ENDPOINT to the port for HTTP, usually 4318`)
   }
   const url = endpointOf(environment, signal)
-  if (url === null || !/^https?:$/.test(protocolOf(url))) throw new TypeError('OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as "http://127.0.0.1:4318"')
-  const certificate = valueOf('CERTIFICATE')
+  if (url === null || !/^https?:$/.test(protocolOf(url))) throw new TypeError(`${variableOf('ENDPOINT')}: expected an address such as "http://127.0.0.1:4318"`)
   return {
     url,
-    headers: { ...readPairs(environment.OTEL_EXPORTER_OTLP_HEADERS), ...readPairs(environment[`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_HEADERS`]) },
+    headers: { ...readPairs(environment.OTEL_EXPORTER_OTLP_HEADERS), ...readPairs(environment[`${own}HEADERS`]) },
     timeoutMs: millisecondsOf(valueOf('TIMEOUT'), DEFAULT_TIMEOUT_MS),
     isCompressed: valueOf('COMPRESSION') === 'gzip',
     isJson: protocol === 'http/json',
-    ...certificate && { ca: readFileSync(certificate, 'utf8') }
+    ...valueOf('CERTIFICATE') && { ca: readCertificate(variableOf('CERTIFICATE'), String(valueOf('CERTIFICATE'))) }
+  }
+}
+
+/** @param {string} variable @param {string} file @throws {TypeError} */
+function readCertificate (variable, file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new TypeError(`${variable}: expected a file that can be read, received ${file} (${errorReason(error)})`, { cause: error })
   }
 }
 

@@ -65,6 +65,8 @@ test('agents of both eras are answered: those that begin with a handshake, and t
     [-32022, 400, send(admin, request('tools/list'), { headers: { 'mcp-protocol-version': '2099-01-01' } })],
     [-32602, 400, send(admin, request('tools/list'), { headers: { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' } })],
     [-32602, 200, send(admin, request('tools/call', { name: 'nothing' }))],
+    [-32602, 200, send(admin, request('tools/call', { name: { toString: 1 } }))],
+    [-32022, 400, send(admin, request('tools/list', { _meta: { ...META, 'io.modelcontextprotocol/protocolVersion': { toString: 1 } } }))],
     [-32601, 200, send(admin, request('resources/list'))],
     [-32602, 200, send(admin, request('tools/call', { name: 'status', arguments: [] }))]
   ])) {
@@ -102,13 +104,14 @@ test('every tool that reads answers, and refuses arguments that it does not know
   }, { culprit: 'total (price.js)' })
   for (const name of await toolNames(admin)) {
     const { isError, text } = await call(admin, name, name === 'crash' ? { id: 1 } : {})
-    if (name === 'compare_releases') assert.match(text, /only one release/)
+    if (name === 'compare_releases') assert.match(text, /^No release that is known has served before r1: name one as "from"/)
     else assert.equal(isError, false, `${name}: ${text}`)
     const wrong = await call(admin, name, { nothing: 1 })
     assert.deepEqual([wrong.isError, /nothing: expected .*\(invalid-argument\)$/.test(wrong.text)], [true, true], wrong.text)
   }
   assert.match((await call(admin, 'crash', { id: 1 })).text, /^TypeError: no total > PREVIEW of nothing, at price\.js:3 in total\.\n[^]*\n {2}\| last words$/)
   assert.match((await call(admin, 'logs', { lines: 2000 })).text, /lines: expected an integer from 1 to 200, received "2000"/)
+  assert.match((await call(admin, 'events', { type: [{ toString: 1 }] })).text, /type: expected .*\(invalid-argument\)$/)
   assert.match((await call(admin, 'manual', { page: 'crashes' })).text, /^# Crashes/)
   assert.deepEqual(admin.logged, [])
 })
@@ -148,6 +151,7 @@ test('what has moved since the preview, what is too old or misplaced, is refused
   assert.match(await textOf({ change: 'scale', workers: 2, worker: 1 }), /^worker: expected nothing with the change scale, which takes workers/)
   assert.match(await textOf({ change: 'set-options', options: { 'drain.deadline': 1 } }), /There is no option "drain.deadline"/)
   assert.match(await textOf({ change: 'set-options', options: { 'drain.deadlineMs': 5000 } }), /drain\.deadlineMs: \d+ → 5000/)
+  assert.match(await textOf({ change: 'set-options', options: {} }), /^options: expected .*\(invalid-argument\)$/)
   assert.match(await textOf({ change: 'explode' }), /^change: expected .*\(invalid-argument\)$/)
   assert.deepEqual(admin.deck.dispatched.map(({ workers }) => workers), [3])
 })
@@ -155,7 +159,7 @@ test('what has moved since the preview, what is too old or misplaced, is refused
 test('each change can be previewed and confirmed, and is the operation of the API that it names', async (t) => {
   const admin = await startAdmin(t)
   admin.history.crashes.record('v1:1', {
-    at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash', code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5, nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: 'no total', stack: null, frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: []
+    at: new Date(START_MS).toISOString(), kind: 'exception', cause: 'crash', code: 1, signal: null, slot: 1, worker: 1, pid: 7, release: 'r1', rollout: null, uptimeMs: 5, nodeVersion: 'v20.0.0', errorName: 'TypeError', errorMessage: `no total${'.'.repeat(1000)}`, stack: null, frames: [], causes: [], requests: [], memory: null, stderr: [], vitals: []
   }, { culprit: 'total (price.js)' })
   const admins = { path: '/mcp?role=admin' }
   const { body: { result: { tools } } } = await send(admin, request('tools/list'), admins)
@@ -170,6 +174,7 @@ test('each change can be previewed and confirmed, and is the operation of the AP
     if (!change.endsWith('-rollout')) admin.deck.set({ rollout: null })
     const previewed = await call(admin, 'preview_change', { change, ...input }, admins)
     assert.equal(previewed.isError, false, `${change}: ${previewed.text}`)
+    assert.ok(!previewed.text.includes('.'.repeat(500)), 'what the app has thrown is cut')
     const { isError, text } = await call(admin, 'confirm_change', { confirmation: previewed.data.confirmation }, admins)
     assert.equal(isError, false, `${change}: ${text}`)
     const [used] = admin.history.page({ type: ['access.used'], limit: 1 }).items

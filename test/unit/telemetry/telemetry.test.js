@@ -95,7 +95,9 @@ test('variables that name no collector, switch it off or are wrong send nothing,
   assert.equal(read({ OTEL_METRICS_EXPORTER: 'prometheus, otlp' }).metrics?.timeoutMs, 10_000)
   assert.match(read({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }).problems[0], /expected "http\/protobuf" or "http\/json", received "grpc"/)
   assert.deepEqual(readOtlpSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: 'secret' }).problems, ['OTEL_EXPORTER_OTLP_ENDPOINT: expected an address such as "http://127.0.0.1:4318"'])
-  assert.match(read({ OTEL_EXPORTER_OTLP_CERTIFICATE: '/nowhere.pem' }).problems[0], /ENOENT/)
+  assert.match(read({ OTEL_EXPORTER_OTLP_CERTIFICATE: '/nowhere.pem' }).problems[0], /^OTEL_EXPORTER_OTLP_CERTIFICATE: expected a file that can be read, received \/nowhere\.pem \(.*ENOENT/)
+  assert.match(read({ OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: 'grpc' }).problems[0], /^OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: expected/)
+  assert.match(read({ OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'secret' }).problems[0], /^OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: expected an address/)
 })
 
 test('what a collector does not take is tried again, and the history says since when and how much was lost', async (t) => {
