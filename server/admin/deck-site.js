@@ -122,6 +122,6 @@ export function operationsOf (parts, describe) {
         Description: { about: 'The API itself.', resources: openapiResources(describe) }
       }
     },
-    { base: '/', groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...probeResources(parts), ...metricsResources(parts) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ...parts, isHost: false, hasFleet: () => parts.deck.fleet !== null }) } } }
+    { base: '/', groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...probeResources(parts), ...metricsResources(parts) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ...parts, isHost: false, hasFleet: () => parts.deck.fleet !== null, about: () => parts.deck.snapshot().master }) } } }
   ]
 }

@@ -78,7 +78,7 @@ export function hostOperations ({ apps, history, access, ask, now, log }, descri
     },
     {
       base: '/',
-      groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...hostProbeResources({ apps }), ...hostMetricsResources({ apps }) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ask, now, log, isHost: true }) } }
+      groups: { Probes: { about: 'For load balancers and Prometheus.', resources: { ...hostProbeResources({ apps }), ...hostMetricsResources({ apps }) } }, Agents: { about: 'For agents, by the Model Context Protocol.', resources: mcpResources({ ask, now, log, isHost: true, about: apps.about }) } }
     }
   ]
 }

@@ -121,9 +121,11 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
     if (typeof reply === 'function') reply({ version: ASSETS_VERSION, software })
   }
 
-  /** @returns {Room | null} null: not a URL */
+  /** @returns {Room | null} null: not a URL, or the session has ended and the next beat disconnects it */
   function enterRoom (/** @type {Socket} */ socket, /** @type {string} */ url) {
-    const can = powersOf(authenticate(socket.request))
+    const auth = authenticate(socket.request)
+    if (!auth) return null
+    const can = powersOf(auth)
     const key = `${can.role} ${can.apps?.join() ?? ''} ${url}`
     const room = rooms.get(key) ?? openRoom(key, url, can)
     if (!room) return null

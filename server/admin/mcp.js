@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { operation } from '../api/endpoint.js'
 import { ROLE } from '../api/fields.js'
@@ -21,10 +20,10 @@ const ASKED = z.looseObject({
 }).meta({ description: 'one JSON-RPC 2.0 message', examples: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
 
 /**
- * @param {{ ask: Ask, isHost: boolean, hasFleet?: () => boolean, now: () => number, log: Pick<import('../system/log.js').Log, 'error'> }} parts `isHost`: many apps are behind this port
+ * @param {{ ask: Ask, isHost: boolean, hasFleet?: () => boolean, about: () => { version: string }, now: () => number, log: Pick<import('../system/log.js').Log, 'error'> }} parts `isHost`: many apps are behind this port
  * @returns {Record<string, import('../api/endpoint.js').Resource>}
  */
-export function mcpResources ({ ask, isHost, hasFleet = () => false, now, log }) {
+export function mcpResources ({ ask, isHost, hasFleet = () => false, about, now, log }) {
   /** @type {ReturnType<typeof loadAll> | null} with the first message, as most masters get none */
   let loaded = null
 
@@ -61,9 +60,8 @@ export function mcpResources ({ ask, isHost, hasFleet = () => false, now, log })
 
   async function loadAll () {
     const [{ answerMessage }, { createToolbox }, { createConfirmations }] = await Promise.all([import('../mcp/protocol.js'), import('../mcp/tools.js'), import('../mcp/confirmations.js')])
-    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
     const report = (/** @type {unknown} */ error) => log.error({ err: error }, 'a tool of an agent failed')
-    return { answerMessage, toolsFor: createToolbox({ isHost, version, now, confirmations: createConfirmations({ now }), report }) }
+    return { answerMessage, toolsFor: createToolbox({ isHost, version: about().version, now, confirmations: createConfirmations({ now }), report }) }
   }
 }
 

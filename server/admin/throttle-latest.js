@@ -1,7 +1,6 @@
 /**
  * Answers the requests of sockets. If a socket asks more often than it is answered, only its last request counts.
  * @typedef {import('./live-socket.d.ts').LiveSocket} Socket
- * @typedef {ReturnType<typeof throttleLatest>} LatestThrottle
  */
 
 /** Between two answers to one socket. */

@@ -153,6 +153,18 @@ test('tells a viewer whose session has ended, and lets it go', async (t) => {
   assert.deepEqual((await gone)[0], 'io server disconnect')
 })
 
+test('whoever is no longer signed in gets no page, not even in the moment before being told', async (t) => {
+  let isSignedIn = true
+  const live = await startLive(t, { authenticate: () => isSignedIn ? ADMIN : null })
+  const socket = live.connect()
+  const updates = /** @type {unknown[]} */ ([])
+  socket.on('fragments', (update) => updates.push(update))
+  await heard(socket, 'connect')
+  isSignedIn = false
+  await socket.emitWithAck('watch', '/')
+  assert.deepEqual(updates, [])
+})
+
 test('nonsense in place of an address harms nobody', async (t) => {
   const live = await startLive(t)
   for (const url of [null, 5, {}, 'http://[', '//', '\0', 'x'.repeat(5000), '/history?slot=abc', '/history?cursor=%00']) {
