@@ -4,6 +4,7 @@ import { nextRun, timeZoneOf } from '../config/cron.js'
 import { checkedUpgrade, createDeck, deckName } from '../deck.js'
 import { DeckError } from '../errors.js'
 import { createDiagnostics } from '../diagnostics/diagnostics.js'
+import { createSourceMaps } from '../crashes/source-maps.js'
 import { createProfiling } from '../diagnostics/profiling.js'
 import { openStore } from '../diagnostics/store.js'
 import { createNotices } from '../events/notices.js'
@@ -55,7 +56,7 @@ export async function createAppDeck ({
   }), (alerts) => alerts.close())
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf }), ({ close }) => close())
+  const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf, places: createSourceMaps() }), ({ close }) => close())
   events.subscribe(({ type }) => { if (type === 'route.slowed') profiling.hurry() })
   const deck = createDeck({
     settings,

@@ -4,21 +4,37 @@ import path from 'node:path'
 import { toFrame } from './stack-frames.js'
 
 /** @typedef {import('./stack-frames.js').Frame} Frame */
+/** @typedef {{ file: string, line: number, column: number, name: string | null }} OriginalPlace  `file`: absolute; `name`: of what is there, if the map has it */
 
 // A larger map would block the master's loop.
 const MAX_BYTES = 2 * 1024 * 1024
 const MAX_KEPT = 8
 const MAX_FRAMES = 20
+/** Files without a map, of which nothing but that is kept. */
+const MAX_WITHOUT = 2000
+/** With more on one line a tool has made it, and the line alone does not say which source it is of. */
+const MAX_LINE_CHARS = 300
 
 /**
  * Finds the original places of frames by the source maps of a release: inline, or in a file that the last `sourceMappingURL`
  * names. It reads nothing outside of the release's folder, and ignores a broken map.
  */
 export function createSourceMaps () {
-  /** @type {Map<string, SourceMap | null>} by file and time of change, least recently used first */
+  /** @type {Map<string, SourceMap>} by file and time of change, least recently used first */
   const maps = new Map()
+  /** @type {Set<string>} files that have no map, the same way */
+  const without = new Set()
 
   return {
+    /**
+     * @param {{ file: string, line: number, column: number }} generated  from 1 @param {string} root
+     * @returns {OriginalPlace | null}
+     */
+    placeOf: (generated, root) => placeOf(generated, root),
+
+    /** Of a line as a whole. @param {{ file: string, line: number }} generated @param {string} root @returns {OriginalPlace | null} */
+    lineOf: ({ file, line }, root) => placeOf({ file, line, column: Infinity }, root),
+
     /** @param {Frame[]} frames @param {string | null} root the release's folder @returns {Frame[]} */
     original (frames, root) {
       if (root === null) return frames
@@ -50,22 +66,43 @@ export function createSourceMaps () {
       if (!map || !entry || !('originalSource' in entry) || typeof entry.originalSource !== 'string' || !Number.isSafeInteger(entry.originalLine)) return null
       const source = entry.originalSource.replace(/^file:\/\//, '').slice(0, 1000)
       const place = { function: frame.function, file: path.resolve(path.dirname(file), source), line: entry.originalLine + 1, column: entry.originalColumn + 1 }
-      return { file, map, source: entry.originalSource, frame: { ...toFrame(place, root), isInApp: true } }
+      return { file, map, entry, source: entry.originalSource, frame: { ...toFrame(place, root), isInApp: true } }
     } catch {
       return null
     }
   }
 
+  /** @param {{ file: string, line: number, column: number }} generated @param {string} root @returns {OriginalPlace | null} */
+  function placeOf ({ file, line, column }, root) {
+    const isLine = column === Infinity
+    const found = findOriginal({ function: null, file, line, column: isLine ? Number.MAX_SAFE_INTEGER : column, isInApp: true }, root)
+    if (!found || (isLine && (found.entry.generatedLine !== line - 1 || found.entry.generatedColumn > MAX_LINE_CHARS))) return null
+    const { frame, entry } = found
+    // Node's types leave out the name.
+    const { name } = Object(entry)
+    return { file: path.resolve(root, frame.file ?? ''), line: entry.originalLine + 1, column: entry.originalColumn + 1, name: typeof name === 'string' && name !== '' ? name : null }
+  }
+
   /** @param {string} file @param {string} root @returns {SourceMap | null} */
   function mapOf (file, root) {
     const key = `${file} ${statSync(file).mtimeMs}`
+    if (without.has(key)) return null
     const known = maps.get(key)
     const map = known === undefined ? loadMap(file, root) : known
+    if (map === null) return keepWithout(key)
     maps.delete(key)
     maps.set(key, map)
     const [oldest] = maps.keys()
     if (maps.size > MAX_KEPT) maps.delete(oldest)
     return map
+  }
+
+  /** @param {string} key */
+  function keepWithout (key) {
+    without.add(key)
+    const [oldest] = without
+    if (without.size > MAX_WITHOUT) without.delete(oldest)
+    return null
   }
 }
 

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { createMergedProfile } from './merged-profile.js'
+import { withOriginalPlaces } from './original-places.js'
 
 /** @typedef {ReturnType<typeof createProfiling>} Profiling */
 
@@ -31,10 +32,11 @@ const unpack = promisify(gunzip)
  * @param {string} parts.folder
  * @param {() => boolean} parts.isOn
  * @param {(release: string) => string | null} parts.folderOf  where the code of a release is; null: it is no longer known
+ * @param {import('./original-places.js').Places} parts.places  of the sources
  * @param {() => number} [parts.time]  wall, ms
  * @param {{ keptBytes?: number, everyMs?: number, sliceMs?: number }} [limits]
  */
-export function createProfiling ({ supervisor, folder, isOn, folderOf, time = Date.now }, { keptBytes = KEPT_BYTES, everyMs = EVERY_MS, sliceMs = SLICE_MS } = {}) {
+export function createProfiling ({ supervisor, folder, isOn, folderOf, places, time = Date.now }, { keptBytes = KEPT_BYTES, everyMs = EVERY_MS, sliceMs = SLICE_MS } = {}) {
   /** @type {Map<number, number>} by worker: when its last slice began */
   const profiled = new Map()
   let timer = setTimeout(takeTurn, sliceMs).unref()
@@ -64,7 +66,7 @@ export function createProfiling ({ supervisor, folder, isOn, folderOf, time = Da
         const profile = await readSlice(slice)
         if (profile !== null) merged.add(profile, { from: folderOf(slice.release), to: newest })
       }
-      return { profile: merged.profile(), slices }
+      return { profile: newest === null ? merged.profile() : withOriginalPlaces(merged.profile(), newest, places), slices }
     },
 
     close () {

@@ -38,7 +38,8 @@ function startProfiling (t, limits) {
     supervisor: /** @type {any} */ ({ snapshot: () => ({ workers }), tell: (/** @type {number} */ worker, /** @type {any} */ message) => orders.push({ worker, ...message }) }),
     folder,
     isOn: () => settings.isOn,
-    folderOf: (release) => release === 'r9' ? null : `/srv/${release}`
+    folderOf: (release) => release === 'r9' ? null : `/srv/${release}`,
+    places: { placeOf: () => null, lineOf: () => null }
   }, limits)
   t.after(profiling.close)
   return { profiling, folder, workers, orders, settings, write: (/** @type {string} */ file, /** @type {unknown} */ content) => writeFileSync(file, gzipSync(JSON.stringify(content))) }

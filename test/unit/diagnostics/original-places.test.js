@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { rolldown } from 'rolldown'
+import ts from 'typescript'
+import { toFlameTree } from '../../../public/flame-tree.js'
+import { createSourceMaps } from '../../../server/crashes/source-maps.js'
+import { createMergedProfile } from '../../../server/diagnostics/merged-profile.js'
+import { withOriginalPlaces } from '../../../server/diagnostics/original-places.js'
+import { tempFolder } from '../../support/folder.js'
+
+const SOURCE = `interface Price {
+  cents: number
+}
+
+export function taxesOf (price: Price): number {
+  const until = performance.now() + 150
+  let sum = 0
+  while (performance.now() < until) sum += Math.sqrt(price.cents)
+  return sum
+}
+
+globalThis.taxesOf = taxesOf
+`
+const FUNCTION_LINE = 5
+const LOOP_LINE = 8
+
+/** Profiles the function of a file that was made from `src/taxes.ts`. @param {string} folder @param {string} file */
+async function profileOf (folder, file) {
+  await import(pathToFileURL(file).href)
+  const session = new Session()
+  session.connect()
+  await session.post('Profiler.enable')
+  await session.post('Profiler.setSamplingInterval', { interval: 1000 })
+  await session.post('Profiler.start')
+  Object(globalThis).taxesOf({ cents: 5 })
+  const { profile } = await session.post('Profiler.stop')
+  session.disconnect()
+  const merged = createMergedProfile()
+  merged.add(profile, { from: null, to: null })
+  return merged.profile()
+}
+
+function newFolder () {
+  const folder = realpathSync(tempFolder())
+  mkdirSync(path.join(folder, 'src'))
+  mkdirSync(path.join(folder, 'dist'))
+  writeFileSync(path.join(folder, 'src', 'taxes.ts'), SOURCE)
+  writeFileSync(path.join(folder, 'package.json'), '{"type":"module"}')
+  return folder
+}
+
+/** @param {import('../../../server/diagnostics/merged-profile.js').Profile} profile @param {string} folder */
+function hottest (profile, folder) {
+  const original = withOriginalPlaces(profile, folder, createSourceMaps())
+  const { name, place } = toFlameTree(original, { folder }).functions.filter(({ path: whole }) => whole.startsWith(folder)).sort((one, other) => other.totalMs - one.totalMs)[0]
+  const node = original.nodes.find(({ callFrame }) => callFrame.functionName === name)
+  return { name, place, lines: node?.positionTicks.map(({ line }) => line) ?? [] }
+}
+
+test('what TypeScript has made is shown by function and line of its source, with the map inside of the file or beside it', async () => {
+  for (const option of /** @type {const} */ (['inlineSourceMap', 'sourceMap'])) {
+    const folder = newFolder()
+    const { outputText, sourceMapText } = ts.transpileModule(SOURCE, { fileName: 'taxes.ts', compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, [option]: true, removeComments: true } })
+    const file = path.join(folder, 'src', 'taxes.js')
+    writeFileSync(file, outputText)
+    if (sourceMapText) writeFileSync(`${file}.map`, sourceMapText)
+    const profile = await profileOf(folder, file)
+    const { name, place, lines } = hottest(profile, folder)
+    assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
+    assert.ok(lines.includes(LOOP_LINE), `${lines}`)
+  }
+})
+
+test('what a bundler has put on one line is shown by the line and the name of its source, and no line is guessed inside of it', async () => {
+  const folder = newFolder()
+  const bundle = await rolldown({ input: path.join(folder, 'src', 'taxes.ts') })
+  const file = path.join(folder, 'dist', 'app.js')
+  await bundle.write({ file, minify: true, sourcemap: true })
+  await bundle.close()
+  assert.ok(readFileSync(file, 'utf8').trim().split('\n').length <= 3)
+  const { name, place } = hottest(await profileOf(folder, file), folder)
+  assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
+})
+
+test('a place stays as it is without a map, with a broken one, in a package and outside of the release', () => {
+  const folder = newFolder()
+  const frame = (/** @type {string} */ url) => ({ functionName: 'each', scriptId: '0', url, lineNumber: 0, columnNumber: 0 })
+  writeFileSync(path.join(folder, 'dist', 'broken.js'), '1\n//# sourceMappingURL=broken.js.map\n')
+  writeFileSync(path.join(folder, 'dist', 'broken.js.map'), '{')
+  const urls = ['src/taxes.ts', 'dist/broken.js', 'dist/gone.js', 'node_modules/a/index.js'].map((name) => pathToFileURL(path.join(folder, name)).href)
+  const nodes = ['', 'node:fs', 'file:///%', 'file:///etc/passwd', ...urls].map((url, index) => ({ id: index + 1, callFrame: frame(url), children: [], positionTicks: [] }))
+  const profile = { nodes, samples: [1], timeDeltas: [0], startTime: 0, endTime: 1 }
+  assert.equal(withOriginalPlaces(profile, folder, createSourceMaps()), profile)
+})
