@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { DeckError } from '../errors.js'
+import { DeckError, errorReason } from '../errors.js'
 import { alertFlaw, MAX_ADDED_ALERTS } from '../config/alert-kinds.js'
 import { createAlert } from './alert.js'
 import { contentOf } from './services.js'
@@ -31,9 +31,9 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
   let lastOfFile = 0
   let ofFile = configured.map(toAlertOfFile)
   /** @type {Map<number, { alert: Alert, createdAt: number, createdBy: string }>} by id */
-  const added = new Map(readStored().map(({ id, settings, pausedAt, createdAt, createdBy }) => [
-    id, { alert: toAlert(/** @type {Target} */ (settings), String(id), pausedAt !== null), createdAt, createdBy }
-  ]))
+  const added = new Map(orNone(() => store.list()).flatMap(({ id, settings, pausedAt, createdAt, createdBy }) => orNone(() => [
+    [id, { alert: toAlert(/** @type {Target} */ (settings), String(id), pausedAt !== null), createdAt, createdBy }]
+  ])))
   /** Resolved once an alert that is gone has sent its queue. @type {Set<Promise<void>>} */
   const leaving = new Set()
   const unsubscribe = events.subscribe((event) => {
@@ -144,12 +144,13 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
     return [...Array.from(added.values(), ({ alert }) => alert), ...ofFile]
   }
 
-  /** The app runs, and alerts of the file are sent, whatever the database says. */
-  function readStored () {
+  /** The app runs, and other alerts are sent, whatever the database says. @template T @param {() => T[]} read @returns {T[]} */
+  function orNone (read) {
     try {
-      return store.list()
+      return read()
     } catch (error) {
-      log.warn({ err: error }, 'the alerts could not be read')
+      // The error itself may hold an address, and with it a secret.
+      log.warn({ reason: errorReason(error) }, 'alerts could not be read from the database')
       return []
     }
   }

@@ -19,7 +19,7 @@ export const ALERT = z.strictObject({
     .meta({ description: 'types of events such as worker.*, or with a cause such as worker.exited:hung; default: the problems', examples: [['worker.*', 'rollout.failed']] }),
   url: z.url({ protocol: /^https?$/ }).max(2000).refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url)).optional()
     .meta({ description: 'an http or https address without user and password', examples: ['https://example.com/hook'], writeOnly: true }),
-  dsn: z.string().max(500).regex(/^https?:\/\/[\w-]+@[\w.:[\]-]+(?:\/[\w.-]+)*\/[\w-]+$/).optional()
+  dsn: z.string().max(500).regex(/^https?:\/\/[\w-]+@[\w.:[\]-]+(?:\/[\w.-]+)*\/[\w-]+$/).refine((dsn) => URL.canParse(dsn)).optional()
     .meta({ description: 'a DSN such as https://key@host/project', examples: ['https://0123456789abcdef@sentry.example.com/1'], writeOnly: true }),
   secret: line(200).min(16).optional().meta({ description: 'at least 16 characters', writeOnly: true }),
   to: z.array(MAIL_ADDRESS).min(1).max(20).optional().meta({ description: 'a list of 1 to 20 mail addresses', examples: [['ops@example.com']] }),

@@ -316,6 +316,14 @@ for (const [url, shown] of [
   test(`${url} is shown as ${shown}`, () => assert.equal(shownUrl(url), shown))
 }
 
+test('a stored alert that cannot be used stops neither the app nor the other alerts, and its address is in no log', async (t) => {
+  const store = openStore(t)
+  for (const settings of [{ kind: 'sentry', dsn: 'https://secret@example.com:99999/1' }, { kind: 'webhook', url: 'https://example.com/hook' }]) store.add({ settings, createdAt: 0, createdBy: 'ada' })
+  const { notifier, logged } = await setUp(t, { store })
+  assert.deepEqual(notifier.list().map(({ id }) => id), ['2', 'file-1'])
+  assert.deepEqual(logged, [[{ reason: 'ERR_INVALID_URL' }, 'alerts could not be read from the database']])
+})
+
 test('alerts that were added are there for the next master, with what was changed; one that is paused is told nothing', async (t) => {
   const store = openStore(t)
   const first = await setUp(t, { store })

@@ -65,7 +65,7 @@ test('what ends without an exception, and what is hostile, is an event too', () 
 
 test('a DSN is one, of any path, and nothing else', () => {
   assert.deepEqual(receiverOf('https://abc@o1.ingest.example.com/42'), { url: 'https://o1.ingest.example.com/api/42/envelope/', key: 'abc' })
-  for (const dsn of ['https://o1.example.com/42', 'https://abc@example.com', 'https://abc@example.com/', 'ftp://abc@example.com/1', 'https://abc:d@example.com/1', 'https://abc@example.com/1?x']) {
+  for (const dsn of ['https://o1.example.com/42', 'https://abc@example.com', 'https://abc@example.com/', 'ftp://abc@example.com/1', 'https://abc:d@example.com/1', 'https://abc@example.com/1?x', 'https://abc@example.com:99999/1', 'https://abc@[/1']) {
     assert.equal(ALERT.safeParse({ kind: 'sentry', dsn }).success, false, dsn)
   }
   assert.deepEqual(alertFlaw(ALERT.parse({ kind: 'sentry', url: 'https://example.com' })), { field: 'dsn', expected: 'to be given for sentry' })
