@@ -123,6 +123,8 @@ class Route {
   /** @param {number} second */
   turn (second) {
     const seconds = second - this.#since
+    // The clock was set back.
+    if (seconds < -LONGEST_WINDOW_S) this.#since = second
     if (this.#since === 0 || seconds < WINDOW_S) return
     if (this.#requests >= LEAST_REQUESTS) this.#judge(seconds)
     else if (seconds < LONGEST_WINDOW_S) return
@@ -184,7 +186,10 @@ class Route {
   /** Of the windows before this one. @param {number} at */
   #learn (at) {
     while (this.#windows.length > 0 && this.#windows[0].at < at - USUAL_MS) this.#windows.shift()
-    if (this.#windows.length < LEAST_WINDOWS) return
+    if (this.#windows.length < LEAST_WINDOWS) {
+      if (!this.isSlow) this.usual = null
+      return
+    }
     const sorted = this.#windows.map(({ p99Ms }) => p99Ms).sort((a, b) => a - b)
     const p99Ms = shareOf(sorted, 0.5)
     const limitMs = Math.max(p99Ms * FACTOR, p99Ms + SPREADS * (shareOf(sorted, 0.95) - p99Ms), p99Ms + LEAST_MORE_MS)

@@ -86,11 +86,14 @@ test('what is slow for an hour is usual then, and an app without routes is judge
   assert.deepEqual(told.map(([what, , { route, isUsualNow }]) => [what, route, isUsualNow]), [['begin', null, undefined], ['end', undefined, true]])
 })
 
-test('a stall of some seconds, few requests and a change of which routes are asked for are no slow spell', () => {
+test('a stall of some seconds, few requests, a change of which routes are asked for and the first minutes after a quiet night are no slow spell', () => {
   const stalled = live({ seed: 4, seconds: 3 * HOUR_S, loads: SHOP, ms: ({ second, load }) => load.ms + (second % 600 < 10 && second > HOUR_S ? 2000 : 0) })
   const few = live({ seed: 5, seconds: 3 * HOUR_S, loads: [{ route: 'GET /rare', perSecond: 0.1, ms: 10 }], ms: ({ second, load }) => second < HOUR_S ? load.ms : 5000 })
   const mixed = live({ seed: 6, seconds: 3 * HOUR_S, loads: SHOP, perSecond: ({ second, load }) => load.perSecond * (second > 2 * HOUR_S && load.route === 'GET /export' ? 20 : 1) })
-  assert.deepEqual([stalled, few, mixed], [[], [], []])
+  const quiet = live({
+    seed: 7, seconds: 4 * HOUR_S, loads: SHOP, perSecond: ({ second, load }) => second < HOUR_S || second > 3 * HOUR_S ? load.perSecond : 0, ms: ({ second, load }) => load.ms * (second > 3 * HOUR_S ? 10 : 1)
+  })
+  assert.deepEqual([stalled, few, mixed, quiet], [[], [], [], []])
 })
 
 /** Days of good load: by seed, other rates, spreads, bursts, pauses of the collector, deploys and slow clients. @param {number} seed @param {number} hours */
