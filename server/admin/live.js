@@ -145,8 +145,9 @@ export function attachLive ({ httpServer, pages, software = '', basePath = '', a
 
   /** @returns {Room | null} */
   function openRoom (/** @type {string} */ key, /** @type {string} */ url, /** @type {import('../dashboard/powers.js').Powers} */ can) {
-    if (!URL.canParse(url, 'http://localhost')) return null
-    const followed = pages.follow(can, new URL(withoutBase(basePath, url), 'http://localhost'))
+    const path = withoutBase(basePath, url)
+    if (!URL.canParse(path, 'http://localhost')) return null
+    const followed = pages.follow(can, new URL(path, 'http://localhost'))
     /** @type {Room} */
     const room = { key, url, viewers: new Set(), ...followed, shown: new Map(), figures: new Map(), chartedMs: now() }
     renderRoom(room)

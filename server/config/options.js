@@ -393,7 +393,7 @@ export const SCHEMA = z.strictObject({
     routes: choiceOption(['on', 'off'], 'whether requests are counted by route, such as GET /users/:id, with their latencies and errors'),
     otlp: choiceOption(['on', 'off'], 'whether metrics and events go to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_ENDPOINT names, if that is set'),
     journald: choiceOption(['off', 'on'], 'whether events go to journald, with fields such as CLUSTERDECK_EVENT'),
-    syslog: z.string().refine((value) => value === 'local' || /^udp:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?$/i.test(value)).optional().register(ABOUT, {
+    syslog: z.string().refine((value) => value === 'local' || (/^udp:\/\/([\w.-]+|\[[\da-f:]+\])(:\d{1,5})?$/i.test(value) && URL.canParse(value))).optional().register(ABOUT, {
       kind: 'text',
       hint: 'local|udp://host:port',
       expected: '"local" or an address such as "udp://10.0.0.5:514"',

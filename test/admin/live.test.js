@@ -17,9 +17,9 @@ const ADMIN = { actor: 'dashboard', via: 'session', client: 'dashboard', name: n
 /**
  * The live part alone, over HTTP without a guard.
  * @param {import('node:test').TestContext} t
- * @param {{ authenticate?: () => import('../../server/api/roles.js').Auth | null, now?: () => number }} [options]
+ * @param {{ authenticate?: () => import('../../server/api/roles.js').Auth | null, basePath?: string, now?: () => number }} [options]
  */
-async function startLive (t, { authenticate = () => ADMIN, now = Date.now } = {}) {
+async function startLive (t, { authenticate = () => ADMIN, basePath, now = Date.now } = {}) {
   const history = openHistory({ file: ':memory:' })
   const deck = createFakeDeck({ history })
   const views = createViews()
@@ -34,7 +34,7 @@ async function startLive (t, { authenticate = () => ADMIN, now = Date.now } = {}
     }
   }
   const httpServer = http.createServer()
-  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, render: spy.render }), authenticate, now, log: { error: (...args) => logged.push(args) } })
+  const live = attachLive({ httpServer, pages: livePages({ deck, history, now, render: spy.render }), basePath, authenticate, now, log: { error: (...args) => logged.push(args) } })
   httpServer.listen(0, '127.0.0.1')
   await once(httpServer, 'listening')
   const { port } = /** @type {import('node:net').AddressInfo} */ (httpServer.address())
@@ -166,8 +166,8 @@ test('whoever is no longer signed in gets no page, not even in the moment before
 })
 
 test('nonsense in place of an address harms nobody', async (t) => {
-  const live = await startLive(t)
-  for (const url of [null, 5, {}, 'http://[', '//', '\0', 'x'.repeat(5000), '/history?slot=abc', '/history?cursor=%00']) {
+  const live = await startLive(t, { basePath: '/deck' })
+  for (const url of [null, 5, '/deck//', {}, 'http://[', '//', '\0', 'x'.repeat(5000), '/history?slot=abc', '/history?cursor=%00']) {
     const { reply, socket } = await live.watch(url)
     assert.equal(typeof reply.version, 'string')
     socket.emit('watch')

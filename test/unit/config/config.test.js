@@ -279,6 +279,7 @@ for (const [name, { flags, env, file }, message] of /** @type {[string, { flags?
   ['a variable of the wrong type', { env: { CLUSTERDECK_ADMIN_PORT: 'http' } }, /^CLUSTERDECK_ADMIN_PORT: expected an integer from 0 to 65535, received "http"$/],
   ['a choice that is none', { env: { CLUSTERDECK_DISPATCH: 'random' } }, /^CLUSTERDECK_DISPATCH: expected one of "shared", "sticky", "round-robin", received "random"$/],
   ['a syslog that is no address', { env: { CLUSTERDECK_TELEMETRY_SYSLOG: 'tcp://a' } }, /^CLUSTERDECK_TELEMETRY_SYSLOG: expected "local" or an address such as "udp:.*received "tcp:\/\/a"$/],
+  ['a syslog at a port that there is not', { env: { CLUSTERDECK_TELEMETRY_SYSLOG: 'udp://a:99999' } }, /^CLUSTERDECK_TELEMETRY_SYSLOG: expected "local" or an address such as "udp:.*received "udp:\/\/a:99999"$/],
   ['a standby where none can be held', { flags: { dispatch: 'round-robin', standby: '1' } }, /^--standby: expected 0 with dispatch "round-robin", where a worker cannot wait before it listens, received 1$/],
   ['a standby where no two may live side by side', { flags: { rolloutOrder: 'stop-first', standby: '1' } }, /^--standby: expected 0 with rollout\.order "stop-first", as a standby worker runs beside those of the slots, received 1$/],
   ['a standby for a job', { flags: { restartPolicy: 'never', standby: '1' } }, /^--standby: expected 0 with restart\.policy "never", as a standby worker would do the work of a job early, received 1$/],
