@@ -41,7 +41,7 @@ export const LIMITS = Object.freeze({ windowMs: 60_000, signInAttempts: 10, requ
  * @property {() => number} now
  * @property {import('../system/log.js').Log} log
  * @property {(size: number) => Buffer} [randomBytes]
- * @property {Partial<Limits>} limits  others than usual
+ * @property {Partial<Limits>} limits  in place of those of LIMITS
  */
 
 /** @param {AccessParts} parts */

@@ -45,7 +45,7 @@ export function attachAlarms ({ io, deck }) {
   }
 }
 
-/** No role is called that, which names the rooms of pages. */
+/** The names of these rooms begin with it, and those of pages begin with a role. */
 const ROOMS = 'alarm '
 
 /** @param {string} kind */

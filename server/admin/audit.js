@@ -17,7 +17,7 @@ const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
 const ASKED_BY_AGENT = /^\/mcp(?=$|\?)/
 const REFUSALS = new Set([401, 403])
 /** More refusals within the window are only counted, so that nobody fills the history. */
-const MAX_TOLD = 10
+const MAX_PUBLISHED = 10
 const WINDOW_MS = 60_000
 const MAX_PATH_CHARS = 200
 
@@ -27,8 +27,8 @@ const MAX_PATH_CHARS = 200
  * @param {Pick<typeof globalThis, 'setTimeout' | 'clearTimeout'>} parts.timers
  */
 export function createAudit ({ events, timers }) {
-  let told = 0
-  let untold = 0
+  let published = 0
+  let counted = 0
   /** @type {NodeJS.Timeout | undefined} */
   let window
 
@@ -56,18 +56,18 @@ export function createAudit ({ events, timers }) {
   /** @param {IncomingMessage} req @param {Asked} request */
   function recordRefused (req, request) {
     window ??= timers.setTimeout(endWindow, WINDOW_MS)
-    if (told < MAX_TOLD) {
-      told++
+    if (published < MAX_PUBLISHED) {
+      published++
       events.publish({ type: 'access.refused', ...describeRequest(req, request) })
     } else {
-      untold++
+      counted++
     }
   }
 
   function endWindow () {
-    if (untold > 0) events.publish({ type: 'access.refused', message: `${untold} more requests were refused within a minute`, detail: { count: untold } })
+    if (counted > 0) events.publish({ type: 'access.refused', message: `${counted} more requests were refused within a minute`, detail: { count: counted } })
     window = undefined
-    told = untold = 0
+    published = counted = 0
   }
 }
 

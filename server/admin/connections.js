@@ -3,7 +3,7 @@
 /** A new connection gets this long to send a request. Meanwhile up to four times as many are accepted. */
 const PATIENCE_MS = 250
 const MAX_CROWD = 4
-/** More connections would not help anybody. */
+/** No machine needs more connections to its admin port. */
 const MOST = Object.freeze({ maxKnown: 512, maxStrangers: 256 })
 
 /** @typedef {{ maxKnown: number, maxStrangers: number }} Room */

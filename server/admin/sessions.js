@@ -60,7 +60,7 @@ export function createSessions ({
   // The dashboard must stay usable while the database fails, and a session that was ended then must stay ended.
   /** @type {Map<string, Session>} */
   const remembered = new Map()
-  /** Why, to tell whoever still has the cookie. @type {Map<string, { session: Session, why: string }>} */
+  /** Why sessions have ended, to tell whoever still has their cookie. @type {Map<string, { session: Session, why: string }>} */
   const ended = new Map()
   let isStoreTrusted = true
 

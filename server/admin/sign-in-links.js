@@ -50,7 +50,7 @@ export function createLinks ({ now = Date.now, randomBytes = cryptoRandomBytes }
     }
   }
 
-  // Expired ones first, then the oldest.
+  // Expired links go first, then the oldest one.
   function forgetSurplus () {
     for (const [hash, link] of links) if (link.expiresAt <= now()) links.delete(hash)
     const [oldest] = links.keys()

@@ -3,7 +3,7 @@
  * @typedef {import('./live-socket.d.ts').LiveSocket} Socket
  */
 
-/** Between two answers to one socket. */
+/** The least time between two answers to one socket. */
 const MIN_GAP_MS = 200
 
 /** @template Wish @param {(socket: Socket, wish: Wish) => void} answer */

@@ -13,7 +13,7 @@ const SHAPE = /^cdk_[\w-]{43}$/
 const MAX_TOKENS = 200
 /** A token that has expired is listed for that long, so that one sees why a script is refused. */
 const LISTED_MS = 30 * 24 * 60 * 60_000
-/** Its last use is written down at most so often. */
+/** The last use of a token is stored at most so often. */
 const SAVE_EVERY_MS = 60_000
 
 /**
@@ -30,7 +30,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
   const remembered = new Map()
   /** @type {Map<string, number>} by hash */
   const ids = new Map()
-  /** By whom. @type {Map<number, { name: string, actor: string }>} */
+  /** Whose tokens were revoked, and by whom. @type {Map<number, { name: string, actor: string }>} */
   const revoked = new Map()
   /** @type {Map<number, { at: number, from: string, savedAt: number }>} */
   const uses = new Map()
@@ -89,7 +89,7 @@ export function createTokens ({ store, owner, now, randomBytes = cryptoRandomByt
     },
 
     /**
-     * It ends here in any case, and with it all that was made and opened by it.
+     * The token ends here even if the database fails, and so do all tokens, links and sessions that were made with it.
      * @param {number} id @param {string} actor @returns {{ token: Token, made: Token[] }} @throws {DeckError} not-found, history-unavailable
      */
     revoke (id, actor) {

@@ -11,7 +11,7 @@ import { shownUrl } from './shown-url.js'
 /** @typedef {import('./deliveries.js').Delivery} Delivery */
 /** @typedef {import('./services.js').Target} Target */
 
-const MAX_OF_OPERATORS = 10
+const MAX_QUEUED_BY_OPERATORS = 10
 
 /**
  * One alert with its deliveries. Tests and retries of an operator have a queue of their own and one try: they neither wait
@@ -30,7 +30,7 @@ export function createAlert (firstTarget, { id, isPaused, deck, onDelivered, onF
   let post = createPost(target, options)
   const deliveries = createDeliveries({ time: options.time ?? Date.now })
   const eventSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome })
-  const operatorSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_OF_OPERATORS })
+  const operatorSender = createSender(postNow, { ...options, onTry: deliveries.begin, onOutcome, maxTries: 1, maxQueued: MAX_QUEUED_BY_OPERATORS })
   let isClosing = false
 
   return {
@@ -42,7 +42,7 @@ export function createAlert (firstTarget, { id, isPaused, deck, onDelivered, onF
 
     view: () => ({ id, ...shownTarget(target), isPaused, waiting: eventSender.waiting + operatorSender.waiting, deliveries: deliveries.list() }),
 
-    /** What waits goes to the new receiver. @param {Target} changed @param {boolean} pausedNow */
+    /** Messages that wait go to the new receiver. @param {Target} changed @param {boolean} pausedNow */
     change (changed, pausedNow) {
       target = changed
       post = createPost(target, options)
@@ -107,7 +107,7 @@ export function createAlert (firstTarget, { id, isPaused, deck, onDelivered, onF
   }
 }
 
-/** All of it but what is secret. @param {Target} target */
+/** Shows everything that is not secret. @param {Target} target */
 function shownTarget ({ kind, name, dsn, url = dsn, secret, to, from, host, port = DEFAULT_MAIL_PORT, events }) {
   return {
     kind,
@@ -122,7 +122,7 @@ function shownTarget ({ kind, name, dsn, url = dsn, secret, to, from, host, port
 }
 
 /**
- * It takes each piece as early as possible: a regular expression would try all ways in which many `*` can share a text.
+ * Finds each piece as early as possible: a regular expression would try all ways in which many `*` can share a text.
  * @param {string} pattern `*` stands for any text, also none @param {string} text
  */
 export function matchesPattern (pattern, text) {

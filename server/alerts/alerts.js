@@ -14,8 +14,8 @@ import { wordingOf } from './wording.js'
 const DRAIN_MS = 2000
 
 /**
- * Sends events to those who are to know of them, from queues, so that no publisher waits. Some alerts are of the configuration
- * file, and the others were added since by people.
+ * Sends events to receivers, from queues, so that no publisher waits. Some alerts are set in the configuration file, and people
+ * have added the others since.
  * @param {object} parts
  * @param {readonly Target[]} parts.configured
  * @param {import('../../db/alerts.js').AlertRows} parts.store  of those that were added
@@ -26,7 +26,7 @@ const DRAIN_MS = 2000
  */
 export function createAlerts ({ configured, store, events, deck, log }, options = {}) {
   const { time = Date.now } = options
-  /** Without it nobody can try out, by its digest, which secrets an alert has. */
+  /** Keys the digests, so that nobody finds the secrets of an alert by comparing guesses. */
   const key = randomBytes(32)
   let lastOfFile = 0
   let ofFile = configured.map(toAlertOfFile)
@@ -98,7 +98,7 @@ export function createAlerts ({ configured, store, events, deck, log }, options 
     },
 
     /**
-     * What waits is tried once more.
+     * Messages that still wait are tried once more.
      * @param {{ id: string, actor: string }} order
      * @throws {DeckError} not-found, not-possible, history-unavailable
      */

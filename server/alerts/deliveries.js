@@ -26,7 +26,7 @@ export function createDeliveries ({ time }) {
     /** @param {number} id */
     find: (id) => kept.find(({ delivery }) => delivery.id === id) ?? null,
 
-    /** The message waits for its first try, or for another one. @param {Message} message @returns {Delivery} */
+    /** Lists a message that waits for its first try. @param {Message} message @returns {Delivery} */
     open: (message) => changeDelivery(message, { state: 'pending' }),
 
     /** @param {Message} message */

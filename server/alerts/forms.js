@@ -3,7 +3,7 @@
  * @typedef {import('./wording.js').Wording} Wording
  */
 
-/** As the dashboard shows them in its light theme. @type {Readonly<Record<import('../events/kinds.js').Tone, string>>} */
+/** The colours of the dashboard's light theme. @type {Readonly<Record<import('../events/kinds.js').Tone, string>>} */
 const COLOURS = Object.freeze({ ok: '#17793f', info: '#2059c4', drain: '#7242c4', warn: '#8f5400', bad: '#bf2530', idle: '#686c77' })
 /** @type {Readonly<Record<import('../events/kinds.js').Tone, string>>} */
 const TEAMS_COLOURS = Object.freeze({ ok: 'Good', info: 'Accent', drain: 'Accent', warn: 'Warning', bad: 'Attention', idle: 'Default' })
@@ -39,12 +39,12 @@ export function discordBody ({ title, text, facts, url, at, tone }) {
       footer: { text: facts.join(' · ') },
       timestamp: at
     }],
-    // What an app throws calls nobody.
+    // The text of an app must not mention anybody.
     allowed_mentions: { parse: [] }
   }
 }
 
-/** @param {string} text which Discord shows as it is */
+/** Keeps Discord from formatting it. @param {string} text */
 function plainMarkdown (text) {
   return text.replace(/[\\*_~`|<>[\]()#:@-]/g, '\\$&')
 }

@@ -105,5 +105,5 @@ export function createSender (post, {
   }
 }
 
-/** @type {Outcome} without a try */
+/** The outcome of a message that was never tried. @type {Outcome} */
 const FAILED = Object.freeze({ state: 'failed', status: null, durationMs: null, error: null, nextAttemptAt: null })

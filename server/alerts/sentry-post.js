@@ -10,7 +10,7 @@ import { envelopeOf, receiverOf } from './sentry.js'
 export function createSentryPost ({ dsn }, { fetch = globalThis.fetch } = {}) {
   const { url, key } = receiverOf(dsn)
   return ({ id, content }, how) => {
-    // The same for each try, so that one that has arrived without an answer does not count twice.
+    // The id is the same for each try, so that Sentry does not count a try twice whose answer was lost.
     const event = { id: id.replace(/\W|^msg_/g, ''), payload: String(content), at: how.time }
     const headers = { 'content-type': 'application/x-sentry-envelope', 'x-sentry-auth': `Sentry sentry_version=7, sentry_client=clusterdeck, sentry_key=${key}` }
     return postBody({ url, headers, body: envelopeOf(event) }, how, fetch)

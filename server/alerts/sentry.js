@@ -73,7 +73,7 @@ function crashOf ({ crash, lines, fingerprint, culprit }) {
     timestamp: at,
     level: 'fatal',
     platform: nodeVersion === null ? 'other' : 'node',
-    // Groups there are those that they are here.
+    // Sentry groups crashes as the dashboard does.
     fingerprint: [fingerprint],
     ...(culprit && { transaction: culprit }),
     // What was thrown comes last, after its causes.

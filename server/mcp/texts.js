@@ -12,7 +12,7 @@ import { oneLine } from '../system/one-line.js'
 const MAX_LINE_CHARS = 400
 const MAX_STDERR_LINES = 15
 const MAX_ROWS = 30
-/** What a rollout does with each worker, and who reads: of little use beside what was changed. */
+/** Events of each worker in a rollout, and of people who read: they explain no change of the figures. */
 const ROUTINE = new Set(['access.used', 'diagnostics.started', 'diagnostics.finished', 'rollout.step', 'worker.forked', 'worker.online', 'worker.listening', 'worker.ready', 'worker.draining'])
 const REPLACING = new Set(['deploy', 'rollback', 'restart'])
 const MAX_NEAR = 12
@@ -346,7 +346,7 @@ function shareText (ms, busyMs) {
   return busyMs === 0 ? '0 %' : `${Math.round(100 * ms / busyMs)} %`
 }
 
-/** @param {{ place: string, line: number | null }} each @returns {string} with the line in which the time went, where it is known */
+/** @param {{ place: string, line: number | null }} each @returns {string} with the busiest line, where it is known */
 function placeOf ({ place, line }) {
   return line === null ? place : `${place.replace(/:\d+$/, '')}:${line}`
 }

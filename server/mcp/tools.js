@@ -30,7 +30,7 @@ import { changesOf, changeText, COLUMNS, levelsOf, tableOf } from './vitals-stor
  * @property {z.ZodObject} input
  * @property {boolean} [isChange]  whether it changes something
  * @property {boolean} [takesJson]  whether its arguments are not those of a query
- * @property {boolean} [isOfPort]  whether it is about no app
+ * @property {boolean} [isOfPort]  whether it takes no app and no member
  * @property {(api: Caller, given: Given, auth: Auth) => Promise<Told>} run
  *
  * @typedef {import('../api/roles.js').Auth} Auth
@@ -44,13 +44,13 @@ import { changesOf, changeText, COLUMNS, levelsOf, tableOf } from './vitals-stor
  */
 
 const MINUTE_MS = 60_000
-/** What a release does at first says little. */
+/** The first figures of a release say little about it. */
 const WARM_UP_MS = 30_000
-/** On both sides of a release, to compare what it changed. */
+/** So much time before and after a release is compared. */
 const COMPARED_MS = 15 * MINUTE_MS
 const POLL_MS = 200
 const FEW_STEPS = 60
-const OF_CHECKS = new Set(['pattern', 'anyOf', 'examples', 'maxLength', 'minLength', 'propertyNames'])
+const CHECKED_BY_API = new Set(['pattern', 'anyOf', 'examples', 'maxLength', 'minLength', 'propertyNames'])
 const MAX_PROFILE_S = 30
 const ID = integerParam(1, MAX_ID)
 
@@ -88,7 +88,7 @@ async function callTool (tool, input, { ask, auth }) {
   return await tool.run(createCaller(ask, `${app === undefined ? '' : `/apps/${app}`}${member === undefined ? '' : `/fleet/members/${member}/api`}`), rest, auth)
 }
 
-/** Says which app is meant, and where. @param {Tool} tool @param {Place} place @returns {Tool} */
+/** Adds the arguments that choose an app of the host and a member of its fleet. @param {Tool} tool @param {Place} place @returns {Tool} */
 function withPlace (tool, { isHost, hasFleet }) {
   if (tool.isOfPort) return tool
   const member = z.string().regex(MEMBER_NAME).optional().describe('the app on this other host of its fleet; default: here')
@@ -108,7 +108,7 @@ function describeTool (name, { title, description, input, isChange = false }) {
 
 /** What the API refuses anyway is left out, as a model reads the schemas of all tools with each question. @param {any} schema */
 function briefly (schema) {
-  return JSON.parse(JSON.stringify(schema, (key, value) => OF_CHECKS.has(key) || (key === 'maximum' && value >= MAX_ID) ? undefined : value))
+  return JSON.parse(JSON.stringify(schema, (key, value) => CHECKED_BY_API.has(key) || (key === 'maximum' && value >= MAX_ID) ? undefined : value))
 }
 
 /** A query has texts; a model sends numbers and lists. @param {Record<string, unknown>} input @returns {Given} */
@@ -284,7 +284,7 @@ function readTools (now) {
   }
 }
 
-/** Where less is known than was asked for, that is read in finer steps. @param {Caller} api @param {Given} range */
+/** Reads again from the first known moment on, where that is later and so allows finer steps. @param {Caller} api @param {Given} range */
 async function readSeries (api, { since, until }) {
   const known = await api.get('/vitals', { since, until, slots: 'none', columns: COLUMNS })
   if (known.step === '1s' || known.time.length === 0 || known.time.length >= FEW_STEPS) return known

@@ -24,9 +24,9 @@ const FIGURES = Object.freeze([
 export const COLUMNS = FIGURES.map(({ name }) => name).join(',')
 const MAX_POINTS = 240
 const MAX_ROWS = 12
-/** A change is told where a figure stays this many times what it was, or less than its part. */
+/** A change is told where a figure has grown or fallen by this factor. */
 const MIN_TIMES = 1.5
-/** Fewer points on a side are no level. */
+/** A level has at least so many points. */
 const MIN_SIDE = 3
 
 /** @param {Pick<Series, 'time' | 'cluster'>} series @returns {Change[]} the greatest of each figure, in the order of FIGURES */

@@ -9,9 +9,9 @@ import { readTold } from './told-metrics.js'
 /** @typedef {import('./told-metrics.js').ToldMetric} ToldMetric */
 /** @typedef {{ metrics: Map<string, ToldMetric>, leftOut: number, endedAt: number | null }} Source  a worker that has metrics */
 
-/** A worker that blocks its event loop answers later, and counts as it was. */
+/** A worker that blocks its event loop answers later than this: what it sent before counts. */
 const PATIENCE_MS = 1000
-/** What a worker has sent at its end may be read after the end itself. */
+/** The last messages of a worker may arrive after its exit. */
 const LAST_WORDS_MS = 2000
 
 /**
@@ -31,8 +31,8 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
 
   return {
     /**
-     * @param {number} worker @param {Extract<import('../../workers/protocol.js').ToMaster, { type: 'app-metrics' }>} message  untrusted
-     * @param {{ isAlive: boolean }} how  one that has ended may have sent more before that
+     * @param {number} worker @param {Extract<import('../../workers/protocol.js').ToMaster, { type: 'app-metrics' }>} message  which any code of the app may have sent
+     * @param {{ isAlive: boolean }} how  false: the worker has ended, and the message was still on its way
      */
     accept (worker, message, { isAlive }) {
       const { metrics, gone, leftOut } = readTold(message)
@@ -44,7 +44,7 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
       if (question?.id === message.id) heardFrom(worker)
     },
 
-    /** The app asks for its metrics by its own means. @param {number} worker @param {{ id: number }} message */
+    /** Answers an app that asks prom-client for the metrics of all workers. @param {number} worker @param {{ id: number }} message */
     async answer (worker, { id }) {
       const { metrics } = await read()
       tell(worker, { type: 'app-metrics-text', id, text: toPrometheusText(metrics) })
@@ -60,7 +60,7 @@ export function createAppMetrics ({ tell, patienceMs = PATIENCE_MS, now = () => 
     read
   }
 
-  /** @returns {Promise<{ metrics: Metric[], leftOut: number }>} `leftOut`: series that were too many */
+  /** @returns {Promise<{ metrics: Metric[], leftOut: number }>} `leftOut`: how many series more there were than may be told */
   async function read () {
     await (question ?? askWorkers()).answered
     return sumAll()

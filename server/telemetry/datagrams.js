@@ -5,8 +5,8 @@
 const DELIVERED = Object.freeze({ error: null, canRetry: false, retryAfterMs: null, rejected: 0 })
 
 /**
- * Sends each record of a batch as a datagram of its own. What has left is not sent again where a later one of its batch could not.
- * @param {(record: LogRecord) => Promise<string | null>} deliver  resolves with why it could not; null: it has left
+ * Sends each record of a batch as a datagram of its own. Where one fails, those before it are not sent again with the rest.
+ * @param {(record: LogRecord) => Promise<string | null>} deliver  resolves with the reason why it was not sent; null: it was
  * @returns {(batch: LogRecord[]) => Promise<Outcome>}
  */
 export function sendEach (deliver) {
@@ -23,9 +23,9 @@ export function sendEach (deliver) {
   }
 }
 
-/** Of syslog(3), which journald has too. @type {Readonly<Record<LogRecord['level'], number>>} */
+/** The priorities of syslog(3), which journald has too. @type {Readonly<Record<LogRecord['level'], number>>} */
 export const PRIORITIES = Object.freeze({ error: 3, warn: 4, info: 6, debug: 7, none: 6 })
-/** `daemon` */
+/** The number of `daemon` in syslog(3). */
 export const FACILITY = 3
 export const TAKES_NOTHING = 'its socket takes nothing'
 export const NEEDS_KOFFI = 'it takes Linux and the optional package koffi'

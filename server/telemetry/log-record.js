@@ -3,23 +3,23 @@ import { sentenceOf } from '../events/sentences.js'
 import { levelOf } from '../../public/log-levels.js'
 
 /**
- * Something to be told to whoever collects logs.
+ * What collectors of logs get.
  * @typedef {object} LogRecord
  * @property {number} at  ms since the epoch
  * @property {import('../../public/log-levels.js').Level} level
  * @property {string} text
  * @property {string | null} event  its type; null: a line that a worker has written
  * @property {Record<string, string | number>} attributes
- * @property {{ traceId: string, spanId: string | null } | null} trace  null: it is not known to which one it belongs
+ * @property {{ traceId: string, spanId: string | null } | null} trace  null: the line names none
  */
 
 const LEVEL_BY_TONE = Object.freeze(/** @type {Record<string, LogRecord['level']>} */ ({ bad: 'error', warn: 'warn' }))
-/** Fields of an event that say more than its sentence. */
+/** The fields of an event that become attributes. */
 const FIELDS = /** @type {const} */ (['id', 'cause', 'slot', 'worker', 'release', 'rollout', 'actor', 'code', 'signal', 'uptimeMs'])
-/** A longer line is no JSON of a logger, or is not worth its parsing. */
+/** A longer line is not worth the time to parse it. */
 const MAX_JSON_CHARS = 64 * 1024
 const MAX_TEXT_CHARS = 64 * 1024
-/** As loggers write them beside a message: OpenTelemetry's own names, those of pino and winston instrumentations, and of ECS. */
+/** The names that loggers use: those of OpenTelemetry, of the instrumentations of pino and winston, and of ECS. */
 const TRACE_NAMES = ['trace_id', 'traceId', 'trace.id']
 const SPAN_NAMES = ['span_id', 'spanId', 'span.id']
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
@@ -39,7 +39,7 @@ export function eventRecord (event) {
   }
 }
 
-/** Of a crash, what leads to its record. @param {import('../events/stream.js').DeckEvent} event @returns {LogRecord['attributes']} */
+/** Tells where the crash of an event is recorded. @param {import('../events/stream.js').DeckEvent} event @returns {LogRecord['attributes']} */
 function crashOf ({ detail }) {
   const { crash, crashGroup, errorName } = detail ?? {}
   return {

@@ -4,7 +4,7 @@
  * @typedef {import('./metric.js').Series} Series
  * @typedef {import('./log-record.js').LogRecord} LogRecord
  * @typedef {{ attributes: Record<string, string | number>, version: string }} Sender  `attributes`: of its resource
- * @typedef {{ startMs: number, nowMs: number }} Span  what the sums are over
+ * @typedef {{ startMs: number, nowMs: number }} Span  the time that the sums are over
  */
 
 const CUMULATIVE = 2
@@ -43,7 +43,7 @@ function toMetric ({ name, help, type, series }, span) {
   return { ...about, histogram: { aggregationTemporality: CUMULATIVE, dataPoints: series.flatMap((each) => bucketPoint(each, span)) } }
 }
 
-/** @param {Series} series @param {Span} span  none where JSON has no such number */
+/** @param {Series} series @param {Span} span @returns {object[]} none for NaN and infinity, which JSON does not have */
 function numberPoint (series, span) {
   return 'value' in series && Number.isFinite(series.value) ? [{ ...pointOf(series, span), asDouble: series.value }] : []
 }

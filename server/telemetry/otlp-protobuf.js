@@ -1,5 +1,5 @@
 /**
- * The same requests as protobuf, which some receivers of OTLP take alone.
+ * The same requests as protobuf, as some receivers of OTLP take no JSON.
  * See https://protobuf.dev/programming-guides/encoding/ and https://github.com/open-telemetry/opentelemetry-proto.
  * @typedef {'string' | 'hex' | 'double' | 'fixed64' | 'varint' | 'doubles' | 'fixed64s'} Scalar
  * @typedef {{ [name: string]: [number: number, type: Scalar | Fields] }} Fields  of a message; what is a list in a request is repeated
@@ -43,7 +43,7 @@ const LOG_RECORD = {
   spanId: [10, 'hex'],
   eventName: [12, 'string']
 }
-/** Of a request for metrics, and of one for logs. @type {Fields} */
+/** A request has either metrics or logs. @type {Fields} */
 const REQUEST = {
   resourceMetrics: [1, { resource: [1, RESOURCE], scopeMetrics: [2, { scope: [1, SCOPE], metrics: [2, METRIC] }] }],
   resourceLogs: [1, { resource: [1, RESOURCE], scopeLogs: [2, { scope: [1, SCOPE], logRecords: [2, LOG_RECORD] }] }]

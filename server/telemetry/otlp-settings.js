@@ -101,7 +101,7 @@ function protocolOf (url) {
   }
 }
 
-/** As W3C baggage writes them: `a=1,b=two%20words`. @param {string | undefined} text @returns {Record<string, string>} */
+/** Reads pairs as W3C baggage writes them: `a=1,b=two%20words`. @param {string | undefined} text @returns {Record<string, string>} */
 function readPairs (text = '') {
   return Object.fromEntries(text.split(',').flatMap((pair) => {
     const at = pair.indexOf('=')

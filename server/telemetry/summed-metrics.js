@@ -19,7 +19,7 @@ function isGrowing ({ type }) {
  * Makes one metric of those that several workers have under the same name.
  * @param {readonly ToldMetric[]} living  newest worker first
  * @param {readonly ToldMetric[]} ended  of workers that have ended
- * @returns {import('./metric.js').Metric | null} null: it is to be left out
+ * @returns {import('./metric.js').Metric | null} null: the app wants it left out, or it has no series
  */
 export function sumMetric (living, ended) {
   const [{ name, help, type, aggregator }] = [...living, ...ended]
@@ -39,7 +39,7 @@ export function sumMetric (living, ended) {
 }
 
 /**
- * What those have counted that have ended, up to their end, or up to a reset.
+ * Keeps what workers have counted until they ended, or until the app reset its metrics.
  * @param {number} maxSeries  labels may be new with each worker, such as a pid
  */
 export function createKeptMetrics (maxSeries) {

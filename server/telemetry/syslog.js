@@ -12,7 +12,7 @@ export const LOCAL = 'local'
 
 const SOCKET = '/dev/log'
 const DEFAULT_PORT = 514
-/** Longer ones are cut on their way by many receivers. */
+/** Many receivers cut longer messages. */
 const MAX_TEXT_CHARS = 8000
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
@@ -51,12 +51,12 @@ function sendByUdp ({ hostname, port }, app) {
   }
 }
 
-/** As RFC 5424 has it. @param {LogRecord} record @param {string} app */
+/** Writes a record for another machine, as RFC 5424 defines it. @param {LogRecord} record @param {string} app */
 export function networkMessage ({ at, level, text, event, attributes }, app) {
   return `${priorityOf(level)}1 ${new Date(at).toISOString()} ${nameOf(os.hostname(), 255)} ${nameOf(app, 48)} ${attributes['process.pid'] ?? '-'} ${nameOf(event ?? '-', 32)} - ${textOf(text)}`
 }
 
-/** As syslog(3) of the C library has it for programs of the same machine. @param {LogRecord} record @param {string} app */
+/** Writes a record for this machine, as syslog(3) of the C library does. @param {LogRecord} record @param {string} app */
 export function localMessage ({ at, level, text, attributes }, app) {
   const date = new Date(at)
   const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map((each) => String(each).padStart(2, '0')).join(':')
@@ -69,7 +69,7 @@ function priorityOf (level) {
   return `<${FACILITY * 8 + PRIORITIES[level]}>`
 }
 
-/** @param {string} text @param {number} length @returns {string} without what would be the end of a field */
+/** @param {string} text @param {number} length @returns {string} without spaces, which would end the field */
 function nameOf (text, length) {
   return text.replace(/[^!-~]/g, '_').slice(0, length) || '-'
 }

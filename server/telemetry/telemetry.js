@@ -77,11 +77,11 @@ function resourceOf (named, name, version) {
   return { 'service.name': name, 'service.instance.id': `clusterdeck-${name}@${host}`, 'host.name': host, 'telemetry.distro.name': 'clusterdeck', 'telemetry.distro.version': version, ...named }
 }
 
-/** Tells once that somebody does not take what they are sent, and once that they do again. @param {import('../events/stream.js').EventStream} events */
+/** Publishes one event when a receiver begins to fail, and one when it takes records again. @param {import('../events/stream.js').EventStream} events */
 function createOutcomes (events) {
-  /** @type {Map<string, number>} what is being lost, by what it is, and how much of it */
+  /** @type {Map<string, number>} how many records are lost since it fails, by receiver and kind */
   const failing = new Map()
-  /** What has been refused in part, which is told once. @type {Set<string>} */
+  /** The receivers whose refusal of some records has been published. @type {Set<string>} */
   const refused = new Set()
   let isClosed = false
 

@@ -8,7 +8,7 @@ import { MAX_APP_SERIES } from '../../workers/protocol.js'
  * @typedef {{ metrics: ToldMetric[], gone: string[], leftOut: number }} Told
  */
 
-/** Metrics that begin so are our own. */
+/** The names of our own metrics begin with it. */
 export const OWN_PREFIX = 'clusterdeck_'
 
 const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$/
@@ -19,7 +19,7 @@ const TYPES = ['counter', 'gauge', 'histogram', 'summary']
 
 /**
  * @param {unknown} body of a message `app-metrics`
- * @returns {Told} without what makes no sense
+ * @returns {Told} without what is not valid
  */
 export function readTold (body) {
   const { metrics, gone, leftOut } = Object(body)
