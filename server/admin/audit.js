@@ -4,12 +4,7 @@ import { roleText } from '../api/roles.js'
  * Records in the history who changed something, from where, and who was refused.
  * @typedef {import('node:http').IncomingMessage} IncomingMessage
  * @typedef {import('node:http').ServerResponse} ServerResponse
- * @typedef {{
- *   method: string,
- *   url: string,
- *   remoteAddress?: string,
- *   statusCode: number | null
- * }} Asked  `statusCode`: null if the connection closed before the answer
+ * @typedef {{ method: string, url: string, remoteAddress?: string, statusCode: number | null }} Asked  `statusCode`: null if the connection closed before the answer
  */
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -42,10 +37,7 @@ export function createAudit ({ events, timers }) {
         const statusCode = res.headersSent ? res.statusCode : null
         if (statusCode !== null && REFUSALS.has(statusCode) && isAttempt(req)) recordRefused(req, { method, url, remoteAddress, statusCode })
         else if (!READS.has(method) && !ASKED_BY_AGENT.test(url) && (statusCode === null || statusCode < 400) && req.auth) {
-          events.publish({
-            type: 'access.used',
-            ...describeRequest(req, { method, url, remoteAddress, statusCode })
-          })
+          events.publish({ type: 'access.used', ...describeRequest(req, { method, url, remoteAddress, statusCode }) })
         }
       })
     },

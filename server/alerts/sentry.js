@@ -1,5 +1,5 @@
 import { kindOf } from '../events/kinds.js'
-import { wordingOf } from './wording.js'
+import { cut, oneLine, wordingOf } from './wording.js'
 
 /**
  * Events in the words of Sentry, which Bugsink and GlitchTip take too: https://develop.sentry.dev/sdk/foundations/transport/envelopes/
@@ -13,6 +13,8 @@ import { wordingOf } from './wording.js'
  */
 
 const MAX_TEXT = 8192
+/** Sentry drops a longer tag. */
+const MAX_TAG = 200
 const MAX_LINES = 50
 const LEVELS = Object.freeze({ bad: 'error', warn: 'warning', ok: 'info', info: 'info', drain: 'info', idle: 'info' })
 
@@ -46,7 +48,7 @@ function commonOf ({ id, type, cause, slot, worker, release }, { host, app, vers
     logger: 'clusterdeck',
     server_name: host,
     sdk: { name: 'clusterdeck', version },
-    tags: Object.fromEntries(Object.entries(tags).filter(([, value]) => value !== null).map(([name, value]) => [name, oneLine(String(value))])),
+    tags: Object.fromEntries(Object.entries(tags).filter(([, value]) => value !== null).map(([name, value]) => [name, cut(oneLine(String(value)), MAX_TAG)])),
     ...(release && { release: `${app}@${release}` }),
     ...(environment && { environment }),
     ...(url && { extra: { clusterdeck: `${url}/history/${id}` } })
@@ -64,7 +66,7 @@ function crashOf ({ crash, lines, fingerprint, culprit }) {
   const { at, kind, code, signal, pid, rollout, uptimeMs, nodeVersion, errorName, errorMessage, causes, requests, memory, stderr, frames } = crash
   const thrown = {
     type: errorName ?? signal ?? kind,
-    value: cut(errorMessage ?? `ended by ${signal ?? `code ${code}`}`),
+    value: cut(errorMessage ?? `ended by ${signal ?? `code ${code}`}`, MAX_TEXT),
     mechanism: { type: kind, handled: false },
     // Sentry has the innermost frame last.
     ...(frames.length > 0 && { stacktrace: { frames: frames.map((frame, index) => toFrame(frame, lines[index])).reverse() } })
@@ -77,7 +79,7 @@ function crashOf ({ crash, lines, fingerprint, culprit }) {
     fingerprint: [fingerprint],
     ...(culprit && { transaction: culprit }),
     // What was thrown comes last, after its causes.
-    exception: { values: [...causes.map(({ errorName, errorMessage }) => ({ type: errorName, value: cut(errorMessage) })).reverse(), thrown] },
+    exception: { values: [...causes.map(({ errorName, errorMessage }) => ({ type: errorName, value: cut(errorMessage, MAX_TEXT) })).reverse(), thrown] },
     contexts: {
       ...(nodeVersion && { runtime: { name: 'node', version: nodeVersion } }),
       worker: { code, signal, pid, rollout, uptimeMs, ...memory },
@@ -98,14 +100,4 @@ function toFrame ({ function: name, file, line, column, isInApp }, lines) {
     in_app: isInApp,
     ...(at !== -1 && { pre_context: source.slice(0, at), context_line: source[at], post_context: source.slice(at + 1) })
   }
-}
-
-/** A tag is one line of at most 200 characters. @param {string} text */
-function oneLine (text) {
-  return text.replace(/\s+/g, ' ').trim().slice(0, 200)
-}
-
-/** @param {string} text */
-function cut (text) {
-  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`
 }

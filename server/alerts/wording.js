@@ -52,11 +52,11 @@ function readable (text) {
 }
 
 /** @param {string} text */
-function oneLine (text) {
+export function oneLine (text) {
   return readable(text).replace(/\s+/g, ' ').trim()
 }
 
 /** @param {string} text @param {number} max */
-function cut (text, max) {
+export function cut (text, max) {
   return text.length <= max ? text : `${text.slice(0, max - 1)}…`
 }

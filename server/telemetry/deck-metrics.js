@@ -19,73 +19,20 @@ const HELD = Object.freeze({ websocket: 'webSockets', 'event-stream': 'eventStre
 const METRICS = [
   ['workers_desired', 'gauge', 'Workers that should run.', ({ status }) => [{ value: status.desiredWorkers }]],
   ['workers_ready', 'gauge', 'Slots with a worker that is ready.', ({ status }) => [{ value: status.readyWorkers }]],
-  [
-    'workers_finished',
-    'gauge',
-    'Slots whose program ended with exit code 0 and is not started again.',
-    ({ status }) => [{ value: status.finishedWorkers }]
-  ],
-  [
-    'worker_up',
-    'gauge',
-    'Whether the slot has a worker that is ready (1) or not (0).',
-    ({ status }) => slotsOf(status).map((slot) => ({ labels: { slot }, value: Number(hasReady(status, slot)) }))
-  ],
-  [
-    'old_workers',
-    'gauge',
-    'Replaced workers that are kept for their long-lived connections.',
-    ({ status }) => [{ value: status.workers.filter(({ keptUntil }) => keptUntil).length }]
-  ],
-  [
-    'long_lived_connections',
-    'gauge',
-    'Long-lived connections, transfers and sessions that draining workers still have, by kind.',
-    ({ status }) => Object.entries(HELD).map(([kind, name]) => ({ labels: { kind }, value: status.workers.reduce((sum, { holds }) => sum + (holds?.[name] ?? 0), 0) }))
-  ],
-  [
-    'rollout_running',
-    'gauge',
-    'Whether a rollout is running (1) or not (0).',
-    ({ status }) => [{ value: Number(status.rollout !== null && !status.rollout.done) }]
-  ],
+  ['workers_finished', 'gauge', 'Slots whose program ended with exit code 0 and is not started again.', ({ status }) => [{ value: status.finishedWorkers }]],
+  ['worker_up', 'gauge', 'Whether the slot has a worker that is ready (1) or not (0).', ({ status }) => slotsOf(status).map((slot) => ({ labels: { slot }, value: Number(hasReady(status, slot)) }))],
+  ['old_workers', 'gauge', 'Replaced workers that are kept for their long-lived connections.', ({ status }) => [{ value: status.workers.filter(({ keptUntil }) => keptUntil).length }]],
+  ['long_lived_connections', 'gauge', 'Long-lived connections, transfers and sessions that draining workers still have, by kind.', ({ status }) => Object.entries(HELD).map(([kind, name]) => ({ labels: { kind }, value: status.workers.reduce((sum, { holds }) => sum + (holds?.[name] ?? 0), 0) }))],
+  ['rollout_running', 'gauge', 'Whether a rollout is running (1) or not (0).', ({ status }) => [{ value: Number(status.rollout !== null && !status.rollout.done) }]],
   ['rollouts_total', 'counter', 'Rollouts that have ended.', ({ vitals }) => vitals.rollouts.map(({ result, value }) => ({ labels: { result }, value }))],
   ['worker_exits_total', 'counter', 'Workers that have ended.', ({ vitals }) => vitals.exits.map(({ cause, value }) => ({ labels: { cause }, value }))],
-  [
-    'ended_requests_total',
-    'counter',
-    'Requests without an answer when their worker ended: it did not drain in time or was killed.',
-    ({ vitals }) => [{ value: vitals.endedRequests }]
-  ],
+  ['ended_requests_total', 'counter', 'Requests without an answer when their worker ended: it did not drain in time or was killed.', ({ vitals }) => [{ value: vitals.endedRequests }]],
   ['stalled_requests_total', 'counter', 'Requests of ended_requests_total that were cut off because their bytes had stopped moving (drain.stalledMs).', ({ vitals }) => [{ value: vitals.stalledRequests }]],
   ['ended_connections_total', 'counter', 'Connections that were open when their worker ended.', ({ vitals }) => [{ value: vitals.endedConnections }]],
-  [
-    'job_runs_total',
-    'counter',
-    'Runs of jobs that have ended, and times that were skipped.',
-    ({ jobs }) => jobs.flatMap(({ job, runs }) => Object.entries(runs).map(([result, value]) => ({ labels: { job, result }, value })))
-  ],
-  [
-    'job_last_success_timestamp_seconds',
-    'gauge',
-    'When the job has succeeded last; absent: it never has.',
-    ({ jobs }) => jobs.flatMap(({ job, lastSuccessAt }) => lastSuccessAt === null ? [] : [{ labels: { job }, value: Date.parse(lastSuccessAt) / 1000 }])
-  ],
-  [
-    'worker_restarts_total',
-    'counter',
-    'Workers that replaced a failed one.',
-    ({ status, vitals }) => slotsOf(status, vitals.restarts).map((slot) => ({
-      labels: { slot },
-      value: vitals.restarts.find((each) => each.slot === slot)?.value ?? 0
-    }))
-  ],
-  [
-    'worker_cpu_seconds_total',
-    'counter',
-    'User and system time of the slot\'s workers.',
-    ({ vitals }) => vitals.cpuSeconds.map(({ slot, value }) => ({ labels: { slot }, value }))
-  ],
+  ['job_runs_total', 'counter', 'Runs of jobs that have ended, and times that were skipped.', ({ jobs }) => jobs.flatMap(({ job, runs }) => Object.entries(runs).map(([result, value]) => ({ labels: { job, result }, value })))],
+  ['job_last_success_timestamp_seconds', 'gauge', 'When the job has succeeded last; absent: it never has.', ({ jobs }) => jobs.flatMap(({ job, lastSuccessAt }) => lastSuccessAt === null ? [] : [{ labels: { job }, value: Date.parse(lastSuccessAt) / 1000 }])],
+  ['worker_restarts_total', 'counter', 'Workers that replaced a failed one.', ({ status, vitals }) => slotsOf(status, vitals.restarts).map((slot) => ({ labels: { slot }, value: vitals.restarts.find((each) => each.slot === slot)?.value ?? 0 }))],
+  ['worker_cpu_seconds_total', 'counter', 'User and system time of the slot\'s workers.', ({ vitals }) => vitals.cpuSeconds.map(({ slot, value }) => ({ labels: { slot }, value }))],
   newestGauge('worker_resident_memory_bytes', 'Resident memory.', 'rssBytes'),
   newestGauge('worker_heap_used_bytes', 'JavaScript heap in use.', 'heapUsedBytes'),
   newestGauge('worker_heap_size_bytes', 'JavaScript heap.', 'heapTotalBytes'),
@@ -99,12 +46,7 @@ const METRICS = [
   newestGauge('worker_processes', 'Processes of a worker that runs another program than Node.', 'processes'),
   newestGauge('worker_threads', 'Threads of a worker that runs another program than Node.', 'threads'),
   newestGauge('worker_open_fds', 'Open file descriptors of a worker that runs another program than Node.', 'descriptors'),
-  [
-    'http_requests_total',
-    'counter',
-    'HTTP requests that ended, by class of their status; aborted: the connection closed first.',
-    ({ vitals }) => vitals.requests.map(({ slot, class: codeClass, value }) => ({ labels: { slot, code_class: codeClass }, value }))
-  ],
+  ['http_requests_total', 'counter', 'HTTP requests that ended, by class of their status; aborted: the connection closed first.', ({ vitals }) => vitals.requests.map(({ slot, class: codeClass, value }) => ({ labels: { slot, code_class: codeClass }, value }))],
   ['http_request_duration_seconds', 'histogram', 'From the headers of a request until its answer is sent.', ({ vitals }) => toHistogram(vitals.duration)]
 ]
 
@@ -163,12 +105,7 @@ function toSeries (value) {
 
 /** @param {string} name @param {string} help @param {string} column @param {number} [divisor] @returns {Row} */
 function newestGauge (name, help, column, divisor = 1) {
-  return [
-    name,
-    'gauge',
-    help,
-    ({ vitals }) => vitals.slots.flatMap(({ slot, values: { [column]: value } }) => value === null ? [] : [{ labels: { slot }, value: value / divisor }])
-  ]
+  return [name, 'gauge', help, ({ vitals }) => vitals.slots.flatMap(({ slot, values: { [column]: value } }) => value === null ? [] : [{ labels: { slot }, value: value / divisor }])]
 }
 
 /** @param {Facts['vitals']['duration']} duration @returns {Value[]} */
