@@ -55,7 +55,7 @@ export function createKeptMetrics (maxSeries) {
 
     /** @param {ToldMetric} metric @param {Iterable<[string, Series]>} [series]  of it */
     add (metric, series = metric.series) {
-      if (isGrowing(metric)) for (const [key, each] of series) addSeries(ofType(metric), key, each)
+      if (isGrowing(metric)) for (const [key, each] of series) if (count < maxSeries || kept.has(metric.name)) addSeries(ofType(metric), key, each)
     }
   }
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createAppMetrics } from '../../../server/telemetry/app-metrics.js'
 import { joinMetrics } from '../../../server/telemetry/metric.js'
+import { createKeptMetrics } from '../../../server/telemetry/summed-metrics.js'
 import { toPrometheusText } from '../../../server/telemetry/prometheus-text.js'
 import { parsePrometheus } from '../../support/prometheus.js'
 
@@ -100,6 +101,12 @@ test('what an app tells is bounded, and never in the place of ours', async () =>
   appMetrics.left(1)
   tick(LAST_WORDS_MS)
   assert.equal((await appMetrics.read()).metrics.reduce((sum, { series }) => sum + series.length, 0), 10_000)
+})
+
+test('of workers that have ended no more names are kept than series, so that names with a pid do not pile up', () => {
+  const kept = createKeptMetrics(2)
+  for (let pid = 1; pid < 10; pid++) kept.add({ name: `pid_${pid}`, help: '', type: 'counter', aggregator: 'sum', series: new Map([['[]', { labels: {}, value: 1 }]]) })
+  assert.deepEqual(kept.names(), ['pid_1', 'pid_2'])
 })
 
 test('nonsense and hostile names are left out, and what is told can be read by Prometheus', async () => {
