@@ -89,7 +89,7 @@ export function folderOf ({ releases }, release) {
 }
 
 /** V8 counts ticks by line. @param {any} profile that is one @returns {Map<string, number>} by the key of a function */
-function hottestLines (profile) {
+export function hottestLines (profile) {
   /** @type {Map<string, Map<number, number>>} */
   const ticks = new Map()
   for (const node of profile.nodes) {

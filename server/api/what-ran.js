@@ -1,5 +1,5 @@
 import { toFlameTree } from '../../public/flame-tree.js'
-import { folderOf } from './hot-functions.js'
+import { folderOf, hottestLines } from './hot-functions.js'
 
 /**
  * What has kept the workers busy in a window of time, against what they ran before: for the first look at something that went wrong.
@@ -33,7 +33,7 @@ export async function readWhatRan (deck, window) {
     slices: during.slices,
     busyPercent: during.busyPercent,
     beforePercent: isKnown ? before.busyPercent : null,
-    functions: ranked.map(({ name, place, owner, percent, beforePercent, path }) => ({ name, place, owner, percent, beforePercent, ...sourceOf(deck, { path, name, owner }, during) }))
+    functions: ranked.map(({ name, place, owner, percent, beforePercent, path, line }) => ({ name, place, owner, percent, beforePercent, ...sourceOf(deck, { path, name, owner, line }, during) }))
   }
 }
 
@@ -46,9 +46,10 @@ function moreOf ({ percent, beforePercent }) {
 async function sharesOf (deck, window) {
   const { profile, slices } = await deck.profiling.read(window)
   const { release = '', at = 0 } = slices[0] ?? {}
+  const lines = hottestLines(profile)
   const { root, idleMs } = toFlameTree(profile, { folder: folderOf(deck, release) })
   const allMs = root.totalMs + idleMs
-  /** @type {Map<string, Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, percent: number }>} */
+  /** @type {Map<string, Pick<Frame, 'name' | 'place' | 'path' | 'owner'> & { key: string, line: number | null, percent: number }>} */
   const shares = new Map()
   const waiting = [{ frame: root, owner: root }]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -57,7 +58,7 @@ async function sharesOf (deck, window) {
     if (frame !== root && frame.selfMs > 0 && !NOT_NAMED.has(owner.name)) {
       // Another release may have it in another line.
       const key = JSON.stringify([owner.name, owner.place.replace(/:\d+$/, '')])
-      const known = shares.get(key) ?? { key, name: owner.name, place: owner.place, path: owner.path, owner: owner.owner, percent: 0 }
+      const known = shares.get(key) ?? { key, name: owner.name, place: owner.place, path: owner.path, owner: owner.owner, line: lines.get(owner.key) ?? null, percent: 0 }
       known.percent += 100 * frame.selfMs / allMs
       shares.set(key, known)
     }
@@ -73,9 +74,9 @@ function ownerOf (frame, above) {
   return frame.owner === 'package' || above.parent === null || above.owner !== 'package' ? frame : above
 }
 
-/** @param {Deck} deck @param {{ path: string, name: string, owner: string }} found @param {{ release: string, at: number }} newest */
-function sourceOf (deck, { path, name, owner }, { release, at }) {
-  const line = Number(/:(\d+)$/.exec(path)?.[1] ?? NaN)
+/** @param {Deck} deck @param {{ path: string, name: string, owner: string, line: number | null }} found  `line`: its busiest @param {{ release: string, at: number }} newest */
+function sourceOf (deck, { path, name, owner, line: busiest }, { release, at }) {
+  const line = busiest ?? Number(/:(\d+)$/.exec(path)?.[1] ?? NaN)
   if (owner !== 'app' || Number.isNaN(line)) return { line: null, source: null }
   const frame = { function: name, file: path.replace(/:\d+$/, ''), line, column: null, isInApp: true }
   return { line, source: deck.crashes.sourceLines({ at: new Date(at).toISOString(), release, stack: null, frames: [frame] })[0] ?? null }

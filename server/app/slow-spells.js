@@ -11,16 +11,17 @@ export function tellSlowSpells (events) {
 
     /** @param {import('../vitals/slow-spells.js').SpellEnd} end */
     onSlowEnd ({ spell, untilMs, isUsualNow }) {
-      const message = `${nameOf(spell)} ${isUsualNow ? 'slow for an hour: this is taken for usual now' : 'as fast as usual again'}`
+      const who = spell.others.length === 0 ? nameOf(spell) : `${spell.others.length + 1} routes are`
+      const message = isUsualNow ? `${who} slow for an hour: this is taken for usual now` : `${who} as fast as usual again`
       events.publish({ type: 'route.recovered', actor: 'system', message, detail: { ...detailOf(spell), until: isoTime(untilMs), lastedMs: untilMs - spell.sinceMs } })
     }
   }
 }
 
-/** @param {import('../vitals/slow-spells.js').Spell} spell */
+/** What blocks the event loop makes many routes slow, and then none of them alone is the cause. @param {import('../vitals/slow-spells.js').Spell} spell */
 function slowText (spell) {
-  const others = spell.others.length === 0 ? '' : spell.others.length === 1 ? `, and so is ${spell.others[0]}` : `, and so are ${spell.others.length} other routes`
-  return `${nameOf(spell)} slow${others}: the p99 is ${roundMs(spell.p99Ms)} ms, usually ${roundMs(spell.usualP99Ms)} ms`
+  const figures = `p99 is ${roundMs(spell.p99Ms)} ms, usually ${roundMs(spell.usualP99Ms)} ms`
+  return spell.others.length === 0 ? `${nameOf(spell)} slow: the ${figures}` : `${spell.others.length + 1} routes are slow, most of all ${spell.route}: its ${figures}`
 }
 
 /** @param {import('../vitals/slow-spells.js').Spell} spell */

@@ -23,8 +23,9 @@ const MAX_EXITS = 5
 /** A slow spell ends within this time, and so many others may have come since. */
 const MAX_SPELL_MS = 2 * 60 * 60_000
 const MAX_ENDS = 200
-/** Busy for less of the time, the workers have waited for something. */
+/** Busy for less of the time, and with no function that got so much more of it, the workers have waited for something. */
 const WAITING_PERCENT = 50
+const MORE_PERCENT = 10
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
 /** Fields that link to all events with the same value. @type {readonly ['cause' | 'slot' | 'worker' | 'release' | 'rollout', string][]} */
@@ -76,7 +77,7 @@ async function ranModel (event, { deck, can, history }) {
   const window = profiledWindow({ ...event, ...(isSpell && spellOf(event, history)) }, deck.profiling)
   if (window === null) return { profilesUrl: null, ran: null, isSpell }
   const ran = can?.operate ? await readWhatRan(deck, window) : null
-  return { profilesUrl: profilesUrl(window), ran: ran && { ...ran, isSpell, isWaiting: isSpell && ran.busyPercent < WAITING_PERCENT }, isSpell }
+  return { profilesUrl: profilesUrl(window), ran: ran && { ...ran, isSpell, isWaiting: isSpell && ran.busyPercent < WAITING_PERCENT && !ran.functions.some(({ percent, beforePercent }) => percent - (beforePercent ?? 0) >= MORE_PERCENT) }, isSpell }
 }
 
 /** The end of a slow spell is in an event of its own. @param {DeckEvent} event @param {Pick<import('../../db/history.js').History, 'page'>} history */

@@ -27,7 +27,7 @@ const IN_A_ROW = 3
 /** Answers that usually take longer are streams, downloads or long polls: how long these take says nothing. */
 const STREAM_MS = 30_000
 const LONGEST_SPELL_MS = 60 * 60_000
-const MAX_OTHERS = 10
+const MAX_OTHERS = 50
 
 /**
  * Tells when requests are slower than usual for long enough: the p99 of a route against that of its last hour. Routes are judged

@@ -52,6 +52,7 @@ test('the event of slow requests shows what ran meanwhile against before, or tha
   assert.match(text, /What ran meanwhile<\/h2>.*busy for \d.*before 20\.0%.*&lt;b&gt;taxOf<\/bdi>[^\n]*before 0\.0%.*priceOf/s)
   assert.ok(!text.includes('<b>taxOf'))
   deck.profiling.items.splice(0, 1)
+  // It runs no more than before.
   assert.match(await page(event.id), /The workers mostly waited: they were busy for 20\.0% of the time/)
   deck.profiling.items.length = 0
   assert.doesNotMatch(await page(event.id), /What ran/)
