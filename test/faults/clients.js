@@ -15,6 +15,7 @@ const PATIENCE_MS = 45_000
  * @property {number | undefined} owner which process had it when it failed, as far as that is known
  * @property {boolean} isHung
  * @property {boolean} isIdle it was not sent: the connection had been closed before
+ * @property {boolean} isToldToLeave its server has ended a long-lived connection in the way of its protocol, so that the client opens another one
  */
 /**
  * What asks over one connection, or several.
@@ -91,5 +92,5 @@ export function startClients ({ name, clients: count, streams = 1, pauseMs }, op
 
 /** @param {string} id @returns {Exchange} */
 export function blankExchange (id) {
-  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, isFirst: false, failure: null, owner: undefined, isHung: false, isIdle: false }
+  return { id, startedAt: performance.now(), endedAt: 0, connection: undefined, isFirst: false, failure: null, owner: undefined, isHung: false, isIdle: false, isToldToLeave: false }
 }

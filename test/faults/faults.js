@@ -227,7 +227,7 @@ export const FAULTS = Object.freeze([
     name: 'descriptors',
     isFinal: true,
     title: 'descriptors exhausted',
-    options: { launch: { through: ['/bin/sh', '-c', 'ulimit -n 128; exec "$@"', 'sh'] } },
+    options: { launch: { through: ['/bin/sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'] } },
     async act (site) {
       await beside(connectSilently(site.deck.adminUrl, 300, { backAfterMs: 2000 }), () => goOn(site))
     }

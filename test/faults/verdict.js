@@ -13,7 +13,7 @@
  * @typedef {object} Damage
  * @property {Map<number, { at: number, graceMs: number }>} lost when a process was hit, and for how long it answers what it has all the same, by its pid
  * @property {number} [stoppedAt] when the deck was told to stop: from then on a connection may be refused, or reset before
- *   anybody has accepted it, as by plain Node
+ *   anybody has accepted it, as by plain Node, and a long-lived one ends in the way of its protocol
  */
 
 const EVIDENCE = 5
@@ -52,12 +52,12 @@ export function judge ({ name, requests, failures }, ledger, damage) {
  */
 function isExcusable (failure, { lost, stoppedAt = Infinity }) {
   if (failure.failure === 'ECONNREFUSED') return failure.endedAt >= stoppedAt
-  const { owner } = failure
-  if (owner === undefined && failure.endedAt >= stoppedAt) return true
+  const { owner, isIdle, isToldToLeave } = failure
+  if ((owner === undefined || isIdle || isToldToLeave) && failure.endedAt >= stoppedAt) return true
   // Accepted in the very instant, before the app could know of it.
   if (owner === undefined) return [...lost.values()].some(({ at }) => failure.startedAt <= at && at <= failure.endedAt)
   const blow = lost.get(owner)
-  return blow !== undefined && failure.endedAt >= blow.at + (failure.isIdle ? 0 : blow.graceMs)
+  return blow !== undefined && failure.endedAt >= blow.at + (isIdle || isToldToLeave ? 0 : blow.graceMs)
 }
 
 /** @param {import('./clients.js').Exchange} failure @param {Pick<import('./ledger.js').Ledger, 'begun'>} ledger */

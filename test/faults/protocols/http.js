@@ -44,10 +44,16 @@ export function openHttp ({ port, isKept, isTls = false, path = '/', uploadBytes
       const body = await read(response, bytesPerMs)
       if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}`)
       if (response.headers['x-request'] !== exchange.id) throw new Error(`the answer to ${response.headers['x-request']}`)
+      exchange.isToldToLeave = isEvents(response) && body.text.endsWith('\n\n')
       if (!isWhole(body)) throw new Error(`${body.bytes} bytes that end with ${JSON.stringify(body.text.slice(-40))}`)
     },
     close () { if (agent) agent.destroy() }
   }
+}
+
+/** @param {http.IncomingMessage} response */
+function isEvents (response) {
+  return response.headers['content-type']?.startsWith('text/event-stream') ?? false
 }
 
 /** @param {http.ClientRequest} request @param {number} bytes @param {number} bytesPerMs */

@@ -1,5 +1,9 @@
 import { WebSocket } from 'ws'
 
+/** Codes of RFC 6455, section 7.4.1, and of the IANA registry. */
+const GOING_AWAY = 1001
+const SERVICE_RESTART = 1012
+
 /**
  * A message and its echo; after some, the connection is closed and another one opened, as a drain waits for WebSockets only
  * until its deadline.
@@ -22,7 +26,10 @@ export function openWebSocket ({ port, messages }) {
         exchange.connection = connection.name
         const echo = new Promise((resolve, reject) => {
           socket.once('message', (data) => String(data).startsWith(`${exchange.id} `) ? resolve(undefined) : reject(new Error(`echoed ${data}`)))
-          socket.once('close', (code) => reject(new Error(`closed with ${code}`)))
+          socket.once('close', (code) => {
+            exchange.isToldToLeave = code === GOING_AWAY || code === SERVICE_RESTART
+            reject(new Error(`closed with ${code}`))
+          })
           exchange.isIdle = socket.readyState !== WebSocket.OPEN
           if (exchange.isIdle) reject(new Error('closed between two messages'))
         })

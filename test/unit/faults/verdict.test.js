@@ -12,7 +12,7 @@ const NOTHING = { begun: new Map() }
 
 /** @param {Partial<import('../../faults/clients.js').Exchange>} failure */
 function judged (failure, damage = /** @type {import('../../faults/verdict.js').Damage} */ (DAMAGE)) {
-  const exchange = { id: 'fresh-9', startedAt: 900, endedAt: 1100, connection: undefined, isFirst: false, failure: 'ECONNRESET', owner: undefined, isHung: false, isIdle: false, ...failure }
+  const exchange = { id: 'fresh-9', startedAt: 900, endedAt: 1100, connection: undefined, isFirst: false, failure: 'ECONNRESET', owner: undefined, isHung: false, isIdle: false, isToldToLeave: false, ...failure }
   return judge({ name: 'fresh', requests: 10, failures: [exchange] }, NOTHING, damage)
 }
 
@@ -22,6 +22,8 @@ for (const [title, failure, isExcusable] of /** @type {[string, Partial<import('
   ['that the killed process had, but that failed before', { owner: KILLED, endedAt: KILLED_AT - 1 }, false],
   ['that failed while the killed process still answers what it has', { owner: KILLED, endedAt: KILLED_AT + GRACE_MS - 1 }, false],
   ['that was not sent, as the connection of the killed process had ended', { owner: KILLED, endedAt: KILLED_AT, isIdle: true }, true],
+  ['that the killed process ended in the way of a long-lived connection, while it answered others', { owner: KILLED, endedAt: KILLED_AT, isToldToLeave: true }, true],
+  ['that another process ended in the way of a long-lived connection', { owner: OTHER, isToldToLeave: true }, false],
   ['that nobody knows, under way in that moment', {}, true],
   ['that nobody knows, sent afterwards', { startedAt: KILLED_AT + 1 }, false],
   ['without an answer for too long, whoever had it', { owner: KILLED, isHung: true }, false],
@@ -34,13 +36,16 @@ for (const [title, failure, isExcusable] of /** @type {[string, Partial<import('
   })
 }
 
-test('once a deck was told to stop, a connection may be refused or reset, but not after somebody has accepted it', () => {
+test('once a deck was told to stop, a connection may be refused or reset, or a long-lived one ended in its own way, but a request that somebody has accepted is answered', () => {
   for (const [failure, stoppedAt, isExcusable] of /** @type {[any, number, boolean][]} */ ([
     [{ failure: 'ECONNREFUSED' }, 1500, true],
     [{ failure: 'ECONNREFUSED' }, 2500, false],
     [{ failure: 'ECONNRESET' }, 1500, true],
     [{ failure: 'ECONNRESET' }, 2500, false],
-    [{ failure: 'ECONNRESET', owner: OTHER }, 1500, false]
+    [{ failure: 'ECONNRESET', owner: OTHER }, 1500, false],
+    [{ failure: 'closed with 1001', owner: OTHER, isToldToLeave: true }, 1500, true],
+    [{ failure: 'closed with 1001', owner: OTHER, isToldToLeave: true }, 2500, false],
+    [{ failure: 'closed between two messages', owner: OTHER, isIdle: true }, 1500, true]
   ])) assert.equal(isClean(judged({ ...failure, endedAt: 2000 }, { lost: new Map(), stoppedAt })), isExcusable)
 })
 
