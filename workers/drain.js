@@ -8,6 +8,8 @@ import { createUpgrades } from './upgrades.js'
 
 /** A response that promised keep-alive before the drain may leave an idle connection at any time. */
 const LOOK_EVERY_MS = 100
+/** Busy clients leave a worker that has been replaced in this time. */
+const LEAVE_WITHIN_MS = 250
 /** After so many new connections the worker forgets those that the app has passed on. */
 const SWEEP_EVERY = 1024
 
@@ -57,7 +59,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
   return {
     watch: watchServer,
     watchDatagrams,
-    start: beginDrain,
+    start: (/** @type {Limits} */ limits) => beginDrain(limits),
 
     /** The time of what is long-lived is over. @param {{ spreadMs: number, isLast: boolean }} how */
     endConnections (how) {
@@ -141,8 +143,8 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
     return all.requests + all.connections + closed.webSockets + closed.eventStreams + closed.connections > 0 ? all : null
   }
 
-  /** @param {Limits} limits */
-  function beginDrain (limits) {
+  /** @param {Limits} limits @param {{ hurries?: boolean }} [how]  `hurries`: its clients leave with their next answer */
+  function beginDrain (limits, { hurries = limits.isLast } = {}) {
     if (state !== 'serving') return
     state = 'draining'
     onStart()
@@ -152,7 +154,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
       net.Server.prototype.close.call(server)
       closeAgainWithoutError(server)
     }
-    lastAnswers.begin(new Set([...servers, ...connections.values()]))
+    lastAnswers.begin(new Set([...servers, ...connections.values()]), { connections: connections.keys(), spreadMs: hurries ? 0 : Math.min(LEAVE_WITHIN_MS, limits.deadlineMs / 10) })
     http2Sessions.leave()
     // EBADF: it was closed meanwhile.
     for (const handle of datagrams) handle.recvStop()
@@ -166,7 +168,7 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
 
   /** This process ends soon, whether it drains already or not. @param {number} ms */
   function endWithin (ms) {
-    if (state === 'serving') beginDrain({ idleGraceMs: ms, deadlineMs: ms, stalledMs: 0, longLivedMs: 0, spreadMs: ms, isLast: false })
+    if (state === 'serving') beginDrain({ idleGraceMs: ms, deadlineMs: ms, stalledMs: 0, longLivedMs: 0, spreadMs: ms, isLast: false }, { hurries: true })
     else drainLimits?.endLongLived({ spreadMs: ms / 2, isLast: false })
   }
 

@@ -40,6 +40,8 @@ const RESTARTED_AT_PER_SECOND = 2000
 /** At rest: by then apps have loaded all they need, and garbage of the start has been collected. */
 const SETTLES_MS = 10_000
 const RESTS_MS = 10_000
+/** What has just started still loads, and its next worker would wait for that. */
+const RUNS_MS = 3000
 /** From the begin of a restart on. */
 const WATCHED_MS = 2000
 
@@ -128,7 +130,7 @@ export const ROWS = Object.freeze({
   },
 
   kill: {
-    title: 'One worker of two is SIGKILLed, then both, with a fresh connection every 10 ms',
+    title: 'One worker of two is SIGKILLed three seconds after the start, then both, with a fresh connection every 10 ms',
     figures: ['one: failed', 'one: hung', 'one: ms to full strength', 'both: failed', 'both: hung', 'both: ms to full strength'],
     without: [...SINGLE, 'watt'],
     also: ['standby'],
@@ -136,6 +138,7 @@ export const ROWS = Object.freeze({
     // Anew for each round: who has died before may come back later.
     async measureFrom (peer) {
       const running = await peer.start(WORKERS, await freePort())
+      await wait(RUNS_MS)
       const cell = { ...await killAndWatch(running, { name: 'one', workers: WORKERS, count: 1 }), ...await killAndWatch(running, { name: 'both', workers: WORKERS, count: WORKERS }) }
       await running.stop()
       return cell
