@@ -18,9 +18,13 @@ const LEAST_SLOW = 5
 /** What is usual is known from the windows of this time, once there are so many. */
 const USUAL_MS = 60 * 60_000
 const LEAST_WINDOWS = 30
-/** The limit: the median of their p99, by so much more that each of these is reached. */
+/**
+ * The limit: the median of their p99, by so much more that each of these is reached. A spread that some bad minutes have made
+ * counts up to the highest factor only: after some of them the next is to be told as well.
+ */
 const FACTOR = 2
 const SPREADS = 2
+const HIGHEST_FACTOR = 4
 const LEAST_MORE_MS = 50
 /** So many windows in a row begin a spell of a route, and end it. */
 const IN_A_ROW = 3
@@ -192,7 +196,8 @@ class Route {
     }
     const sorted = this.#windows.map(({ p99Ms }) => p99Ms).sort((a, b) => a - b)
     const p99Ms = shareOf(sorted, 0.5)
-    const limitMs = Math.max(p99Ms * FACTOR, p99Ms + SPREADS * (shareOf(sorted, 0.95) - p99Ms), p99Ms + LEAST_MORE_MS)
+    const spreadMs = Math.min(p99Ms + SPREADS * (shareOf(sorted, 0.95) - p99Ms), p99Ms * HIGHEST_FACTOR)
+    const limitMs = Math.max(p99Ms * FACTOR, spreadMs, p99Ms + LEAST_MORE_MS)
     this.usual = { p50Ms: shareOf(this.#windows.map(({ p50Ms }) => p50Ms).sort((a, b) => a - b), 0.5), p99Ms, limitMs }
   }
 }

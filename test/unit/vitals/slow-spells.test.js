@@ -86,6 +86,13 @@ test('what is slow for an hour is usual then, and an app without routes is judge
   assert.deepEqual(told.map(([what, , { route, isUsualNow }]) => [what, route, isUsualNow]), [['begin', null, undefined], ['end', undefined, true]])
 })
 
+test('one spell after the other is told, also soon after the start, with short stalls between', () => {
+  const isSlow = (/** @type {number} */ second) => second >= 400 && second % 200 < 70
+  const isStalled = (/** @type {number} */ second) => second >= 400 && second % 200 >= 120 && second % 200 < 130
+  const told = live({ seed: 8, seconds: 2000, loads: SHOP, ms: ({ second, load }) => load.route === 'GET /items/:id' && isSlow(second) ? 400 : isStalled(second) ? 3000 : load.ms })
+  assert.deepEqual(told.map(([what]) => what), Array.from({ length: 8 }, () => ['begin', 'end']).flat())
+})
+
 test('a stall of some seconds, few requests, a change of which routes are asked for and the first minutes after a quiet night are no slow spell', () => {
   const stalled = live({ seed: 4, seconds: 3 * HOUR_S, loads: SHOP, ms: ({ second, load }) => load.ms + (second % 600 < 10 && second > HOUR_S ? 2000 : 0) })
   const few = live({ seed: 5, seconds: 3 * HOUR_S, loads: [{ route: 'GET /rare', perSecond: 0.1, ms: 10 }], ms: ({ second, load }) => second < HOUR_S ? load.ms : 5000 })
