@@ -25,6 +25,7 @@ const MAX_SAID_CHARS = 300
 /** A dot in a pattern does not match these, which takes some patterns very long to find out. */
 const ENDS_NO_LINE = /[\r\u2028\u2029]/g
 const OF_NODE = /^(\(Use `node --trace|\s+at .*node:internal\/|Node\.js v\d|\s+at .*\bnode:diagnostics_channel)/
+const OF_STACK = /^\s+at /
 const NAMES_A_FAULT = /\b(?:error|fatal|panic|emerg|fail(?:ed|ure)?|exception|abort(?:ed)?|can(?:'t|not| not)|could not|unable|refused|denied|invalid|missing|not found|no such|in use|not set|required|killed|segmentation fault)\b|(?:Error|Exception)\b/i
 
 /**
@@ -48,10 +49,13 @@ export function noteFrom (written) {
   }
 }
 
-/** @param {string[]} lines of an app @returns {string[]} the last ones that are not empty; hostile text */
+/**
+ * @param {string[]} lines of an app
+ * @returns {string[]} the last ones that are not empty, of each stack the first: what an app logs after it says less; hostile text
+ */
 export function lastLinesOf (lines) {
   return lines
-    .filter((line) => !OF_NODE.test(line))
+    .filter((line, index) => !OF_NODE.test(line) && !(OF_STACK.test(line) && OF_STACK.test(lines[index - 1] ?? '')))
     .map((line) => stripVTControlCharacters(line).trimEnd().slice(0, MAX_SAID_CHARS))
     .filter((line) => line.trim() !== '')
     .slice(-LAST_LINES)

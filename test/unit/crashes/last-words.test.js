@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fingerprintOf } from '../../../server/crashes/fingerprint.js'
-import { noteFrom } from '../../../server/crashes/last-words.js'
+import { faultIn, lastLinesOf, noteFrom } from '../../../server/crashes/last-words.js'
 import { toRecord } from '../../../server/crashes/record.js'
 
 /** As the runtimes have written it. @type {{ language: string, text: string, error: string, causes?: string[], own: string[], others?: number }[]} */
@@ -252,3 +252,10 @@ test('a fault of another language has one group, whatever its lines, addresses a
 function recordOf (text) {
   return toRecord({ cause: 'crash', code: 1, signal: null }, { note: noteFrom(text.split('\n')), memoryKind: null, root: '/srv/r1', stderr: [], vitals: [], isProgram: true, at: 0, original: (frames) => frames })
 }
+
+test('a logged error is among the last lines however long its stack is, with its first place', () => {
+  const frames = Array.from({ length: 12 }, (_, number) => `    at step${number} (/srv/shop/steps.js:${number + 1}:3)`)
+  const lines = lastLinesOf(['starting', '\u001B[31merror\u001B[39m: The upload folder does not exist', ...frames, 'info: Shutting down'])
+  assert.deepEqual(lines, ['starting', 'error: The upload folder does not exist', frames[0], 'info: Shutting down'])
+  assert.equal(faultIn(lines), 'error: The upload folder does not exist')
+})
