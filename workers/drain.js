@@ -9,7 +9,7 @@ import { createUpgrades } from './upgrades.js'
 /** A response that promised keep-alive before the drain may leave an idle connection at any time. */
 const LOOK_EVERY_MS = 100
 /** Busy clients leave a worker that has been replaced in this time. */
-const LEAVE_WITHIN_MS = 250
+const LEAVE_WITHIN_MS = 100
 /** After so many new connections the worker forgets those that the app has passed on. */
 const SWEEP_EVERY = 1024
 
