@@ -41,6 +41,7 @@
  *   | { type: 'max-requests' }
  *   | { type: 'leaving' }
  *   | { type: 'diagnosed', id: number, error: string | null }
+ *   | { type: 'heap-kept', file: string, requests: number, rssBytes: number, error: string | null }
  *   | { type: 'requests', id: number, requests: import('./request-list.js').OpenRequest[], total: number }
  *   | { type: 'files', files: string[] }
  *   | { type: 'crashing', errorName: string, errorMessage: string }
@@ -196,6 +197,7 @@ export function statusClass (code) {
  *   | { type: 'close-inspector' }
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'profile', file: string, durationMs: number }
+ *   | { type: 'keep-heap', file: string }
  *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
  *   | { type: 'serve-alone' }

@@ -63,6 +63,9 @@ export function watchRequests ({ now = () => performance.now(), routes = null } 
     /** @returns {number} how many requests are in flight */
     count: () => inFlight,
 
+    /** @returns {number} how many have begun since the start */
+    begun: () => begun,
+
     /**
      * Tells once as many have begun since the start, at once if they have; in place of what was to be told before.
      * @param {number} count 0: never @param {() => void} listener

@@ -14,6 +14,7 @@ import { createEvenAccept } from './even-accept.js'
 import { createFatalGrace } from './fatal-grace.js'
 import { outliveFullDisk } from './full-disk.js'
 import { isHttp, openOwnDescriptors, shareSockets, watchServers, whenServing } from './listen.js'
+import { createLastHeap } from './last-heap.js'
 import { tellLoadedFiles } from './loaded-files.js'
 import { outliveMaster } from './orphan.js'
 import { keepOwnListeners } from './own-listeners.js'
@@ -55,6 +56,7 @@ export function startWorker (settings) {
   let { graceMs } = crash
   const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
+  const lastHeap = createLastHeap(channel)
   const appMetrics = settings.tellsMetrics ? tellAppMetrics(channel) : null
   let isReady = false
   let hasListened = false
@@ -160,7 +162,7 @@ export function startWorker (settings) {
   function sayDrained () {
     // The last report must count what was answered since the one before.
     vitals.send()
-    channel.send({ type: 'drained' })
+    lastHeap.write(requests.begun()).then(() => channel.send({ type: 'drained' }))
   }
 
   /** The probe has succeeded. @param {{ probe: string, warmupFailed: string | null }} report */

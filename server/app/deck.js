@@ -5,6 +5,7 @@ import { checkedUpgrade, createDeck, deckName } from '../deck.js'
 import { DeckError } from '../errors.js'
 import { createDiagnostics } from '../diagnostics/diagnostics.js'
 import { createSourceMaps } from '../crashes/source-maps.js'
+import { createHeldMemory } from '../diagnostics/held-memory.js'
 import { createProfiling } from '../diagnostics/profiling.js'
 import { openStore } from '../diagnostics/store.js'
 import { createNotices } from '../events/notices.js'
@@ -58,6 +59,7 @@ export async function createAppDeck ({
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
   const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf, places: createSourceMaps() }), ({ close }) => close())
   events.subscribe(({ type }) => { if (type === 'route.slowed') profiling.hurry() })
+  closers.add(createHeldMemory({ supervisor, events, history, folder: dataDir.heapFolder, isOn: () => settings.current.diagnostics.leaks === 'on' }), ({ close }) => close())
   const deck = createDeck({
     settings,
     configure: configureParts,

@@ -45,6 +45,7 @@ const MAX_RESOURCES = 50
  * @param {(query: import('../../workers/protocol.js').SocketQuery, errno: number) => boolean} parts.onBindFailed  whether the start ends with it
  * @param {(files: unknown[]) => void} parts.onLoaded
  * @param {(worker: number, reply: Messages['diagnosed']) => void} parts.onDiagnosed
+ * @param {(worker: number, reply: Messages['heap-kept']) => void} parts.onHeapKept
  * @param {Pick<ReturnType<typeof import('./open-requests.js').createOpenRequests>, 'answered'>} parts.openRequests
  * @param {Pick<import('./accept-fairness.js').AcceptFairness, 'heard' | 'passOn'>} parts.acceptFairness
  * @param {Pick<import('./request-fairness.js').RequestFairness, 'heard' | 'answered'>} parts.requestFairness
@@ -52,7 +53,7 @@ const MAX_RESOURCES = 50
  */
 export function createMessages ({
   state, handles, receive, sockets, slotPorts, standbys, boots, watchdog, vitals, appMetrics, judge, drift, now,
-  events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, openRequests, acceptFairness, requestFairness, ipcValidation
+  events, mayMakeWay, onBindFailed, onLoaded, onDiagnosed, onHeapKept, openRequests, acceptFairness, requestFairness, ipcValidation
 }) {
   /** @type {{ [Type in keyof Handled]: (worker: number, message: Handled[Type]) => unknown }} */
   const handlers = {
@@ -107,6 +108,7 @@ export function createMessages ({
       receive({ type: 'worker-read-slot', worker, name: clipText(name), place: typeof place === 'string' ? clipText(place) : null })
     },
     diagnosed: onDiagnosed,
+    'heap-kept': onHeapKept,
     requests: openRequests.answered,
     crashing (worker, { errorName, errorMessage }) {
       acceptFairness.passOn(worker)

@@ -76,6 +76,8 @@ export function createSupervisor (initialState, {
   const handles = new Map()
   /** @type {(worker: number, reply: { id: number, error: string | null }) => void} */
   let onDiagnosed = () => {}
+  /** @type {(worker: number, reply: { requests: number, rssBytes: number, error: string | null }) => void} */
+  let onHeapKept = () => {}
   /** @type {(files: unknown[]) => void} */
   let onLoaded = () => {}
   /** The number of the last deploy whose loaded files are watched. @type {number | null} */
@@ -162,6 +164,7 @@ export function createSupervisor (initialState, {
     onBindFailed,
     onLoaded: (files) => onLoaded(files),
     onDiagnosed: (worker, reply) => onDiagnosed(worker, reply),
+    onHeapKept: (worker, reply) => onHeapKept(worker, reply),
     openRequests,
     acceptFairness,
     requestFairness,
@@ -225,6 +228,9 @@ export function createSupervisor (initialState, {
 
     /** @param {typeof onDiagnosed} listener hears what a worker answers to `diagnose` */
     onDiagnosed (listener) { onDiagnosed = listener },
+
+    /** @param {typeof onHeapKept} listener hears what a worker answers to `keep-heap` */
+    onHeapKept (listener) { onHeapKept = listener },
 
     /** @param {typeof onLoaded} listener hears which files live workers have loaded */
     onLoaded (listener) { onLoaded = listener },

@@ -41,7 +41,7 @@ const URL_PATH = /^\/[!-"$-~]{0,2000}$/
 /** Options, and groups of them, that an operator can change while the cluster runs. */
 const LIVE = Object.freeze([
   'standby', 'rebalance', 'ready.timeoutMs', 'drain', 'stop.termGraceMs', 'crash', 'restart', 'rollout', 'limits', 'recycle', 'watchdog', 'keeper.hungAfterMs', 'releases.onDrift',
-  'logs.maxBytes', 'logs.maxFiles', 'diagnostics.profiling', 'alerts'
+  'logs.maxBytes', 'logs.maxFiles', 'diagnostics.leaks', 'diagnostics.profiling', 'alerts'
 ])
 
 /** Options that each deploy reads again. The others count from a start on. */
@@ -333,6 +333,7 @@ export const SCHEMA = z.strictObject({
   }),
   watch: onOrOff('for development: deploy when a file changes that the workers have loaded').default(false),
   diagnostics: groupOf({
+    leaks: choiceOption(['on', 'off'], 'whether a Node.js worker that is recycled by recycle.maxRssBytes is examined once it has drained, so that the history names what held its memory; at most once an hour for a release'),
     profiling: choiceOption(['off', 'on'], 'continuous profiling: a CPU profile of 5 s of each Node.js worker each minute; those of the last hour are kept, at most 10 MB'),
     maxFiles: integerOption(1, 10_000, 'how many files of diagnostics are kept').default(20),
     maxBytes: integerOption(1024 * 1024, Number.MAX_SAFE_INTEGER, 'how large they may be together; the newest is always kept', 'bytes').default(1024 ** 3)

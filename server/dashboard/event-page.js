@@ -49,7 +49,7 @@ export function eventModel ({ history, id, now }) {
   const event = ID.test(id) ? history.event(Number(id)) : null
   if (!event) throw new DeckError('not-found', `Event ${JSON.stringify(id.slice(0, 40))} does not exist or is no longer kept`)
   const shown = { ...toShownEvent(event), ...linkOfLoop(event, history) }
-  const { errorName, stack, output, ...rest } = event.detail ?? {}
+  const { errorName, stack, output, holders, ...rest } = event.detail ?? {}
   const { headline, message } = headlineOf(shown.sentence)
   const told = Object.entries(rest).filter(([name, value]) => !isEmpty(value) && !isSaid(event, headline, name, value))
   const [facts, detail] = splitBy(told, ([, value]) => isFact(value))
@@ -62,6 +62,7 @@ export function eventModel ({ history, id, now }) {
     facts: [...factsOf(event, errorName), ...facts.map(toFact)],
     stack: stack === undefined ? null : String(stack),
     output: output === undefined ? null : readable(output),
+    holders: Array.isArray(holders) ? holders : [],
     detail: detail.length === 0 ? null : JSON.stringify(Object.fromEntries(detail), null, 2),
     events: eventsAround(history, event),
     links: { newer: neighbourUrl(1), older: neighbourUrl(-1) }

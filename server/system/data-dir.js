@@ -47,6 +47,7 @@ export function openDataDir (wanted) {
     compileCacheFolder: fileOf('compile-cache'),
     diagnosticsFolder: fileOf('diagnostics'),
     profileFolder: fileOf('profiles'),
+    heapFolder: fileOf('heaps'),
     orderFolder: fileOf('orders'),
     sessionFolder: fileOf('sessions'),
     releaseFolder: fileOf('releases'),

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -65,6 +67,22 @@ describe('recycling', { concurrency: true }, () => {
     assert.deepEqual([exited.cause, exited.actor, exited.worker], ['memory-limit', 'system', 1])
     assert.match(exited.message, /uses \d+ bytes of memory \(option recycle\.maxRssBytes: 115343360\)/)
     await deck.until({ ready: 1 })
+  })
+
+  test('of a worker that is recycled for its memory the history says what held it, and no request fails', async (t) => {
+    const deck = await startDeckHere(t, 'leaks.cjs', { workers: 1, env: { LEAK: 'sessions' }, flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024)] })
+    await deck.until({ ready: 1 })
+    const load = hammer(t, await deck.appUrl(), { connections: 8, breathMs: 5 })
+    const { worker, release, message, detail } = await deck.untilEvent(({ type }) => type === 'memory.examined', 'what held the memory')
+    assert.deepEqual((await load.stop()).failures, [])
+    assert.deepEqual([worker, release, detail.sinceRelease], [1, 'r1', 'r1'])
+    assert.match(message, /^worker 1 held \d+ MB in its heap when it was recycled, \d+ MB of it in [\d,]+ objects at leaks\.cjs: .*sessions/)
+    const [{ count, bytes, bytesPer1000Requests, file }] = detail.holders
+    assert.deepEqual([path.basename(file), count >= detail.requests / 2], ['leaks.cjs', true])
+    // Each request leaves a row of 1,500 numbers.
+    assert.ok(bytesPer1000Requests > 10e6 && bytesPer1000Requests < 60e6 && bytes > 20e6, JSON.stringify(detail))
+    assert.deepEqual(existsSync(path.join(deck.folder, 'heaps')), false)
+    await deck.untilEvent(({ type, cause, worker: its }) => type === 'worker.exited' && cause === 'memory-limit' && its === 1, 'its end')
   })
 
   test('an operator kills a worker, by API and by command line', async (t) => {

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { truncateSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { before, test } from 'node:test'
+import { writeHeapSnapshot } from 'node:v8'
+import { readHeap } from '../../../server/diagnostics/heap-file.js'
+import { findHolders } from '../../../server/diagnostics/heap-holders.js'
+import { nameOf } from '../../../server/diagnostics/held-memory.js'
+import { tempFolder } from '../../support/folder.js'
+
+const MB = 1024 ** 2
+const LIMITS = { maxBytes: 1024 * MB }
+const file = path.join(tempFolder(), 'one.heapsnapshot')
+
+const row = (/** @type {number} */ id) => ({ id, cells: Array.from({ length: 1500 }, (_, cell) => cell + id + 0.5) })
+/** @type {Map<string, object>} */
+const seenVisitors = new Map()
+const priceFeed = new EventEmitter().setMaxListeners(0)
+let auditTrail = ''
+
+before(() => {
+  for (let id = 0; id < 2000; id++) seenVisitors.set(`visitor-${id}`, row(id))
+  for (let id = 0; id < 1200; id++) {
+    const order = row(id)
+    priceFeed.on('price', () => order)
+  }
+  for (let id = 0; id < 400; id++) auditTrail += `user ${id} ${'did what is told at length, '.repeat(1500)}`.slice(0, 30_000 + id % 7)
+  writeHeapSnapshot(file)
+})
+
+test('what holds most of a heap is named by the variable, its file, the objects and their memory', () => {
+  const { bytes, holders } = findHolders(readHeap(file, LIMITS))
+  const found = (/** @type {RegExp} */ name) => holders.slice(0, 3).find((holder) => name.test(nameOf(holder))) ?? assert.fail(`expected ${name} in ${holders.map(nameOf).join('; ')}`)
+  const [visitors, orders, trail] = [/^heap-holders\.test\.js: .*seenVisitors/, /priceFeed.*price/, /auditTrail/].map(found)
+  assert.ok(bytes > 40 * MB)
+  assert.ok(visitors.count >= seenVisitors.size && visitors.bytes > 20 * MB && visitors.bytes < 30 * MB, JSON.stringify(visitors))
+  assert.equal(visitors.file, import.meta.filename)
+  assert.ok(orders.bytes > 12 * MB && orders.bytes < 20 * MB, JSON.stringify(orders))
+  assert.ok(trail.bytes >= auditTrail.length, JSON.stringify(trail))
+})
+
+test('a file that is no snapshot, is not whole, tells of nodes that are not there or is too large, is refused', () => {
+  assert.throws(() => readHeap(file, { maxBytes: 1000 }), /^Error: expected a heap that can be read with 1000 bytes, this one takes \d+$/)
+  const broken = path.join(tempFolder(), 'broken.heapsnapshot')
+  const header = (/** @type {object} */ more) => JSON.stringify({ meta: { node_fields: ['type', 'name', 'self_size', 'edge_count'], node_types: [['object']], edge_fields: ['type', 'name_or_index', 'to_node'], edge_types: [['property']] }, ...more })
+  for (const [content, problem] of /** @type {const} */ ([
+    ['', /not whole/],
+    ['{"a":1}', /not whole/],
+    [`{"snapshot":${header({ node_count: 1, edge_count: 1 })},"nodes":[0,0,8,1],"edges":[0,0,400],"strings":["a"]}`, /expected one of 1 nodes, found number 100/],
+    [`{"snapshot":${header({ node_count: 1, edge_count: 5 })},"nodes":[0,0,8,1],"edges":[0,0,0],"strings":["a"]}`, /expected 5 edges, found 1/],
+    [`{"snapshot":${header({ node_count: 2, edge_count: 1 })},"nodes":[0,0,8,1],"edges":[0,0,0],"strings":["a"]}`, /expected more numbers/],
+    [`{"snapshot":${header({ node_count: -1, edge_count: 1 })},"nodes":[],"edges":[],"strings":[]}`, /expected/],
+    ['{"snapshot":{"meta":{}},"nodes":[],"edges":[],"strings":[]}', /expected/]
+  ])) {
+    writeFileSync(broken, content)
+    assert.throws(() => readHeap(broken, LIMITS), problem, content)
+  }
+  truncateSync(file, 1000)
+  assert.throws(() => readHeap(file, LIMITS), /not whole/)
+})
