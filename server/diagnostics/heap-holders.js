@@ -35,7 +35,14 @@ const PLACE = '[]'
 export function findHolders (heap, { most = 5 } = {}) {
   const { root, fileOf } = findWays(heap)
   const holders = listHolders(root).sort((one, other) => other.bytes - one.bytes).slice(0, most)
-  return { bytes: root.bytes, holders: holders.map((way) => ({ path: pathOf(way), className: way.className, count: way.count, bytes: way.bytes, file: fileOf(way) })) }
+  return { bytes: root.bytes, holders: holders.map(toHolder) }
+
+  /** Where only the runtime keeps the objects, as it does timers, what they hold tells whose they are. @param {Way} way @returns {Holder} */
+  function toHolder (way) {
+    const { className, count, bytes } = way
+    const inside = fileOf(way) === null ? trailFrom(way).findLast((each) => fileOf(each) !== null) : way
+    return { path: pathOf(inside ?? way), className, count, bytes, file: inside ? fileOf(inside) : null }
+  }
 }
 
 /** Each object counts once, where the shortest way leads. @param {Heap} heap */
@@ -86,7 +93,7 @@ function findWays (heap) {
   function stepTo (from, label, className, node) {
     let up = /** @type {Way | null} */ (from)
     for (let steps = 1; up && steps <= REPEATS_WITHIN; up = up.parent, steps++) {
-      if (isLike(up, { label, className }) && isLike(above(up, steps), above(from, steps))) return up
+      if (isLike(up, { label, className }) && isLike(above(up, steps), up) && isLike(above(from, steps), from)) return up
     }
     const key = `${label}\0${className}`
     return from.below.get(key) ?? (ways.length < MAX_WAYS ? createWay(label, className, from, node) : from)

@@ -11,7 +11,7 @@ const LEAKS = {
     listener: /priceFeed/,
     map: /seenVisitors/,
     timer: /pollUpstream|pollState/,
-    promises: /lastWrite/,
+    promises: /diskReady|lastWrite/,
     buffer: /uploadedParts/,
     sessions: /sessions/,
     cache: /renderedPages/,
