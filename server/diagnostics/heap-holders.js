@@ -29,6 +29,8 @@ const MANY = 20
 /** Of these types the name is that of a class; the others have contents as their name. */
 const HAVE_CLASSES = new Set(['object', 'closure', 'native', 'synthetic'])
 const ROOTS_OF_V8 = '(GC roots)'
+/** Node ends all of these with a worker, but does not keep them. */
+const CLEANED_UP = 'cleanup_queue'
 const PLACE = '[]'
 
 /** @param {Heap} heap @returns {{ bytes: number, holders: Holder[] }} `bytes`: of all; `holders`: of the most first */
@@ -58,7 +60,7 @@ function findWays (heap) {
   const isKnown = new Uint8Array(nodeCount)
   const queue = new Uint32Array(nodeCount)
   let [head, tail] = [0, 1]
-  /** What only V8's own roots keep comes after all that the program has names for. @type {number[]} */
+  /** What only the roots of V8 and Node keep comes after all that the program has names for. @type {number[]} */
   const later = []
   isKnown[0] = 1
   while (head < tail) {
@@ -84,7 +86,7 @@ function findWays (heap) {
       way.count++
       way.bytes += nodeBytes[target]
       wayOf[target] = way.index
-      if (node === 0 && className === ROOTS_OF_V8) later.push(target)
+      if ((node === 0 && className === ROOTS_OF_V8) || name === CLEANED_UP) later.push(target)
       else queue[tail++] = target
     }
   }
