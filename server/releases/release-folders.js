@@ -195,7 +195,8 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     const left = [...shared, ...exclude].map((name) => path.join(folder, name).replace(/\/$/, ''))
     const since = Date.parse(createdAt)
     const { entries } = await listTree(copy, { except: left, packages: false }).catch(nothingIfGone)
-    const written = entries.filter(({ kind, ctimeMs }) => kind === 'file' && ctimeMs > since).map(({ name }) => name)
+    // The release says its time in whole milliseconds, and its last file may be of the same one.
+    const written = entries.filter(({ kind, ctimeMs }) => kind === 'file' && Math.floor(ctimeMs) > since).map(({ name }) => name)
     return { copy, written, entries }
   }
 }
