@@ -24,7 +24,7 @@ export function createLastHeap (channel) {
       wanted = null
       const error = await writeHeap(file).then(() => null, (/** @type {Error} */ { message }) => message.slice(0, 500))
       if (error !== null) rmSync(file, { force: true })
-      channel.send({ type: 'heap-kept', file, requests, rssBytes: process.memoryUsage.rss(), error })
+      channel.send({ type: 'heap-kept', requests, rssBytes: process.memoryUsage.rss(), error })
     }
   }
 }
@@ -35,7 +35,7 @@ async function writeHeap (file) {
   const needed = ROOM * getHeapStatistics().used_heap_size
   const { bavail, bsize } = statfsSync(path.dirname(file))
   for (const [what, bytes] of /** @type {const} */ ([['memory', process.availableMemory?.() ?? os.freemem()], ['disk', bavail * bsize]])) {
-    if (bytes < needed) throw new Error(`expected ${toMegabytes(needed)} of free ${what} for its heap, found ${toMegabytes(bytes)}`)
+    if (bytes < needed) throw new Error(`expected ${inMegabytes(needed)} of free ${what} for its heap, found ${inMegabytes(bytes)}`)
   }
   os.setPriority(NICE)
   writeHeapSnapshot(file)
@@ -43,6 +43,6 @@ async function writeHeap (file) {
 }
 
 /** @param {number} bytes */
-function toMegabytes (bytes) {
+function inMegabytes (bytes) {
   return `${Math.round(bytes / 1024 ** 2)} MB`
 }

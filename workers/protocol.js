@@ -41,7 +41,7 @@
  *   | { type: 'max-requests' }
  *   | { type: 'leaving' }
  *   | { type: 'diagnosed', id: number, error: string | null }
- *   | { type: 'heap-kept', file: string, requests: number, rssBytes: number, error: string | null }
+ *   | { type: 'heap-kept', requests: number, rssBytes: number, error: string | null }
  *   | { type: 'requests', id: number, requests: import('./request-list.js').OpenRequest[], total: number }
  *   | { type: 'files', files: string[] }
  *   | { type: 'crashing', errorName: string, errorMessage: string }
@@ -67,6 +67,7 @@
  * `silent`: a program that said regularly that it lives has stopped saying so; `answered`: it says so again.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `leaving`: the app asked for the end of this worker, which serves until it is replaced; or the app closed its servers and ends now.
+ * `heap-kept`: its heap is in the file, or `error` says why not; `requests`: how many it has begun in its life.
  * `requests`: the oldest of those in flight, and how many there are of them.
  * `files`: absolute paths of the code that it has loaded since the last such message.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
@@ -214,6 +215,7 @@ export function statusClass (code) {
  * `end-connections`: the time for long-lived connections and transfers of a draining worker is over now.
  * `probe`: the app has said that it is ready, so it can be asked.
  * `profile`: a slice of continuous profiling; it is there once it has its name.
+ * `keep-heap`: its heap is to be written into this file once it has drained, before it says so.
  * `limits`: these limits of BootSettings have changed.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `serve-alone`: the channel ends next, as the part of the master that is for this app has failed: it serves on as after the death of a master.

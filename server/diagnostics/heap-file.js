@@ -107,7 +107,7 @@ function createReader (fd) {
     return text.slice(0, -mark.length)
   }
 
-  /** @param {string} mark  no part of it is like its begin */
+  /** @param {string} mark  before it come only numbers and other names */
   function skipTo (mark) {
     for (let matched = 0; matched < mark.length;) {
       const byte = next()

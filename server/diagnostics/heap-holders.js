@@ -177,9 +177,10 @@ function listHolders (root) {
   const begins = [root]
   for (let begin = begins.pop(); begin; begin = begins.pop()) {
     const trail = trailFrom(begin)
-    const place = mostAtOnce(trail) ?? trail[trail.length - 1]
+    const many = mostAtOnce(trail)
+    const place = many ?? trail[trail.length - 1]
     const parts = partsOf(place, least)
-    if (parts.length === 0 || mostAtOnce(trail)) found.push(place)
+    if (many || parts.length === 0) found.push(place)
     else begins.push(...parts)
     // What hangs beside the trail.
     for (const [index, way] of trail.slice(0, trail.indexOf(place)).entries()) begins.push(...partsOf(way, least).filter((part) => part !== trail[index + 1]))

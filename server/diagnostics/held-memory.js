@@ -25,7 +25,7 @@ const OF_RUNTIME = /^(?:\(.*\)|<.*>|global.*|process|mainModule|require|cache|ch
 
 /**
  * Tells what held the memory of a worker that was recycled for it: the worker writes its heap once it has nothing open any more,
- * another process looks at it, the history gets the few lines, and the file, which has all that was in memory, is removed.
+ * another process looks at it, the history gets the few largest holders, and the file, which has all that was in memory, is removed.
  * @param {object} parts
  * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'tell' | 'excuse' | 'onHeapKept'>} parts.supervisor
  * @param {import('../events/stream.js').EventStream} parts.events
@@ -141,7 +141,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
 
 /** @typedef {{ worker: number, slot: number | null, release: string, requests: number, rssBytes: number }} Kept */
 
-/** The place of the objects in the words of the app: without what V8 and Node have on the way. @param {Holder} holder @returns {string} */
+/** Names the place of the objects as the app knows it: without what V8 and Node have on the way. @param {Holder} holder @returns {string} */
 export function nameOf ({ path: names, className, file }) {
   const named = names.filter((name) => !OF_RUNTIME.test(name)).slice(-MAX_NAMES)
   return `${file === null ? '' : `${path.basename(file)}: `}${[...named, ...(named.length === 0 ? [className] : [])].join(' → ')}`

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import http from 'node:http'
 import { gunzipSync } from 'node:zlib'
+import { serveHttp } from './http-server.js'
 
 /** @typedef {{ name: string, number: number, type: string, isRepeated: boolean, oneof: string | null }} Field */
 
@@ -15,13 +14,13 @@ const REQUESTS = { '/v1/metrics': 'ExportMetricsServiceRequest', '/v1/logs': 'Ex
  * @param {import('./deck.js').TestOwner} t
  */
 export async function startCollector (t) {
-  /** @type {{ path: string, headers: http.IncomingHttpHeaders, body: any }[]} */
+  /** @type {{ path: string, headers: import('node:http').IncomingHttpHeaders, body: any }[]} */
   const requests = []
   /** Answers in turn; then 200. @type {{ status: number, headers?: Record<string, string>, body?: string }[]} */
   const answers = []
   /** @type {string[]} */
   const faults = []
-  const server = http.createServer(async (request, response) => {
+  const { url } = await serveHttp(t, async (request, response) => {
     const chunks = await request.toArray()
     const bytes = Buffer.concat(chunks)
     const { status = 200, headers = {}, body = '{}' } = answers.shift() ?? {}
@@ -36,15 +35,10 @@ export async function startCollector (t) {
       faults.push(String(error))
       response.writeHead(400).end()
     }
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
 
   return {
-    url: `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`,
+    url,
     requests,
     answers,
     faults,

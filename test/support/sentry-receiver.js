@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import http from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { serveHttp } from './http-server.js'
 
 /**
  * Takes envelopes as their definition says, and refuses what is none: https://develop.sentry.dev/sdk/foundations/transport/envelopes/
@@ -11,7 +10,7 @@ export async function startSentryReceiver (t) {
   const received = []
   /** @type {number[]} what it answers, in turn; 200 after these */
   const statuses = []
-  const server = http.createServer(async (request, response) => {
+  const { port } = await serveHttp(t, async (request, response) => {
     const body = await buffer(request)
     const status = statuses.shift() ?? 200
     try {
@@ -20,13 +19,7 @@ export async function startSentryReceiver (t) {
     } catch (error) {
       response.writeHead(400).end(String(error))
     }
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
   return { received, statuses, dsn: `http://0123456789abcdef@127.0.0.1:${port}/tools/7` }
 }
 

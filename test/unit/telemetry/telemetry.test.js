@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import dgram from 'node:dgram'
 import { once } from 'node:events'
-import http from 'node:http'
 import os from 'node:os'
 import { test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
@@ -16,6 +15,7 @@ import { readOtlpSettings } from '../../../server/telemetry/otlp-settings.js'
 import { createSyslog, localMessage } from '../../../server/telemetry/syslog.js'
 import { startTelemetry } from '../../../server/telemetry/telemetry.js'
 import { followWorkerLines } from '../../../server/telemetry/worker-lines.js'
+import { serveHttp } from '../../support/http-server.js'
 import { attributesOf, decode, startCollector } from '../../support/otlp-receiver.js'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -163,18 +163,12 @@ test('an end does not wait for what cannot be aborted, such as the look-up of a 
 })
 
 test('a collector that never ends its answer is waited for no longer than it may take', { timeout: 5000 }, async (t) => {
-  const server = http.createServer((_request, response) => {
+  const { url } = await serveHttp(t, (_request, response) => {
     response.writeHead(200)
     const dripping = setInterval(() => response.write(' '), 10)
     response.on('close', () => clearInterval(dripping))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  const target = { url: `http://127.0.0.1:${port}`, headers: {}, timeoutMs: 100, isCompressed: false, isJson: true }
+  const target = { url, headers: {}, timeoutMs: 100, isCompressed: false, isJson: true }
   assert.deepEqual(await postOtlp(target, {}), { error: null, canRetry: false, retryAfterMs: null, rejected: 0 })
 })
 
