@@ -28,9 +28,24 @@ globalThis.taxesOf = taxesOf
 const FUNCTION_LINE = 5
 const LOOP_LINE = 8
 
-/** Profiles the function of a file that was made from `src/taxes.ts`. @param {string} folder @param {string} file */
-async function profileOf (folder, file) {
-  await import(pathToFileURL(file).href)
+/** On a busy machine the thread that takes samples may have no turn while the function runs. */
+const MAX_TRIES = 20
+
+/** Profiles the function of a file that was made from `src/taxes.ts`. @param {string} file */
+async function profileOf (file) {
+  const { href } = pathToFileURL(file)
+  await import(href)
+  for (let tries = 1; ; tries++) {
+    const profile = await takeProfile()
+    if (tries === MAX_TRIES || profile.nodes.some(({ callFrame: { url } }) => url === href)) {
+      const merged = createMergedProfile()
+      merged.add(profile, { from: null, to: null })
+      return merged.profile()
+    }
+  }
+}
+
+async function takeProfile () {
   const session = new Session()
   session.connect()
   await session.post('Profiler.enable')
@@ -39,9 +54,7 @@ async function profileOf (folder, file) {
   Object(globalThis).taxesOf({ cents: 5 })
   const { profile } = await session.post('Profiler.stop')
   session.disconnect()
-  const merged = createMergedProfile()
-  merged.add(profile, { from: null, to: null })
-  return merged.profile()
+  return profile
 }
 
 function newFolder () {
@@ -68,7 +81,7 @@ test('what TypeScript has made is shown by function and line of its source, with
     const file = path.join(folder, 'src', 'taxes.js')
     writeFileSync(file, outputText)
     if (sourceMapText) writeFileSync(`${file}.map`, sourceMapText)
-    const profile = await profileOf(folder, file)
+    const profile = await profileOf(file)
     const { name, place, lines } = hottest(profile, folder)
     assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
     assert.ok(lines.includes(LOOP_LINE), `${lines}`)
@@ -82,7 +95,7 @@ test('what a bundler has put on one line is shown by the line and the name of it
   await bundle.write({ file, minify: true, sourcemap: true })
   await bundle.close()
   assert.ok(readFileSync(file, 'utf8').trim().split('\n').length <= 3)
-  const { name, place } = hottest(await profileOf(folder, file), folder)
+  const { name, place } = hottest(await profileOf(file), folder)
   assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
 })
 

@@ -320,6 +320,8 @@ describe('a release folder', () => {
     rmSync(path.join(root, 'v2'), { recursive: true })
     assert.deepEqual([readFileSync(first.entry, 'utf8'), readFileSync(path.join(first.path, 'data/orders.txt'), 'utf8')], ['two', 'one'])
     assert.equal((await releases.load(first.id)).id, first.id)
+    // The kernel's clock of files may be some milliseconds late.
+    await new Promise((resolve) => setTimeout(resolve, 20))
     write({ 'uploads/a.png': '' }, first.path)
     await assert.rejects(releases.prepare({ ...ACTOR, path: 'v3', mode: 'folder' }), { code: 'unshared-files' })
     assert.equal((await releases.prepare({ ...ACTOR, path: 'v3' })).mode, 'path')
