@@ -4,6 +4,7 @@ import { createDrainLimits } from './drain-limits.js'
 import { createHttp2Sessions } from './http2-sessions.js'
 import { createLastAnswers } from './last-answer.js'
 import { createOpenWork, isOfHttp, isRaw } from './open-work.js'
+import { createTurns } from './turns.js'
 import { createUpgrades } from './upgrades.js'
 
 /** A response that promised keep-alive before the drain may leave an idle connection at any time. */
@@ -40,9 +41,10 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
   const watched = new WeakSet()
   /** @type {Map<Socket, Server>} the server of each open connection */
   const connections = new Map()
-  const http2Sessions = createHttp2Sessions()
+  const turns = createTurns()
+  const http2Sessions = createHttp2Sessions({ turns })
   const upgrades = createUpgrades()
-  const lastAnswers = createLastAnswers({ requests })
+  const lastAnswers = createLastAnswers({ requests, turns })
   /** @type {Set<DatagramHandle>} handles of UDP sockets that other workers have too */
   const datagrams = new Set()
   /** @type {'serving' | 'draining' | 'drained'} */
@@ -154,8 +156,10 @@ export function createDrain ({ requests, sessions, onStart, onHolds, onOverdue, 
       net.Server.prototype.close.call(server)
       closeAgainWithoutError(server)
     }
-    lastAnswers.begin(new Set([...servers, ...connections.values()]), { connections: connections.keys(), spreadMs: hurries ? 0 : Math.min(LEAVE_WITHIN_MS, limits.deadlineMs / 10) })
-    http2Sessions.leave()
+    const leaveWithinMs = hurries ? 0 : Math.min(LEAVE_WITHIN_MS, limits.deadlineMs / 10)
+    turns.give(connections.keys(), leaveWithinMs)
+    lastAnswers.begin(new Set([...servers, ...connections.values()]))
+    http2Sessions.leave(leaveWithinMs)
     // EBADF: it was closed meanwhile.
     for (const handle of datagrams) handle.recvStop()
     work = createOpenWork({ limits, upgrades, http2Sessions, sessions })

@@ -17,8 +17,9 @@ const QUIET_ROUNDS = 4
  * request is on the wire and no answer is that would cause one. It therefore waits for the session's next stream, which
  * its handler does not get yet, as it could answer; once PINGs show that all that the client has sent is here, the
  * session says GOAWAY, and the streams that were held back get their handlers.
+ * @param {{ turns: ReturnType<typeof import('./turns.js').createTurns> }} parts  a session takes streams until its turn comes
  */
-export function createHttp2Sessions () {
+export function createHttp2Sessions ({ turns }) {
   /** @type {Set<Session>} */
   const sessions = new Set()
   let isLeaving = false
@@ -32,10 +33,11 @@ export function createHttp2Sessions () {
     /** @returns {import('node:http2').ServerHttp2Stream[]} those that are open */
     streams: () => [...sessions].flatMap(streamsOf),
 
-    /** Every session ends with its next stream, future sessions too. */
-    leave () {
+    /** Every session ends with its next stream once its turn has come, future sessions too. @param {number} withinMs */
+    leave (withinMs) {
       isLeaving = true
-      for (const session of sessions) endWithNextStream(session)
+      turns.give(sessions, withinMs)
+      for (const session of sessions) endWithNextStream(session, turns)
     },
 
     /** Ends the sessions that have been idle for too long. @param {ReturnType<typeof import('./idle-clock.js').createIdleClock>} clock */
@@ -49,30 +51,35 @@ export function createHttp2Sessions () {
   function addSession (/** @type {Session} */ session) {
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
-    if (isLeaving) endWithNextStream(session)
+    if (isLeaving) endWithNextStream(session, turns)
   }
 }
 
-/** @param {Session} session */
-function endWithNextStream (session) {
+/** @param {Session} session @param {Pick<ReturnType<typeof import('./turns.js').createTurns>, 'hasCome'>} turns */
+function endWithNextStream (session, turns) {
   const listeners = session.rawListeners('stream')
   /** @type {StreamArguments[]} */
   const held = []
-  session.removeAllListeners('stream').on('stream', holdStream)
+  session.removeAllListeners('stream').on('stream', takeStream)
 
-  function holdStream (/** @type {StreamArguments} */ ...args) {
+  function takeStream (/** @type {StreamArguments} */ ...args) {
+    if (held.length === 0 && !turns.hasCome(session)) return passOn(args)
     args[0].on('error', ignoreError)
     if (held.push(args) === 1) untilQuiet(session, () => held.length, closeSession)
   }
 
   function closeSession () {
     session.close()
-    session.off('stream', holdStream)
+    session.off('stream', takeStream)
     for (const listener of listeners) session.on('stream', listener)
     for (const args of held) {
       args[0].off('error', ignoreError)
-      if (!args[0].destroyed) session.emit('stream', ...args)
+      if (!args[0].destroyed) passOn(args)
     }
+  }
+
+  function passOn (/** @type {StreamArguments} */ args) {
+    for (const listener of listeners) Reflect.apply(listener, session, args)
   }
 }
 

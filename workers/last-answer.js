@@ -1,6 +1,7 @@
 import diagnostics from 'node:diagnostics_channel'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { ASKED } from './asked-connection.js'
+import { createTurns } from './turns.js'
 
 /** A client may take this long to close a connection after its last answer. */
 const LINGER_MS = 1000
@@ -12,25 +13,20 @@ const LINGER_MS = 1000
  * Ends HTTP/1 connections with an answer that says `Connection: close`, and loses nothing to a client that pipelines
  * (RFC 9112, sections 9.3.2 and 9.6): the newest of the requests that are here says it, what follows is left to be asked
  * again elsewhere, and is read nevertheless, as unread bytes would make the kernel reset the connection, answers included.
- * @param {{ requests: Pick<import('./requests.js').Requests, 'inFlight' | 'isNewest'>, now?: () => number }} options  `now`: ms
+ * @param {object} parts
+ * @param {Pick<import('./requests.js').Requests, 'inFlight' | 'isNewest'>} parts.requests
+ * @param {Pick<ReturnType<typeof createTurns>, 'hasCome'>} [parts.turns]  a connection may be asked until its turn comes
  */
-export function createLastAnswers ({ requests, now = () => performance.now() }) {
+export function createLastAnswers ({ requests, turns = createTurns() }) {
   /** @type {WeakSet<Socket>} connections that have said it */
   const ending = new WeakSet()
-  /** When the turn of each comes, by `now`. @type {WeakMap<Socket, number>} */
-  const turns = new WeakMap()
   /** @type {Map<Server, { sockets: number, giveBack: () => void }>} of which single connections end */
   const partly = new Map()
 
   return {
-    /**
-     * Begins, also for the requests that are in progress. Clients come back one after the other, as a worker that has just
-     * started answers its first requests slowly, and would be asked by all of them at once.
-     * @param {Iterable<Server | Socket>} servers @param {{ connections: Iterable<Socket>, spreadMs: number }} open  each of them may be asked until its turn comes
-     */
-    begin (servers, { connections, spreadMs }) {
+    /** Begins, also for the requests that are in progress. @param {Iterable<Server | Socket>} servers */
+    begin (servers) {
       for (const server of servers) takeNoMore(server)
-      if (spreadMs > 0) takeTurns([...connections], spreadMs)
       for (const { response } of requests.inFlight()) if (response) endAfter(response)
       diagnostics.subscribe('http.server.request.start', ({ response }) => endAfter(response))
     },
@@ -45,12 +41,6 @@ export function createLastAnswers ({ requests, now = () => performance.now() }) 
         onSaid()
       })
     }
-  }
-
-  /** @param {Socket[]} connections @param {number} spreadMs */
-  function takeTurns (connections, spreadMs) {
-    const beganAt = now()
-    connections.forEach((socket, index) => turns.set(socket, beganAt + spreadMs * index / connections.length))
   }
 
   /** The server is left as it was once no such connection is open. @param {Server} server @param {Socket} socket */
@@ -90,7 +80,7 @@ export function createLastAnswers ({ requests, now = () => performance.now() }) 
     const { writeHead } = response
     response.writeHead = (/** @type {unknown[]} */ ...args) => {
       const { socket } = response.req
-      if (!requests.isNewest(response) || now() < (turns.get(socket) ?? 0)) return Reflect.apply(writeHead, response, args)
+      if (!requests.isNewest(response) || !turns.hasCome(socket)) return Reflect.apply(writeHead, response, args)
       response.shouldKeepAlive = false
       ending.add(socket)
       onSaid()

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { test } from 'node:test'
 import { createLastAnswers } from '../../../workers/last-answer.js'
+import { createTurns } from '../../../workers/turns.js'
 
 const SPREAD_MS = 100
 
@@ -22,9 +23,11 @@ test('clients are told one after the other to come back, and each that has been 
   for (const agent of agents) assert.equal(await ask(agent), 'keep-alive')
 
   let now = 1000
-  const lastAnswers = createLastAnswers({ requests: { inFlight: () => [], isNewest: () => true }, now: () => now })
+  const turns = createTurns(() => now)
+  const lastAnswers = createLastAnswers({ requests: { inFlight: () => [], isNewest: () => true }, turns })
   const [first, second, third, fourth] = agents
-  lastAnswers.begin([server], { connections: sockets.slice(), spreadMs: SPREAD_MS })
+  turns.give(sockets, SPREAD_MS)
+  lastAnswers.begin([server])
   assert.equal(await ask(fourth), 'keep-alive')
   assert.equal(await ask(first), 'close')
   now += SPREAD_MS / 4

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import { test } from 'node:test'
+import { createHttp2Sessions } from '../../../workers/http2-sessions.js'
+import { createTurns } from '../../../workers/turns.js'
+
+const SPREAD_MS = 100
+
+test('HTTP/2 clients are told one after the other to come back, and each stream is answered', async (t) => {
+  let now = 1000
+  const sessions = createHttp2Sessions({ turns: createTurns(() => now) })
+  const server = http2.createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
+  sessions.watch(server)
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  const clients = []
+  // One after the other, so that the order of the sessions is known.
+  for (let count = 0; count < 4; count++) {
+    const client = http2.connect(`http://127.0.0.1:${port}`)
+    t.after(() => client.close())
+    await once(client, 'connect')
+    assert.equal(await isToldToLeave(client), false)
+    clients.push(client)
+  }
+
+  const [first, second, third, fourth] = clients
+  sessions.leave(SPREAD_MS)
+  assert.equal(await isToldToLeave(fourth), false)
+  assert.equal(await isToldToLeave(first), true)
+  now += SPREAD_MS / 4
+  assert.equal(await isToldToLeave(third), false)
+  assert.equal(await isToldToLeave(second), true)
+  now += SPREAD_MS / 2
+  assert.deepEqual(await Promise.all([third, third, fourth].map(isToldToLeave)), [true, true, true])
+})
+
+/** @param {http2.ClientHttp2Session} client @returns {Promise<boolean>} with an answer that is whole */
+async function isToldToLeave (client) {
+  const stream = client.request({ ':path': '/' }).setEncoding('utf8')
+  assert.equal((await stream.toArray()).join(''), 'ok')
+  return client.closed
+}
