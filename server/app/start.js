@@ -1,3 +1,4 @@
+import { lookTogether } from '../system/look-together.js'
 import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '../handover/checkpoint.js'
 import { untilSecrets } from './missing-secrets.js'
 import { startInTurn } from './turn.js'
@@ -77,7 +78,7 @@ export function startWorkers (app, host, left) {
  */
 export function watchDataDir ({ dataDir, history, events }, { terminal, closers }) {
   let isTold = false
-  const timer = setInterval(() => {
+  const stop = lookTogether(() => {
     if (dataDir.isThere()) return
     try {
       dataDir.restore()
@@ -87,8 +88,8 @@ export function watchDataDir ({ dataDir, history, events }, { terminal, closers 
       if (!isTold) terminal.fail(`the data folder ${dataDir.folder} was removed, and cannot be made anew: ${error.message}`)
       isTold = true
     }
-  }, LOOK_FOR_DATA_EVERY_MS).unref()
-  closers.add(timer, clearInterval)
+  }, LOOK_FOR_DATA_EVERY_MS)
+  closers.add(stop, () => stop())
 }
 
 /** @param {App['events']} events @param {NonNullable<App['restored']['lost']>} lost */

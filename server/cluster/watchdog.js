@@ -2,6 +2,7 @@ import { durationText } from '../lifecycle/duration.js'
 import { CAPTURE_MS } from '../lifecycle/hang.js'
 import { nameOf } from '../lifecycle/worker.js'
 import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.js'
+import { lookTogether } from '../system/look-together.js'
 import { captureStack } from '../system/stuck-stack.js'
 
 /**
@@ -35,9 +36,7 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
   let { timeoutMs, stack } = watchdog
   let { maxRssBytes } = recycle
   const heartbeat = createHeartbeat({ timeoutMs, queuedMs: (worker) => queuedMs(pids.get(worker)) })
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer
-  startTimer()
+  let stop = startTimer()
 
   return {
     /** @param {Limits} limits */
@@ -47,7 +46,8 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
       if (maxRssBytes !== limits.recycle.maxRssBytes) overLimit.clear()
       maxRssBytes = limits.recycle.maxRssBytes
       heartbeat.setTimeoutMs(timeoutMs)
-      startTimer()
+      stop()
+      stop = startTimer()
     },
 
     /** @param {number} worker @param {import('../../workers/protocol.js').ToMaster} message  proves that the worker's event loop runs */
@@ -93,12 +93,11 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
       receive({ type: 'stack-captured', worker })
     },
 
-    stop () { clearInterval(timer) }
+    stop: () => stop()
   }
 
   function startTimer () {
-    clearInterval(timer)
-    timer = timeoutMs > 0 ? setInterval(checkWorkers, tickFor(timeoutMs)).unref() : undefined
+    return timeoutMs > 0 ? lookTogether(checkWorkers, tickFor(timeoutMs)) : () => {}
   }
 
   function checkWorkers () {

@@ -1,3 +1,4 @@
+import { lookTogether } from '../system/look-together.js'
 import { closeInspector, isInspected, letInspectorTakeAnyPort } from '../../workers/inspector.js'
 
 const BEAT_MS = 1000
@@ -10,8 +11,7 @@ export function startBeat (keeper) {
   if (!keeper.isKept) return
   letInspectorTakeAnyPort()
   const sendBeat = () => keeper.send({ type: 'beat', isInspected: isInspected() })
-  const timer = setInterval(sendBeat, BEAT_MS).unref()
-  keeper.onLost(() => clearInterval(timer))
+  keeper.onLost(lookTogether(sendBeat, BEAT_MS))
   keeper.on('close-inspector', closeInspector)
   sendBeat()
 }

@@ -1,5 +1,6 @@
 import { errorText } from '../errors.js'
 import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.js'
+import { lookTogether } from '../system/look-together.js'
 
 /**
  * What the keeper knows of a master that does not answer.
@@ -26,15 +27,15 @@ const DEFAULTS = Object.freeze({ afterMs: 10_000, stack: 'on' })
 export function createMasterWatch ({ list, onHung, onAnswered }) {
   let options = DEFAULTS
   let heartbeat = newHeartbeat()
-  let timer = newTimer()
+  let stop = startTimer()
 
   return {
     /** @param {Partial<HangOptions> | null | undefined} wanted  of the configuration; `afterMs`: 0: it does not watch */
     configure (wanted) {
       options = { ...DEFAULTS, ...wanted }
       heartbeat = newHeartbeat()
-      clearInterval(timer)
-      timer = newTimer()
+      stop()
+      stop = startTimer()
     },
 
     /** @param {Master} master @param {{ isInspected: boolean }} beat */
@@ -54,8 +55,8 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
     return createHeartbeat({ timeoutMs: options.afterMs, queuedMs })
   }
 
-  function newTimer () {
-    return options.afterMs > 0 ? setInterval(checkMasters, tickFor(options.afterMs)).unref() : undefined
+  function startTimer () {
+    return options.afterMs > 0 ? lookTogether(checkMasters, tickFor(options.afterMs)) : () => {}
   }
 
   function checkMasters () {
