@@ -10,6 +10,7 @@ import { parseArgs, promisify } from 'node:util'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { createOwner } from '../support/owner.js'
 import { freePort } from '../support/ports.js'
 import { createRepository } from '../support/repository.js'
 import { breakProgram } from './break-program.js'
@@ -53,19 +54,18 @@ process.exitCode = rows.every(({ problems }) => problems.length === 0) ? 0 : 1
 
 /** @param {Program} program @param {string} layout @param {{ installed: string, isShared: boolean }} how @returns {Promise<Row>} */
 async function tryOut (program, layout, { installed, isShared }) {
-  /** @type {(() => unknown)[]} */
-  const ends = []
+  const owner = createOwner()
   /** @type {Row} */
   const row = { program: program.name, layout: isShared ? layout : `${layout}, nothing shared`, steps: {}, problems: [] }
   try {
-    const trial = await begin(program, layout, { installed, isShared, row, owner: { after: (/** @type {any} */ end) => { ends.push(end) } } })
+    const trial = await begin(program, layout, { installed, isShared, row, owner })
     await look(trial, 'start')
     if (!isShared) await beRefused(trial)
     else await goThrough(trial)
   } catch (/** @type {any} */ error) {
     row.problems.push(String(error.message).slice(0, 300))
   }
-  for (const end of ends) await Promise.resolve(end()).catch((error) => row.problems.push(error.message))
+  await owner.end().catch((error) => row.problems.push(error.message))
   return row
 }
 

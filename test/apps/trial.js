@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { createOwner } from '../support/owner.js'
 import { createClients } from './clients.js'
 import { examineEnd } from './end.js'
 import { findPlace } from './place.js'
@@ -59,8 +60,7 @@ async function begin (program, folder) {
 /** As a user does. @param {import('./programs.js').Program} program @param {import('./place.js').Place} place */
 async function launch (program, place) {
   const { entry, start = [], flags, args, env } = program
-  let stop = async () => {}
-  const owner = { after: (/** @type {any} */ end) => { stop = end } }
+  const owner = createOwner()
   const options = {
     workers: workersOf(program),
     cwd: place.folder,
@@ -69,7 +69,7 @@ async function launch (program, place) {
     env: { PORT: String(place.port), GALLERY_STATE: place.state, ...env?.(place) }
   }
   return await startDeck(owner, entry ? path.join(place.folder, entry) : null, options).catch(async (error) => {
-    await stop()
+    await owner.end()
     throw error
   })
 }

@@ -12,6 +12,7 @@ import { createCrashRecorder } from '../../server/crashes/recorder.js'
 import { createEventStream } from '../../server/events/stream.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { createOwner } from '../support/owner.js'
 
 const LIMIT_MS = 20
 const KINDS = 50
@@ -65,7 +66,8 @@ function throughRecorder () {
 }
 
 async function byProcesses () {
-  const deck = await startDeck({ after () {} }, 'dies-in-many-ways.cjs', { workers: 2, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1'] })
+  const owner = createOwner()
+  const deck = await startDeck(owner, 'dies-in-many-ways.cjs', { workers: 2, flags: ['--restart-min-delay-ms', '1', '--restart-max-delay-ms', '1'] })
   await deck.until({ ready: 2 })
   const url = await deck.appUrl()
   const rss = [memoryOf(deck.masterPid)]
@@ -80,7 +82,7 @@ async function byProcesses () {
   const { body: { items } } = await deck.api('/crashes?limit=100')
   check(`real processes: ${items.length} groups of ${KINDS} kinds, counted ${sum(items)} of ${real}`, items.length === KINDS && items.every((/** @type {any} */ { count }) => count === real / KINDS))
   console.log(`master: ${rss.map((bytes) => (bytes / 1e6).toFixed(0)).join(' → ')} MB RSS at the start, after ${real / 2} and after ${real}`)
-  await deck.stop()
+  await owner.end()
 }
 
 /** @param {import('../../server/crashes/recorder.js').CrashRecorder} recorder @param {number} n */

@@ -8,6 +8,7 @@ import { io } from 'socket.io-client'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 import { followTraffic } from '../support/traffic.js'
 
 const REST_S = 10
@@ -155,12 +156,11 @@ async function untilReady (deck, workers) {
 
 /** @param {(owner: import('../support/deck.js').TestOwner) => Promise<void>} use */
 async function withOwner (use) {
-  /** @type {(() => unknown)[]} */
-  const ends = []
+  const owner = createOwner()
   try {
-    await use({ after: (/** @type {any} */ end) => ends.push(end) })
+    await use(owner)
   } finally {
-    for (const end of ends) await end()
+    await owner.end()
   }
 }
 

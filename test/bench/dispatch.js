@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 import { until } from '../support/until.js'
 import { answerTimes, keepBusy, largestShare } from './connections.js'
 import { quantile, ratiosTo, spreadOf } from './figures.js'
@@ -97,7 +98,7 @@ async function rate () {
 
 /** @param {string[]} ways @param {(sites: Record<string, Site>) => Promise<void>} work */
 async function withSites (ways, work) {
-  const owner = { after () {} }
+  const owner = createOwner()
   /** @type {Record<string, Site>} */
   const sites = {}
   for (const way of ways) {
@@ -107,7 +108,7 @@ async function withSites (ways, work) {
     sites[way] = { deck, port: Number(new URL(await deck.appUrl()).port) }
   }
   await work(sites)
-  for (const { deck } of Object.values(sites)) await deck.stop()
+  await owner.end()
 }
 
 /** @param {import('../support/deck.js').Deck} deck @param {'kill' | 'stop' | 'drain'} fault @returns {() => Promise<void>} */

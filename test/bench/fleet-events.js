@@ -13,6 +13,7 @@ import { createFeed } from '../../server/fleet/feed.js'
 import { createOutbox } from '../../server/fleet/outbox.js'
 import { tempFolder } from '../support/folder.js'
 import { createLink, startNats } from '../support/nats.js'
+import { createOwner } from '../support/owner.js'
 import { quantile } from './figures.js'
 
 const total = Number(process.argv[2] ?? 10_000)
@@ -21,9 +22,7 @@ const IDLE_MS = 3000
 const PAGES = 20
 const NS_PER_MS = 1e6
 
-/** @type {(() => unknown)[]} */
-const closers = []
-const owner = { after: (/** @type {() => unknown} */ close) => closers.unshift(close) }
+const owner = createOwner()
 
 // Nothing of a fleet keeps its process alive.
 const alive = setInterval(() => {}, 1000)
@@ -31,7 +30,7 @@ try {
   await run()
 } finally {
   clearInterval(alive)
-  for (const close of closers) await close()
+  await owner.end()
 }
 
 async function run () {

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { tempFolder } from '../support/folder.js'
 import { joinIdleDeck } from '../support/idle-deck.js'
 import { startNats, withoutNats } from '../support/nats.js'
+import { createOwner } from '../support/owner.js'
 
 const CLOCK_TICKS = 100
 const REST_MS = 20_000
@@ -18,9 +19,8 @@ const { values } = parseArgs({ options: { members: { type: 'string', default: '5
 const [count, turnMs] = [Number(values.members), Number(values.turn)]
 if (withoutNats) throw new Error(withoutNats)
 
-/** @type {(() => unknown)[]} */
-const endings = []
-const nats = await startNats(/** @type {any} */ ({ after: (/** @type {() => unknown} */ end) => endings.push(end) }), { config: () => 'max_connections: 2000\nhttp: "127.0.0.1:-1"' })
+const owner = createOwner()
+const nats = await startNats(owner, { config: () => 'max_connections: 2000\nhttp: "127.0.0.1:-1"' })
 const root = tempFolder()
 const fleets = Array.from({ length: count }, (_, index) => join(index))
 const [one] = fleets
@@ -65,7 +65,7 @@ if (values.json) {
 }
 
 await Promise.all(fleets.map((fleet) => fleet.close()))
-for (const end of endings) await end()
+await owner.end()
 
 /** @param {number} index */
 function join (index) {

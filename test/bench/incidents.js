@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { createOwner } from '../support/owner.js'
 
 const { values: { decks: shards, good }, positionals } = parseArgs({ options: { decks: { type: 'string', default: '3' }, good: { type: 'string', default: '0' } }, allowPositionals: true })
 /** What is usual is known then. */
@@ -33,9 +34,7 @@ const WAITS = [
 const INCIDENTS = FUNCTIONS.flatMap((each, index) => index % 2 === 0 && WAITS[index / 2] ? [WAITS[index / 2], each] : [each])
 const chosen = positionals.length > 0 ? INCIDENTS.filter(([name]) => positionals.includes(name)) : INCIDENTS
 
-/** @type {(() => unknown)[]} */
-const closers = []
-const owner = { after: (/** @type {() => unknown} */ close) => closers.push(close) }
+const owner = createOwner()
 const upstream = http.createServer((request, response) => { setTimeout(() => response.end('1.1'), Number(new URL(request.url ?? '', 'http://localhost').searchParams.get('ms'))) }).listen(0, '127.0.0.1')
 await once(upstream, 'listening')
 /** @type {{ isTold: boolean, isNamed: boolean, isFirst: boolean }[]} */
@@ -50,7 +49,7 @@ await finish()
 async function finish () {
   const count = (/** @type {'isTold' | 'isNamed' | 'isFirst'} */ what) => results.filter((each) => each[what]).length
   console.log(`${results.length} incidents: told ${count('isTold')}, culprit on the page ${count('isNamed')}, as its first row or headline ${count('isFirst')}; false alarms ${falseAlarms} in ${Math.round((Date.now() - from) / 60_000)} minutes`)
-  for (const close of closers) await close()
+  await owner.end()
   process.exit()
 }
 
@@ -62,7 +61,7 @@ async function runShard (shard) {
   await deck.until({ ready: 2 })
   const cookie = await signIn(await deck.signInLink())
   const stop = startLoad(await deck.appUrl())
-  closers.push(stop)
+  owner.after(stop)
   await sleep(WARM_UP_MS)
   for (let minute = 0; minute < Number(good); minute++) await sleep(60_000)
   let seen = await newestId(deck)

@@ -3,6 +3,7 @@
 // first of its holders. What no rule was made for stands below; no request may fail meanwhile.
 import { startDeck } from '../support/deck.js'
 import { hammer } from '../support/load.js'
+import { createOwner } from '../support/owner.js'
 
 /** What the first holder has to name. @type {Record<string, Record<string, RegExp>>} by app */
 const LEAKS = {
@@ -31,9 +32,7 @@ const LEAKS = {
 }
 const LIMIT_BYTES = 160 * 1024 ** 2
 
-/** @type {(() => unknown)[]} */
-const ends = []
-const owner = { after: (/** @type {() => unknown} */ end) => { ends.push(end) } }
+const owner = createOwner()
 const wanted = process.argv.slice(2)
 let [right, tried, failed] = [0, 0, 0]
 for (const [app, leaks] of Object.entries(LEAKS)) {
@@ -60,6 +59,6 @@ async function tryLeak (app, leak) {
   const load = hammer(owner, await deck.appUrl(), { connections: 8, breathMs: 5 })
   const event = await deck.untilEvent(({ type }) => type === 'memory.examined', `what held the memory: ${leak}`)
   const { failures } = await load.stop()
-  await deck.stop()
+  await owner.end()
   return { event, failures, seconds: (performance.now() - startedAt) / 1000 }
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { startDeck } from '../support/deck.js'
 import { checkLines } from '../support/log-lines.js'
+import { createOwner } from '../support/owner.js'
 
 const MEGABYTES = Number(process.argv[2] ?? 200)
 const WORKERS = 2
@@ -12,8 +13,9 @@ const TICK_MS = 10
 const [OWN, CHILDREN] = [11, 13]
 const bytesEach = MEGABYTES * 1e6 / WORKERS
 
+const owner = createOwner()
 // Measured from after its start to the end of the writing; an idle time of the same length tells what it uses anyway.
-const deck = await startDeck({ after () {} }, 'writes-lines.js', { workers: WORKERS, args: [String(bytesEach)], flags: ['--logs-max-files', '1000', '--ready-timeout-ms', '300000'] })
+const deck = await startDeck(owner, 'writes-lines.js', { workers: WORKERS, args: [String(bytesEach)], flags: ['--logs-max-files', '1000', '--ready-timeout-ms', '300000'] })
 const startedAt = performance.now()
 const [before, archivedBefore] = [cpuMs(deck.masterPid), cpuMs(deck.masterPid, CHILDREN)]
 await deck.until({ ready: WORKERS })
@@ -22,7 +24,7 @@ const used = cpuMs(deck.masterPid) - before
 const archivers = cpuMs(deck.masterPid, CHILDREN) - archivedBefore
 await new Promise((resolve) => setTimeout(resolve, tookMs))
 const idle = cpuMs(deck.masterPid) - before - used
-await deck.stop()
+await owner.end()
 
 const slots = Array.from({ length: WORKERS }, (_, index) => checkLines(path.join(deck.folder, 'logs'), index + 1))
 const workersMs = slots.flatMap(({ writers }) => [...writers.values()]).reduce((sum, { cpuMs: ms }) => sum + Number(ms), 0)

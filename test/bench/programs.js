@@ -1,7 +1,7 @@
 // What it costs a program of another language to run under clusterdeck: the same program on the same core alone, by turns.
 // `node test/bench/programs.js [rounds]`
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { createOwner } from '../support/owner.js'
 import { ratiosTo, spreadOf } from './figures.js'
 import { pin, saturate, untilAnswer } from './compare/client.js'
 import { install } from '../programs/installation.js'
@@ -11,13 +11,14 @@ import { tempFolder } from '../support/folder.js'
 import { freePort } from '../support/ports.js'
 import { cpuMs } from '../support/process-figures.js'
 
-/** @typedef {{ port: number, pid: number, stop: () => Promise<unknown> }} Running */
+/** @typedef {{ port: number, pid: number }} Running */
 /** @typedef {{ perSecond: number, microseconds: number }} Figures `microseconds`: of the program's processors, for a request */
 
 const NAMES = ['bun-serve', 'go-http']
 const ROUNDS = Number(process.argv[2] ?? 9)
 const SECONDS = 3
 const CONNECTIONS = 32
+const owner = createOwner()
 
 console.log(`One copy on a core of its own, ${CONNECTIONS} connections that stay from the other core, ${ROUNDS} rounds by turns of ${SECONDS} s; medians (smallest to largest)\n`)
 console.log('| program | requests/s alone | under clusterdeck | ÷ alone | µs of CPU a request alone | under clusterdeck | alone ÷ under clusterdeck |\n| --- | --- | --- | --- | --- | --- | --- |')
@@ -34,7 +35,7 @@ async function compare (name) {
   const port = await freePort()
   const managed = await startManaged(program.command({ ...place, port }), folder, { ...env, PORT: String(port) })
   const rounds = await measureByTurns(alone, managed)
-  await Promise.all([alone.stop(), managed.stop()])
+  await owner.end()
   return toLine(name, rounds)
 }
 
@@ -42,17 +43,17 @@ async function compare (name) {
 async function startAlone ([file, ...args], cwd, env) {
   // A session of its own, as under clusterdeck: the kernel gives each the same share of a busy machine.
   const child = spawn(file, args, { cwd, env: { ...process.env, ...env }, stdio: 'ignore', detached: true })
+  owner.spawned(child)
   await untilAnswer(Number(env.PORT))
-  const ended = once(child, 'exit')
-  return { port: Number(env.PORT), pid: Number(child.pid), stop: () => { child.kill(); return ended } }
+  return { port: Number(env.PORT), pid: Number(child.pid) }
 }
 
 /** @param {string[]} args @param {string} cwd @param {Record<string, string>} env @returns {Promise<Running>} */
 async function startManaged (args, cwd, env) {
-  const deck = await startDeck({ after () {} }, null, { workers: 1, cwd, args, env })
+  const deck = await startDeck(owner, null, { workers: 1, cwd, args, env })
   await deck.until({ ready: 1 })
   const { workers: [{ pid }] } = await deck.status()
-  return { port: Number(env.PORT), pid, stop: deck.stop }
+  return { port: Number(env.PORT), pid }
 }
 
 /** @param {Running} alone @param {Running} managed @returns {Promise<{ alone: Figures, managed: Figures }[]>} */

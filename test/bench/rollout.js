@@ -1,6 +1,7 @@
 // How long a deploy of four workers takes, as a multiple of what its workers take to boot: `node test/bench/rollout.js [rounds]`
 // The app waits 400 ms before it listens, so that four boots at once fit on few cores.
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 
 const ROUNDS = Number(process.argv[2] ?? 5)
 const WORKERS = 4
@@ -12,7 +13,8 @@ const WAYS = /** @type {const} */ ([
   { name: 'surge 4', strategy: { surge: 4 }, limit: 1.5, ideal: (/** @type {number} */ bootMs) => bootMs }
 ])
 
-const deck = await startDeck({ after () {} }, 'boots-slowly.js', { workers: WORKERS })
+const owner = createOwner()
+const deck = await startDeck(owner, 'boots-slowly.js', { workers: WORKERS })
 await deck.until({ ready: WORKERS })
 
 for (const { name, strategy, limit, ideal } of WAYS) {
@@ -26,7 +28,7 @@ for (const { name, strategy, limit, ideal } of WAYS) {
   const median = ratios.toSorted((a, b) => a - b)[Math.floor(ROUNDS / 2)]
   console.log(`${name}: median ratio ${median.toFixed(2)}, ${median <= limit ? 'within' : 'NOT within'} ${limit}\n`)
 }
-await deck.stop()
+await owner.end()
 
 /** @returns {Promise<number>} ms from the fork of one worker, with all else at rest, until it is ready */
 async function bootOfOne () {

@@ -2,6 +2,7 @@
 // worker, and with a fork.
 import http from 'node:http'
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 
 const KILLS = 15
 const WAYS = Object.freeze({ 'a fork': [], 'a standby': ['--standby', '1'], 'a standby, with a probe': ['--standby', '1', '--ready-path', '/'] })
@@ -19,9 +20,8 @@ for (const [way, flags] of Object.entries(WAYS)) {
 
 /** @param {string[]} flags */
 async function measure (flags) {
-  /** @type {(() => unknown)[]} */
-  const ends = []
-  const deck = await startDeck({ after: (/** @type {() => unknown} */ end) => { ends.push(end) } }, 'hello.js', { workers: 1, flags: [...flags, '--restart-min-delay-ms', '0', '--rollout-guard-ms', '0'] })
+  const owner = createOwner()
+  const deck = await startDeck(owner, 'hello.js', { workers: 1, flags: [...flags, '--restart-min-delay-ms', '0', '--rollout-guard-ms', '0'] })
   const url = await deck.until({ ready: 1 }).then(deck.appUrl)
   const runs = []
   for (let kill = 1; kill <= KILLS; kill++) {
@@ -33,7 +33,7 @@ async function measure (flags) {
     const ready = await deck.untilEvent(({ type, worker: id }) => type === 'worker.ready' && id > worker.id, 'the next worker')
     runs.push({ readyMs: Date.parse(ready.at) - killedAt, answerMs: await answered })
   }
-  for (const end of ends) await end()
+  await owner.end()
   return runs
 }
 

@@ -8,11 +8,12 @@ import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import { startDeck } from '../support/deck.js'
 import { createInstallation } from '../support/install.js'
+import { createOwner } from '../support/owner.js'
 
 const ROUNDS = Number(process.argv[2] ?? 30)
 const SECONDS = 1
 const HEAP_REQUESTS = 200_000
-const owner = { after () {} }
+const owner = createOwner()
 // One worker and the load have a CPU each; with more they would take it from each other.
 const WORKERS = 1
 
@@ -22,6 +23,7 @@ await installation.install('without', {
   'workers/vitals.js': 'export const sendVitals = () => ({ send () {} })'
 })
 const plain = spawn(process.execPath, [fixture('plain-cluster.js'), String(WORKERS), './hello.js'], { stdio: ['ignore', 'pipe', 'inherit'] })
+owner.spawned(plain)
 const [port] = await once(plain.stdout, 'data')
 const decks = {
   vitals: await startDeck(owner, 'hello.js', { workers: WORKERS }),
@@ -58,8 +60,7 @@ await autocannon({ url: targets.vitals.url, connections: 32, amount: HEAP_REQUES
 const after = await heapBytes()
 console.log(`lowest heap of 10 seconds: ${(before / 1e6).toFixed(2)} MB, after ${HEAP_REQUESTS} requests more ${(after / 1e6).toFixed(2)} MB`)
 
-plain.kill('SIGTERM')
-for (const deck of Object.values(decks)) await deck.stop()
+await owner.end()
 
 /** @param {import('../support/deck.js').Deck} deck */
 async function target (deck) {

@@ -1,5 +1,6 @@
 // What the first clients of a new worker wait after a deploy: without a probe, with one, and with a warm-up.
 import http from 'node:http'
+import { createOwner } from '../support/owner.js'
 import { supervised } from '../support/supervised.js'
 
 const DEPLOYS = 5
@@ -18,8 +19,8 @@ for (const [way, flags] of Object.entries(WAYS)) console.log([way, ...await meas
 
 /** @param {Record<string, unknown>} flags */
 async function measure (flags) {
-  const { t, end } = standIn()
-  const { deck, release, url, until, last } = await supervised(t, 'cold-at-first.js', { flags })
+  const owner = createOwner()
+  const { deck, release, url, until, last } = await supervised(/** @type {any} */ (owner), 'cold-at-first.js', { flags })
   await until('worker.ready')
   /** @type {number[][]} */
   const runs = []
@@ -33,7 +34,7 @@ async function measure (flags) {
     agent.destroy()
     runs.push([latencies[0], latencies[1], median(latencies.slice(2)), bootMs])
   }
-  await end()
+  await owner.end()
   return [0, 1, 2, 3].map((index) => median(runs.map((run) => run[index])).toFixed(1))
 }
 
@@ -53,11 +54,4 @@ function median (values) {
 /** @param {string} text */
 function cell (text) {
   return text.padEnd(26)
-}
-
-/** What a test would be to the helper. */
-function standIn () {
-  const ends = /** @type {(() => unknown)[]} */ ([])
-  const t = /** @type {any} */ ({ after: (/** @type {() => unknown} */ end) => { ends.push(end) } })
-  return { t, async end () { for (const each of ends) await each() } }
 }

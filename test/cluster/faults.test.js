@@ -12,7 +12,7 @@ const CALM = LOADS.map((load) => ({ ...load, pauseMs: 3 * load.pauseMs }))
 describe('the matrix of faults, in short', () => {
   rareTest('a deploy, the SIGKILL of a worker, that of the master and SIGTERM to all, one after the other: clean under every load', async (t) => {
     const faults = ['deploy', 'kill-one', 'master-kill', 'sigterm'].map((name) => /** @type {import('../faults/faults.js').Fault} */ (FAULTS.find((each) => each.name === name)))
-    const row = await tryFault({
+    const row = await tryFault(t, {
       name: 'sequence',
       title: 'one after the other',
       isLast: true,
@@ -24,8 +24,8 @@ describe('the matrix of faults, in short', () => {
     assert.ok(isRowClean(row), summarize(row))
   })
 
-  rareTest('it sees what is not clean: workers that die and nobody has said so', async () => {
-    const row = await tryFault({
+  rareTest('it sees what is not clean: workers that die and nobody has said so', async (t) => {
+    const row = await tryFault(t, {
       name: 'secret',
       title: 'secret',
       async act (site) {

@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
 import { withoutNats } from '../support/nats.js'
+import { createOwner } from '../support/owner.js'
 import { until } from '../support/until.js'
 import { FLEET_FAULTS } from './fleet-faults.js'
 import { openFleetSite, ownRolloutsOf, untilAtRest } from './fleet-site.js'
@@ -32,9 +33,8 @@ const REFUSED = [404, 409, 503]
 const { minutes, seed, only } = readOptions()
 if (withoutNats) throw new Error(withoutNats)
 const steps = fc.sample(arbitraryStep(), { seed, numRuns: STEPS })
-/** @type {(() => unknown)[]} */
-const ends = []
-const site = await openFleetSite({ after: (/** @type {any} */ end) => { ends.unshift(end) } }, { names: NAMES })
+const owner = createOwner()
+const site = await openFleetSite(owner, { names: NAMES })
 const startedAt = performance.now()
 /** @type {Map<string, string>} what each host serves */
 const versions = new Map(NAMES.map((name) => [name, 'v1']))
@@ -52,7 +52,7 @@ while (performance.now() - startedAt < minutes * MINUTE_MS && problems.length ==
 }
 problems.push(...await site.close())
 console.log(`seed ${seed}, ${count} steps: ${JSON.stringify(outcomes)}\n${problems.length === 0 ? 'clean' : problems.join('\n')}`)
-for (const end of ends) await end()
+await owner.end()
 process.exitCode = problems.length === 0 ? 0 : 1
 
 function arbitraryStep () {

@@ -5,6 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { createOwner } from '../support/owner.js'
 import { HOST_FAULTS } from './host-faults.js'
 import { openHostSite, ROUND_ROBIN, VICTIM } from './host-site.js'
 import { isClean, judge } from './verdict.js'
@@ -45,10 +46,9 @@ process.exitCode = rows.every(isRowClean) ? 0 : 1
 
 /** @param {import('./host-faults.js').HostFault} fault @returns {Promise<Row>} */
 async function tryFault ({ title, act, isOfHost = false, refuses }) {
-  /** @type {(() => unknown)[]} */
-  const ends = []
+  const owner = createOwner()
   try {
-    const site = await openHostSite({ after: (/** @type {any} */ end) => { ends.unshift(end) } })
+    const site = await openHostSite(owner)
     await site.load()
     const startedAt = Date.now()
     /** @type {string[]} */
@@ -70,7 +70,7 @@ async function tryFault ({ title, act, isOfHost = false, refuses }) {
       seconds: (endedAt - startedAt) / 1000
     }
   } finally {
-    for (const end of ends) await end()
+    await owner.end()
   }
 }
 

@@ -8,6 +8,7 @@ import { FAULTS } from './faults.js'
 import { FULL, LOADS, SHORT } from './loads.js'
 import { isRowClean, summarize, toMarkdown } from './report.js'
 import { tryFault } from './trial.js'
+import { createOwner } from '../support/owner.js'
 
 const RESULTS = path.join(import.meta.dirname, '.results')
 
@@ -21,7 +22,9 @@ for (const fault of faults) {
     console.log(`skipped: ${fault.skip}`)
     continue
   }
-  const row = await tryFault(fault, loads, options.short ? SHORT : FULL)
+  const owner = createOwner()
+  const row = await tryFault(owner, fault, loads, options.short ? SHORT : FULL)
+  await owner.end()
   rows.push(row)
   console.log(summarize(row))
 }

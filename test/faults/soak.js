@@ -3,6 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import fc from 'fast-check'
+import { createOwner } from '../support/owner.js'
 import { FAULTS } from './faults.js'
 import { findGrowth, measureFootprint } from './footprint.js'
 import { findFalseHistory } from './history.js'
@@ -26,9 +27,8 @@ const SETTLE_MS = 8000
 
 const { minutes, seed } = readOptions()
 const steps = fc.sample(arbitraryStep(), { seed, numRuns: STEPS })
-/** @type {(() => unknown)[]} */
-const ends = []
-const site = await openSite({ after: (/** @type {any} */ end) => { ends.unshift(end) } })
+const owner = createOwner()
+const site = await openSite(owner)
 const clients = LOADS.map((load) => site.startLoad({ ...load, pauseMs: load.pauseMs * SLOWER }, SIZES))
 await wait(SETTLE_MS)
 const before = measureFootprint(site)
@@ -53,7 +53,7 @@ for (const [name, { requests, failed, excusable, hung, twice }] of Object.entrie
 }
 const row = { fault: `seed ${seed}`, cells, problems, seconds: (performance.now() - startedAt) / 1000 }
 console.log(`seed ${seed}, ${count} steps, ${JSON.stringify({ ...site.deeds, lostMasters: site.deeds.lostMasters.length, lostWorkers: site.deeds.lostWorkers.length })}\n${summarize(row)}`)
-for (const end of ends) await end()
+await owner.end()
 process.exitCode = isRowClean(row) ? 0 : 1
 
 function arbitraryStep () {

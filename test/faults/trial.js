@@ -14,32 +14,27 @@ import { until } from '../support/until.js'
 
 /**
  * Lets it happen once to a deck of its own, under loads.
+ * @param {import('../support/deck.js').TestOwner} t  it ends with this
  * @param {import('./faults.js').Fault} fault
  * @param {readonly import('./loads.js').Load[]} loads
  * @param {import('./loads.js').Sizes} sizes
  * @returns {Promise<Row>}
  */
-export async function tryFault (fault, loads, sizes) {
+export async function tryFault (t, fault, loads, sizes) {
   const startedAt = performance.now()
-  /** @type {(() => unknown)[]} */
-  const ends = []
-  const site = await openSite({ after: (/** @type {any} */ end) => { ends.unshift(end) } }, fault.options)
-  try {
-    const running = loads.map((load) => site.startLoad(load, sizes))
-    /** @type {string[]} */
-    const problems = []
-    await untilUnderWay(site, loads)
-    await fault.act(site).catch((error) => problems.push(`${error.message}${error.cause ? ` (${error.cause.code ?? error.cause.message})` : ''}`))
-    // What is asked after it is answered too.
-    const tallies = await Promise.all(running.map((clients) => fault.isLast ? clients.stop() : clients.finish()))
-    problems.push(...await site.close())
-    if (!fault.isFinal && problems.length === 0) problems.push(...findFalseHistory(site.deck.folder, site.deeds))
-    const ledger = site.ledger()
-    const cells = Object.fromEntries(tallies.map((tally) => [tally.name, judge(tally, ledger, site.damage)]))
-    return { fault: fault.name, cells, problems, seconds: (performance.now() - startedAt) / 1000 }
-  } finally {
-    for (const end of ends) await end()
-  }
+  const site = await openSite(t, fault.options)
+  const running = loads.map((load) => site.startLoad(load, sizes))
+  /** @type {string[]} */
+  const problems = []
+  await untilUnderWay(site, loads)
+  await fault.act(site).catch((error) => problems.push(`${error.message}${error.cause ? ` (${error.cause.code ?? error.cause.message})` : ''}`))
+  // What is asked after it is answered too.
+  const tallies = await Promise.all(running.map((clients) => fault.isLast ? clients.stop() : clients.finish()))
+  problems.push(...await site.close())
+  if (!fault.isFinal && problems.length === 0) problems.push(...findFalseHistory(site.deck.folder, site.deeds))
+  const ledger = site.ledger()
+  const cells = Object.fromEntries(tallies.map((tally) => [tally.name, judge(tally, ledger, site.damage)]))
+  return { fault: fault.name, cells, problems, seconds: (performance.now() - startedAt) / 1000 }
 }
 
 /** @param {import('./site.js').Site} site @param {readonly import('./loads.js').Load[]} loads */

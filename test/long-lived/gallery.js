@@ -6,6 +6,7 @@ import { install } from '../apps/installation.js'
 import { findPlace } from '../apps/place.js'
 import { toTable } from '../apps/report.js'
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 import { countBy } from './count-by.js'
 import { PROGRAMS } from './programs.js'
 
@@ -41,14 +42,15 @@ async function tryOut (program, how) {
   const { folder } = await install(program)
   const place = await findPlace(folder, '')
   const dispatch = how === 'by' ? program.stickyBy : ['--dispatch', how]
-  const deck = await startDeck({ after () {} }, `${folder}/${program.entry}`, {
+  const owner = createOwner()
+  const deck = await startDeck(owner, `${folder}/${program.entry}`, {
     workers: WORKERS, cwd: folder, flags: [...dispatch, ...values.flag], args: program.args?.(place) ?? [], env: { PORT: String(place.port) }
   })
   try {
     await deck.until({ ready: WORKERS })
     return await goThrough(program, deck, { port: place.port, folder })
   } finally {
-    await deck.stop()
+    await owner.end()
   }
 }
 

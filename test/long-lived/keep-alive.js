@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { toTable } from '../apps/report.js'
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 import { freePort } from '../support/ports.js'
 import { askOnce, createKeepAlives } from './clients/keep-alive.js'
 import { countBy } from './count-by.js'
@@ -23,7 +24,8 @@ const STEP_S = 10
 const BUSY_MS = 3000
 
 const port = await freePort()
-const deck = await startDeck({ after () {} }, 'hangs.js', { workers: WORKERS, env: { PORT: String(port) }, flags: values.flag })
+const owner = createOwner()
+const deck = await startDeck(owner, 'hangs.js', { workers: WORKERS, env: { PORT: String(port) }, flags: values.flag })
 await deck.until({ ready: WORKERS })
 const busy = askOnce(port, new http.Agent(), () => {}, `/busy?ms=${BUSY_MS}`)
 await wait(200)
@@ -48,5 +50,5 @@ for (let second = STEP_S; second <= Number(values.seconds); second += STEP_S) {
 clients.end()
 console.log(toTable(['seconds', 'requests', 'shares', 'largest ÷ mean', 'connections opened again'], rows))
 console.log(`\n${clients.answers.filter(({ pid }) => !/^\d+$/.test(pid)).length} requests failed`)
-await deck.stop()
+await owner.end()
 process.exit()

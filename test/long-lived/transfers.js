@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { toTable } from '../apps/report.js'
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 import { freePort } from '../support/ports.js'
 import { download, eventStream, stalledUpload, upload } from './clients/transfers.js'
 import { countBy } from './count-by.js'
@@ -16,7 +17,8 @@ const ms = Number(values.seconds) * 1000
 const EACH = Number(values.each)
 
 const port = await freePort()
-const deck = await startDeck({ after () {} }, new URL('programs/transfers.js', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: values.flag })
+const owner = createOwner()
+const deck = await startDeck(owner, new URL('programs/transfers.js', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: values.flag })
 await deck.until({ ready: 2 })
 /** @type {import('./clients/transfers.js').Outcome[]} */
 const outcomes = []
@@ -45,7 +47,7 @@ console.log(toTable(['kind', 'begun', 'complete', 'failed', 'how', 'they took s'
     Math.round(Math.max(0, ...those.map(({ longestSilenceMs }) => longestSilenceMs)))
   ]
 })))
-await deck.stop()
+await owner.end()
 process.exit()
 
 /** @param {typeof upload} begin */

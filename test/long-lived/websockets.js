@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { toTable } from '../apps/report.js'
 import { startDeck } from '../support/deck.js'
+import { createOwner } from '../support/owner.js'
 import { freePort } from '../support/ports.js'
 import { pssMegabytes } from '../support/process-figures.js'
 import { until } from '../support/until.js'
@@ -27,7 +28,7 @@ const PROPER = [1000, 1001, 1012]
 /** @typedef {import('../support/deck.js').Deck} Deck */
 
 const port = await freePort()
-const deck = await startDeck({ after () {} }, new URL('programs/echo.js', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: [`--drain-max-old-workers=${OLD_WORKERS}`, ...flag] })
+const deck = await startDeck(createOwner(), new URL('programs/echo.js', import.meta.url).pathname, { workers: 2, env: { PORT: String(port) }, flags: [`--drain-max-old-workers=${OLD_WORKERS}`, ...flag] })
 await deck.until({ ready: 2 })
 const sockets = createWebSockets({ port, everyMs: Number(everyMs) })
 /** @type {(string | number)[][]} */

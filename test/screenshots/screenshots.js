@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { openBrowser } from '../support/browser.js'
+import { createOwner } from '../support/owner.js'
 import { writeIndex } from './album.js'
 import { photograph } from './camera.js'
 import { PLACES } from './places.js'
@@ -37,17 +38,16 @@ async function take (state) {
     return
   }
   const startedAt = performance.now()
-  /** @type {(() => unknown)[]} */
-  const endings = []
+  const owner = createOwner()
   try {
-    const scene = await state.make({ after: (/** @type {any} */ ending) => { endings.push(ending) } })
+    const scene = await state.make(owner)
     const wanted = places.filter(({ name, isStill = false }) => !isStill || state.hasStillPages)
     const taken = await photograph({ browser, scene, state: state.name, places: wanted, folder: RESULTS })
     pictures.push(...taken.pictures)
     findings.push(...taken.findings)
     console.log(`${state.name}: ${taken.pictures.length} pictures of ${taken.places.join(', ')}, ${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
   } finally {
-    for (const ending of endings.reverse()) await ending()
+    await owner.end()
   }
 }
 

@@ -1,4 +1,4 @@
-import { execFile, fork } from 'node:child_process'
+import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
 import { createRequire } from 'node:module'
@@ -6,7 +6,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { promisify } from 'node:util'
+import { createOwner } from '../../support/owner.js'
 
 const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon')
 const OPEN_LOOP = path.join(import.meta.dirname, 'open-loop.js')
@@ -14,7 +14,7 @@ const CLIENT_CORE = '0'
 /** One is enough for a worker alone. */
 export const ONE_CORE = '1'
 const SERVER_CORES = os.availableParallelism() > 2 ? `1-${os.availableParallelism() - 1}` : ONE_CORE
-const run = promisify(execFile)
+const { run } = createOwner()
 const PATIENCE_MS = 60_000
 /** Who has no answer by then has hung. */
 export const HUNG_MS = 3000

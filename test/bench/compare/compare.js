@@ -10,9 +10,10 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { createOwner } from '../../support/owner.js'
 import { freePort } from '../../support/ports.js'
 import { canRunWatt, installPeers } from './install.js'
-import { ALL, VARIANTS } from './peers.js'
+import { ALL, endPeers, VARIANTS } from './peers.js'
 import { report, shortTable, tableOf } from './results.js'
 import { ROWS } from './rows.js'
 import { addRatios, summarize, verdictsOf } from './summary.js'
@@ -89,8 +90,12 @@ function readArguments () {
 /** The same with another Node. @param {string} node @returns {Promise<number>} the exit code */
 async function runOn (node) {
   const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' })
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) process.on(signal, () => child.kill(signal))
-  const [code] = await once(child, 'exit')
+  const exited = once(child, 'exit')
+  createOwner().after(() => {
+    child.kill('SIGTERM')
+    return exited
+  })
+  const [code] = await exited
   return code ?? 1
 }
 
@@ -133,6 +138,7 @@ function canGoOn (row) {
 
 async function stopAll () {
   for (const one of running.values()) await one.stop()
+  await endPeers()
   running.clear()
   startedFor = null
 }

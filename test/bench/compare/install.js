@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { createOwner } from '../../support/owner.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const MAJOR = Number(process.versions.node.split('.')[0])
@@ -15,11 +14,11 @@ export const CLI = path.join(OWN, 'node_modules', 'clusterdeck', 'server', 'cli.
 export const canRunWatt = MAJOR >= 22
 const PACKAGES = Object.freeze({ pm2: '7', ...canRunWatt && { wattpm: '3', '@platformatic/node': '3' } })
 export const QUIETLY = Object.freeze(['--no-audit', '--no-fund', '--loglevel=error'])
-export const run = promisify(execFile)
+export const { run } = createOwner()
 
 /** Installs the peers, where that has not been done, and this clusterdeck. @returns {Promise<Record<string, string>>} the version of each package of a peer */
 export async function installPeers () {
-  if (!existsSync(path.join(PEERS, 'package.json'))) {
+  if (!existsSync(path.join(PEERS, 'node_modules', '.package-lock.json'))) {
     makeProject(PEERS)
     await run('npm', ['install', ...QUIETLY, ...Object.entries(PACKAGES).map(([name, version]) => `${name}@${version}`)], { cwd: PEERS })
   }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { FIXTURES, startDeck } from '../../support/deck.js'
 import { tempFolder } from '../../support/folder.js'
+import { createOwner } from '../../support/owner.js'
 import { makeProject, packOwn, QUIETLY, run, versionOf } from './install.js'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
@@ -84,13 +85,15 @@ function list (place) {
 
 /** Runs an app and keeps its history: native code that is missing does not fail an installation. @param {string} folder of the package */
 async function runClusterdeck (folder) {
+  const owner = createOwner()
   try {
-    const deck = await startDeck({ after () {} }, path.join(FIXTURES, 'compared-app.cjs'), { cli: path.join(folder, 'server', 'cli.js'), env: { PORT: '0' } })
+    const deck = await startDeck(owner, path.join(FIXTURES, 'compared-app.cjs'), { cli: path.join(folder, 'server', 'cli.js'), env: { PORT: '0' } })
     await deck.until({ ready: 2 })
     const kept = await deck.history()
-    await deck.stop()
     assert.notEqual(kept.length, 0)
   } catch (cause) {
     throw new Error('what is installed does not run', { cause })
+  } finally {
+    await owner.end()
   }
 }

@@ -1,11 +1,11 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { promisify } from 'node:util'
 import { io } from 'socket.io-client'
 import { FIXTURES, startDeck } from '../../support/deck.js'
 import { tempFolder } from '../../support/folder.js'
+import { createOwner } from '../../support/owner.js'
 import { freePort } from '../../support/ports.js'
 import { untilAnswered } from './client.js'
 import { CLI, PEERS, versionOf } from './install.js'
@@ -36,7 +36,10 @@ import { INSTALLS } from './installs.js'
 
 const APP = path.join(FIXTURES, 'compared-app.cjs')
 const CLUSTER = path.join(FIXTURES, 'compared-cluster.cjs')
-const run = promisify(execFile)
+const owner = createOwner()
+
+/** Whatever still runs of any of them. */
+export const endPeers = owner.end
 
 /** @type {Record<string, Peer>} by the name of a flag */
 export const ALL = Object.freeze({
@@ -67,13 +70,13 @@ async function startProcess (args, workers, port, env, { through = [] } = {}) {
     managers: () => isAlone ? [] : [child.pid],
     workers: async () => isAlone ? [child.pid] : childrenOf(child.pid),
     reload: null,
-    stop: () => child.end()
+    async stop () { await child.end() }
   }
 }
 
 /** @param {number} workers @param {number} port @param {How & { flags?: string[], kind?: 'deploy' | 'restart' }} [how] @returns {Promise<Running>} */
 async function startClusterdeck (workers, port, { flags = [], kind = 'deploy', through, prepared } = {}) {
-  const deck = await startDeck({ after () {} }, APP, { workers, flags, cli: CLI, env: { PORT: String(port) }, dataDir: prepared?.folder, launch: { through } })
+  const deck = await startDeck(owner, APP, { workers, flags, cli: CLI, env: { PORT: String(port) }, dataDir: prepared?.folder, launch: { through } })
   await deck.until({ ready: workers })
   return {
     port,
@@ -105,41 +108,65 @@ export async function openPage (url, token) {
 /** @param {number} workers @param {number} port @param {How} [how] @returns {Promise<Running>} */
 async function startPm2 (workers, port, { through, prepared } = {}) {
   const env = { PORT: String(port) }
-  const home = prepared?.folder ?? tempFolder()
-  const { pm2, daemon } = createPm2(env, { home })
-  await createPm2(env, { home, through }).pm2('start', APP, '--name', 'app', '-i', String(workers))
+  const { pm2, kill, daemon } = createPm2(owner, env, { home: prepared?.folder, through })
+  await pm2('start', APP, '--name', 'app', '-i', String(workers))
   await untilAnswered(port, workers)
   return {
     port,
     managers: () => [daemon()],
     workers: async () => childrenOf(daemon()),
     async reload () { await pm2('reload', 'app') },
-    async stop () { await (prepared ? pm2('delete', 'all') : pm2('kill')) }
+    async stop () { await (prepared ? pm2('delete', 'all') : kill()) }
   }
 }
 
 /** @returns {Promise<Prepared>} */
 async function startDaemonOfPm2 () {
   const folder = tempFolder()
-  const { pm2 } = createPm2({}, { home: folder })
+  const { pm2, kill } = createPm2(owner, {}, { home: folder })
   await pm2('ping')
-  return { folder, end: () => pm2('kill') }
+  return { folder, end: kill }
 }
 
-/** PM2 with a home of its own. @param {Record<string, string | undefined>} env @param {{ home?: string, through?: string[] }} [how] */
-export function createPm2 (env, { home = tempFolder(), through = [] } = {}) {
+/**
+ * PM2 with a home of its own.
+ * @param {import('../../support/deck.js').TestOwner} t  its daemon ends with this @param {Record<string, string | undefined>} env
+ * @param {{ home?: string, through?: string[] }} [how]  `through`: a program and its arguments, which starts the first command
+ */
+export function createPm2 (t, env, { home = tempFolder(), through = [] } = {}) {
   const cli = path.join(PEERS, 'node_modules', 'pm2', 'bin', 'pm2')
+  let isFirst = true
+  /** @type {Promise<unknown>} */
+  let last = Promise.resolve()
+  /** @type {Promise<void> | undefined} */
+  let killing
+  t.after(kill)
   return {
-    /** @param {...string} args */
-    async pm2 (...args) {
-      const [program, ...words] = [...through, process.execPath, cli, ...args]
-      // No pipes, whose end would be that of its daemon.
-      const child = spawn(program, words, { env: { ...process.env, ...env, PM2_HOME: home }, stdio: 'ignore' })
-      const [code] = await once(child, 'exit')
-      if (code !== 0) throw new Error(`pm2 ${args.join(' ')}: expected exit code 0, received ${code}`)
-    },
+    pm2,
+    kill,
     /** Once an app has been started. @returns {number} its pid */
     daemon: () => Number(readFileSync(path.join(home, 'pm2.pid'), 'utf8'))
+  }
+
+  /** One command after the other: one that is about to start the daemon would do so after its end. @param {...string} args @returns {Promise<void>} */
+  function pm2 (...args) {
+    const done = last.then(() => runCommand(args))
+    last = done.catch(() => {})
+    return done
+  }
+
+  function kill () {
+    return (killing ??= pm2('kill'))
+  }
+
+  /** @param {string[]} args */
+  async function runCommand (args) {
+    const [program, ...words] = [...(isFirst ? through : []), process.execPath, cli, ...args]
+    isFirst = false
+    // No pipes, whose end would be that of its daemon.
+    const child = spawn(program, words, { env: { ...process.env, ...env, PM2_HOME: home }, stdio: 'ignore' })
+    const [code] = await once(child, 'exit')
+    if (code !== 0) throw new Error(`pm2 ${args.join(' ')}: expected exit code 0, received ${code}`)
   }
 }
 
@@ -169,8 +196,8 @@ async function startWatt (workers, port, { through = [] } = {}) {
     port,
     managers: () => [child.pid],
     workers: async () => [],
-    async reload () { await run(process.execPath, [cli, 'restart', String(child.pid)], { cwd: folder }) },
-    stop: () => child.end()
+    async reload () { await owner.run(process.execPath, [cli, 'restart', String(child.pid)], { cwd: folder }) },
+    async stop () { await child.end() }
   }
 }
 
@@ -180,16 +207,7 @@ async function startWatt (workers, port, { through = [] } = {}) {
  */
 function start ([program, ...args], { env = {}, cwd } = {}) {
   const child = spawn(program, args, { env: { ...process.env, ...env }, cwd, stdio: 'ignore', detached: true })
-  const exited = new Promise((resolve) => child.once('exit', resolve))
-  return {
-    pid: Number(child.pid),
-    async end () {
-      child.kill('SIGTERM')
-      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
-      await exited
-      clearTimeout(timer)
-    }
-  }
+  return { pid: Number(child.pid), end: owner.spawned(child) }
 }
 
 /** @param {number} pid @returns {number[]} */

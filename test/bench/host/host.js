@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { FIXTURES } from '../../support/deck.js'
 import { tempFolder } from '../../support/folder.js'
+import { createOwner } from '../../support/owner.js'
 import { freePort } from '../../support/ports.js'
 import { cpuMs, pssMegabytes } from '../../support/process-figures.js'
 import { lacksSmallDisk, smallDisk } from '../../support/small-disk.js'
@@ -65,9 +66,7 @@ if (options.json) writeFileSync(options.json, `${JSON.stringify({ date: new Date
 
 /** @param {string} set @param {string} way @returns {Promise<Cell>} */
 async function measure (set, way) {
-  /** @type {(() => unknown)[]} */
-  const ends = []
-  const owner = { after: (/** @type {any} */ end) => { ends.unshift(end) } }
+  const owner = createOwner()
   try {
     const full = fullFolder(owner)
     const apps = await placeApps(SETS[set].apps({ full: full.folder, place: tempFolder() }))
@@ -77,7 +76,7 @@ async function measure (set, way) {
     for (const { port } of Object.values(apps).filter(({ isServing }) => isServing)) await untilAnswer(Number(port))
     return await measureRunning(running, { apps, late })
   } finally {
-    for (const end of ends) await end()
+    await owner.end()
   }
 }
 
@@ -136,13 +135,12 @@ async function measureAdding (running, late) {
 }
 
 async function bootAlone () {
+  const owner = createOwner()
   const port = await freePort()
-  /** @type {import('node:child_process').ChildProcess | undefined} */
-  let child
   const ms = await timeToAnswer(port, async () => {
-    child = spawn(process.execPath, [`${FIXTURES}listens-on-port.js`], { env: { ...process.env, NODE_EXTRA_CA_CERTS: undefined, PORT: String(port) }, stdio: 'ignore' })
+    owner.spawned(spawn(process.execPath, [`${FIXTURES}listens-on-port.js`], { env: { ...process.env, NODE_EXTRA_CA_CERTS: undefined, PORT: String(port) }, stdio: 'ignore' }))
   })
-  child?.kill()
+  await owner.end()
   return ms
 }
 

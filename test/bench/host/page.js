@@ -1,6 +1,7 @@
 // What the list of apps costs who opens it, with 1, 12 and 60 apps, one of which crashes again and again: `node test/bench/host/page.js [1 12 60]`
 import { setTimeout as wait } from 'node:timers/promises'
 import { openBrowser } from '../../support/browser.js'
+import { createOwner } from '../../support/owner.js'
 import { followTraffic } from '../../support/traffic.js'
 import { openUser } from '../../support/user.js'
 import { untilAnswer } from '../compare/client.js'
@@ -58,10 +59,9 @@ async function measureVisit (user, width) {
 
 /** @param {number} count @param {(user: import('../../support/user.js').User) => Promise<void>} use */
 async function withHost (count, use) {
-  /** @type {(() => unknown)[]} */
-  const ends = []
+  const owner = createOwner()
   try {
-    const user = openUser({ after: (/** @type {any} */ end) => { ends.unshift(end) } })
+    const user = openUser(owner)
     const apps = await placeApps({ sick: { script: 'throws-at-load.js' }, ...smallApps(count - 1) })
     const cwd = user.folder('apps', deckConfig(apps))
     await user.startHost()
@@ -69,6 +69,6 @@ async function withHost (count, use) {
     for (const { port } of Object.values(apps).filter(({ isServing }) => isServing)) await untilAnswer(Number(port))
     await use(user)
   } finally {
-    for (const end of ends) await end()
+    await owner.end()
   }
 }

@@ -87,8 +87,7 @@ async function startPm2 (t, apps, late) {
     writeFileSync(file, JSON.stringify(pm2Config(some, cwd)))
     return file
   }
-  const { pm2, daemon } = createPm2({ PORT: undefined, NODE_EXTRA_CA_CERTS: undefined })
-  t.after(() => pm2('kill'))
+  const { pm2, daemon } = createPm2(t, { PORT: undefined, NODE_EXTRA_CA_CERTS: undefined })
   await pm2('start', write('apps', apps))
   return {
     managers: () => [daemon()],

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { withTable } from '../../support/manual-tables.js'
 import { withoutNats } from '../../support/nats.js'
+import { createOwner } from '../../support/owner.js'
 import { APP_PARTS } from './apps.js'
 import { EVENT_PARTS } from './events.js'
 import { HOST_PARTS } from './hosts.js'
@@ -32,6 +33,7 @@ const { values: options, positionals } = parseArgs({
 const KINDS = { simulated: tableOfParts, real: tableOfProcesses, fleet: tableOfFleet }
 const chosen = /** @type {(keyof typeof KINDS)[]} */ (positionals.length > 0 ? positionals : Object.keys(KINDS))
 
+const owner = createOwner()
 const tables = []
 for (const kind of chosen) {
   if (kind === 'fleet' && withoutNats) console.log(`fleet: left out, ${withoutNats}`)
@@ -87,12 +89,10 @@ async function tableOfProcesses () {
 
 /** @param {'worker' | 'app'} unit @param {number} n */
 async function measureReal (unit, n) {
-  /** @type {(() => unknown)[]} */
-  const ends = []
   try {
-    return await REAL[unit].measure(n, { after: (/** @type {() => unknown} */ end) => { ends.unshift(end) } }, Number(options.seconds))
+    return await REAL[unit].measure(n, owner, Number(options.seconds))
   } finally {
-    for (const end of ends) await end()
+    await owner.end()
   }
 }
 
@@ -107,6 +107,7 @@ async function tableOfFleet () {
 /** In a process of its own, whose CPU time is that of the members alone. @param {number} members @returns {Promise<Record<string, number>>} */
 async function measureFleet (members) {
   const child = spawn(process.execPath, [fileURLToPath(new URL('../fleet.js', import.meta.url)), '--members', String(members), '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  owner.spawned(child)
   const [output] = await Promise.all([text(child.stdout), once(child, 'close')])
   return JSON.parse(/** @type {string} */ (output.trim().split('\n').at(-1)))
 }

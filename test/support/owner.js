@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import os from 'node:os'
+import { promisify } from 'node:util'
+
+const SIGNALS = /** @type {const} */ (['SIGHUP', 'SIGINT', 'SIGTERM'])
+const TERM_GRACE_MS = 10_000
+
+/** @typedef {() => Promise<unknown>} Ending */
+
+/** What is still to be ended, of all owners, the oldest first. @type {Set<Set<Ending>>} */
+const all = new Set()
+let isEnding = false
+
+/**
+ * Owns what a program starts, as a test owns what it starts. All of it ends with the program too, and then its temporary
+ * folders go: also where a signal or an error ends that.
+ */
+export function createOwner () {
+  /** @type {Set<Ending>} */
+  const endings = new Set()
+  if (all.size === 0) endWithProgram()
+  all.add(endings)
+  return { after, spawned, run, end }
+
+  /** @param {() => unknown} end  called once; told in the very turn in which there is something to end */
+  function after (end) {
+    addEnding(end)
+  }
+
+  /** @param {import('node:child_process').ChildProcess} child  just spawned @returns {Ending} by SIGTERM, or SIGKILL if it takes too long */
+  function spawned (child) {
+    const exited = new Promise((resolve) => child.once('exit', resolve))
+    const ending = addEnding(async () => {
+      if (child.pid === undefined) return
+      child.kill('SIGTERM')
+      const timer = setTimeout(() => child.kill('SIGKILL'), TERM_GRACE_MS)
+      await exited
+      clearTimeout(timer)
+    })
+    child.once('exit', () => endings.delete(ending))
+    return ending
+  }
+
+  /** @param {string} program @param {string[]} args @param {import('node:child_process').ExecFileOptionsWithStringEncoding} [options] */
+  function run (program, args, options = { encoding: 'utf8' }) {
+    const running = promisify(execFile)(program, args, options)
+    spawned(running.child)
+    return running
+  }
+
+  /** The newest first. Does not return where the program ends: what it would tell then is not true. */
+  async function end () {
+    await endAll(endings)
+    if (isEnding) await new Promise(() => {})
+  }
+
+  /** @param {() => unknown} end @returns {Ending} */
+  function addEnding (end) {
+    /** @type {Promise<unknown> | undefined} */
+    let ended
+    const ending = () => (ended ??= (async () => end())())
+    endings.add(ending)
+    return ending
+  }
+}
+
+/** @param {Set<Ending>} endings @throws {unknown} the first error, after all have ended */
+async function endAll (endings) {
+  /** @type {unknown[]} */
+  const errors = []
+  for (let ending; (ending = [...endings].at(-1)); endings.delete(ending)) await ending().catch((error) => errors.push(error))
+  if (errors.length > 0) throw errors[0]
+}
+
+function endWithProgram () {
+  for (const signal of SIGNALS) process.on(signal, () => endProgram(128 + os.constants.signals[signal]))
+  process.on('uncaughtException', (error) => {
+    // What fails while all ends fails for that.
+    if (!isEnding) console.error(error)
+    endProgram(1)
+  })
+}
+
+/** A terminal and npm both pass on a signal, so it may come twice. @param {number} code */
+async function endProgram (code) {
+  if (isEnding) return
+  isEnding = true
+  // What goes on meanwhile may start something new.
+  for (let endings; (endings = [...all].findLast(({ size }) => size > 0));) await endAll(endings).catch(console.error)
+  process.exit(code)
+}
