@@ -17,7 +17,7 @@ const ROOMS = {
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/'],
+    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/', '../workers/look-together.js'],
     never: OF_THE_CLUSTER
   },
   lifecycle: { because: 'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone', may: ['held-words.js'], never: ['^[^.]'] },
@@ -28,7 +28,7 @@ const ROOMS = {
   },
   programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.js', '../workers/socket-file.js'] },
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
-  keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
+  keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', '../workers/look-together.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.js'] },
   releases: { because: 'releases know nothing of the cluster that runs them', may: ['config/release-id.js', 'launch/node-options.js', 'lifecycle/', 'system/own-variables.js', 'system/process-group.js', 'vitals/', '../db/cursor.js', '../public/format.js', '../workers/'] },
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { endianness } from 'node:os'
-import { clearImmediate, clearTimeout, setImmediate, setInterval, setTimeout } from 'node:timers'
+import { clearImmediate, clearTimeout, setImmediate, setTimeout } from 'node:timers'
+import { lookAtTurnOfSecond } from './look-together.js'
 
 // linux/eventpoll.h
 const EPOLL_CTL_ADD = 1
@@ -26,8 +27,6 @@ const TURN_MS = 0.4
 const MAX_PAUSE_MS = 5
 /** A client that a full queue rejects tries again after a second. */
 const LONG_QUEUE = 1 / 2
-/** No connection waits longer than this if a wake-up was lost. */
-const AGAIN_EVERY_MS = 1000
 
 /**
  * @typedef {object} Calls  of the C library; they return 0, or -1
@@ -111,7 +110,8 @@ export function createEvenAccept ({ onKnown, load = loadCalls }) {
     if (isKnown) return
     isKnown = true
     onKnown(isEven)
-    if (isEven) setInterval(() => waitAgain(), AGAIN_EVERY_MS).unref()
+    // No connection waits longer than this if a wake-up was lost.
+    if (isEven) lookAtTurnOfSecond(() => waitAgain())
   }
 
   /** @param {import('node:net').Server} server @param {SocketHandle} handle @param {number} epoll @param {Calls} calls */

@@ -1,7 +1,5 @@
-import { setInterval } from 'node:timers'
 import { closeInspector, isInspected, letInspectorTakeAnyPort } from './inspector.js'
-
-const LOOK_EVERY_MS = 1000
+import { lookAtTurnOfSecond } from './look-together.js'
 
 /**
  * Tells the master what it needs to judge this worker's silence.
@@ -11,7 +9,7 @@ export function tellState (channel) {
   let wasInspected = false
   letInspectorTakeAnyPort()
   tellInspection()
-  setInterval(tellInspection, LOOK_EVERY_MS).unref()
+  lookAtTurnOfSecond(tellInspection)
   channel.on('close-inspector', () => {
     closeInspector()
     tellInspection()

@@ -1,10 +1,5 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { setTimeout } from 'node:timers'
-
-const INTERVAL_MS = 1000
-// Each look at the loop wakes the process: 20 ms cost an idle one 0.1 % of a CPU, 10 ms twice that.
-const LOOP_RESOLUTION_MS = 20
-const NS_PER_MS = 1e6
+import { createLoopDelay } from './loop-delay.js'
+import { lookAtTurnOfSecond } from './look-together.js'
 
 /**
  * Reports once a second how this worker feels. All workers report at the turn of the wall clock's second, so that their
@@ -15,22 +10,14 @@ const NS_PER_MS = 1e6
  * @param {() => Iterable<{ getConnections: (callback: (error: Error | null, count: number) => void) => unknown }>} parts.servers those that listen
  */
 export function sendVitals ({ channel, requests, servers }) {
-  const loopDelay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
-  loopDelay.enable()
+  const loopDelay = createLoopDelay()
   let lastCpu = process.cpuUsage()
   let lastLoop = performance.eventLoopUtilization()
   let lastAt = performance.now()
   let openConnections = 0
-  scheduleReport()
+  lookAtTurnOfSecond(countConnections)
 
   return { send: sendReport }
-
-  function scheduleReport () {
-    setTimeout(() => {
-      scheduleReport()
-      countConnections()
-    }, INTERVAL_MS - Date.now() % INTERVAL_MS).unref()
-  }
 
   /** A server answers in the same turn, but by callback; the report goes out with the last answer. */
   function countConnections () {
@@ -56,6 +43,7 @@ export function sendVitals ({ channel, requests, servers }) {
     const intervalMs = at - lastAt
     if (intervalMs <= 0) return
     const memory = process.memoryUsage()
+    const { active, utilization } = performance.eventLoopUtilization(loop, lastLoop)
     channel.send({
       type: 'vitals',
       intervalMs: roundTo(intervalMs, 10),
@@ -64,24 +52,16 @@ export function sendVitals ({ channel, requests, servers }) {
       heapTotalBytes: memory.heapTotal,
       externalBytes: memory.external,
       cpuPercent: roundTo((cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 10 / intervalMs, 10),
-      eventLoopUtilization: roundTo(performance.eventLoopUtilization(loop, lastLoop).utilization, 1000),
-      loopDelayP50Ms: latenessMs(loopDelay.percentile(50)),
-      loopDelayP99Ms: latenessMs(loopDelay.percentile(99)),
-      loopDelayMaxMs: latenessMs(loopDelay.max),
+      eventLoopUtilization: roundTo(utilization, 1000),
+      ...loopDelay.take(active),
       ...requests.take(),
       inFlight: requests.count(),
       openConnections
     })
-    loopDelay.reset()
     lastCpu = cpu
     lastLoop = loop
     lastAt = at
   }
-}
-
-/** Node measures from one look to the next, which takes the resolution where nothing is late. @param {number} ns */
-function latenessMs (ns) {
-  return roundTo(Math.max(0, ns / NS_PER_MS - LOOP_RESOLUTION_MS), 1000)
 }
 
 /** @param {number} value @param {number} parts of a whole */

@@ -1,4 +1,4 @@
-import { lookTogether } from '../system/look-together.js'
+import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { describeChange, reconcileWorkers, rememberFor, signCheckpoint } from '../handover/checkpoint.js'
 import { untilSecrets } from './missing-secrets.js'
 import { startInTurn } from './turn.js'
@@ -78,7 +78,7 @@ export function startWorkers (app, host, left) {
  */
 export function watchDataDir ({ dataDir, history, events }, { terminal, closers }) {
   let isTold = false
-  const stop = lookTogether(() => {
+  const stop = lookInMiddleOfSecond(() => {
     if (dataDir.isThere()) return
     try {
       dataDir.restore()

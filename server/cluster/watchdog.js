@@ -2,7 +2,7 @@ import { durationText } from '../lifecycle/duration.js'
 import { CAPTURE_MS } from '../lifecycle/hang.js'
 import { nameOf } from '../lifecycle/worker.js'
 import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.js'
-import { lookTogether } from '../system/look-together.js'
+import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { captureStack } from '../system/stuck-stack.js'
 
 /**
@@ -97,7 +97,7 @@ export function createWatchdog ({ watchdog, recycle, listWatched, receive, close
   }
 
   function startTimer () {
-    return timeoutMs > 0 ? lookTogether(checkWorkers, tickFor(timeoutMs)) : () => {}
+    return timeoutMs > 0 ? lookInMiddleOfSecond(checkWorkers, tickFor(timeoutMs)) : () => {}
   }
 
   function checkWorkers () {

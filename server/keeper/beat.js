@@ -1,4 +1,4 @@
-import { lookTogether } from '../system/look-together.js'
+import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { closeInspector, isInspected, letInspectorTakeAnyPort } from '../../workers/inspector.js'
 
 const BEAT_MS = 1000
@@ -11,7 +11,7 @@ export function startBeat (keeper) {
   if (!keeper.isKept) return
   letInspectorTakeAnyPort()
   const sendBeat = () => keeper.send({ type: 'beat', isInspected: isInspected() })
-  keeper.onLost(lookTogether(sendBeat, BEAT_MS))
+  keeper.onLost(lookInMiddleOfSecond(sendBeat, BEAT_MS))
   keeper.on('close-inspector', closeInspector)
   sendBeat()
 }

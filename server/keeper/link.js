@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { DeckError } from '../errors.js'
 import { createDeferred } from '../system/deferred.js'
-import { lookTogether } from '../system/look-together.js'
+import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { takeInheritedSockets } from '../systemd/activated-sockets.js'
 
@@ -344,7 +344,7 @@ function watchLoss () {
   const lost = createDeferred()
   /** @type {Set<() => void>} */
   const handlers = new Set()
-  const stop = lookTogether(() => { if (!process.connected) lost.reach() }, LOSS_POLL_MS)
+  const stop = lookInMiddleOfSecond(() => { if (!process.connected) lost.reach() }, LOSS_POLL_MS)
   process.once('disconnect', lost.reach)
   lost.reached.then(stop)
   return {

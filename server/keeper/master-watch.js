@@ -1,6 +1,6 @@
 import { errorText } from '../errors.js'
 import { createHeartbeat, queuedMs, tickFor } from '../system/heartbeat.js'
-import { lookTogether } from '../system/look-together.js'
+import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 
 /**
  * What the keeper knows of a master that does not answer.
@@ -56,7 +56,7 @@ export function createMasterWatch ({ list, onHung, onAnswered }) {
   }
 
   function startTimer () {
-    return options.afterMs > 0 ? lookTogether(checkMasters, tickFor(options.afterMs)) : () => {}
+    return options.afterMs > 0 ? lookInMiddleOfSecond(checkMasters, tickFor(options.afterMs)) : () => {}
   }
 
   function checkMasters () {

@@ -11,6 +11,9 @@ import { rareTest } from '../support/rare.js'
 import { metric, untilReported } from '../support/vitals.js'
 
 const TICKS_PER_SECOND = 100
+/** A worker is no longer woken for its loop delay. */
+const RESTS_AFTER_MS = 10_000
+const RESTED_S = 10
 /** Of 20 requests 14 take 5 ms, 4 take 50 ms and 2 take 500 ms. */
 const MIXTURE = [...Array(14).fill(5), ...Array(4).fill(50), ...Array(2).fill(500)]
 const noProc = process.platform !== 'linux' && 'reads /proc'
@@ -61,7 +64,30 @@ describe('vitals', { concurrency: 2 }, () => {
       assert.ok(isNear(vitals.rssBytes, rss), `${vitals.rssBytes} for ${rss}`)
     }
   })
+
+  rareTest('what rests is hardly woken: a worker once a second, keeper and master twice', async (t) => {
+    const deck = await startDeck(t, 'hello.js')
+    const { workers } = await deck.until({ ready: 2 })
+    const pids = [statusOf(deck.masterPid, 'PPid'), deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)]
+    await sleep(RESTS_AFTER_MS)
+    const before = pids.map(wakings)
+    await sleep(1000 * RESTED_S)
+    const perSecond = pids.map((pid, index) => (wakings(pid) - before[index]) / RESTED_S)
+    t.diagnostic(`woken in a second: keeper, master and workers ${perSecond.join(', ')}`)
+    // What is received may come in two parts, and the kernel counts waiting for a lock too.
+    assert.ok(Math.max(...perSecond) < 6, perSecond.join(', '))
+  })
 })
+
+/** @param {number} pid @returns {number} how often it has waited for something, by now */
+function wakings (pid) {
+  return statusOf(pid, 'voluntary_ctxt_switches')
+}
+
+/** @param {number} pid @param {string} name @returns {number} */
+function statusOf (pid, name) {
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+}
 
 /** @param {number} told @param {number} truth */
 function isNear (told, truth) {

@@ -1,26 +1,27 @@
 import assert from 'node:assert/strict'
+import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'node:test'
-import { lookTogether } from '../../../server/system/look-together.js'
+import { lookInMiddleOfSecond } from '../../../workers/look-together.js'
 
-test('those who look once a second or once in three look in the same moment, whenever they began', (t) => {
+test('those who look in the middle of a second or of one in three look in the same moment, whenever they began', (t) => {
   const clock = clockAt(t, 10_120)
   /** @type {[string, number][]} */
   const seen = []
-  const ends = [lookTogether(() => seen.push(['each', Date.now()]), 1000)]
+  const ends = [lookInMiddleOfSecond(() => seen.push(['each', Date.now()]), 1000)]
   clock.pass(1257)
-  ends.push(lookTogether(() => seen.push(['third', Date.now()]), 3000))
-  clock.pass(3500)
-  assert.deepEqual(seen, [['each', 11_500], ['each', 12_500], ['each', 13_500], ['third', 14_500], ['each', 14_500]])
+  ends.push(lookInMiddleOfSecond(() => seen.push(['third', Date.now()]), 3000))
+  clock.pass(4500)
+  assert.deepEqual(seen, [['each', 11_500], ['each', 12_500], ['each', 13_500], ['each', 14_500], ['third', 15_500], ['each', 15_500]])
   for (const end of ends) end()
   clock.pass(9000)
-  assert.equal(seen.length, 5)
+  assert.equal(seen.length, 6)
 })
 
 test('a timer that fires a moment before its time by the clock makes nobody look twice', (t) => {
   const clock = clockAt(t, 10_600)
   /** @type {number[]} */
   const seen = []
-  t.after(lookTogether(() => seen.push(Date.now()), 1000))
+  t.after(lookInMiddleOfSecond(() => seen.push(Date.now()), 1000))
   clock.set(-2)
   clock.pass(4000)
   assert.deepEqual(seen, [11_498, 12_500, 13_500, 14_500])
@@ -29,6 +30,11 @@ test('a timer that fires a moment before its time by the clock makes nobody look
 /** @param {import('node:test').TestContext} t @param {number} now */
 function clockAt (t, now) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.timers.reset()
+    syncBuiltinESMExports()
+  })
   t.mock.method(Date, 'now', () => now)
   return {
     /** @param {number} ms */

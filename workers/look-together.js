@@ -1,0 +1,39 @@
+import { clearTimeout, setTimeout } from 'node:timers'
+
+const SECOND_MS = 1000
+
+// To be woken is most of what a process costs that rests. So those who look again and again do it at the same moments.
+
+/**
+ * @param {() => void} look once a second, at the turn of the clock's second
+ * @returns {() => void} ends it
+ */
+export function lookAtTurnOfSecond (look) {
+  return lookTogether(look, SECOND_MS, 0)
+}
+
+/**
+ * Then masters take up what their workers have told at the turn of the second.
+ * @param {() => void} look @param {number} everyMs
+ * @returns {() => void} ends it
+ */
+export function lookInMiddleOfSecond (look, everyMs) {
+  return lookTogether(look, everyMs, SECOND_MS / 2)
+}
+
+/** @param {() => void} look @param {number} everyMs @param {number} afterMs @returns {() => void} */
+function lookTogether (look, everyMs, afterMs) {
+  let timer = schedule()
+  return () => clearTimeout(timer)
+
+  function schedule () {
+    const ms = everyMs - (Date.now() - afterMs) % everyMs
+    // A timer may fire a moment before its time, and would fire twice then.
+    return setTimeout(lookAgain, ms < everyMs / 2 ? ms + everyMs : ms).unref()
+  }
+
+  function lookAgain () {
+    timer = schedule()
+    look()
+  }
+}
