@@ -28,6 +28,7 @@ const SHORT = [
   ['start', 'ms', 'first start: ms from the command to the first answer'],
   ['start', 'ms', 'a later start, for PM2 with its daemon running', { clusterdeck: 'clusterdeck, once more', PM2: 'PM2, its daemon runs' }],
   ['rest', 'PSS MB', 'memory of what manages two workers, PSS, MB'],
+  ['rest', 'with workers: CPU ms a minute', 'CPU of all at rest, two workers, ms a minute'],
   ['install', 'seconds', 'installed without a compiler, seconds'],
   ['install', 'MB', 'the same, MB']
 ]
