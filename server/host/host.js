@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { checkExposure } from '../config/exposure.js'
+import { stayLean } from '../keeper/lean.js'
 import { connectKeeper } from '../keeper/link.js'
 import { openDataDir } from '../system/data-dir.js'
 import { createLog } from '../system/log.js'
@@ -28,6 +29,7 @@ const SOFTWARE = Object.freeze({ version, nodeVersion: process.version })
  */
 export async function openHost (config, { stdout = process.stdout, stderr = process.stderr, order, isGuest = false }, closers) {
   const keeper = await connectKeeper(isGuest ? {} : process.env)
+  if (keeper.isKept) stayLean()
   const place = adminPlace(config, keeper)
   // A service manager's socket may be another one than the configured.
   checkExposure({ ...config.admin, host: place.host })

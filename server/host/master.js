@@ -7,6 +7,7 @@ import { DeckError } from '../errors.js'
 import { failWhenToldToStop } from '../handover/next-master.js'
 import { followNext } from '../handover/old-master.js'
 import { createClosers } from '../system/closers.js'
+import { keepHeapSmall } from '../system/heap.js'
 import { waitAtMost } from '../system/wait-at-most.js'
 import { LOAD_SITE_WITHIN_MS, openAdminPage } from './admin-page.js'
 import { WHOLE_PROCESS } from './fleet-membership.js'
@@ -75,6 +76,7 @@ function startApp (app, { host, admin, shutdown }) {
   traceStep('signals, the record of the past')
   startWorkers(app, host, left)
   traceStep('the first worker is forked')
+  if (!host.isGuest) keepHeapSmall()
   watchDataDir(app, host)
   // A master that starts while the disk is full announces itself in another folder.
   events.subscribe(({ type }) => { if (type === 'history.recovered' && !shutdown.hasBegun) admin.announce() })

@@ -2,7 +2,6 @@ import { hangOptions } from '../app/cluster.js'
 import { isConfigLoader } from '../config/file.js'
 import { startBeat } from '../keeper/beat.js'
 import { createReaper } from '../keeper/reaper.js'
-import { keepHeapSmall } from '../system/heap.js'
 import { listenForSignals } from '../system/signals.js'
 import { tellServiceManager } from '../systemd/service-manager.js'
 
@@ -11,11 +10,10 @@ import { tellServiceManager } from '../systemd/service-manager.js'
 /** @typedef {import('./shutdown.js').Shutdown} Shutdown */
 
 /**
- * Takes over what concerns the process as a whole: its signals, the service manager, orphans, the growth of its heap.
+ * Takes over what concerns the process as a whole: its signals, the service manager, orphans.
  * @param {App} app @param {Host} host @param {Shutdown} shutdown
  */
 export function setUpProcess (app, host, shutdown) {
-  keepHeapSmall()
   const { events, supervisor, settings } = app
   const { keeper } = host
   const { leave, untilDeploying } = listenToSignals(app, host, shutdown)

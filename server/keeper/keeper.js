@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process'
-import v8 from 'node:v8'
 import { errorText } from '../errors.js'
 import { guardChannel } from '../system/channel-guard.js'
 import { createDeferred } from '../system/deferred.js'
+import { keepYoungSmall } from '../system/heap.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { oneLine } from '../system/one-line.js'
 import { childrenOf } from '../system/children.js'
@@ -61,8 +61,6 @@ const MAX_REASON_CHARS = 200
  * @returns {Promise<number>} the exit code of its last master
  */
 export function runKeeper ({ script, args, folder = workingFolder(), say = (line) => { process.stderr.write(`clusterdeck: ${line}\n`) } }) {
-  // Its young generation stays as small as it begins: it makes little garbage, and a start of a master would let it grow for good.
-  v8.setFlagsFromString('--semi-space-growth-factor=1')
   /** @type {Map<string, import('./link.js').HeldSocket & { from?: Master }>} */
   const held = takeInheritedSockets({ say })
   /** @type {Set<number | undefined>} */
@@ -140,6 +138,7 @@ export function runKeeper ({ script, args, folder = workingFolder(), say = (line
   process.stderr.on('error', () => {}) // EPIPE: nobody reads any more.
   current = startMaster(own)
   traceStep('starts the master')
+  keepYoungSmall()
   // The master loads meanwhile: the native calls take a while.
   const reaps = createReaper({ isOurs: (pid) => ownPids.has(pid), onReaped, say })
   return ended.reached

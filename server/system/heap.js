@@ -1,4 +1,5 @@
 import v8 from 'node:v8'
+import vm from 'node:vm'
 
 /** A start, a deploy or an open page leaves garbage for a while. */
 const REST_MS = 5000
@@ -10,7 +11,17 @@ let isOurs = false
 /** @type {NodeJS.Timeout | undefined} */
 let timer
 
-/** The process is a master, and no program that has one inside. By itself V8 lets the garbage of a flood fill four times of what is in use. */
+/**
+ * The young generation stays as small as it is: keepers and masters make much garbage when they start, which would let it grow for good.
+ * What Node loads of its own code after that, it compiles anew.
+ */
+export function keepYoungSmall () {
+  v8.setFlagsFromString('--semi-space-growth-factor=1')
+}
+
+/**
+ * The process is a master, and no program that has one inside. By itself V8 lets the garbage of a flood fill four times of what is in use.
+ */
 export function keepHeapSmall () {
   isOurs = true
   v8.setFlagsFromString('--heap-growing-percent=50')
@@ -19,11 +30,19 @@ export function keepHeapSmall () {
 
 /**
  * Gives memory back once the work is over that somebody has begun or ended now: V8 leaves garbage where it is while little is made.
- * Workers notice nothing of it; a master that was started without `--expose-gc` does without.
+ * Workers notice nothing of it.
  */
 export function tidySoon () {
-  const { gc } = globalThis
-  if (!isOurs || !gc) return
+  if (!isOurs) return
   clearTimeout(timer)
-  timer = setTimeout(() => { if (CAN_COMPACT) gc(WHOLE); else gc() }, REST_MS).unref()
+  timer = setTimeout(collectGarbage, REST_MS).unref()
+}
+
+function collectGarbage () {
+  // Only a new context gets the function.
+  v8.setFlagsFromString('--expose-gc')
+  const collect = vm.runInNewContext('gc')
+  v8.setFlagsFromString('--no-expose-gc')
+  if (CAN_COMPACT) collect(WHOLE)
+  else collect()
 }
