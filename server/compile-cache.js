@@ -1,4 +1,4 @@
-import { lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import module from 'node:module'
 import path from 'node:path'
 
@@ -29,14 +29,17 @@ export function enableCompileCache (name, env = process.env) {
 export function cacheFolder (name, { XDG_CACHE_HOME: cache, HOME: home }) {
   const above = cache && path.isAbsolute(cache) ? cache : home && path.isAbsolute(home) ? path.join(home, '.cache') : null
   if (above === null) return null
-  const all = path.join(above, 'clusterdeck', 'code')
+  const own = path.join(above, 'clusterdeck')
+  const all = path.join(own, 'code')
   const folder = path.join(all, name)
   try {
     // With sudo the home may be another user's.
     if (home && statSync(home).uid !== process.getuid?.()) return null
-    const isNew = mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined
-    if (![path.join(above, 'clusterdeck'), all, folder].every(isOurs)) return null
-    if (isNew) forgetOthers(all, name)
+    // With `recursive` Node never returns where the system makes no folders, as below /proc; nor does it if it is told of one there.
+    const missing = [above, own, all, folder].filter((each) => !existsSync(each))
+    for (const each of missing) mkdirSync(each, { mode: 0o700 })
+    if (![own, all, folder].every(isOurs)) return null
+    if (missing.length > 0) forgetOthers(all, name)
     return folder
   } catch {
     // EACCES, EROFS, ENOENT, ENOSPC: it is compiled each time.

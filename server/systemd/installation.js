@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { homeFolder } from '../system/home-folder.js'
+import { makeFolders } from '../system/make-folders.js'
 
 /** @typedef {import('./unit.js').UnitFile} UnitFile */
 /** @typedef {ReturnType<typeof createInstallation>} Installation */
@@ -121,7 +122,7 @@ export function createInstallation ({ folder, systemctl }) {
     const place = placeOf(file)
     try {
       if (text === null) return rmSync(place, { force: true })
-      mkdirSync(folder, { recursive: true })
+      makeFolders(folder)
       writeFileSync(`${place}.new`, text, { mode: 0o644 })
       renameSync(`${place}.new`, place)
     } catch (error) {

@@ -157,11 +157,13 @@ describe('clusterdeck install', { concurrency: true }, () => {
 
   test('a place that cannot be written is said, and nothing is done', async () => {
     const { cwd, systemd } = setUp()
-    const home = path.join(tempFolder(), 'no-folder')
-    writeFileSync(home, '')
-    const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
-    assert.equal(code, 1)
-    assert.match(stderr, /^clusterdeck: \/.*: expected a place for unit files, received ENOTDIR\n$/)
+    const file = path.join(tempFolder(), 'no-folder')
+    writeFileSync(file, '')
+    for (const [home, reason] of [[file, 'ENOTDIR'], ...(process.platform === 'linux' ? [['/proc/nothing', 'ENOENT']] : [])]) {
+      const { code, stderr } = await runCliHere(['install', '--scope', 'user'], { cwd, env: { PATH: systemd.path, XDG_CONFIG_HOME: home } })
+      assert.equal(code, 1)
+      assert.match(stderr, new RegExp(`^clusterdeck: /.*: expected a place for unit files, received ${reason}\n$`))
+    }
     assert.deepEqual(systemd.calls().filter((line) => / (enable|start) /.test(line)), [])
   })
 
