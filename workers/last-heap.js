@@ -11,21 +11,27 @@ const NICE = 10
  * Writes the heap of a worker that is about to end as it uses too much memory, once it has nothing open any more: nobody waits
  * while it is written, which stops the process.
  * @param {import('./channel.js').Channel} channel
+ * @param {{ requests: () => number, onDone: () => void }} parts  `requests`: that the worker has begun in its life
  */
-export function createLastHeap (channel) {
+export function createLastHeap (channel, { requests, onDone }) {
   /** @type {string | null} */
   let wanted = null
   channel.on('keep-heap', ({ file }) => { wanted = file })
+  channel.on('write-heap', () => { write().then(onDone) })
   return {
-    /** @param {number} requests  that the worker has begun in its life */
-    async write (requests) {
-      if (wanted === null) return
-      const file = wanted
-      wanted = null
-      const error = await writeHeap(file).then(() => null, (/** @type {Error} */ { message }) => message.slice(0, 500))
-      if (error !== null) rmSync(file, { force: true })
-      channel.send({ type: 'heap-kept', requests, rssBytes: process.memoryUsage.rss(), error })
-    }
+    /** @returns {number} of the heap that is wanted; 0: none */
+    bytes: () => wanted === null ? 0 : process.memoryUsage().heapUsed
+  }
+
+  async function write () {
+    if (wanted === null) return
+    const file = wanted
+    wanted = null
+    const rssBytes = process.memoryUsage.rss()
+    const beganAt = performance.now()
+    const error = await writeHeap(file).then(() => null, (/** @type {Error} */ { message }) => message.slice(0, 500))
+    if (error !== null) rmSync(file, { force: true })
+    channel.send({ type: 'heap-kept', requests: requests(), rssBytes, ms: Math.round(performance.now() - beganAt), error })
   }
 }
 

@@ -32,7 +32,7 @@
  *   | { type: 'spread', isEven: boolean }
  *   | { type: 'problem', message: string }
  *   | { type: 'draining' }
- *   | { type: 'drained' }
+ *   | { type: 'drained', heapBytes: number }
  *   | { type: 'status-text', text: string }
  *   | { type: 'stopping' }
  *   | { type: 'silent', text: string }
@@ -41,7 +41,7 @@
  *   | { type: 'max-requests' }
  *   | { type: 'leaving' }
  *   | { type: 'diagnosed', id: number, error: string | null }
- *   | { type: 'heap-kept', requests: number, rssBytes: number, error: string | null }
+ *   | { type: 'heap-kept', requests: number, rssBytes: number, ms: number, error: string | null }
  *   | { type: 'requests', id: number, requests: import('./request-list.js').OpenRequest[], total: number }
  *   | { type: 'files', files: string[] }
  *   | { type: 'crashing', errorName: string, errorMessage: string }
@@ -67,7 +67,9 @@
  * `silent`: a program that said regularly that it lives has stopped saying so; `answered`: it says so again.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `leaving`: the app asked for the end of this worker, which serves until it is replaced; or the app closed its servers and ends now.
- * `heap-kept`: its heap is in the file, or `error` says why not; `requests`: how many it has begun in its life.
+ * `drained`: nothing is open any more; `heapBytes`: of the heap that it has been asked to keep, 0: none.
+ * `heap-kept`: its heap is in the file, or `error` says why not; `requests`: how many it has begun in its life;
+ *   `rssBytes`: before it was written; `ms`: how long that took.
  * `requests`: the oldest of those in flight, and how many there are of them.
  * `files`: absolute paths of the code that it has loaded since the last such message.
  * `crashing`: an uncaught exception is about to end it; it accepts nothing any more.
@@ -199,6 +201,7 @@ export function statusClass (code) {
  *   | { type: 'diagnose', id: number, kind: 'cpu-profile' | 'heap-snapshot' | 'heap-statistics' | 'report', file: string, durationMs: number }
  *   | { type: 'profile', file: string, durationMs: number }
  *   | { type: 'keep-heap', file: string }
+ *   | { type: 'write-heap' }
  *   | { type: 'list-requests', id: number }
  *   | { type: 'outlive' }
  *   | { type: 'serve-alone' }
@@ -215,7 +218,7 @@ export function statusClass (code) {
  * `end-connections`: the time for long-lived connections and transfers of a draining worker is over now.
  * `probe`: the app has said that it is ready, so it can be asked.
  * `profile`: a slice of continuous profiling; it is there once it has its name.
- * `keep-heap`: its heap is to be written into this file once it has drained, before it says so.
+ * `keep-heap`: it says how large its heap is once it has drained, as that may be wanted in this file; `write-heap`: it is.
  * `limits`: these limits of BootSettings have changed.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `serve-alone`: the channel ends next, as the part of the master that is for this app has failed: it serves on as after the death of a master.

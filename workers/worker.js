@@ -56,7 +56,7 @@ export function startWorker (settings) {
   let { graceMs } = crash
   const fatalGrace = createFatalGrace({ graceMs: () => graceMs, requests, drain, channel })
   const loadedFiles = tellLoadedFiles(channel, files)
-  const lastHeap = createLastHeap(channel)
+  const lastHeap = createLastHeap(channel, { requests: requests.begun, onDone: sayDrained })
   const appMetrics = settings.tellsMetrics ? tellAppMetrics(channel) : null
   let isReady = false
   let hasListened = false
@@ -162,7 +162,7 @@ export function startWorker (settings) {
   function sayDrained () {
     // The last report must count what was answered since the one before.
     vitals.send()
-    lastHeap.write(requests.begun()).then(() => channel.send({ type: 'drained' }))
+    channel.send({ type: 'drained', heapBytes: lastHeap.bytes() })
   }
 
   /** The probe has succeeded. @param {{ probe: string, warmupFailed: string | null }} report */

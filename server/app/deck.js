@@ -59,7 +59,7 @@ export async function createAppDeck ({
   const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
   const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf, places: createSourceMaps() }), ({ close }) => close())
   events.subscribe(({ type }) => { if (type === 'route.slowed') profiling.hurry() })
-  closers.add(createHeldMemory({ supervisor, events, history, folder: dataDir.heapFolder, isOn: () => settings.current.diagnostics.leaks === 'on' }), ({ close }) => close())
+  closers.add(createHeldMemory({ supervisor, events, history, folder: dataDir.heapFolder, isOn: () => settings.current.diagnostics.leaks === 'on' && settings.current.rollout.order !== 'stop-first' }), ({ close }) => close())
   const deck = createDeck({
     settings,
     configure: configureParts,

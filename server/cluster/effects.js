@@ -33,6 +33,7 @@ export function createEffects ({
     drain: ({ worker, limits }) => handles.get(worker)?.tell({ type: 'drain', ...limits }),
     'end-connections': (order) => handles.get(order.worker)?.tell(order),
     'count-as-ready': ({ worker }) => handles.get(worker)?.tell({ type: 'count-as-ready' }),
+    'write-heap': (order) => handles.get(order.worker)?.tell(order),
     terminate: ({ worker }) => handles.get(worker)?.terminate(),
     kill: ({ worker }) => handles.get(worker)?.kill(),
     'capture-stack': ({ worker }) => { watchdog.capture(worker) },

@@ -122,7 +122,7 @@ export function createMessages ({
     },
     holds: (worker, report) => receive({ type: 'worker-holds', worker, holds: toHolds(report) }),
     'let-go-done': (worker, { connections }) => requestFairness.answered(worker, Number(connections)),
-    drained: (worker) => receive({ type: 'worker-drained', worker }),
+    drained: (worker, { heapBytes }) => receive({ type: 'worker-drained', worker, heapBytes: Number(heapBytes) }),
     'app-metrics': (worker, message) => appMetrics.accept(worker, message, { isAlive: worker in state().workers }),
     'app-metrics-wanted': (worker, message) => appMetrics.answer(worker, message),
     vitals (worker, report) {

@@ -76,7 +76,7 @@ export function createSupervisor (initialState, {
   const handles = new Map()
   /** @type {(worker: number, reply: { id: number, error: string | null }) => void} */
   let onDiagnosed = () => {}
-  /** @type {(worker: number, reply: { requests: number, rssBytes: number, error: string | null }) => void} */
+  /** @type {(worker: number, reply: { requests: number, rssBytes: number, ms: number, error: string | null }) => void} */
   let onHeapKept = () => {}
   /** @type {(files: unknown[]) => void} */
   let onLoaded = () => {}

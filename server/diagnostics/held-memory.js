@@ -12,6 +12,8 @@ const LOOK = fileURLToPath(new URL('./heap-look.js', import.meta.url))
 const LOOK_MS = 10 * 60_000
 /** A leak is the same an hour later, and to look for it costs the machine some seconds. */
 const APART_MS = 60 * 60_000
+/** A worker that ended too soon has told nothing. */
+const AGAIN_MS = 5 * 60_000
 /** Of the memory that is free. */
 const MAX_SHARE = 0.25
 const MAX_HOLDERS = 5
@@ -27,7 +29,7 @@ const OF_RUNTIME = /^(?:\(.*\)|<.*>|global.*|process|mainModule|require|cache|ch
  * Tells what held the memory of a worker that was recycled for it: the worker writes its heap once it has nothing open any more,
  * another process looks at it, the history gets the few largest holders, and the file, which has all that was in memory, is removed.
  * @param {object} parts
- * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'tell' | 'excuse' | 'onHeapKept'>} parts.supervisor
+ * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'tell' | 'onHeapKept'>} parts.supervisor
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {Pick<import('../../db/history.js').History, 'page'>} parts.history
  * @param {string} parts.folder
@@ -35,10 +37,10 @@ const OF_RUNTIME = /^(?:\(.*\)|<.*>|global.*|process|mainModule|require|cache|ch
  * @param {() => number} [parts.now]  monotonic, ms
  */
 export function createHeldMemory ({ supervisor, events, history, folder, isOn, now = () => performance.now() }) {
-  /** When the last one was asked for, by release. @type {Map<string, number>} */
-  const askedAt = new Map()
-  /** Those that were asked, and have not ended yet. @type {Map<number, { slot: number | null, release: string }>} */
-  const asked = new Map()
+  /** When the next one may be asked for, by release. @type {Map<string, number>} */
+  const notBefore = new Map()
+  /** It was asked, and has neither answered nor ended yet. @type {{ worker: number, slot: number | null, release: string } | null} */
+  let asked = null
   /** @type {import('node:child_process').ChildProcess | null} */
   let looking = null
   let isClosed = false
@@ -47,13 +49,14 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
   const unsubscribe = events.subscribe(({ type, cause, worker, slot, release }) => {
     if (worker === null) return
     if (type === 'worker.recycling' && cause === 'memory-limit' && isOn()) ask(worker, { slot, release: String(release) })
-    else if (type === 'worker.draining' && asked.has(worker)) supervisor.excuse(worker, true)
-    else if (type === 'worker.exited' && asked.delete(worker) && looking === null) sweep()
+    else if (type === 'worker.exited' && asked?.worker === worker) missed(asked)
   })
   supervisor.onHeapKept((worker, message) => {
-    const about = asked.get(worker)
+    if (asked?.worker !== worker) return
+    const about = asked
+    asked = null
     // Nothing that it says is believed, but for its numbers.
-    if (about && looking === null) look({ ...about, worker, requests: countOf(message.requests), rssBytes: countOf(message.rssBytes), error: message.error === null ? null : String(message.error).slice(0, MAX_CHARS) })
+    look({ ...about, requests: countOf(message.requests), rssBytes: countOf(message.rssBytes), writtenMs: countOf(message.ms), error: message.error === null ? null : String(message.error).slice(0, MAX_CHARS) })
   })
 
   return {
@@ -67,26 +70,35 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
 
   /** @param {number} worker  serves until the next one is ready @param {{ slot: number | null, release: string }} about */
   function ask (worker, about) {
-    if (looking !== null || now() - (askedAt.get(about.release) ?? -Infinity) < APART_MS) return
+    if (asked !== null || looking !== null || now() < (notBefore.get(about.release) ?? -Infinity)) return
+    if (supervisor.snapshot().workers.find(({ id }) => id === worker)?.runtime !== 'node') return
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
     } catch {
       // The history tells of a disk that is full or gone.
       return
     }
-    askedAt.set(about.release, now())
-    asked.set(worker, about)
+    notBefore.set(about.release, now() + APART_MS)
+    asked = { worker, ...about }
     supervisor.tell(worker, { type: 'keep-heap', file: fileOf(worker) })
   }
 
-  /** @param {{ worker: number, slot: number | null, release: string, requests: number, rssBytes: number, error: string | null }} kept */
+  /** @param {NonNullable<typeof asked>} worker  has ended */
+  function missed (worker) {
+    asked = null
+    notBefore.set(worker.release, now() + AGAIN_MS)
+    sweep()
+    tellNotKnown(worker, 'the worker ended before its heap was written')
+  }
+
+  /** @param {Kept & { error: string | null }} kept */
   async function look ({ error, ...kept }) {
     try {
       if (error !== null) throw new Error(error)
       const { bytes, holders } = readFound(await run(fileOf(kept.worker)))
       tell(kept, { bytes, holders })
     } catch (/** @type {any} */ problem) {
-      if (!isClosed) publish(kept, `what held the memory of worker ${kept.worker} is not known: ${errorText(problem)}`, { error: errorText(problem).slice(0, MAX_CHARS) })
+      if (!isClosed) tellNotKnown(kept, errorText(problem))
     } finally {
       looking = null
       sweep()
@@ -105,12 +117,17 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     return found
   }
 
+  /** @param {Parameters<typeof publish>[0]} about @param {string} reason */
+  function tellNotKnown (about, reason) {
+    publish(about, `what held the memory of worker ${about.worker} is not known: ${reason}`, { error: reason.slice(0, MAX_CHARS) })
+  }
+
   /** @param {Kept} kept @param {{ bytes: number, holders: Holder[] }} found */
   function tell (kept, { bytes, holders }) {
     const shown = holders.map((holder) => ({ ...holder, name: nameOf(holder), bytesPer1000Requests: kept.requests > 0 ? Math.round(holder.bytes / kept.requests * 1000) : null }))
     const [first] = shown
     const most = first ? `, ${inMegabytes(first.bytes)} of it in ${first.count.toLocaleString('en')} ${first.count === 1 ? 'object' : 'objects'} at ${first.name}` : ''
-    publish(kept, `worker ${kept.worker} held ${inMegabytes(bytes)} in its heap when it was recycled${most}`, { heapBytes: bytes, rssBytes: kept.rssBytes, requests: kept.requests, holders: shown, sinceRelease: first ? firstRelease(first.name) ?? kept.release : null })
+    publish(kept, `worker ${kept.worker} held ${inMegabytes(bytes)} in its heap when it was recycled${most}`, { heapBytes: bytes, rssBytes: kept.rssBytes, writtenMs: kept.writtenMs, requests: kept.requests, holders: shown, sinceRelease: first ? firstRelease(first.name) ?? kept.release : null })
   }
 
   /** @param {string} name @returns {string | null} of the oldest event that tells of the same */
@@ -123,7 +140,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     }
   }
 
-  /** @param {Kept} kept @param {string} message @param {object} detail */
+  /** @param {{ worker: number, slot: number | null, release: string }} about @param {string} message @param {object} detail */
   function publish ({ worker, slot, release }, message, detail) {
     events.publish({ type: 'memory.examined', worker, slot, release, actor: 'system', message, detail })
   }
@@ -139,7 +156,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
   }
 }
 
-/** @typedef {{ worker: number, slot: number | null, release: string, requests: number, rssBytes: number }} Kept */
+/** @typedef {{ worker: number, slot: number | null, release: string, requests: number, rssBytes: number, writtenMs: number }} Kept */
 
 /** Names the place of the objects as the app knows it: without what V8 and Node have on the way. @param {Holder} holder @returns {string} */
 export function nameOf ({ path: names, className, file }) {

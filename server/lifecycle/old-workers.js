@@ -62,7 +62,7 @@ export function endOfKeeping (transition, worker) {
  */
 export function endConnections (transition, worker, { message, actor = 'system', isLast = false }) {
   const { drain, keptUntil, id } = worker
-  if (worker.state !== 'draining' || !drain || drain.limits.isLast || (drain.isOver && !isLast)) return
+  if (worker.state !== 'draining' || worker.writesHeap || !drain || drain.limits.isLast || (drain.isOver && !isLast)) return
   const { deadlineMs } = drain.limits
   const spreadMs = isLast ? 0 : drain.limits.spreadMs
   drain.isOver = true

@@ -4,6 +4,7 @@ import { beginCrash, beginOwnEnd } from './crashing.js'
 import { driftRefusal, whyNoReturn } from './drift.js'
 import { endsSlot, finishSlot, isFinished } from './finished.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killHung, killStuck } from './hang.js'
+import { endHeaps, writeHeap } from './last-heap.js'
 import { endConnections, endConnectionsNow, endOfKeeping, endSurplus, lookAtDrain, noteHolds } from './old-workers.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import {
@@ -245,9 +246,9 @@ const HANDLERS = {
 
   'worker-holds': ofWorker((transition, worker, { holds }) => noteHolds(transition, worker, holds)),
 
-  'worker-drained': ofWorker((transition, worker) => {
+  'worker-drained': ofWorker((transition, worker, { heapBytes = 0 }) => {
     worker.drainEnd = 'drained'
-    if (worker.state === 'draining') terminateWorker(transition, worker)
+    if (worker.state === 'draining' && !writeHeap(transition, worker, heapBytes)) terminateWorker(transition, worker)
   }),
 
   'worker-silent': ofWorker((transition, worker, { message }) => {
@@ -524,6 +525,7 @@ function settleState (transition) {
   if (state.phase !== 'stopping') drainOrphans(transition, (orphan) => isReplaced(transition, orphan))
   drainReplaced(transition)
   endSurplus(transition)
+  endHeaps(transition)
   rollBackGuarded(transition)
   fillVacant(transition)
   recycleNext(transition)

@@ -83,6 +83,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {Holds & { at: number }} [holds]  `at`: monotonic ms of its report
  * @property {string} [keptUntil]  it is replaced, and is kept for its long-lived connections alone: until then, wall time, ISO 8601
  * @property {'drained' | 'deadline'} [drainEnd]  it has nothing open any more, or was told to end before that
+ * @property {boolean} [writesHeap]  it has drained, and writes its heap before it ends
  * @property {string} [killedFor]  why the master has killed it
  * @property {string} [statusText]  what it says of itself, if it does
  * @property {string} [probed]  why its app was not ready when it was last asked
@@ -261,7 +262,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-stopping', worker: number }
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }
  *   | { type: 'worker-holds', worker: number, holds: Holds }
- *   | { type: 'worker-drained', worker: number }
+ *   | { type: 'worker-drained', worker: number, heapBytes?: number }
  *   | { type: 'worker-silent', worker: number, message: string }
  *   | { type: 'worker-answered', worker: number }
  *   | { type: 'stack-captured', worker: number }
@@ -286,6 +287,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'promote', worker: number, slot: number }
  *   | { type: 'drain', worker: number, limits: DrainLimits }
  *   | { type: 'end-connections', worker: number, spreadMs: number, isLast: boolean }
+ *   | { type: 'write-heap', worker: number }
  *   | { type: 'terminate', worker: number }
  *   | { type: 'count-as-ready', worker: number }
  *   | { type: 'kill', worker: number }

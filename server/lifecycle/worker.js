@@ -119,19 +119,22 @@ export function drainListening (transition, worker) {
   transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms: transition.state.options.drain.deadlineMs })
 }
 
-/** @param {Transition} transition @param {Worker} worker has drained, or has reached its drain deadline */
-export function terminateWorker (transition, worker) {
+/**
+ * @param {Transition} transition @param {Worker} worker has drained, or has reached its drain deadline
+ * @param {{ withinMs?: number }} [how]  where it is not given the usual time
+ */
+export function terminateWorker (transition, worker, { withinMs = Infinity } = {}) {
   worker.state = 'stopping'
   delete worker.report
   clearDeadlines(transition, worker.id, ['drain', 'long-lived'])
   transition.command({ type: 'terminate', worker: worker.id })
-  transition.command({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: transition.state.options.stop.termGraceMs })
+  transition.command({ type: 'set-deadline', deadline: 'term', id: worker.id, ms: Math.min(withinMs, transition.state.options.stop.termGraceMs) })
 }
 
 /** @param {Transition} transition @param {Worker} worker was told by a signal to end, and still runs */
 export function killLate (transition, worker) {
   const { termGraceMs, signal } = transition.state.options.stop
-  worker.killedFor = `it had not ended ${durationText(termGraceMs)} after ${signal} (option stop.termGraceMs)`
+  worker.killedFor = worker.writesHeap ? 'it was still writing its heap' : `it had not ended ${durationText(termGraceMs)} after ${signal} (option stop.termGraceMs)`
   transition.command({ type: 'kill', worker: worker.id })
 }
 

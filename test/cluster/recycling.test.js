@@ -70,7 +70,7 @@ describe('recycling', { concurrency: true }, () => {
   })
 
   test('of a worker that is recycled for its memory the history says what held it, and no request fails', async (t) => {
-    const deck = await startDeckHere(t, 'leaks.cjs', { workers: 1, env: { LEAK: 'sessions' }, flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024)] })
+    const deck = await startDeckHere(t, 'leaks.cjs', { workers: 1, env: { LEAK: 'sessions' }, flags: ['--recycle-max-rss-bytes', String(130 * 1024 * 1024), '--drain-idle-grace-ms', '200', '--drain-deadline-ms', '400', '--stop-term-grace-ms', '100'] })
     await deck.until({ ready: 1 })
     const load = hammer(t, await deck.appUrl(), { connections: 8, breathMs: 5 })
     const { worker, release, message, detail } = await deck.untilEvent(({ type }) => type === 'memory.examined', 'what held the memory')

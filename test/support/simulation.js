@@ -23,7 +23,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
   let nextRelease = 2
   /** @type {Map<string, { deadline: any, id: number, dueAt: number }>} */
   const deadlines = new Map()
-  /** @type {Map<number, { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean, isTold?: number }>} */
+  /** @type {Map<number, { id: number, slot: number | null, release: string, isDraining: boolean, isTerminated: boolean, isKilled: boolean, isStuck: boolean, isTold?: number, writesHeap?: boolean }>} */
   const processes = new Map()
   /** @type {any[]} */
   const events = []
@@ -53,6 +53,7 @@ export function simulate ({ workers = 2, options = /** @type {import('../../serv
     drain: ({ worker }) => { find(worker).isDraining = true },
     'end-connections': ({ worker, isLast }) => { find(worker).isTold = isLast ? 1001 : 1012 },
     'count-as-ready': ({ worker }) => { find(worker) },
+    'write-heap': ({ worker }) => { find(worker).writesHeap = true },
     terminate: ({ worker }) => { find(worker).isTerminated = true },
     kill: ({ worker }) => { find(worker).isKilled = true },
     'set-deadline': ({ deadline, id, ms }) => { deadlines.set(`${deadline}:${id}`, { deadline, id, dueAt: at + ms }) },

@@ -20,7 +20,7 @@ const HAPPENINGS = /** @type {Record<string, (pool: Pool, n: number) => void>} *
   listening: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-listening', worker, url: `http://localhost:${3000 + n % 2}`, isFixed: n % 3 > 0 })),
   holds: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-holds', worker, holds: { requests: n % 4 === 0 ? 1 : 0, transfers: 0, webSockets: n % 3, eventStreams: 0, connections: 0 } })),
   endConnections: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'end-connections', worker, actor: 'api' })),
-  drained: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-drained', worker })),
+  drained: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-drained', worker, heapBytes: n % 2 * 2 ** 28 })),
   crashing: (pool, n) => withProcess(pool, n, (worker) => pool.feed({ type: 'worker-crashing', worker, errorName: 'Error', errorMessage: 'boom' })),
   crash: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 1 })),
   exit: (pool, n) => withProcess(pool, n, (worker) => pool.exit(worker, { code: 0 })),

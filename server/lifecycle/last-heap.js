@@ -1,0 +1,43 @@
+import { recycledGone } from './recycling.js'
+import { stopsFirst } from './vacancy.js'
+import { terminateWorker } from './worker.js'
+
+/** @typedef {import('./transition.js').Transition} Transition */
+/** @typedef {import('./state.js').Worker} Worker */
+/** @typedef {import('./state.js').PoolState} PoolState */
+
+/** V8 writes a heap at 25 to 70 ms for each MB where nobody else wants the CPU, and here all others come first. */
+const MS_PER_MB = 500
+const LEAST_MS = 30_000
+const LONGEST_MS = 600_000
+/** What is nearly written may be ended, and the app with it as usual. */
+const STOP_WITHIN_MS = 1000
+
+/**
+ * Lets a worker write its heap that has drained and was recycled for its memory. It has a time of its own for it, as nothing waits for
+ * its end: another worker serves in its place.
+ * @param {Transition} transition @param {Worker} worker @param {number} heapBytes  as it says; 0: it is not to write it
+ * @returns {boolean} false: it is to end now
+ */
+export function writeHeap (transition, worker, heapBytes) {
+  if (!(heapBytes > 0) || worker.intent?.cause !== 'memory-limit' || isInTheWay(transition.state)) return false
+  worker.writesHeap = true
+  transition.command({ type: 'write-heap', worker: worker.id })
+  const ms = Math.min(LONGEST_MS, Math.max(LEAST_MS, Math.ceil(heapBytes / 1024 ** 2) * MS_PER_MB))
+  transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms })
+  recycledGone(transition, worker)
+  return true
+}
+
+/** Ends at once what still writes, if something waits for its end by now. @param {Transition} transition */
+export function endHeaps (transition) {
+  if (!isInTheWay(transition.state)) return
+  for (const worker of Object.values(transition.state.workers)) {
+    if (worker.writesHeap && worker.state === 'draining') terminateWorker(transition, worker, { withinMs: STOP_WITHIN_MS })
+  }
+}
+
+/** @param {PoolState} state @returns {boolean} whether the end of a worker is waited for */
+function isInTheWay (state) {
+  return state.phase === 'stopping' || stopsFirst(state)
+}
