@@ -35,7 +35,7 @@ let isOver = false
 
 process.on('message', async (word) => {
   if (word === 'end') await end()
-  process.send?.({ total: times.length + failed, failed, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99) })
+  process.send?.({ total: times.length + failed, failed, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), p999Ms: quantile(times, 0.999) })
   times = []
   failed = 0
   if (isOver) process.exit()
