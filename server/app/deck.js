@@ -55,9 +55,10 @@ export async function createAppDeck ({
     }),
     log
   }), (alerts) => alerts.close())
+  const places = createSourceMaps()
   const store = openStore(dataDir.diagnosticsFolder, config.diagnostics)
-  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store }), ({ close }) => close())
-  const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf, places: createSourceMaps() }), ({ close }) => close())
+  const diagnostics = closers.add(createDiagnostics({ supervisor, events, store, folderOf, places }), ({ close }) => close())
+  const profiling = closers.add(createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => settings.current.diagnostics.profiling === 'on', folderOf, places }), ({ close }) => close())
   events.subscribe(({ type }) => { if (type === 'route.slowed') profiling.hurry() })
   closers.add(createHeldMemory({ supervisor, events, history, folder: dataDir.heapFolder, isOn: () => settings.current.diagnostics.leaks === 'on' && settings.current.rollout.order !== 'stop-first' }), ({ close }) => close())
   const deck = createDeck({

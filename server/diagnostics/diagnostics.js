@@ -1,4 +1,5 @@
 import { DeckError, errorCode, errorText } from '../errors.js'
+import { putOriginalPlaces } from './profile-file.js'
 
 /** @typedef {ReturnType<typeof createDiagnostics>} Diagnostics */
 
@@ -41,9 +42,11 @@ const STOPS_WORKER = new Set(['heap-snapshot', 'report'])
  * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'tell' | 'excuse' | 'onDiagnosed'>} parts.supervisor
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {import('./store.js').Store} parts.store
+ * @param {(release: string) => string | null} parts.folderOf  where the code of a release is; null: it is no longer known
+ * @param {import('./original-places.js').Places} parts.places  of the sources
  * @param {() => number} [parts.time] wall, ms
  */
-export function createDiagnostics ({ supervisor, events, store, time = Date.now }) {
+export function createDiagnostics ({ supervisor, events, store, folderOf, places, time = Date.now }) {
   /** @type {Map<number, { item: Diagnostic, timer: NodeJS.Timeout }>} by worker: one at a time */
   const running = new Map()
 
@@ -138,13 +141,15 @@ export function createDiagnostics ({ supervisor, events, store, time = Date.now 
   }
 
   /** @param {number} worker @param {string | null} error */
-  function finishDiagnostic (worker, error) {
+  async function finishDiagnostic (worker, error) {
     const run = running.get(worker)
     if (!run) return
     const { item, timer } = run
     running.delete(worker)
     clearTimeout(timer)
     supervisor.excuse(worker, false)
+    const root = item.kind === 'cpu-profile' && error === null ? folderOf(item.release) : null
+    if (root !== null) await putOriginalPlaces(store.fileOf(item), root, places)
     const bytes = store.sizeOf(item)
     const failure = error ?? (bytes === 0 ? 'the worker has written nothing' : null)
     /** @type {Diagnostic} */

@@ -42,7 +42,7 @@ export function withOriginalPlaces (profile, root, places) {
   }
 
   /** @param {import('./merged-profile.js').Node} node @param {string} file @param {CallFrame} frame */
-  function ticksOf ({ positionTicks }, file, frame) {
+  function ticksOf ({ positionTicks = [] }, file, frame) {
     /** @type {Map<number, number>} */
     const ticks = new Map()
     for (const { line, ticks: count } of positionTicks) {

@@ -78,8 +78,9 @@ export async function startDeck () {
   const hooks = new Map()
   const state = createState({ options: lifecycleOptions(config), release: (await releases.beginWith(null)).release })
   const supervisor = cluster = createSupervisor(state, { fork: /** @type {any} */ (fork), events, keeper: /** @type {any} */ ({ held: new Map(), send: toKeeper }), vitals, crashes, judge: createJudge(), prepare: releases.forRollout })
-  const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics) })
-  const profiling = createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => false, folderOf: () => null, places: { placeOf: () => null, lineOf: () => null } })
+  const ofSources = { folderOf: () => null, places: { placeOf: () => null, lineOf: () => null } }
+  const diagnostics = createDiagnostics({ supervisor, events, store: openStore(dataDir.diagnosticsFolder, config.diagnostics), ...ofSources })
+  const profiling = createProfiling({ supervisor, folder: dataDir.profileFolder, isOn: () => false, ...ofSources })
   const master = { pid: process.pid, version: '0.0.0', nodeVersion: process.version, startedAt: new Date().toISOString(), isShared: false }
   const deck = createDeck({ settings, configure, supervisor: { ...supervisor, dispatch }, events, history, vitals, appMetrics: { read: async () => ({ metrics: [], leftOut: 0 }) }, master, diagnostics, profiling, logs, releases, alerts, jobs: createFakeJobs({ history, events }), notices: createNotices({ history, events }), others: createOtherDecks({ isOwn: ({ dataDir }) => dataDir === config.dataDir, list: () => [] }), isKept: () => true, examine: async () => ({ checkedAt: new Date(0).toISOString(), isRunning: true, problems: 0, items: [] }) })
   supervisor.start({ workers: WORKERS })

@@ -8,8 +8,11 @@ import { rolldown } from 'rolldown'
 import ts from 'typescript'
 import { toFlameTree } from '../../../public/flame-tree.js'
 import { createSourceMaps } from '../../../server/crashes/source-maps.js'
+import { createDiagnostics } from '../../../server/diagnostics/diagnostics.js'
 import { createMergedProfile } from '../../../server/diagnostics/merged-profile.js'
 import { withOriginalPlaces } from '../../../server/diagnostics/original-places.js'
+import { openStore } from '../../../server/diagnostics/store.js'
+import { createEventStream } from '../../../server/events/stream.js'
 import { tempFolder } from '../../support/folder.js'
 
 const SOURCE = `interface Price {
@@ -33,15 +36,18 @@ const MAX_TRIES = 20
 
 /** Profiles the function of a file that was made from `src/taxes.ts`. @param {string} file */
 async function profileOf (file) {
+  const merged = createMergedProfile()
+  merged.add(await singleProfileOf(file), { from: null, to: null })
+  return merged.profile()
+}
+
+/** As V8 writes it. @param {string} file */
+async function singleProfileOf (file) {
   const { href } = pathToFileURL(file)
   await import(href)
   for (let tries = 1; ; tries++) {
     const profile = await takeProfile()
-    if (tries === MAX_TRIES || profile.nodes.some(({ callFrame: { url } }) => url === href)) {
-      const merged = createMergedProfile()
-      merged.add(profile, { from: null, to: null })
-      return merged.profile()
-    }
+    if (tries === MAX_TRIES || profile.nodes.some(({ callFrame: { url } }) => url === href)) return profile
   }
 }
 
@@ -98,6 +104,45 @@ test('what a bundler has put on one line is shown by the line and the name of it
   const { name, place } = hottest(await profileOf(file), folder)
   assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
 })
+
+test('a profile that was asked for has these places in its file too, each sample as it was, and without a map it stays as V8 has written it', async () => {
+  for (const isMapped of [true, false]) {
+    const folder = newFolder()
+    const { outputText } = ts.transpileModule(SOURCE, { fileName: 'taxes.ts', compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, inlineSourceMap: isMapped, removeComments: true } })
+    const file = path.join(folder, 'src', 'taxes.js')
+    writeFileSync(file, outputText)
+    const taken = await singleProfileOf(file)
+    const { text, bytes } = await askFor(taken, folder)
+    const written = JSON.parse(text)
+    assert.equal(bytes, Buffer.byteLength(text))
+    assert.deepEqual([written.samples, written.timeDeltas, written.nodes.length], [taken.samples, taken.timeDeltas, taken.nodes.length])
+    const { name, place } = toFlameTree(written, { folder }).functions.filter(({ path: whole }) => whole.startsWith(folder)).sort((one, other) => other.totalMs - one.totalMs)[0]
+    if (isMapped) assert.deepEqual([name, place], ['taxesOf', `src/taxes.ts:${FUNCTION_LINE}`])
+    else assert.equal(text, JSON.stringify(taken))
+  }
+})
+
+/** Takes a CPU profile as an operator does, of a worker that writes this one. @param {unknown} profile @param {string} folder  of its release */
+async function askFor (profile, folder) {
+  const events = createEventStream()
+  const finished = new Promise((resolve) => events.subscribe(({ type }) => { if (type === 'diagnostics.finished') resolve(type) }))
+  /** @type {(worker: number, reply: { id: number, error: null }) => void} */
+  let onDiagnosed = () => {}
+  const supervisor = {
+    snapshot: () => ({ workers: [{ id: 1, slot: 1, pid: 1, release: 'r1', state: 'ready' }] }),
+    excuse () {},
+    onDiagnosed (/** @type {typeof onDiagnosed} */ listener) { onDiagnosed = listener },
+    tell (/** @type {number} */ worker, /** @type {{ id: number, file: string }} */ { id, file }) {
+      writeFileSync(file, JSON.stringify(profile))
+      setImmediate(() => onDiagnosed(worker, { id, error: null }))
+    }
+  }
+  const store = openStore(tempFolder(), { maxFiles: 1, maxBytes: 1e9 })
+  const diagnostics = createDiagnostics({ supervisor: /** @type {any} */ (supervisor), events, store, folderOf: () => folder, places: createSourceMaps() })
+  const { id } = diagnostics.start({ worker: 1, kind: 'cpu-profile', actor: 'a test' })
+  await finished
+  return { text: readFileSync(String(diagnostics.file(id, 'a test')?.file), 'utf8'), bytes: diagnostics.get(id)?.bytes }
+}
 
 test('a place stays as it is without a map, with a broken one, in a package and outside of the release', () => {
   const folder = newFolder()
