@@ -1,13 +1,12 @@
 // Files of PM2, each run by pm2-runtime, and imported and run by clusterdeck: `npm run ecosystems`, or `npm run ecosystems -- one-app.cjs`
 // Every port is asked several times, and the answers are held against each other. The table goes to stdout.
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { CLI, FIXTURES } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { createOwner } from '../support/owner.js'
 import { freePort } from '../support/ports.js'
 
 /** What is compared, with the name for --env where it has one, and how many ports an app counts up. @type {{ file: string, env?: string, counted?: number }[]} */
@@ -33,9 +32,9 @@ const PM2 = path.join(INSTALLED, 'node_modules', 'pm2', 'bin', 'pm2-runtime')
 const PORT = /\b43\d\d\b/g
 const ROUNDS = 6
 const PATIENCE_MS = 20_000
-const END_MS = 10_000
+const owner = createOwner()
 
-/** @typedef {{ end: () => Promise<void>, output: () => string }} Running */
+/** @typedef {{ end: () => Promise<unknown>, output: () => string }} Running */
 
 await install()
 const names = process.argv.slice(2)
@@ -54,7 +53,7 @@ async function install () {
   if (existsSync(PM2)) return
   mkdirSync(INSTALLED, { recursive: true })
   writeFileSync(path.join(INSTALLED, 'package.json'), '{ "private": true }\n')
-  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', 'pm2@7'], { cwd: INSTALLED })
+  await owner.run('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', 'pm2@7'], { cwd: INSTALLED })
 }
 
 /** @param {{ file: string, env?: string, counted?: number }} what @returns {Promise<[string, string, string]>} */
@@ -92,7 +91,7 @@ function startPm2 (file, env, cwd) {
 
 /** As the import says. @param {string} file @param {string | undefined} env @param {string} cwd @returns {Promise<Running>} */
 async function startDecks (file, env, cwd) {
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [CLI, 'import', file, ...(env ? ['--env', env] : [])], { cwd })
+  const { stdout, stderr } = await owner.run(process.execPath, [CLI, 'import', file, ...(env ? ['--env', env] : [])], { cwd })
   const isUp = /clusterdeck up\b/.test(stdout + stderr)
   return start([CLI, isUp ? 'up' : 'start'], cwd, { CLUSTERDECK_ADMIN_PORT: '0' })
 }
@@ -102,16 +101,7 @@ function start (words, cwd, env = {}) {
   const child = spawn(process.execPath, words, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => { output = (output + text).slice(-2000) })
-  const exited = once(child, 'exit')
-  return {
-    output: () => output,
-    async end () {
-      child.kill('SIGTERM')
-      const timer = setTimeout(() => child.kill('SIGKILL'), END_MS)
-      await exited
-      clearTimeout(timer)
-    }
-  }
+  return { output: () => output, end: owner.spawned(child) }
 }
 
 /** @param {Running} running @param {number[]} ports @returns {Promise<Record<number, string>>} all different answers of each */

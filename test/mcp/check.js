@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { CLI, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { createOwner } from '../support/owner.js'
 import { createShop } from './shop.js'
 
 const PACKAGES = ['@modelcontextprotocol/sdk@1.32.2', '@modelcontextprotocol/client@2.4.0', '@modelcontextprotocol/conformance@0.1.16']
@@ -22,16 +23,15 @@ const MAX_CALLS = 6
 /** @typedef {{ callTool: (call: { name: string, arguments: object }) => Promise<{ isError?: boolean, content: { text: string }[] }>, listTools: () => Promise<{ tools: { name: string }[] }>, close: () => Promise<void> }} Client */
 
 const { values: { node } } = parseArgs({ options: { node: { type: 'string', default: process.execPath } } })
-/** @type {(() => unknown)[]} */
-const ends = []
+const owner = createOwner()
 /** @type {{ check: string, ok: boolean, told: string }[]} */
 const rows = []
 try {
   await install(PACKAGES)
   const shop = createShop(tempFolder())
-  const deck = await startDeck({ after: (/** @type {any} */ end) => { ends.push(end) } }, null, { cwd: shop.folder, flags: ['app.js', '--releases-mode', 'folder'], env: { PORT: '0' } })
+  const deck = await startDeck(owner, null, { cwd: shop.folder, flags: ['app.js', '--releases-mode', 'folder'], env: { PORT: '0' } })
   await deck.until({ ready: 2 })
-  ends.push(askForEver(await deck.appUrl()))
+  owner.after(askForEver(await deck.appUrl()))
   await sleep(12_000)
   shop.plantCause()
   await deck.api('/rollouts', { method: 'POST', body: JSON.stringify({ kind: 'deploy', note: 'always the newest prices' }), headers: { 'content-type': 'application/json' } })
@@ -46,7 +46,7 @@ try {
   for (const scenario of CONFORMANCE) await check(`conformance suite: ${scenario}`, async () => await conformance(scenario, deck))
   await check('Inspector: tools/list, tools/call', async () => await inspect(deck))
 } finally {
-  for (const end of ends.reverse()) await end()
+  await owner.end()
 }
 console.table(rows)
 process.exit(rows.every(({ ok }) => ok) ? 0 : 1)
@@ -152,6 +152,7 @@ async function install (packages) {
 /** @param {string} program @param {string[]} words @returns {Promise<string>} */
 async function run (program, words) {
   const child = spawn(program, words, { cwd: tempFolder(), stdio: ['ignore', 'pipe', 'pipe'] })
+  owner.spawned(child)
   let output = ''
   let errors = ''
   child.stdout.on('data', (chunk) => { output += chunk })
