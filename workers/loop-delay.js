@@ -8,7 +8,7 @@ const RESTS_BELOW_MS = RESOLUTION_MS
 const RESTS_AFTER = 3
 
 /**
- * How late timers are. A loop that rests is not looked at: no timer can have been later there than the loop was busy in all.
+ * How late timers are. A loop that rests is not looked at: no timer was later there than the loop was busy in all, if the process had its CPU.
  * @param {(options: { resolution: number }) => import('node:perf_hooks').IntervalHistogram} [monitor]
  */
 export function createLoopDelay (monitor = monitorEventLoopDelay) {

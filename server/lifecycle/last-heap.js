@@ -10,7 +10,7 @@ import { terminateWorker } from './worker.js'
 const MS_PER_MB = 500
 const LEAST_MS = 30_000
 const LONGEST_MS = 600_000
-/** What is nearly written may be ended, and the app with it as usual. */
+/** Enough for a heap that is nearly written, and for an app that ends at once then. */
 const STOP_WITHIN_MS = 1000
 
 /**
