@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import path from 'node:path'
 import autocannon from 'autocannon'
+import { median } from '../bench/figures.js'
 import { startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
 import { rareTest } from '../support/rare.js'
@@ -13,7 +14,7 @@ import { metric, untilReported } from '../support/vitals.js'
 const TICKS_PER_SECOND = 100
 /** A worker is no longer woken for its loop delay. */
 const RESTS_AFTER_MS = 10_000
-const RESTED_S = 10
+const RESTED_S = 15
 /** Of 20 requests 14 take 5 ms, 4 take 50 ms and 2 take 500 ms. */
 const MIXTURE = [...Array(14).fill(5), ...Array(4).fill(50), ...Array(2).fill(500)]
 const noProc = process.platform !== 'linux' && 'reads /proc'
@@ -70,9 +71,13 @@ describe('vitals', { concurrency: 2 }, () => {
     const { workers } = await deck.until({ ready: 2 })
     const pids = [statusOf(deck.masterPid, 'PPid'), deck.masterPid, ...workers.map((/** @type {any} */ { pid }) => pid)]
     await sleep(RESTS_AFTER_MS)
-    const before = pids.map(wakings)
-    await sleep(1000 * RESTED_S)
-    const perSecond = pids.map((pid, index) => (wakings(pid) - before[index]) / RESTED_S)
+    const counts = [pids.map(wakings)]
+    for (let second = 1; second <= RESTED_S; second++) {
+      await sleep(1000)
+      counts.push(pids.map(wakings))
+    }
+    // On a busy machine a worker seems busy in some of them.
+    const perSecond = pids.map((_, index) => median(counts.slice(1).map((count, second) => count[index] - counts[second][index])))
     t.diagnostic(`woken in a second: keeper, master and workers ${perSecond.join(', ')}`)
     // What is received may come in two parts, and the kernel counts waiting for a lock too.
     assert.ok(Math.max(...perSecond) < 6, perSecond.join(', '))
