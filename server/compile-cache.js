@@ -1,6 +1,7 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
-import module from 'node:module'
-import path from 'node:path'
+// Not imported: see own-code.js.
+const { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } = process.getBuiltinModule('node:fs')
+const module = process.getBuiltinModule('node:module')
+const path = process.getBuiltinModule('node:path')
 
 /** Folders of other bundles that are kept: a master that runs may be of one of them. */
 const KEPT = 3

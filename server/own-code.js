@@ -1,5 +1,6 @@
-import { readFileSync, statSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+// Of what is imported, Node reads all exports, and so loads the streams of node:fs: 7 ms of CPU before the keeper, and before the master.
+const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
+const { fileURLToPath } = process.getBuiltinModule('node:url')
 
 const ROOT = new URL('..', import.meta.url)
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
@@ -11,6 +12,12 @@ describe('our own code is taken', () => {
   let folder
 
   beforeEach(() => { folder = tempFolder() })
+
+  test('without what Node loads for those who import its parts', () => {
+    const loaded = ['own-code.js', 'compile-cache.js'].map((file) => `await import(${JSON.stringify(new URL(`../../server/${file}`, import.meta.url).href)})`)
+    const code = `${loaded.join('\n')}\nconsole.log(process.moduleLoadList.includes('NativeModule internal/fs/streams'))`
+    assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }), 'false\n')
+  })
 
   test('from the sources where nobody has made a bundle', () => {
     assert.deepEqual(namesOf(ownCode(urlOf(folder))), { file: 'server/command-line.js', name: 'sources' })
