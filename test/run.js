@@ -17,7 +17,7 @@ const LANES = 5
 const INSIDE_APPS = path.join(HERE, 'unit', 'workers')
 const isAlone = (/** @type {string} */ file) => file.startsWith(INSIDE_APPS + path.sep)
 /** Of what measures time: those that count CPU time, or wait for most of theirs. They do not disturb each other. */
-const PATIENT = ['crashes', 'deaths', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
+const PATIENT = ['crash-grace', 'crashes', 'deaths', 'deploys', 'keeper', 'request-path', 'service-manager', 'slow-start', 'watchdog'].map((name) => `${name}.test.js`)
 const isPatient = (/** @type {string} */ file) => PATIENT.includes(path.basename(file))
 /** What takes long comes first in the lanes, so that at the end none of them is left alone. */
 const STAGES = [
