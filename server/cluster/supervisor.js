@@ -229,6 +229,12 @@ export function createSupervisor (initialState, {
     /** @param {typeof onDiagnosed} listener hears what a worker answers to `diagnose` */
     onDiagnosed (listener) { onDiagnosed = listener },
 
+    /** @param {number} worker @returns {boolean} whether it has drained, and writes its heap */
+    writesHeap: (worker) => state.workers[worker]?.writesHeap === true,
+
+    /** Ends a worker that writes its heap. @param {number} worker */
+    endHeap (worker) { receive({ type: 'heap-too-large', worker }) },
+
     /** @param {typeof onHeapKept} listener hears what a worker answers to `keep-heap` */
     onHeapKept (listener) { onHeapKept = listener },
 

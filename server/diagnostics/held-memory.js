@@ -14,8 +14,11 @@ const LOOK_MS = 10 * 60_000
 const APART_MS = 60 * 60_000
 /** A worker that ended too soon has told nothing. */
 const AGAIN_MS = 5 * 60_000
-/** Of the memory that is free. */
+/** Of the memory that is free: what a look at the heap may take, and what the worker that writes it. */
 const MAX_SHARE = 0.25
+const MAX_TAKEN = 0.5
+/** V8 takes 200 MB in a second. */
+const LOOK_EVERY_MS = 200
 const MAX_HOLDERS = 5
 const MAX_PATH = 40
 const MAX_CHARS = 200
@@ -29,18 +32,21 @@ const OF_RUNTIME = /^(?:\(.*\)|<.*>|global.*|process|mainModule|require|cache|ch
  * Tells what held the memory of a worker that was recycled for it: the worker writes its heap once it has nothing open any more,
  * another process looks at it, the history gets the few largest holders, and the file, which has all that was in memory, is removed.
  * @param {object} parts
- * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'tell' | 'onHeapKept'>} parts.supervisor
+ * @param {Pick<import('../cluster/supervisor.js').Supervisor, 'snapshot' | 'tell' | 'writesHeap' | 'endHeap' | 'onHeapKept'>} parts.supervisor
  * @param {import('../events/stream.js').EventStream} parts.events
  * @param {Pick<import('../../db/history.js').History, 'page'>} parts.history
  * @param {string} parts.folder
  * @param {() => boolean} parts.isOn
  * @param {() => number} [parts.now]  monotonic, ms
+ * @param {() => number} [parts.freeBytes]  of memory, for this process
  */
-export function createHeldMemory ({ supervisor, events, history, folder, isOn, now = () => performance.now() }) {
+export function createHeldMemory ({ supervisor, events, history, folder, isOn, now = () => performance.now(), freeBytes = freeMemory }) {
   /** When the next one may be asked for, by release. @type {Map<string, number>} */
   const notBefore = new Map()
   /** It was asked, and has neither answered nor ended yet. @type {{ worker: number, slot: number | null, release: string } | null} */
   let asked = null
+  /** @type {NodeJS.Timeout | undefined} */
+  let watching
   /** @type {import('node:child_process').ChildProcess | null} */
   let looking = null
   let isClosed = false
@@ -54,7 +60,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
   supervisor.onHeapKept((worker, message) => {
     if (asked?.worker !== worker) return
     const about = asked
-    asked = null
+    forget()
     // Nothing that it says is believed, but for its numbers.
     look({ ...about, requests: countOf(message.requests), rssBytes: countOf(message.rssBytes), writtenMs: countOf(message.ms), error: message.error === null ? null : String(message.error).slice(0, MAX_CHARS) })
   })
@@ -63,6 +69,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     close () {
       isClosed = true
       unsubscribe()
+      clearInterval(watching)
       looking?.kill('SIGKILL')
       sweep()
     }
@@ -81,11 +88,30 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     notBefore.set(about.release, now() + APART_MS)
     asked = { worker, ...about }
     supervisor.tell(worker, { type: 'keep-heap', file: fileOf(worker) })
+    let least = freeBytes() * MAX_TAKEN
+    watching = setInterval(() => {
+      if (!supervisor.writesHeap(worker)) least = freeBytes() * MAX_TAKEN
+      else if (freeBytes() < least) endTooLarge(worker)
+    }, LOOK_EVERY_MS)
+  }
+
+  /** @param {number} worker  what V8 needs for a heap is known only once it has it: 0.2 to 20 times as much */
+  function endTooLarge (worker) {
+    if (!asked) return
+    tellNotKnown(asked, 'half of the free memory was not enough to write its heap')
+    forget()
+    supervisor.endHeap(worker)
+    sweep()
+  }
+
+  function forget () {
+    asked = null
+    clearInterval(watching)
   }
 
   /** @param {NonNullable<typeof asked>} worker  has ended */
   function missed (worker) {
-    asked = null
+    forget()
     notBefore.set(worker.release, now() + AGAIN_MS)
     sweep()
     tellNotKnown(worker, 'the worker ended before its heap was written')
@@ -107,7 +133,7 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
 
   /** @param {string} file @returns {Promise<string>} @throws {Error} what the process said, or that it took too long */
   async function run (file) {
-    const maxBytes = Math.round(os.freemem() * MAX_SHARE)
+    const maxBytes = Math.round(freeBytes() * MAX_SHARE)
     const child = spawn(process.execPath, [`--max-old-space-size=${Math.round(maxBytes / 1024 ** 2)}`, LOOK, file, String(maxBytes)], { stdio: ['ignore', 'pipe', 'pipe'], timeout: LOOK_MS, killSignal: 'SIGKILL', env: {} })
     looking = child
     if (child.pid !== undefined) attempt(() => os.setPriority(Number(child.pid), NICE))
@@ -187,6 +213,11 @@ function countOf (value) {
 /** @param {number} bytes */
 function inMegabytes (bytes) {
   return `${Math.round(bytes / 1024 ** 2)} MB`
+}
+
+/** A control group may have less than the machine. */
+function freeMemory () {
+  return process.availableMemory?.() ?? os.freemem()
 }
 
 /** @param {() => void} work */

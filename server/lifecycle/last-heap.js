@@ -6,9 +6,9 @@ import { terminateWorker } from './worker.js'
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').PoolState} PoolState */
 
-/** V8 writes a heap at 25 to 70 ms for each MB where nobody else wants the CPU, and here all others come first. */
-const MS_PER_MB = 500
-const LEAST_MS = 30_000
+/** V8 needs 5 to 140 ms of CPU for each MB, the more the smaller the objects are, and all others of the machine come first. */
+const MS_PER_MB = 1000
+const LEAST_MS = 60_000
 const LONGEST_MS = 600_000
 /** Enough for a heap that is nearly written, and for an app that ends at once then. */
 const STOP_WITHIN_MS = 1000
@@ -27,6 +27,14 @@ export function writeHeap (transition, worker, heapBytes) {
   transition.command({ type: 'set-deadline', deadline: 'drain', id: worker.id, ms })
   recycledGone(transition, worker)
   return true
+}
+
+/** @param {Transition} transition @param {Worker} worker  what V8 needs to write its heap is more than may be taken from others */
+export function heapTooLarge (transition, worker) {
+  if (!worker.writesHeap || worker.state !== 'draining') return
+  worker.state = 'stopping'
+  worker.killedFor = 'writing its heap took half of the free memory'
+  transition.command({ type: 'kill', worker: worker.id })
 }
 
 /** Ends at once what still writes, if something waits for its end by now. @param {Transition} transition */

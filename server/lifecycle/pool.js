@@ -4,7 +4,7 @@ import { beginCrash, beginOwnEnd } from './crashing.js'
 import { driftRefusal, whyNoReturn } from './drift.js'
 import { endsSlot, finishSlot, isFinished } from './finished.js'
 import { becomeResponsive, becomeUnresponsive, drainReplaced, killHung, killStuck } from './hang.js'
-import { endHeaps, writeHeap } from './last-heap.js'
+import { endHeaps, heapTooLarge, writeHeap } from './last-heap.js'
 import { endConnections, endConnectionsNow, endOfKeeping, endSurplus, lookAtDrain, noteHolds } from './old-workers.js'
 import { adoptOrphan, drainOrphans } from './orphans.js'
 import {
@@ -250,6 +250,8 @@ const HANDLERS = {
     worker.drainEnd = 'drained'
     if (worker.state === 'draining' && !writeHeap(transition, worker, heapBytes)) terminateWorker(transition, worker)
   }),
+
+  'heap-too-large': ofWorker(heapTooLarge),
 
   'worker-silent': ofWorker((transition, worker, { message }) => {
     if (worker.keptUntil && worker.state === 'draining') return killHung(transition, worker, message)

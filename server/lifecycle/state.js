@@ -263,6 +263,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }
  *   | { type: 'worker-holds', worker: number, holds: Holds }
  *   | { type: 'worker-drained', worker: number, heapBytes?: number }
+ *   | { type: 'heap-too-large', worker: number }
  *   | { type: 'worker-silent', worker: number, message: string }
  *   | { type: 'worker-answered', worker: number }
  *   | { type: 'stack-captured', worker: number }

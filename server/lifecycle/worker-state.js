@@ -20,13 +20,13 @@ const OUTSIDE_SIGNALS = ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT']
 
 /**
  * Why a worker ended. The master's intent counts first, then what the process tells.
- * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null, due?: { cause: string } | null }} worker
+ * @param {{ state: WorkerState, intent: { cause: string } | null, orphan: string | null, readyAt: string | null, due?: { cause: string } | null, writesHeap?: boolean }} worker
  * @param {{ code: number | null, signal: string | null, error?: unknown, isOutOfMemory?: boolean, isAsTold?: boolean }} exit  code and signal are both null where nobody saw it end
  * @param {import('./restart-policy.js').RestartPolicy['policy']} [policy]
  * @returns {string} a cause of the history
  */
-export function causeOfExit ({ state, intent, orphan, readyAt, due = null }, { code, signal, error, isOutOfMemory, isAsTold = false }, policy = 'always') {
-  if (intent && (isAsTold || !hasFailed({ state, orphan, readyAt }, { code, signal, error }))) return intent.cause
+export function causeOfExit ({ state, intent, orphan, readyAt, due = null, writesHeap = false }, { code, signal, error, isOutOfMemory, isAsTold = false }, policy = 'always') {
+  if (intent && (isAsTold || writesHeap || !hasFailed({ state, orphan, readyAt }, { code, signal, error }))) return intent.cause
   if (isOutOfMemory) return 'out-of-memory'
   // A worker that has lost its master and is not taken over in time ends with code 0.
   if (orphan && !code && signal === null && !error) return orphan

@@ -15,11 +15,18 @@ function startHeldMemory (t) {
   const asked = /** @type {{ worker: number, file: string }[]} */ ([])
   const told = /** @type {any[]} */ ([])
   const clock = { at: 0 }
+  const machine = { freeBytes: 4e9, writes: false, ended: /** @type {number[]} */ ([]) }
   const first = createDeferred()
   let hear = (/** @type {any} */ _event) => {}
   let onKept = (/** @type {number} */ _worker, /** @type {any} */ _message) => {}
   const heldMemory = createHeldMemory({
-    supervisor: { snapshot: () => /** @type {any} */ ({ workers: [{ id: 1, runtime: 'node' }, { id: 2, runtime: 'node' }, { id: 3, runtime: 'node' }, { id: 4, runtime: 'other' }] }), tell: (worker, message) => { asked.push({ worker, ...Object(message) }) }, onHeapKept: (listener) => { onKept = listener } },
+    supervisor: {
+      snapshot: () => /** @type {any} */ ({ workers: [{ id: 1, runtime: 'node' }, { id: 2, runtime: 'node' }, { id: 3, runtime: 'node' }, { id: 4, runtime: 'other' }] }),
+      writesHeap: () => machine.writes,
+      endHeap: (worker) => { machine.ended.push(worker) },
+      tell: (worker, message) => { asked.push({ worker, ...Object(message) }) },
+      onHeapKept: (listener) => { onKept = listener }
+    },
     events: /** @type {any} */ ({
       subscribe (/** @type {typeof hear} */ listener) {
         hear = listener
@@ -33,11 +40,12 @@ function startHeldMemory (t) {
     history: /** @type {any} */ ({ page: () => ({ items: [] }) }),
     folder,
     isOn: () => true,
-    now: () => clock.at
+    now: () => clock.at,
+    freeBytes: () => machine.freeBytes
   })
   t.after(heldMemory.close)
   const say = (/** @type {string} */ type, /** @type {number} */ worker, release = 'r1') => hear({ type, cause: 'memory-limit', worker, slot: 1, release })
-  return { folder, asked, told, first: first.reached, clock, recycle: say.bind(null, 'worker.recycling'), exit: say.bind(null, 'worker.exited'), keep: (/** @type {number} */ worker, /** @type {any} */ message) => onKept(worker, message) }
+  return { folder, machine, asked, told, first: first.reached, clock, recycle: say.bind(null, 'worker.recycling'), exit: say.bind(null, 'worker.exited'), keep: (/** @type {number} */ worker, /** @type {any} */ message) => onKept(worker, message) }
 }
 
 test('of a worker that ended before its heap was written it is said that nothing is known, and the next one is asked five minutes later', (t) => {
@@ -79,4 +87,28 @@ test('of a worker that has written its heap it is said once what held the memory
   clock.at = 60 * MINUTE_MS
   recycle(3)
   assert.equal(asked.length, 2)
+})
+
+test('a worker that takes more than half of the free memory to write its heap is ended, and its release has an hour', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { machine, asked, told, clock, recycle, exit } = startHeldMemory(t)
+  machine.freeBytes = 1000
+  recycle(1)
+  const pass = (/** @type {number} */ freeBytes) => {
+    machine.freeBytes = freeBytes
+    t.mock.timers.tick(1000)
+  }
+  // It serves, and others take what they need.
+  pass(400)
+  machine.writes = true
+  pass(210)
+  assert.deepEqual([machine.ended, told], [[], []])
+  pass(190)
+  pass(100)
+  exit(1)
+  assert.deepEqual(machine.ended, [1])
+  assert.deepEqual(told.map(({ message }) => message), ['what held the memory of worker 1 is not known: half of the free memory was not enough to write its heap'])
+  clock.at = 59 * MINUTE_MS
+  recycle(2)
+  assert.equal(asked.length, 1)
 })

@@ -21,7 +21,7 @@ describe('a worker that was recycled for its memory', () => {
       assert.deepEqual([process?.writesHeap, process?.isTerminated], [true, false])
       return Number(pool.deadlines.get('drain:1')?.dueAt) - pool.at
     })
-    assert.deepEqual(dueAfter, [30_000, 50_000, 500_000, 600_000])
+    assert.deepEqual(dueAfter, [60_000, 100_000, 600_000, 600_000])
   })
 
   test('ends as usual with its heap written, and is killed if it never is', () => {
@@ -87,5 +87,22 @@ describe('a worker that was recycled for its memory', () => {
     const before = pool.deadlines.get('drain:1')
     pool.feed({ type: 'worker-due', worker: 1, cause: 'memory-limit', message: 'it is due again' })
     assert.deepEqual(pool.deadlines.get('drain:1'), before)
+  })
+
+  test('is killed if its heap takes too much memory, and is no fault of the app, however it ends then', () => {
+    const { pool, process } = drained(100 * MB)
+    pool.feed({ type: 'heap-too-large', worker: 2 })
+    assert.ok(!pool.processes.get(2)?.isKilled, 'it serves')
+    pool.feed({ type: 'heap-too-large', worker: 1 })
+    assert.ok(process?.isKilled)
+    pool.exit(1, { signal: 'SIGKILL' })
+    const { cause, message } = pool.last('worker.exited')
+    assert.deepEqual([cause, /was killed, as writing its heap took half of the free memory/.test(message)], ['memory-limit', true])
+
+    for (const end of [{ signal: 'SIGKILL', isOutOfMemory: true }, { signal: 'SIGABRT' }]) {
+      const other = drained(100 * MB)
+      other.pool.exit(1, end)
+      assert.equal(other.pool.last('worker.exited').cause, 'memory-limit')
+    }
   })
 })
