@@ -20,6 +20,7 @@ import { isAlive } from '../system/process-identity.js'
 import { createAppMetrics } from '../telemetry/app-metrics.js'
 import { wantsTelemetry } from '../telemetry/wanted.js'
 import { createVitals } from '../vitals/vitals.js'
+import { tellGrowingMemory } from './growing-memory.js'
 import { tellSlowSpells } from './slow-spells.js'
 import { createCluster } from './cluster.js'
 import { createAppDeck } from './deck.js'
@@ -91,7 +92,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     onError: (error, event) => log.error({ err: error, event }, 'an event subscriber failed')
   })
   let recorder = isNext ? null : recordEvents()
-  const vitals = closers.add(createVitals({ store: history.vitals, onFailure: tellVitalsFailure, ...tellSlowSpells(events) }), ({ stop }) => stop())
+  const vitals = closers.add(createVitals({ store: history.vitals, onFailure: tellVitalsFailure, ...tellSlowSpells(events), ...tellGrowingMemory({ events, options: () => settings.current }) }), ({ stop }) => stop())
   vitals.start()
   const appMetrics = createAppMetrics({ tell: (worker, message) => cluster?.tell(worker, message) })
   const logs = closers.add(

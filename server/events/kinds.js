@@ -51,6 +51,7 @@ const KINDS = Object.freeze({
   'worker.responsive': { icon: 'heart-pulse', tone: 'ok', label: 'Worker responsive again' },
   'worker.killed': { icon: 'circle-x', tone: 'warn', label: 'Worker killed' },
   'worker.recycling': { icon: 'rotate-cw', tone: 'info', label: 'Worker recycled' },
+  'memory.growing': { icon: 'triangle-alert', tone: 'bad', label: 'Growing memory', weight: 'alert', inTerminal: true },
   'memory.examined': { icon: 'database', tone: 'warn', label: 'What held the memory', weight: 'problem', inTerminal: true },
   'worker.recycle-failed': { icon: 'triangle-alert', tone: 'warn', label: 'Recycling failed' },
   'recycling.slowed': { icon: 'hourglass', tone: 'warn', label: 'Recycling slowed', weight: 'problem', inTerminal: true },

@@ -16,6 +16,7 @@ const PROBLEMS = [
   { id: 'crash-loops', label: 'A worker keeps crashing', about: 'or can no longer be started', events: ['worker.crash-looping', 'slot.held', 'app.failed'] },
   { id: 'hangs', label: 'A worker hangs', about: 'its event loop no longer answers', events: ['worker.unresponsive'] },
   { id: 'slow', label: 'Requests are slow', about: 'much slower than in the last hour', events: ['route.slowed'] },
+  { id: 'memory', label: 'Memory grows', about: 'steadily, as by a leak', events: ['memory.growing'] },
   { id: 'deploys-failed', label: 'A deploy failed', about: 'or was rolled back, or waits for you', events: ['rollout.failed', 'rollout.rolled-back', 'rollout.held', 'rollback.refused', 'fleet.rollout-failed', 'fleet.rollout-held'] },
   { id: 'jobs-failed', label: 'A job failed', about: 'or took too long', events: ['job.failed'] },
   { id: 'hosts', label: 'A host of the fleet is silent', about: 'it no longer answers the others', events: ['fleet.host-silent'] }

@@ -5,21 +5,21 @@
  *   'app.adopted' | 'app.added' | 'app.started' | 'app.stopped' | 'app.failed' | 'app.removed' | 'worker.forked' | 'worker.online' | 'worker.listening' |
  *   'worker.ready' | 'worker.no-server' | 'worker.listens-late' | 'worker.thread-port-taken' | 'worker.warm-up-failed' | 'worker.standby' |
  *   'worker.promoted' | 'worker.draining' | 'worker.kept' | 'worker.closing' | 'worker.exited' | 'worker.unresponsive' | 'worker.responsive' |
- *   'worker.killed' | 'worker.recycling' | 'memory.examined' | 'worker.recycle-failed' | 'recycling.slowed' | 'worker.message' | 'worker.unanswered' |
- *   'worker.orphaned' | 'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'route.slowed' | 'route.recovered' |
- *   'standby.useless' | 'slot.finished' | 'slot.held' | 'slot.resumed' | 'crash.group-new' | 'crash.group-returned' | 'crash.group-resolved' |
- *   'crash.group-muted' | 'crash.group-reopened' | 'crash.group-assigned' | 'crash.records-lost' | 'crash.note-added' | 'crash.note-removed' |
- *   'fleet.connected' | 'fleet.away' | 'fleet.host-silent' | 'fleet.host-back' | 'fleet.host-left' | 'fleet.host-forgotten' | 'fleet.name-taken' |
- *   'fleet.forgotten' | 'fleet.abort-refused' | 'fleet.rollout-started' | 'fleet.rollout-paused' | 'fleet.rollout-resumed' | 'fleet.rollout-aborted' |
- *   'fleet.rollout-held' | 'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' | 'fleet.rollout-failed' | 'fleet.rollout-rolled-back' |
- *   'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' | 'rollout.promoted' |
- *   'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'rollback.refused' | 'hook.started' |
- *   'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' | 'job.command-failed' |
- *   'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' | 'message.sent' |
- *   'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' | 'alert.failed' |
- *   'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' | 'alert.changed' |
- *   'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' | 'secrets.read' |
- *   'release.created' | 'telemetry.failed' | 'telemetry.recovered' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
+ *   'worker.killed' | 'worker.recycling' | 'memory.growing' | 'memory.examined' | 'worker.recycle-failed' | 'recycling.slowed' | 'worker.message' |
+ *   'worker.unanswered' | 'worker.orphaned' | 'worker.restarted' | 'worker.crash-looping' | 'worker.recovered' | 'worker.drifted' | 'route.slowed' |
+ *   'route.recovered' | 'standby.useless' | 'slot.finished' | 'slot.held' | 'slot.resumed' | 'crash.group-new' | 'crash.group-returned' |
+ *   'crash.group-resolved' | 'crash.group-muted' | 'crash.group-reopened' | 'crash.group-assigned' | 'crash.records-lost' | 'crash.note-added' |
+ *   'crash.note-removed' | 'fleet.connected' | 'fleet.away' | 'fleet.host-silent' | 'fleet.host-back' | 'fleet.host-left' | 'fleet.host-forgotten' |
+ *   'fleet.name-taken' | 'fleet.forgotten' | 'fleet.abort-refused' | 'fleet.rollout-started' | 'fleet.rollout-paused' | 'fleet.rollout-resumed' |
+ *   'fleet.rollout-aborted' | 'fleet.rollout-held' | 'fleet.rollout-rolling-back' | 'fleet.rollout-succeeded' | 'fleet.rollout-failed' |
+ *   'fleet.rollout-rolled-back' | 'restart.skipped' | 'rollout.started' | 'rollout.step' | 'rollout.held' | 'rollout.paused' | 'rollout.resumed' |
+ *   'rollout.promoted' | 'rollout.judged' | 'rollout.rolling-back' | 'rollout.rolled-back' | 'rollout.succeeded' | 'rollout.failed' | 'rollback.refused'
+ *   | 'hook.started' | 'hook.succeeded' | 'hook.failed' | 'job.started' | 'job.step' | 'job.continued' | 'job.succeeded' | 'job.failed' |
+ *   'job.command-failed' | 'job.skipped' | 'job.missed' | 'job.interrupted' | 'job.acknowledged' | 'job.paused' | 'job.resumed' | 'notice.acknowledged' |
+ *   'message.sent' | 'diagnostics.started' | 'diagnostics.finished' | 'diagnostics.failed' | 'diagnostics.downloaded' | 'diagnostics.deleted' |
+ *   'alert.failed' | 'access.signed-in' | 'access.switched' | 'access.used' | 'access.refused' | 'token.created' | 'token.revoked' | 'alert.added' |
+ *   'alert.changed' | 'alert.deleted' | 'alert.tested' | 'alert.retried' | 'scale.changed' | 'config.changed' | 'socket.unused' | 'secrets.failed' |
+ *   'secrets.read' | 'release.created' | 'telemetry.failed' | 'telemetry.recovered' | 'history.degraded' | 'history.recovered' | 'unexpected'} EventType
  */
 
 /**

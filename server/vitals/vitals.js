@@ -1,5 +1,6 @@
 import { Blend } from './blend.js'
 import { indexOf, requestsOf, toObject } from './columns.js'
+import { createGrowingMemory } from './growing-memory.js'
 import { readReport } from './report.js'
 import { createRing } from './ring.js'
 import { createRoutes } from './routes.js'
@@ -39,11 +40,12 @@ const HELD = HELD_NAMES.map(indexOf)
  * @param {(error: unknown) => void} [parts.onFailure]  the store fails
  * @param {(spell: import('./slow-spells.js').Spell) => void} [parts.onSlow]  requests are slower than usual
  * @param {(end: import('./slow-spells.js').SpellEnd) => void} [parts.onSlowEnd]
+ * @param {(growing: import('./growing-memory.js').Growing) => void} [parts.onGrowing]  the memory of the workers of a release grows steadily
  * @param {() => number} [parts.now] wall clock, ms since the epoch
  * @param {(work: () => void, ms: number) => NodeJS.Timeout | number} [parts.setTimer]
  * @param {(timer: NodeJS.Timeout | number | undefined) => void} [parts.clearTimer]
  */
-export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout } = {}) {
+export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow = () => {}, onSlowEnd = () => {}, onGrowing = () => {}, now = Date.now, setTimer = unrefTimer, clearTimer = clearTimeout } = {}) {
   /** @type {Map<number, Member>} the living ones and, for a while, dead ones, oldest first */
   const workers = new Map()
   /** @type {Map<number, SlotMemory>} */
@@ -53,6 +55,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow =
   const totals = createTotals()
   const routes = createRoutes({ now })
   const slowSpells = createSlowSpells({ onBegin: onSlow, onEnd: onSlowEnd })
+  const growingMemory = createGrowingMemory({ onGrowing })
   const writer = createWriter({ store: store.write, onFailure })
   /** @type {NodeJS.Timeout | number | undefined} */
   let timer
@@ -81,8 +84,11 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow =
         const report = readReport(body)
         member.take(report, now())
         totals.add(slot, report)
-        if (release !== undefined) routes.add(release, report.routes)
-        slowSpells.add(Math.floor(now() / SECOND_MS), report)
+        const second = Math.floor(now() / SECOND_MS)
+        slowSpells.add(second, report)
+        if (release === undefined) return
+        routes.add(release, report.routes)
+        growingMemory.add(second, worker, release, report.row)
       } catch (error) {
         if (member.hasSentNonsense) return
         member.hasSentNonsense = true
@@ -95,6 +101,7 @@ export function createVitals ({ store = NO_STORE, onFailure = () => {}, onSlow =
       const member = workers.get(worker)
       if (!member) return
       member.isAlive = false
+      growingMemory.left(worker)
       // It moves to the end, since `forgetOldest` removes those that died first.
       workers.delete(worker)
       workers.set(worker, member)
