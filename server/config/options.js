@@ -263,7 +263,7 @@ export const SCHEMA = z.strictObject({
       expected: 'a cron expression of 5 fields, or 6 with seconds first, such as "0 4 * * *", or ""',
       description: 'when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never'
     }),
-    minDelayMs: millisecondsOption('the first delay before a worker that keeps crashing is started again').default(100),
+    minDelayMs: millisecondsOption('the first delay between the starts of a worker that keeps crashing').default(100),
     maxDelayMs: millisecondsOption('the longest such delay').default(30_000),
     resetAfterMs: millisecondsOption('how long a worker must run for the delay to start anew').default(60_000),
     intensity: groupOf({

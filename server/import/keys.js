@@ -242,7 +242,7 @@ export const KEYS = {
     also: ['restartDelay'],
     fate: 'replaced',
     becomes: '`restart.minDelayMs`, `restart.maxDelayMs`',
-    about: 'The first replacement starts at once, each further one after this delay.',
+    about: 'The first replacement starts at once, each further one this long after the start of the one before, or at once where that was longer ago.',
     usual: [0, '0'],
     read (value, { app }) {
       const ms = millisecondsOf(value)

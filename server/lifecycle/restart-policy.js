@@ -1,7 +1,7 @@
 /**
  * @typedef {object} RestartPolicy  durations in ms
  * @property {'always' | 'on-failure' | 'never'} [policy]  after which ends a worker is replaced, see finished.js
- * @property {number} minDelayMs  the delay after the second death in a row; the first replacement comes at once
+ * @property {number} minDelayMs  after the second death in a row, counted from the start of the one that has died; the first replacement comes at once
  * @property {number} maxDelayMs
  * @property {number} resetAfterMs  a worker that has run for this long counts as healthy again
  * @property {{ restarts: number, windowMs: number }} intensity  more deaths than this within the window are a crash loop
@@ -38,7 +38,8 @@ export function recordExit (record, { at, uptimeMs, random }, policy) {
   const crashLooping = before.crashLooping || exitTimes.length > restarts
   return {
     record: { attempt: before.attempt + 1, exitTimes, crashLooping },
-    delayMs: delayOf(before.attempt, random, policy)
+    // Who has run for longer than its delay has kept the starts apart already: one slow death after another is no loop that costs much.
+    delayMs: Math.max(0, delayOf(before.attempt, random, policy) - Math.round(uptimeMs))
   }
 }
 

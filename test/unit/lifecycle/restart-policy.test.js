@@ -23,9 +23,15 @@ test('no two slots wait equally long: a delay is up to a fifth shorter or longer
   assert.deepEqual(delaysOf(7, 0.999_999), [0, 120, 240, 480, 960, 1000, 1000])
 })
 
+test('a delay counts from the start of the worker that died: one that was up for longer is replaced at once', () => {
+  const record = { attempt: 2, exitTimes: [0], crashLooping: false }
+  const delays = [0, 50.4, 199, 200, 5000].map((uptimeMs) => recordExit(record, { at: 1, uptimeMs, random: 0.5 }, POLICY).delayMs)
+  assert.deepEqual(delays, [200, 150, 1, 0, 0])
+})
+
 test('a worker that was up for long enough begins anew', () => {
   const record = { attempt: 5, exitTimes: [0], crashLooping: true }
-  assert.deepEqual(recordExit(record, { at: 1, uptimeMs: 9999, random: 0.5 }, POLICY).delayMs, 1000)
+  assert.deepEqual(recordExit(record, { at: 1, uptimeMs: 9999, random: 0.5 }, POLICY).record.attempt, 6)
   assert.deepEqual(recordExit(record, { at: 1, uptimeMs: 10_000, random: 0.5 }, POLICY), { record: { attempt: 1, exitTimes: [1], crashLooping: false }, delayMs: 0 })
 })
 
