@@ -14,6 +14,8 @@ const LABEL_CHARS = 60
 /** So many rollouts are searched for those of a release, and so many of them are shown. */
 const SEARCHED_ROLLOUTS = 50
 const SHOWN_ROLLOUTS = 5
+const SEARCHED_LOOKS = 20
+const SHOWN_HOLDERS = 3
 /** @type {Readonly<Record<string, string>>} */
 const MODES = Object.freeze({
   live: 'runs in its folder, nothing is copied',
@@ -23,11 +25,11 @@ const MODES = Object.freeze({
 })
 
 /** The elements of the page that change, by id; each is the partial of the same name. */
-export const RELEASE_FRAGMENTS = Object.freeze(['release-head', 'release-crashes', 'release-rollouts'])
+export const RELEASE_FRAGMENTS = Object.freeze(['release-head', 'release-crashes', 'release-memory', 'release-rollouts'])
 
 /**
  * @typedef {Pick<import('../deck.js').Deck, 'snapshot' | 'releases' | 'crashes'>} Deck
- * @typedef {Pick<import('../../db/history.js').History, 'rollouts' | 'rollout'>} History
+ * @typedef {Pick<import('../../db/history.js').History, 'rollouts' | 'rollout' | 'page'>} History
  * @typedef {import('../lifecycle/rollout/record.js').RolloutView} RolloutView
  * @typedef {{ deck: Deck, history: History, id: string, now: () => number, can?: import('./powers.js').Powers }} Asked
  */
@@ -66,7 +68,8 @@ export function releaseModel ({ deck, history, id, now }) {
     wayBack: release.isCurrent ? offeredRelease(deck, () => deck.releases.before(id), snapshot) : release.canReturn ? release : null,
     base: readOr(() => knownBase(deck, shown), null),
     rollouts: readOr(() => rolloutsOf(history, id), []),
-    crashes: crashesOn(deck, id)
+    crashes: crashesOn(deck, id),
+    memory: readOr(() => memoryOf(history, id), null)
   }
 }
 
@@ -103,6 +106,13 @@ function unservedStanding ({ outcome, rollout }, { current, history }) {
 function rolloutsOf (history, id) {
   const isOf = (/** @type {RolloutView} */ { kind, from, to }) => kind === 'restart' ? from === id : to === id
   return history.rollouts({ limit: SEARCHED_ROLLOUTS }).items.filter(isOf).slice(0, SHOWN_ROLLOUTS).map((rollout) => toRollout(rollout))
+}
+
+/** What held the memory of its workers, by the last look that found it. @param {History} history @param {string} id */
+function memoryOf (history, id) {
+  const looks = history.page({ type: 'memory.examined', release: id, limit: SEARCHED_LOOKS }).items
+  const last = looks.find(({ detail }) => detail?.holders?.length > 0)
+  return last ? { id: last.id, at: last.at, holders: last.detail?.holders.slice(0, SHOWN_HOLDERS), sinceRelease: last.detail?.sinceRelease } : null
 }
 
 /**

@@ -7,7 +7,7 @@ import { terminateWorker } from './worker.js'
 /** @typedef {import('./state.js').PoolState} PoolState */
 
 /** V8 needs 5 to 140 ms of CPU for each MB, the more the smaller the objects are, and all others of the machine come first. */
-const MS_PER_MB = 1000
+const MS_PER_MB = 3000
 const LEAST_MS = 60_000
 const LONGEST_MS = 600_000
 /** Enough for a heap that is nearly written, and for an app that ends at once then. */

@@ -90,9 +90,16 @@ export function vitalsStory ({ series, changes, near: all, columns, rows }) {
 /** @param {Json} page @returns {Told} */
 export function eventsStory ({ items, next }) {
   return {
-    text: lines([items.length === 0 ? 'No events match.' : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`, ...items.map((/** @type {Json} */ event) => `- ${eventLine(event)}`)]),
+    text: lines([items.length === 0 ? 'No events match.' : `${items.length} events, newest first${next ? '; more by cursor' : ''}:`, ...items.flatMap((/** @type {Json} */ event) => [`- ${eventLine(event)}`, ...holderLines(event)])]),
     data: { next }
   }
+}
+
+/** What held the memory of a worker, the most first. @param {Json} event @returns {string[]} */
+function holderLines ({ type, release, detail }) {
+  if (type !== 'memory.examined' || !Array.isArray(detail?.holders)) return []
+  const since = detail.sinceRelease && detail.sinceRelease !== release ? [`    the first of these has held most since ${detail.sinceRelease}`] : []
+  return [...detail.holders.map((/** @type {Json} */ { name, className, count, bytes, bytesPer1000Requests, file }) => `    ${formatBytes(bytes)}: ${count} × ${clip(className)} at ${clip(name)}${bytesPer1000Requests === null ? '' : `, ${formatBytes(bytesPer1000Requests)} per 1,000 requests`}${file ? `, ${clip(file)}` : ''}`), ...since]
 }
 
 /** @param {Json} event */

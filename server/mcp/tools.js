@@ -168,7 +168,7 @@ function readTools (now) {
 
     events: {
       title: 'History',
-      description: 'What happened, newest first: exits, restarts, deploys, scaling, changed options, sign-ins. `type` takes worker.exited, worker.*, rollout.*, problems. `next` continues by `cursor`.',
+      description: 'What happened, newest first: exits, restarts, deploys, scaling, changed options, sign-ins. `type` takes worker.exited, worker.*, rollout.*, memory.examined (which objects a leak left, and where), problems. `next` continues by `cursor`.',
       role: 'viewer',
       input: z.strictObject({ ...eventFilters(now), limit: integerParam(1, 200), cursor: CURSOR }),
       run: async (api, query) => texts.eventsStory(await api.get('/events', { limit: 30, ...query }))

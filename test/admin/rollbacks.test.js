@@ -57,6 +57,20 @@ test('a release says what it is by now, leads to what came of it, and offers the
   assert.ok(!failed.text.includes('roll-back-to'))
 })
 
+test('a release says what held the memory of its workers, how much for 1,000 requests, and since which release', async (t) => {
+  const { admin, visit } = await setUp(t)
+  assert.doesNotMatch((await visit('/releases/r3')).text, /What held its memory/)
+  const holder = { name: 'shop.js: <b>sessions', className: 'Object', path: ['sessions'], count: 12_000, bytes: 120e6, bytesPer1000Requests: 10e6, file: '/srv/shop.js' }
+  const publish = (/** @type {object} */ detail) => admin.deck.events.publish({ type: 'memory.examined', worker: 1, slot: 1, release: 'r3', actor: 'system', message: 'told', detail })
+  publish({ heapBytes: 150e6, holders: [holder], sinceRelease: 'r1' })
+  const { id } = admin.history.page({ type: 'memory.examined', limit: 1 }).items[0]
+  publish({ error: 'the worker ended before its heap was written' })
+  const said = (await visit('/releases/r3')).text.replace(/\s+/g, ' ')
+  assert.ok(said.includes(`<a class="feed-text" href="/history/${id}">114 MB at <bdi>shop.js: &lt;b&gt;sessions</bdi></a>`), said)
+  assert.match(said, /9\.5 MB per 1,000 requests · 12,000 objects · most since <a href="\/releases\/r1">r1<\/a>/)
+  assert.doesNotMatch((await visit('/releases/r1')).text, /What held its memory/)
+})
+
 test('the page of a release follows the cluster: once another one runs, it no longer counts as current', async (t) => {
   const { admin: { deck, history } } = await setUp(t)
   const sources = /** @type {any} */ ({ deck, history, now: () => 0, can: { operate: true }, render: createViews().render })
