@@ -38,7 +38,7 @@ test('a client that pipelines gets each answer before its connection ends, and w
   let asked = 0
   const asking = setInterval(() => socket.write(Array.from({ length: 3 }, () => `GET /${asked++} HTTP/1.1\r\nhost: x\r\n\r\n`).join('')), 20)
   t.after(() => clearInterval(asking))
-  assert.equal(await letGo({ requestsPerSecond: 1000, connections: MANY }), 1)
+  assert.equal(await letGo({ requestsPerSecond: 1000, connections: MANY }, () => until(() => begun.length > 0, 'it to be asked')), 1)
   await once(socket, 'close')
   clearInterval(asking)
   const answered = [...text.matchAll(/^\/(\d+)$/mg)].map(([, number]) => Number(number))

@@ -181,7 +181,7 @@ test('at the deadline an upload and a download that still move go on, what has s
   const clients = [clientOf1(servers[0].port), clientOf2(t, servers[1].port)]
   const ends = clients.map((send) => ({ moving: upload(send('/upload')), stopping: upload(send('/upload'), 4), download: download(send('/download')), waiting: download(send('/wait')) }))
   await wait(200)
-  for (const { drain } of servers) drain.start({ ...LIMITS, deadlineMs: 1500, stalledMs: 700 })
+  for (const { drain } of servers) drain.start({ ...LIMITS, deadlineMs: 1500, stalledMs: 2000 })
   for (const { moving, stopping, download, waiting } of ends) {
     assert.deepEqual(await Promise.all([moving, stopping, download, waiting]), ['30000', 'cut', String(megabytes.length), 'cut'])
   }
