@@ -73,7 +73,7 @@ async function tryLeak (app, leak) {
 }
 
 /** A heap of millions of objects takes V8 minutes where others want the CPU. @param {Awaited<ReturnType<typeof startDeck>>} deck @param {string} leak @returns {Promise<any>} */
-async function untilExamined (deck, leak, tries = 3) {
+async function untilExamined (deck, leak, tries = 6) {
   try {
     return await deck.untilEvent(({ type }) => type === 'memory.examined', `what held the memory: ${leak}`)
   } catch (error) {
