@@ -38,7 +38,7 @@ const MORE_THAN_FELL = 1.25
 const MAX_RELEASES = 10
 
 /**
- * Tells when the memory of workers grows steadily: once for each release, for as long as it has workers.
+ * Tells when the memory of workers grows steadily: once for each release, until another one has replaced it.
  * @param {{ onGrowing: (growing: Growing) => void }} parts
  */
 export function createGrowingMemory ({ onGrowing }) {
@@ -59,8 +59,8 @@ export function createGrowingMemory ({ onGrowing }) {
     left (worker) {
       const member = members.get(worker)
       members.delete(worker)
-      // It may be deployed again.
-      if (member && ![...members.values()].some(({ release }) => release === member.release)) noteOf(member.release).isTold = false
+      // Another release has replaced it, and it may be deployed again.
+      if (member && members.size > 0 && ![...members.values()].some(({ release }) => release === member.release)) noteOf(member.release).isTold = false
     }
   }
 

@@ -47,6 +47,20 @@ function setUp (t) {
 /** @param {Record<string, (number | null)[]>} columns @param {string[]} names */
 const pick = (columns, ...names) => names.map((name) => columns[name])
 
+test('reports of memory that grows for hours are told once for a release, and again where it is deployed again', () => {
+  let second = START_S
+  /** @type {any[]} */
+  const told = []
+  const vitals = createVitals({ onGrowing: (growing) => told.push([growing.release, growing.workers]), now: () => second * 1000 })
+  for (const [worker, release] of /** @type {const} */ ([[1, 'r1'], [2, 'r1'], [3, 'r2'], [4, 'r1']])) {
+    for (const born = second; second < born + 4 * 3600; second += 60) {
+      vitals.accept(worker, 1, report({ rssBytes: 64 * MIB + (second - born) * 20_000, latenciesMs: [1] }), release)
+      vitals.left(worker - 1)
+    }
+  }
+  assert.deepEqual(told, [['r1', [1]], ['r2', [3]], ['r1', [4]]])
+})
+
 test('the cluster is the sum of its workers where that means something, the worst of them for delays, their mean for utilization', (t) => {
   const { pass, series } = setUp(t)
   pass({
