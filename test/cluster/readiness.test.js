@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { get, keepAsking } from '../support/asking.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
-import { rareOnly, rareTest } from '../support/rare.js'
+import { rareTest } from '../support/rare.js'
 import { withoutStarved } from '../support/starved.js'
 import { supervised } from '../support/supervised.js'
 
@@ -45,7 +45,7 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
     ['tells-who-asked.js', ['--kind', 'https-with-client-certificates'], { httpVersion: '1.1', isEncrypted: true, isAuthorized: true }],
     ['tells-who-asked.js', ['--kind', 'http2-over-tls'], { httpVersion: '2.0', isEncrypted: true, isAuthorized: false, from: '127.0.0.1' }]
   ])) {
-    test(`${[app, ...args].join(' ')} is asked, and then serves`, { skip: app !== 'express-app.cjs' && rareOnly }, async (t) => {
+    rareTest(`${[app, ...args].join(' ')} is asked, and then serves`, async (t) => {
       const takesOthers = app !== 'http2-app.js' && !args.some((word) => /client/.test(word))
       const { url, until } = await supervised(t, app, { flags: { ...ASK, readyPath: '/' }, args: [...args] })
       assert.match((await until('worker.ready')).message, /^GET \/ answered 200$/)

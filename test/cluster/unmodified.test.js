@@ -195,7 +195,7 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.notEqual(answers[0].ports.first, answers[0].ports.second)
   })
 
-  test('readiness by message: a worker that listens is not ready before it says so', async (t) => {
+  rareTest('readiness by message: a worker that listens is not ready before it says so', async (t) => {
     const deck = await startDeckHere(t, 'says-ready.js', { flags: ['--ready-signal', 'message'] })
     const { app, readyWorkers } = await deck.untilStatus(({ app }) => app.addresses.length === 1, 'the app to listen')
     assert.equal(readyWorkers, 0)

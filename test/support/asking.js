@@ -23,7 +23,7 @@ export function keepAsking (t, url) {
     while (!state.isOver) {
       state.asked++
       await get(url).catch((error) => state.failed.push(error.message))
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }))
   return {
