@@ -1,8 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import supertest from 'supertest'
 import { openHistory } from '../../db/history.js'
 import { createAdmin } from '../../server/admin/listener.js'
@@ -12,7 +9,7 @@ import { createFakeDeck } from './fake-deck.js'
 import './no-hang.js'
 
 /**
- * The language of the admin tests: a real admin port over a real history file and a deck without processes.
+ * The language of the admin tests: a real admin port over a real history, which is in memory, and a deck without processes.
  * @typedef {Awaited<ReturnType<typeof startAdmin>>} Admin
  */
 
@@ -24,10 +21,10 @@ export const START_MS = Date.parse('2026-01-01T00:00:00.000Z')
  * @param {Partial<Parameters<typeof createAdmin>[0]> & { history?: any }} [options]
  */
 export async function startAdmin (t, options = {}) {
-  const { folder, history } = await openTestHistory(options)
+  const history = options.history ?? openTestHistory()
   const clock = createClock()
   const deck = createFakeDeck({ history, now: options.now ?? clock.now })
-  return { deck, ...await openPort(t, { folder, clock, history }, { deck, ...options }) }
+  return { deck, ...await openPort(t, { clock, history }, { deck, ...options }) }
 }
 
 /**
@@ -36,29 +33,27 @@ export async function startAdmin (t, options = {}) {
  * @param {Partial<Parameters<typeof createAdmin>[0]> & { names?: readonly string[], fleet?: import('./fake-apps.js').Apps['fleet'], history?: any }} [options] `names`: of its apps, which run; `fleet`: where it joins one
  */
 export async function startHostAdmin (t, { names = ['mail', 'shop'], fleet, ...options } = {}) {
-  const { folder, history } = await openTestHistory(options)
+  const history = options.history ?? openTestHistory()
   const clock = createClock()
   const events = createEventStream({ lastId: history.lastEventId() })
   events.subscribe((event) => history.record(event))
   const apps = createFakeApps({ names, now: options.now ?? clock.now, fleet })
-  const port = await openPort(t, { folder, clock, history }, { events, apps, ...options })
+  const port = await openPort(t, { clock, history }, { events, apps, ...options })
   t.after(apps.closeAll)
   return { apps, events, ...port }
 }
 
-/** @param {{ history?: any }} options @returns {Promise<{ folder: string, history: any }>} */
-async function openTestHistory ({ history }) {
-  const folder = await mkdtemp(join(tmpdir(), 'clusterdeck-admin-'))
-  // A page may come short when its time is spent; here time stands still, so that a busy machine changes no page.
-  return { folder, history: history ?? openHistory({ file: join(folder, 'history.db'), clock: () => 0 }) }
+/** A page may come short when its time is spent; here time stands still, so that a busy machine changes no page. @returns {any} */
+function openTestHistory () {
+  return openHistory({ file: ':memory:', clock: () => 0 })
 }
 
 /**
  * @param {Pick<import('node:test').TestContext, 'after'>} t
- * @param {{ folder: string, clock: ReturnType<typeof createClock>, history: any }} parts
+ * @param {{ clock: ReturnType<typeof createClock>, history: any }} parts
  * @param {Partial<Parameters<typeof createAdmin>[0]>} options
  */
-async function openPort (t, { folder, clock, history }, options) {
+async function openPort (t, { clock, history }, options) {
   const logged = /** @type {any[]} */ ([])
   const log = { error: (/** @type {any} */ ...args) => logged.push(args), warn: (/** @type {any} */ ...args) => logged.push(args) }
   const admin = createAdmin({ token: TOKEN, host: '127.0.0.1', port: 0, now: clock.now, timers: clock.timers, log, ...options, history })
@@ -70,7 +65,6 @@ async function openPort (t, { folder, clock, history }, options) {
     clock.advance(60_000)
     await closed
     history.close()
-    await rm(folder, { recursive: true, force: true })
   })
 
   return {

@@ -105,7 +105,7 @@ export function createFakeApps ({ names, now = Date.now, fleet }) {
   function openApp (name, changes = {}) {
     const home = path.join(folder, name)
     mkdirSync(home, { recursive: true })
-    const history = all.get(name)?.opened?.history ?? openHistory({ file: path.join(home, 'history.db'), clock: () => 0 })
+    const history = all.get(name)?.opened?.history ?? openHistory({ file: ':memory:', clock: () => 0 })
     const deck = createFakeDeck({ history, now })
     const { app, master } = deck.snapshot()
     deck.set({ app: { ...app, name, cwd: home }, master: { ...master, isShared: true } })
