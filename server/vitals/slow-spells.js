@@ -9,7 +9,10 @@ import { MAX_ROUTES, OTHER_ROUTES } from '../../workers/protocol.js'
  */
 
 const SECOND_MS = 1000
-/** A window of a route ends once it is this old and has enough requests; one that does not get them is not judged. */
+/**
+ * A window of a route ends once it is this old and has enough requests, or enough that took longer than the limit: where nearly
+ * nothing is answered any more, there are few of them. One that gets neither is not judged.
+ */
 const WINDOW_S = 10
 const LONGEST_WINDOW_S = 60
 const LEAST_REQUESTS = 20
@@ -130,7 +133,7 @@ class Route {
     // The clock was set back.
     if (seconds < -LONGEST_WINDOW_S) this.#since = second
     if (this.#since === 0 || seconds < WINDOW_S) return
-    if (this.#requests >= LEAST_REQUESTS) this.#judge(seconds)
+    if (this.#requests >= LEAST_REQUESTS || this.#slowRequests() >= LEAST_SLOW) this.#judge(seconds)
     else if (seconds < LONGEST_WINDOW_S) return
     else this.#settle()
     this.#counts.fill(0)
@@ -177,9 +180,14 @@ class Route {
 
   /** @param {number} seconds @returns {Window} */
   #windowOf (seconds) {
-    const window = { at: this.#since * SECOND_MS, seconds, requests: this.#requests, p50Ms: quantile(this.#counts, 0.5), p99Ms: quantile(this.#counts, 0.99), slow: 0 }
-    if (this.usual) for (let index = bucketOf(this.usual.limitMs) + 1; index < BUCKETS; index++) window.slow += this.#counts[index]
-    return window
+    return { at: this.#since * SECOND_MS, seconds, requests: this.#requests, p50Ms: quantile(this.#counts, 0.5), p99Ms: quantile(this.#counts, 0.99), slow: this.#slowRequests() }
+  }
+
+  #slowRequests () {
+    if (!this.usual) return 0
+    let count = 0
+    for (let index = bucketOf(this.usual.limitMs) + 1; index < BUCKETS; index++) count += this.#counts[index]
+    return count
   }
 
   /** @param {Window} window */

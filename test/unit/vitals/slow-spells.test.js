@@ -74,6 +74,13 @@ test('a route that becomes slow is told within a minute, by its name, and again 
   assert.ok(Math.abs(end.untilMs / 1000 - START_S - HOUR_S - 5 * MINUTE_S) <= 20 && !end.isUsualNow)
 })
 
+test('a route of which hardly a request is answered any more is told within a minute too', () => {
+  const isStuck = (/** @type {Moment} */ { second, load }) => second >= HOUR_S && load.route === 'GET /items/:id'
+  const told = live({ seed: 9, seconds: HOUR_S + 2 * MINUTE_S, loads: SHOP, perSecond: (moment) => isStuck(moment) ? 0.8 : moment.load.perSecond, ms: (moment) => isStuck(moment) ? 6000 : moment.load.ms })
+  assert.deepEqual(told.map(([what, , { route }]) => [what, route]), [['begin', 'GET /items/:id']])
+  assert.ok(told[0][1] - HOUR_S <= MINUTE_S, `${told[0][1] - HOUR_S} s`)
+})
+
 test('where all are slow it is one event, which names the route that is slowest against what is usual for it', () => {
   const told = live({ seed: 2, seconds: HOUR_S + 10 * MINUTE_S, loads: SHOP, ms: ({ second, load }) => second < HOUR_S || second > HOUR_S + 200 ? load.ms : load.ms + (load.route === 'GET /' ? 300 : 500) })
   assert.equal(told.length, 2)
