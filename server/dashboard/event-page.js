@@ -148,9 +148,9 @@ function toFact ([name, value]) {
   return { name: format ? toWords(stem) : toWords(name), value: format ? format(Number(value)) : toText(value), url: null }
 }
 
-/** @param {string} name `crashGroup` @returns {string} `Crash group` */
+/** @param {string} name `crashGroup`, `per1000Requests` @returns {string} `Crash group`, `Per 1000 requests` */
 function toWords (name) {
-  return capitalised(name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`))
+  return capitalised(name.slice(0, MAX_FACT_CHARS).replace(/(?<=[a-z\d])[A-Z]|(?<=[a-z])\d/g, (letter) => ` ${letter.toLowerCase()}`))
 }
 
 /** @param {unknown} value */

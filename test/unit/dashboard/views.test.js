@@ -344,11 +344,11 @@ test('a fold is whole on one page, keeps its name while newer events push it dow
 
 test('an event has one line as its headline and the rest as facts, without what reorders text', () => {
   const message = `worker 7 (slot 1) exited with code 1: Error: user\u202etxt\u0000\n    at ${'x'.repeat(300)}`
-  const event = anEvent({ message, detail: { stack: 'at \u202e', crashGroup: 4, isDirty: false, waitMs: 1500, '\u202ename': '\u202evalue', list: ['\u2066'] } })
+  const event = anEvent({ message, detail: { stack: 'at \u202e', crashGroup: 4, isDirty: false, waitMs: 1500, per1000RequestsBytes: 2048, '\u202ename': '\u202evalue', list: ['\u2066'] } })
   const html = views.render('pages/event', eventModel({ history: aHistory([event]), id: '1', now: NOW }))
   assert.match(html, /<h1><bdi>Worker 7 \(slot 1\) exited with code 1: Error: user&lt;U\+202E&gt;txt\u2400 …<\/bdi><\/h1>/)
   const facts = Object.fromEntries(Array.from(html.matchAll(/<dt><bdi>(.*?)<\/bdi><\/dt><dd>(.*?)<\/dd>/g), ([, name, value]) => [name, value.replace(/<[^>]*>/g, '')]))
-  assert.deepEqual(facts, { Slot: '1', Worker: '7', 'Crash group': '4', 'Is dirty': 'no', Wait: '1.5 s', '&lt;U+202E&gt;name': '&lt;U+202E&gt;value' })
+  assert.deepEqual(facts, { Slot: '1', Worker: '7', 'Crash group': '4', 'Is dirty': 'no', Wait: '1.5 s', 'Per 1000 requests': '2 KB', '&lt;U+202E&gt;name': '&lt;U+202E&gt;value' })
   assert.match(html, /aria-label="Message">Worker 7 .*\n {4}at x{300}</)
   for (const character of ['\u0000', '\u202e', '\u2066']) assert.ok(!html.includes(character))
 })
