@@ -17,7 +17,7 @@ const ROOMS = {
   },
   app: {
     because: 'an app has of the process what it is lent, and nothing global',
-    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/', '../workers/look-together.js'],
+    may: ['cluster/', 'config/', 'crashes/', 'deck.js', 'diagnostics/', 'doctor/', 'events/', 'handover/', 'jobs/', 'lifecycle/', 'logs/', 'programs/', 'releases/', 'system/', 'telemetry/', 'vitals/', 'alerts/', '../db/', '../workers/free-memory.js', '../workers/look-together.js'],
     never: OF_THE_CLUSTER
   },
   lifecycle: { because: 'the lifecycle is pure: it imports its own files, words and the tables of errors, causes and problems alone', may: ['held-words.js'], never: ['^[^.]'] },
@@ -34,7 +34,7 @@ const ROOMS = {
   crashes: { because: 'crashes are examined without knowing who asks', may: [] },
   vitals: { because: 'vitals are kept without knowing who looks at them', may: ['config/', '../workers/'] },
   logs: { because: 'logs are kept without knowing who reads them', may: ['system/', '../public/log-levels.js', '../public/log-query.js'] },
-  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js'] },
+  diagnostics: { because: 'diagnostics reach the workers through what they are handed', may: ['system/json-file.js', '../workers/free-memory.js'] },
   doctor: { because: 'checks are pure, and go by what is found in the app\'s folder, the machine and what they are handed', may: ['config/', 'lifecycle/rollout/strategy.js', 'releases/', 'system/', 'systemd/', '../public/command-text.js', '../public/format.js'], never: OF_THE_CLUSTER },
   alerts: { because: 'alerts hear the events alone', may: ['events/', 'config/alert-kinds.js', 'system/closing.js', 'system/loopback.js'] },
   telemetry: { because: 'collectors are told what the rooms hand over', may: ['events/', 'system/', '../public/log-levels.js', '../workers/protocol.js'], never: OF_THE_CLUSTER },

@@ -125,7 +125,7 @@ function atItsSource (text, file, format) {
   return own + text.replaceAll('import.meta.url', 'ownUrl.href').replaceAll('import.meta.dirname', 'decodeURIComponent(new URL(\'.\', ownUrl).pathname.slice(0, -1))')
 }
 
-/** V8 keeps a source that has any other character in twice as many bytes. They stand in texts and regular expressions alone. @param {string} code */
+/** V8 keeps a source with any character beyond Latin-1 in twice as many bytes. Only texts and regular expressions have such characters here, and may have them escaped. @param {string} code */
 function inAscii (code) {
   return code.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

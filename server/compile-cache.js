@@ -36,7 +36,7 @@ export function cacheFolder (name, { XDG_CACHE_HOME: cache, HOME: home }) {
   try {
     // With sudo the home may be another user's.
     if (home && statSync(home).uid !== process.getuid?.()) return null
-    // With `recursive` Node never returns where the system makes no folders, as below /proc; nor does it if it is told of one there.
+    // Where the system makes no folders, as below /proc, Node never returns from mkdir with `recursive`, nor from enabling a cache.
     const missing = [above, own, all, folder].filter((each) => !existsSync(each))
     for (const each of missing) mkdirSync(each, { mode: 0o700 })
     if (![own, all, folder].every(isOurs)) return null

@@ -1,8 +1,9 @@
 import { chmodSync, rmSync, statfsSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { freeMemory } from './free-memory.js'
 
-/** V8 needs about so much memory beside the heap that it writes, and so much room on the disk. */
+/** It begins where so many times the heap is free: the file takes up to 2.3 times, and the master looks at the memory from then on. */
 const ROOM = 2.5
 /** The others of this machine come first. */
 const NICE = 10
@@ -40,7 +41,7 @@ async function writeHeap (file) {
   const { getHeapStatistics, writeHeapSnapshot } = await import('node:v8')
   const needed = ROOM * getHeapStatistics().used_heap_size
   const { bavail, bsize } = statfsSync(path.dirname(file))
-  for (const [what, bytes] of /** @type {const} */ ([['memory', process.availableMemory?.() ?? os.freemem()], ['disk', bavail * bsize]])) {
+  for (const [what, bytes] of /** @type {const} */ ([['memory', freeMemory()], ['disk', bavail * bsize]])) {
     if (bytes < needed) throw new Error(`expected ${inMegabytes(needed)} of free ${what} for its heap, found ${inMegabytes(bytes)}`)
   }
   os.setPriority(NICE)

@@ -13,7 +13,7 @@ export function lookAtTurnOfSecond (look) {
 }
 
 /**
- * Then masters take up what their workers have told at the turn of the second.
+ * Masters look at this moment, as they also take up then what their workers have told at the turn of the second.
  * @param {() => void} look @param {number} everyMs
  * @returns {() => void} ends it
  */

@@ -1,4 +1,4 @@
-import os from 'node:os'
+import { freeMemory } from '../../workers/free-memory.js'
 
 /** @typedef {import('../vitals/growing-memory.js').Growing} Growing */
 
@@ -12,14 +12,14 @@ const LONGEST_HOURS = 365 * DAY_HOURS
  * @param {object} parts
  * @param {Pick<import('../events/stream.js').EventStream, 'publish'>} parts.events
  * @param {() => Pick<import('../config/config.js').Config, 'recycle' | 'limits' | 'diagnostics' | 'runtime'>} parts.options
- * @param {() => number} [parts.availableBytes]  of the machine, or of the control group
+ * @param {() => number} [parts.freeBytes]  of memory
  */
-export function tellGrowingMemory ({ events, options, availableBytes = () => process.availableMemory?.() ?? os.freemem() }) {
+export function tellGrowingMemory ({ events, options, freeBytes = freeMemory }) {
   return {
     /** @param {Growing} growing */
     onGrowing (growing) {
       const { release, growth, workers, ofWorkers, steady } = growing
-      const limit = firstLimit(growing, options(), availableBytes())
+      const limit = firstLimit(growing, options(), freeBytes())
       const { hours, fromBytes, toBytes, bytesPerHour, heapBytes, bytesPer1000Requests } = growth
       events.publish({
         type: 'memory.growing',

@@ -1,12 +1,12 @@
 import { createConnectionCounts } from '../system/connection-counts.js'
 import { loadSocketDiagnostics } from '../system/socket-diagnostics.js'
 import { createTreeUsage, pidsOf } from '../system/tree-usage.js'
+import { lookAtTurnOfSecond } from '../../workers/look-together.js'
 
 /** @typedef {import('../../workers/protocol.js').VitalsReport} VitalsReport */
 /** @typedef {{ list: () => { worker: number, pid: number }[], onReport: (worker: number, report: VitalsReport) => void }} Programs of one app: those that run */
 /** @typedef {{ worker: number, usage: ReturnType<typeof createTreeUsage>, at: number, cpuMs: number | null, openConnections: number | undefined }} Watched */
 
-const SECOND_MS = 1000
 /** After it took so long, measuring rests for a hundred times that. */
 const REST = 100
 
@@ -17,8 +17,8 @@ const watched = new Map()
 /** @type {ReturnType<typeof createConnectionCounts> | null | undefined} */
 let countConnections
 let restsUntil = 0
-/** @type {NodeJS.Timeout | undefined} */
-let timer
+/** @type {(() => void) | undefined} */
+let stopLooking
 
 /**
  * Measures programs that cannot report by themselves, each second: from outside, with all processes that they have started.
@@ -27,21 +27,14 @@ let timer
  */
 export function measurePrograms (programs) {
   sources.add(programs)
-  timer ??= schedule()
+  // As all workers report.
+  stopLooking ??= lookAtTurnOfSecond(measureAll)
   return function stop () {
     sources.delete(programs)
     if (sources.size > 0) return
-    clearTimeout(timer)
-    timer = undefined
+    stopLooking?.()
+    stopLooking = undefined
   }
-}
-
-/** At the turn of the second, as all workers report. */
-function schedule () {
-  return setTimeout(() => {
-    timer = schedule()
-    measureAll()
-  }, SECOND_MS - Date.now() % SECOND_MS).unref()
 }
 
 function measureAll () {

@@ -4,6 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { freeMemory } from '../../workers/free-memory.js'
 import { errorText } from '../errors.js'
 
 /** @typedef {import('./heap-holders.js').Holder} Holder */
@@ -109,12 +110,12 @@ export function createHeldMemory ({ supervisor, events, history, folder, isOn, n
     clearInterval(watching)
   }
 
-  /** @param {NonNullable<typeof asked>} worker  has ended */
-  function missed (worker) {
+  /** @param {NonNullable<typeof asked>} about  a worker that has ended without it */
+  function missed (about) {
     forget()
-    notBefore.set(worker.release, now() + AGAIN_MS)
+    notBefore.set(about.release, now() + AGAIN_MS)
     sweep()
-    tellNotKnown(worker, 'the worker ended before its heap was written')
+    tellNotKnown(about, 'the worker ended before its heap was written')
   }
 
   /** @param {Kept & { error: string | null }} kept */
@@ -213,11 +214,6 @@ function countOf (value) {
 /** @param {number} bytes */
 function inMegabytes (bytes) {
   return `${Math.round(bytes / 1024 ** 2)} MB`
-}
-
-/** A control group may have less than the machine. */
-function freeMemory () {
-  return process.availableMemory?.() ?? os.freemem()
 }
 
 /** @param {() => void} work */

@@ -1,6 +1,7 @@
 import { createJudge } from '../../server/releases/judge.js'
 import { DEFAULT_STRATEGY } from '../../server/lifecycle/rollout/strategy.js'
 import { bucketOf } from '../../workers/histogram.js'
+import { createRandom } from './random.js'
 
 /**
  * Deploys under load, second by second and without processes: what the judge hears of workers, and when it is asked.
@@ -27,17 +28,6 @@ const STALL_SHARE = 0.01
 const OUTAGE_SHARE = 0.01
 const BUSIEST = 0.9
 const DRAWN = 200
-
-/** @param {number} seed @returns {() => number} mulberry32 */
-export function createRandom (seed) {
-  let state = seed | 0
-  return () => {
-    state = state + 0x6D2B79F5 | 0
-    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
-    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
-    return ((mixed ^ mixed >>> 14) >>> 0) / 4294967296
-  }
-}
 
 /** @param {() => number} random @returns {World} */
 export function drawWorld (random) {

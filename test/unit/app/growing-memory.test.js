@@ -9,9 +9,9 @@ const GROWING = { release: 'r9', growth: GROWTH, workers: [3, 4], ofWorkers: 2, 
 test('memory that grows is told in a sentence: of how many workers, how fast, since which release, what it reaches when, and what to do', () => {
   /** @type {any[]} */
   const events = []
-  const tell = (/** @type {Partial<import('../../../server/vitals/growing-memory.js').Growing>} */ growing, { maxRssBytes = 0, memoryBytes = 0, leaks = 'on', availableBytes = 3300 * MIB } = {}) => {
+  const tell = (/** @type {Partial<import('../../../server/vitals/growing-memory.js').Growing>} */ growing, { maxRssBytes = 0, memoryBytes = 0, leaks = 'on', freeBytes = 3300 * MIB } = {}) => {
     const options = /** @type {any} */ ({ recycle: { maxRssBytes }, limits: { memoryBytes }, diagnostics: { leaks }, runtime: 'node' })
-    tellGrowingMemory({ events: { publish: (/** @type {any} */ event) => events.push(event) && event }, options: () => options, availableBytes: () => availableBytes }).onGrowing({ ...GROWING, ...growing })
+    tellGrowingMemory({ events: { publish: (/** @type {any} */ event) => events.push(event) && event }, options: () => options, freeBytes: () => freeBytes }).onGrowing({ ...GROWING, ...growing })
   }
   tell({})
   tell({ workers: [3], steady: { release: 'r8', hours: 16 } }, { maxRssBytes: 512 * MIB })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { COLUMNS, FIRST_STATUS, indexOf } from '../../../server/vitals/columns.js'
 import { createGrowingMemory } from '../../../server/vitals/growing-memory.js'
 import { STATUS_CLASSES } from '../../../workers/protocol.js'
+import { createRandom } from '../../support/random.js'
 import { rareTest } from '../../support/rare.js'
 
 const START_S = 1_800_000_000
@@ -10,17 +11,6 @@ const HOUR_S = 3600
 /** Workers report in steps of this. */
 const STEP_S = 60
 const MIB = 1024 ** 2
-
-/** Numbers from 0 to 1 that are the same for the same seed. @param {number} seed */
-function randomOf (seed) {
-  let state = seed
-  return () => {
-    state = state + 0x6D2B79F5 | 0
-    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
-    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
-    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32
-  }
-}
 
 /**
  * What an app does to the memory of each of its workers, in MiB and hours.
@@ -43,7 +33,7 @@ function randomOf (seed) {
  */
 function live ({ seed, hours, workers = 4, app }) {
   const { base = 110, leak = 0, leakFrom = 0, leaking = workers, noise = 2, teeth = { size: 15, hours: 0.02 }, cache, byLoad, big, drift, perSecond = 50, night = 1, phase = 0, deployEvery = Infinity, recycleEvery = Infinity } = app
-  const random = randomOf(seed)
+  const random = createRandom(seed)
   /** @type {{ atHour: number, growing: any }[]} */
   const told = []
   let atHour = 0
@@ -105,7 +95,7 @@ function normal (random) {
 
 /** A good app of some kind, by seed: none of them leaks, and all of them do what makes memory rise for a while. @param {number} seed @returns {App} */
 function goodApp (seed) {
-  const random = randomOf(seed * 7919)
+  const random = createRandom(seed * 7919)
   const upTo = (/** @type {number} */ from, /** @type {number} */ to) => from * (to / from) ** random()
   const maybe = (/** @type {any} */ what) => random() < 0.4 ? what : undefined
   return {

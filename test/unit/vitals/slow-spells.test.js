@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSlowSpells } from '../../../server/vitals/slow-spells.js'
 import { BUCKETS, bucketOf, toSparse } from '../../../workers/histogram.js'
+import { createRandom } from '../../support/random.js'
 import { rareTest } from '../../support/rare.js'
 
 const START_S = 1_800_000_000
@@ -9,17 +10,6 @@ const MINUTE_S = 60
 const HOUR_S = 60 * MINUTE_S
 /** The load comes in steps of this. */
 const STEP_S = 5
-
-/** Numbers from 0 to 1 that are the same for the same seed. @param {number} seed */
-function randomOf (seed) {
-  let state = seed
-  return () => {
-    state = state + 0x6D2B79F5 | 0
-    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
-    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
-    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32
-  }
-}
 
 /**
  * @typedef {{ route: string, perSecond: number, ms: number, spread?: number }} Load  `ms`: the median
@@ -31,7 +21,7 @@ function randomOf (seed) {
  * @param {{ seed: number, seconds: number, loads: Load[], perSecond?: (moment: Moment) => number, ms?: (moment: Moment, random: () => number) => number, hasRoutes?: boolean }} day
  */
 function live ({ seed, seconds, loads, perSecond = ({ load }) => load.perSecond, ms = ({ load }) => load.ms, hasRoutes = true }) {
-  const random = randomOf(seed)
+  const random = createRandom(seed)
   /** @type {[string, number, any][]} */
   const told = []
   let second = 0
@@ -112,7 +102,7 @@ test('a stall of some seconds, few requests, a change of which routes are asked 
 
 /** Days of good load: by seed, other rates, spreads, bursts, pauses of the collector, deploys and slow clients. @param {number} seed @param {number} hours */
 function goodDay (seed, hours) {
-  const random = randomOf(seed * 7919)
+  const random = createRandom(seed * 7919)
   const loads = Array.from({ length: 3 + Math.floor(random() * 10) }, (_, index) => ({
     route: `GET /r${index}`, perSecond: 10 ** (random() * 2.3 - 1.3), ms: 10 ** (random() * 3), spread: 0.2 + random()
   }))

@@ -1,0 +1,10 @@
+/** Numbers from 0 to 1 that are the same for the same seed. @param {number} seed  an integer @returns {() => number} mulberry32 */
+export function createRandom (seed) {
+  let state = seed | 0
+  return () => {
+    state = state + 0x6D2B79F5 | 0
+    let mixed = Math.imul(state ^ state >>> 15, 1 | state)
+    mixed = mixed + Math.imul(mixed ^ mixed >>> 7, 61 | mixed) ^ mixed
+    return ((mixed ^ mixed >>> 14) >>> 0) / 2 ** 32
+  }
+}
