@@ -23,17 +23,17 @@ export function lookInMiddleOfSecond (look, everyMs) {
 
 /** @param {() => void} look @param {number} everyMs @param {number} afterMs @returns {() => void} */
 function lookTogether (look, everyMs, afterMs) {
-  let timer = schedule()
+  let timer = setTimeout(lookAgain, untilNext()).unref()
   return () => clearTimeout(timer)
 
-  function schedule () {
-    const ms = everyMs - (Date.now() - afterMs) % everyMs
-    // A timer may fire a moment before its time, and would fire twice then.
-    return setTimeout(lookAgain, ms < everyMs / 2 ? ms + everyMs : ms).unref()
+  function untilNext () {
+    return everyMs - (Date.now() - afterMs) % everyMs
   }
 
   function lookAgain () {
-    timer = schedule()
+    const ms = untilNext()
+    // A timer may fire a moment before its time, and would fire twice then.
+    timer = setTimeout(lookAgain, ms < everyMs / 2 ? ms + everyMs : ms).unref()
     look()
   }
 }

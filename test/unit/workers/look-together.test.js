@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'node:test'
 import { lookInMiddleOfSecond } from '../../../workers/look-together.js'
 
-test('those who look in the middle of a second or of one in three look in the same moment, whenever they began', (t) => {
+test('those who look in the middle of a second or of one in three look in the same moment, whenever they began, and from the next such moment on', (t) => {
   const clock = clockAt(t, 10_120)
   /** @type {[string, number][]} */
   const seen = []
@@ -11,10 +11,10 @@ test('those who look in the middle of a second or of one in three look in the sa
   clock.pass(1257)
   ends.push(lookInMiddleOfSecond(() => seen.push(['third', Date.now()]), 3000))
   clock.pass(4500)
-  assert.deepEqual(seen, [['each', 11_500], ['each', 12_500], ['each', 13_500], ['each', 14_500], ['third', 15_500], ['each', 15_500]])
+  assert.deepEqual(seen, [['each', 10_500], ['each', 11_500], ['third', 12_500], ['each', 12_500], ['each', 13_500], ['each', 14_500], ['third', 15_500], ['each', 15_500]])
   for (const end of ends) end()
   clock.pass(9000)
-  assert.equal(seen.length, 6)
+  assert.equal(seen.length, 8)
 })
 
 test('a timer that fires a moment before its time by the clock makes nobody look twice', (t) => {
