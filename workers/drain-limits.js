@@ -9,7 +9,7 @@ const TELL_AGAIN_MS = 2000
  * @param {object} parts
  * @param {import('./protocol.js').DrainLimits} parts.limits
  * @param {Pick<ReturnType<typeof import('./open-work.js').createOpenWork>, 'look' | 'cutIdle' | 'cutRequests' | 'cutConnections' | 'longLived'>} parts.work
- * @param {() => void} parts.onEnd  the time of what is long-lived is over
+ * @param {() => void} parts.onEnd  the time of sessions is over
  * @param {(holds: import('./protocol.js').Holds) => void} parts.onHolds
  * @param {() => void} parts.onOverdue  called again and again: the deadline has passed, and nothing that is left may stay
  * @param {() => number} [parts.now]
@@ -17,10 +17,14 @@ const TELL_AGAIN_MS = 2000
 export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, now = () => performance.now() }) {
   const { longLived } = work
   const { deadlineMs, longLivedMs, isLast } = limits
-  // Where they end from the beginning, the last of their clients is to have time to answer before the deadline.
-  const spreadMs = longLivedMs > 0 ? limits.spreadMs : Math.min(limits.spreadMs, deadlineMs - Math.min(CLOSE_MS, deadlineMs / 5))
+  const areKept = longLivedMs > 0
+  // What may not stay ends by itself in half of the time, if it can: an answer can come as a stream of events too.
+  const endsAfterMs = areKept || isLast ? longLivedMs : deadlineMs / 2
+  // The last of their clients is to have time to answer before the deadline.
+  const spreadMs = areKept ? limits.spreadMs : Math.min(limits.spreadMs, deadlineMs - endsAfterMs - Math.min(CLOSE_MS, deadlineMs / 5))
   const beganAt = now()
   let isEnding = false
+  let haveSessionsEnded = false
   let transfersUntilMs = Infinity
   /** Something could stay at the deadline, so from then on what may not is cut on its own, and the worker is never overdue. */
   let hasKept = false
@@ -33,7 +37,8 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
     /** Called again and again. @param {number} sessions  of this worker, which still gets their connections */
     look (sessions) {
       const found = work.look()
-      if (!isEnding && now() - beganAt >= longLivedMs) endLongLived({ spreadMs, isLast })
+      if (now() - beganAt >= longLivedMs) endSessions()
+      if (!isEnding && now() - beganAt >= endsAfterMs) endLongLived({ spreadMs, isLast })
       work.cutIdle()
       if (now() - beganAt >= deadlineMs) endOverdue(found, sessions)
       tellHolds({ requests: found.waiting.length, transfers: found.transfers.length, ...longLived.counts, sessions })
@@ -45,6 +50,12 @@ export function createDrainLimits ({ limits, work, onEnd, onHolds, onOverdue, no
     isEnding = true
     transfersUntilMs = Math.max(deadlineMs, now() - beganAt + how.spreadMs)
     longLived.end(how)
+    endSessions()
+  }
+
+  function endSessions () {
+    if (haveSessionsEnded) return
+    haveSessionsEnded = true
     onEnd()
   }
 

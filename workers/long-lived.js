@@ -1,4 +1,4 @@
-import { clearInterval } from 'node:timers'
+import { clearInterval, setTimeout } from 'node:timers'
 import { spreadOver } from './spread.js'
 
 /** The codes with which WebSockets are closed: the server goes away; it restarts, and the client may come back. */
@@ -22,6 +22,7 @@ export function createLongLived () {
   const closed = { ...counts }
   /** @type {number | null} null: their time is not over */
   let code = null
+  let endAt = -Infinity
   /** @type {NodeJS.Timeout | undefined} */
   let spreading
 
@@ -39,7 +40,8 @@ export function createLongLived () {
     add (carrier, kind, end) {
       held.set(carrier, { kind, end, isEnded: false })
       counts[kind]++
-      if (code !== null) endOne(carrier)
+      // It has begun after the others, on a connection that was idle, and so it ends after them.
+      if (code !== null) endAtLast(carrier)
     },
 
     /** @param {Carrier} carrier  that is closed, or that nothing long-lived uses any longer */
@@ -53,8 +55,15 @@ export function createLongLived () {
     end ({ spreadMs, isLast }) {
       clearInterval(spreading)
       code = isLast ? GOING_AWAY : SERVICE_RESTART
+      endAt = performance.now() + spreadMs
       spreading = spreadOver([...held.keys()], spreadMs, endOne)
     }
+  }
+
+  function endAtLast (/** @type {Carrier} */ carrier) {
+    const ms = endAt - performance.now()
+    if (ms > 0) setTimeout(endOne, ms, carrier).unref()
+    else endOne(carrier)
   }
 
   function endOne (/** @type {Carrier} */ carrier) {

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createDrainLimits } from '../../../workers/drain-limits.js'
+import { CLOSE_MS } from '../../../workers/endings.js'
+import { createLongLived } from '../../../workers/long-lived.js'
+import { until } from '../../support/until.js'
+
+const LIMITS = Object.freeze({ idleGraceMs: 2000, deadlineMs: 30_000, stalledMs: 10_000, longLivedMs: 0, spreadMs: 30_000, isLast: false })
+
+/** A worker that drains and has nothing to answer. @param {Partial<import('../../../workers/protocol.js').DrainLimits>} limits */
+function begin (limits) {
+  let at = 0
+  /** @type {unknown[]} */
+  const seen = []
+  const longLived = { ...createLongLived(), end: (/** @type {object} */ how) => { seen.push({ at, ...how }) } }
+  const nothing = { waiting: [], transfers: [] }
+  const work = { longLived, look: () => nothing, cutIdle () {}, cutRequests () {}, cutConnections () {} }
+  const drainLimits = createDrainLimits({ limits: { ...LIMITS, ...limits }, work, onEnd: () => seen.push({ at, sessions: 'end' }), onHolds () {}, onOverdue () {}, now: () => at })
+  return (/** @type {number[]} */ ...moments) => {
+    for (at of moments) drainLimits.look(0)
+    return seen
+  }
+}
+
+describe('what is long-lived ends in a drain', () => {
+  test('in the other half of the deadline where it may not stay: an answer of events has the first half. Sessions end at once', () => {
+    assert.deepEqual(begin({})(0, 100, 14_900, 15_000, 29_000), [{ at: 0, sessions: 'end' }, { at: 15_000, spreadMs: 15_000 - CLOSE_MS, isLast: false }])
+  })
+
+  test('within the time over which the option spreads it, where that is shorter', () => {
+    assert.deepEqual(begin({ spreadMs: 500 })(0, 15_000).at(-1), { at: 15_000, spreadMs: 500, isLast: false })
+  })
+
+  test('once its time is over where it may stay, and so do sessions', () => {
+    assert.deepEqual(begin({ longLivedMs: 60_000 })(0, 15_000, 59_900, 60_000, 60_100), [{ at: 60_000, sessions: 'end' }, { at: 60_000, spreadMs: 30_000, isLast: false }])
+  })
+
+  test('at once where nobody serves after the worker', () => {
+    assert.deepEqual(begin({ isLast: true, spreadMs: 0 })(0, 100), [{ at: 0, sessions: 'end' }, { at: 0, spreadMs: 0, isLast: true }])
+  })
+})
+
+test('a stream that begins while others are being ended has the rest of their time', async () => {
+  const longLived = createLongLived()
+  /** @type {[name: string, code: number, ms: number][]} */
+  const ended = []
+  const add = (/** @type {string} */ name) => longLived.add(/** @type {any} */ ({ name }), 'eventStreams', (code) => ended.push([name, code, performance.now() - beganAt]))
+  add('first')
+  const beganAt = performance.now()
+  longLived.end({ spreadMs: 200, isLast: false })
+  add('late')
+  await until(() => ended.length === 2, 'the end of both')
+  const [, code, ms] = ended.find(([name]) => name === 'late') ?? []
+  assert.equal(code, 1012)
+  assert.ok(Number(ms) > 190, `after ${ms} ms`)
+  add('after them')
+  assert.deepEqual([ended.at(-1)?.[0], longLived.closed.eventStreams], ['after them', 3])
+})
