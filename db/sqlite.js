@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
-import { DeckError, errorCode, errorText } from '../server/errors.js'
+import { DeckError, errorCode, errorText, HOW_TO_INSTALL } from '../server/errors.js'
 
 /**
  * A statement whose rows have this type: nothing checks that but the SQL beside it.
@@ -8,9 +8,8 @@ import { DeckError, errorCode, errorText } from '../server/errors.js'
  */
 /** @typedef {Omit<import('better-sqlite3').Database, 'prepare'> & { prepare: <Row>(sql: string) => Rows<Row> }} Db */
 
-/** It brings its native part for Linux along. For Node 20, which it would crash, there is an older one that npm compiles. */
-export const SQLITE_PACKAGE = Number(process.versions.node.split('.')[0]) < 22 ? 'clusterdeck-node-20' : 'better-sqlite3'
-const OWN_FOLDER = fileURLToPath(new URL('..', import.meta.url))
+/** What to require. It brings its native part for Linux along. For Node 20, which it would crash, there is an older one: see node-20/install.cjs. */
+export const SQLITE = Number(process.versions.node.split('.')[0]) < 22 ? fileURLToPath(new URL('node-20/node_modules/better-sqlite3', import.meta.url)) : 'better-sqlite3'
 const require = createRequire(import.meta.url)
 const MAX_STATEMENTS = 300
 
@@ -22,18 +21,18 @@ const MAX_STATEMENTS = 300
  */
 export function openSqlite (file, options = {}) {
   try {
-    return /** @type {Db} */ (new (require(SQLITE_PACKAGE))(file, options))
+    return /** @type {Db} */ (new (require(SQLITE))(file, options))
   } catch (error) {
     const reason = whyUnloadable(error)
     if (reason === null) throw error
-    throw new DeckError('bad-install', `Node ${process.version} cannot load better-sqlite3 (run "npm ci --omit=dev" with it in ${OWN_FOLDER}): ${reason}`, { cause: error })
+    throw new DeckError('bad-install', `Node ${process.version} cannot load better-sqlite3 (with this Node ${HOW_TO_INSTALL}): ${reason}`, { cause: error })
   }
 }
 
 /** @param {unknown} error @returns {string | null} null: it was loaded, and SQLite has refused */
 function whyUnloadable (error) {
   const text = errorText(error)
-  if (errorCode(error) === 'MODULE_NOT_FOUND') return 'another version of Node has installed the packages'
+  if (errorCode(error) === 'MODULE_NOT_FOUND') return 'it is not installed for this version'
   // An installation without scripts has no native part.
   if (text.startsWith('Could not locate the bindings file')) return 'it was not compiled'
   return errorCode(error) === 'ERR_DLOPEN_FAILED' ? text.replace(/\s+/g, ' ') : null

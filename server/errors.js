@@ -99,6 +99,8 @@ export function toError (thrown) {
 
 /** Where this program's own files are. */
 const OWN_FOLDER = decodeURIComponent(new URL('..', import.meta.url).pathname)
+/** What a package manager has unpacked has no lock file. */
+export const HOW_TO_INSTALL = OWN_FOLDER.includes('/node_modules/') ? 'install clusterdeck again' : `run "npm ci --omit=dev" in ${OWN_FOLDER}`
 
 /** @param {unknown} code @returns {code is ErrorCode} */
 export function isErrorCode (code) {
@@ -150,5 +152,5 @@ function notInstalled (error) {
   const pattern = /^Cannot find (?:package|module) '([^']+)'(?: imported from |\nRequire stack:\n- )([^\n]+)/
   const [, name, importer] = pattern.exec(errorText(error)) ?? []
   if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(errorCode(error) ?? '') || !importer?.startsWith(OWN_FOLDER)) return null
-  return new DeckError('bad-install', `the package ${name} is not installed: run "npm ci --omit=dev" in ${OWN_FOLDER}`, { cause: error })
+  return new DeckError('bad-install', `the package ${name} is not installed: ${HOW_TO_INSTALL}`, { cause: error })
 }

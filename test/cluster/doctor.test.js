@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { test } from 'node:test'
-import { openSqlite, SQLITE_PACKAGE } from '../../db/sqlite.js'
+import { pathToFileURL } from 'node:url'
+import { openSqlite, SQLITE } from '../../db/sqlite.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { deploy, roll } from '../support/deploys.js'
@@ -13,11 +15,11 @@ import { rareTest } from '../support/rare.js'
 import { createRepository } from '../support/repository.js'
 import { untilFound } from '../support/until.js'
 
-const SQLITE = import.meta.resolve(SQLITE_PACKAGE)
+const SQLITE_URL = pathToFileURL(createRequire(import.meta.url).resolve(SQLITE)).href
 
 /** It answers with its version and the orders in its database; `/order` adds one. */
 const shop = (/** @type {string} */ version) => `import http from 'node:http'
-import Database from '${SQLITE}'
+import Database from '${SQLITE_URL}'
 const db = new Database('shop.db')
 http.createServer((request, response) => {
   if (request.url === '/order') db.exec('INSERT INTO orders DEFAULT VALUES')

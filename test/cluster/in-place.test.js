@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
 import { describe, test } from 'node:test'
-import { SQLITE_PACKAGE } from '../../db/sqlite.js'
+import { pathToFileURL } from 'node:url'
+import { SQLITE } from '../../db/sqlite.js'
 import { runCliHere } from '../support/cli-here.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
@@ -165,7 +167,7 @@ describe('an app in place that reads files by itself', { concurrency: true }, ()
   rareTest('what it writes into its folder hinders no rollback, and is not told of where it is listed as its own', async (t) => {
     const folder = tempFolder()
     const entry = path.join(folder, 'app.mjs')
-    const sqlite = import.meta.resolve(SQLITE_PACKAGE)
+    const sqlite = pathToFileURL(createRequire(import.meta.url).resolve(SQLITE)).href
     writeFileSync(entry, app("response.end(String(db.prepare('INSERT INTO visits DEFAULT VALUES').run().lastInsertRowid))", `import Database from ${JSON.stringify(sqlite)}
 const db = new Database(new URL('app.db', import.meta.url).pathname)
 db.exec('CREATE TABLE IF NOT EXISTS visits (id INTEGER PRIMARY KEY)')`))
