@@ -7,6 +7,7 @@ import { FIXTURES, startDeck } from '../../support/deck.js'
 import { tempFolder } from '../../support/folder.js'
 import { createOwner } from '../../support/owner.js'
 import { freePort } from '../../support/ports.js'
+import { openUser } from '../../support/user.js'
 import { untilAnswered } from './client.js'
 import { CLI, PEERS, versionOf } from './install.js'
 import { INSTALLS } from './installs.js'
@@ -56,6 +57,7 @@ export const VARIANTS = Object.freeze({
   restart: { of: 'clusterdeck', name: 'clusterdeck, restart', start: (workers, port) => startClusterdeck(workers, port, { kind: 'restart' }) },
   standby: { of: 'clusterdeck', name: 'clusterdeck, one standby', start: (workers, port) => startClusterdeck(workers, port, { flags: ['--standby', '1'] }) },
   later: { of: 'clusterdeck', name: 'clusterdeck, once more', prepare: runClusterdeckOnce, start: (workers, port, how) => startClusterdeck(workers, port, how) },
+  host: { of: 'clusterdeck', name: 'clusterdeck, its host runs', prepare: startHostOfClusterdeck, start: startInHost },
   clone: { of: 'clusterdeck', name: 'clusterdeck, npm ci of a clone', install: INSTALLS.clone, start: (workers, port, how) => startClusterdeck(workers, port, how) },
   daemon: { of: 'pm2', name: 'PM2, its daemon runs', prepare: startDaemonOfPm2, start: startPm2 }
 })
@@ -94,6 +96,30 @@ async function runClusterdeckOnce () {
   const running = await startClusterdeck(2, await freePort(), { prepared })
   await running.stop()
   return prepared
+}
+
+/** What other apps of this user run in already, as the daemon of PM2. @returns {Promise<Prepared & { user: import('../../support/user.js').User }>} */
+async function startHostOfClusterdeck () {
+  const hostOwner = createOwner()
+  const user = openUser(hostOwner, { cli: CLI })
+  await user.startHost()
+  return { folder: user.home, end: hostOwner.end, user }
+}
+
+/** @param {number} workers @param {number} port @param {How} [how] @returns {Promise<Running>} */
+async function startInHost (workers, port, { through = [], prepared } = {}) {
+  const { user } = /** @type {Awaited<ReturnType<typeof startHostOfClusterdeck>>} */ (prepared)
+  const [program, ...words] = [...through, process.execPath, CLI, 'start', APP, '--detach', '--name', 'app', '--workers', String(workers)]
+  const [code] = await once(spawn(program, words, { cwd: user.home, env: { ...process.env, ...user.env, PORT: String(port) }, stdio: 'ignore' }), 'exit')
+  if (code !== 0) throw new Error(`clusterdeck start --detach: expected exit code 0, received ${code}`)
+  return {
+    port,
+    managers: user.managers,
+    workers: async () => (await user.ask(user.deck('app'), '/status')).body.workers.map((/** @type {any} */ { pid }) => pid),
+    reload: null,
+    // It ends with its host.
+    async stop () {}
+  }
 }
 
 /** A viewer of the page of clusterdeck, whose browser follows what happens. @param {string} url @param {string} token @returns {Promise<() => void>} */

@@ -150,8 +150,8 @@ export const ROWS = Object.freeze({
   start: {
     title: 'From the command to the first answer, two workers',
     figures: ['ms'],
-    also: ['later', 'daemon'],
-    pairs: [['later', 'daemon'], ['later', 'shared']],
+    also: ['later', 'host', 'daemon'],
+    pairs: [['later', 'daemon'], ['later', 'shared'], ['host', 'daemon']],
     workers: WORKERS,
     measureFrom: (peer) => timeFirstAnswer(peer, WORKERS)
   },
