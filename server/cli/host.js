@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError } from '../errors.js'
 import { hostFolder } from '../system/host-folder.js'
+import { keepConnections } from '../system/http.js'
 import { isAlive } from '../system/process-identity.js'
 import { readAnnounced, readToken } from './announced.js'
 import { createApiClient } from './api-client.js'
@@ -59,12 +60,21 @@ export function callHost (host, { env, timeoutMs = ANSWER_WITHIN_MS, signal }) {
  * @returns {Pick<import('./api-client.js').ApiClient, 'get' | 'post' | 'stream'>}
  */
 export function lastingHost (first, env) {
-  const call = (timeoutMs = ANSWER_WITHIN_MS) => callHost(findHost(env) ?? first, { env, timeoutMs })
+  /** @type {{ url: string, pid?: number, agent: import('node:http').Agent } | undefined} */
+  let kept
+  const call = (timeoutMs = ANSWER_WITHIN_MS) => callHost(withAgent(findHost(env) ?? first), { env, timeoutMs })
   return {
     get: async (path) => await call().get(path),
     // An order may have a config file run.
     post: async (path, body) => await call(ORDER_WITHIN_MS).post(path, body),
     async * stream (path, from) { yield * call().stream(path, from) }
+  }
+
+  /** Each master gets connections of its own. @param {import('./find-master.js').Master} host */
+  function withAgent (host) {
+    const pid = host.recipient?.processes[0].pid
+    if (kept?.url !== host.url || kept.pid !== pid) kept = { url: host.url, pid, agent: keepConnections(host.url, host) }
+    return { ...host, agent: kept.agent }
   }
 }
 

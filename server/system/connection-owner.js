@@ -97,8 +97,9 @@ export function otherEndOf (socket, tables = createTables()) {
     seen.push(tables.read(file))
     const held = heldIn(seen.slice(-1), socket)
     if (held) return held.uid
+    // It is in one table only, and stays there.
+    if (rowsOf(seen.slice(-1), socket).some(({ state }) => WAITING.includes(state))) return 'not taken'
   }
-  if (rowsOf(seen, socket).some(({ state }) => WAITING.includes(state))) return 'not taken'
   // At least our own end is in them, where they tell anything.
   return seen.some((table) => ROW.test(table)) ? 'gone' : 'untold'
 }
