@@ -7,6 +7,7 @@ import { before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { tempFolder } from '../support/folder.js'
+import { linkPackages } from '../support/install.js'
 import { rareOnly, rareTest } from '../support/rare.js'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -25,7 +26,7 @@ describe('the package that npm packs', () => {
     await run('tar', ['-xzf', JSON.parse(stdout)[0].filename], { cwd: folder })
     mkdirSync(path.dirname(bin), { recursive: true })
     renameSync(path.join(folder, 'package'), installed)
-    symlinkSync(path.join(ROOT, 'node_modules'), path.join(installed, 'node_modules'))
+    linkPackages(installed)
     symlinkSync(path.join(installed, JSON.parse(readFileSync(path.join(installed, 'package.json'), 'utf8')).bin.clusterdeck), bin)
     copyFileSync(path.join(ROOT, 'test', 'fixtures', 'answers-with-pid.js'), path.join(folder, 'app.js'))
     writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }')

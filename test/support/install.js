@@ -38,6 +38,12 @@ export function createInstallation () {
     mkdirSync(target)
     for (const name of CONTENT) cpSync(path.join(ROOT, name), path.join(target, name), { recursive: true, filter: (file) => path.basename(file) !== 'node_modules' })
     writeFileSync(path.join(target, 'package.json'), JSON.stringify({ ...JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')), version }))
-    symlinkSync(path.join(ROOT, 'node_modules'), path.join(target, 'node_modules'))
+    linkPackages(target)
   }
+}
+
+/** Gives an installation the packages of this one. @param {string} folder */
+export function linkPackages (folder) {
+  // Those of the database are what Node 20 needs, and there with it alone.
+  for (const place of ['.', 'db/node-20']) symlinkSync(path.join(ROOT, place, 'node_modules'), path.join(folder, place, 'node_modules'))
 }
