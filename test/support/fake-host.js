@@ -36,7 +36,8 @@ export async function startFakeHost (t, apps = {}) {
   let abouts = [{}]
   /** @type {import('node:child_process').ChildProcess | null} */
   let played = null
-  const server = http.createServer(answer)
+  let connections = 0
+  const server = http.createServer(answer).on('connection', () => connections++)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(null)))
   t.after(() => close())
   const url = `http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`
@@ -50,6 +51,8 @@ export async function startFakeHost (t, apps = {}) {
     env,
     orders,
     calls,
+    /** How many it has got. */
+    connections: () => connections,
     close,
     /** Says that it is another process, which it ends when it is stopped. @param {import('node:child_process').ChildProcess} child */
     playFor (child) {

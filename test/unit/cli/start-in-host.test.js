@@ -20,6 +20,12 @@ test('start --detach orders the app as the shell has it, and returns once it is 
   assert.deepEqual(USED.map((name) => variables[name]), [env.CLUSTERDECK_RUNTIME_DIR, 'of the app', '2', undefined, undefined, undefined])
 })
 
+test('start --detach asks the host over one connection, as the kernel takes milliseconds to say who has it', async (t) => {
+  const { cli, connections } = await startFakeHost(t)
+  assert.equal((await cli('start app.js -d --name shop')).code, 0)
+  assert.equal(connections(), 1)
+})
+
 test('start --detach --no-wait returns at once, and --json says what the host does', async (t) => {
   const { cli, whenStarted } = await startFakeHost(t)
   whenStarted('shop', { deck: NOT_READY, view: { state: 'starting' } })
