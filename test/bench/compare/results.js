@@ -23,6 +23,7 @@ const SHORT = [
   ['busy', 'p99 ms', 'two of 8 workers are busy: p99 of the first answer on a new connection, ms'],
   ['reload', 'failed', 'a rolling restart under load: failed requests'],
   ['reload', 'seconds', 'the same, seconds'],
+  ['reload', 'p99 ms during', 'the same: p99 of what was answered meanwhile, ms'],
   ['kill', 'one: ms to full strength', 'one of two workers is SIGKILLed: ms to full strength'],
   ['kill', 'both: failed', 'both are SIGKILLed: failed connections'],
   ['start', 'ms', 'first start: ms from the command to the first answer'],
