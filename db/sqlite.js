@@ -8,7 +8,7 @@ import { DeckError, errorCode, errorText, HOW_TO_INSTALL } from '../server/error
  */
 /** @typedef {Omit<import('better-sqlite3').Database, 'prepare'> & { prepare: <Row>(sql: string) => Rows<Row> }} Db */
 
-/** What to require. It brings its native part for Linux along. For Node 20, which it would crash, there is an older one: see node-20/install.cjs. */
+/** The module to require: better-sqlite3 brings its native part for Linux along. It would crash Node 20, which has an older one: see node-20/install.cjs. */
 export const SQLITE = Number(process.versions.node.split('.')[0]) < 22 ? fileURLToPath(new URL('node-20/node_modules/better-sqlite3', import.meta.url)) : 'better-sqlite3'
 const require = createRequire(import.meta.url)
 const MAX_STATEMENTS = 300

@@ -3,11 +3,11 @@
 const { execFileSync } = require('node:child_process')
 const { dependencies: { 'better-sqlite3': version } } = require('./package.json')
 
-const FIRST_WITHOUT = 22
+const FIRST_WITH_BINARIES = 22
 /** They say where the outer npm installs, and what. */
 const OF_THE_OUTER = /^npm_config_(?:global|location|prefix|local_prefix|workspaces?|omit|include|save.*)$/i
 
-if (Number.parseInt(process.versions.node) < FIRST_WITHOUT && !isThere()) install()
+if (Number.parseInt(process.versions.node) < FIRST_WITH_BINARIES && !isThere()) install()
 
 function isThere () {
   try {

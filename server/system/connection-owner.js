@@ -42,7 +42,7 @@ export function ownerOf (socket) {
   const found = findOwner(socket, tables)
   noteOwner(socket, found)
   for (const other of expected) {
-    const held = isOfThisMachine(other, tables) ? heldIn(tables.alreadyRead(), other) : undefined
+    const held = isOfThisMachine(other, tables) ? rowsOf(tables.alreadyRead(), other).find(isHeld) : undefined
     if (held) noteOwner(other, held.uid)
   }
   return found
@@ -94,20 +94,21 @@ export function otherEndOf (socket, tables = createTables()) {
   if (!isOfThisMachine(socket, tables)) return 'elsewhere'
   const seen = []
   for (const file of isV4(socket.remoteAddress) ? [TABLE, TABLE_OF_IPV6] : [TABLE_OF_IPV6]) {
-    seen.push(tables.read(file))
-    const held = heldIn(seen.slice(-1), socket)
+    const table = tables.read(file)
+    seen.push(table)
+    const rows = rowsOf([table], socket)
+    const held = rows.find(isHeld)
     if (held) return held.uid
     // It is in one table only, and stays there.
-    if (rowsOf(seen.slice(-1), socket).some(({ state }) => WAITING.includes(state))) return 'not taken'
+    if (rows.some(({ state }) => WAITING.includes(state))) return 'not taken'
   }
   // At least our own end is in them, where they tell anything.
   return seen.some((table) => ROW.test(table)) ? 'gone' : 'untold'
 }
 
-/** @param {string[]} tables @param {import('node:net').Socket} socket */
-function heldIn (tables, socket) {
-  // One that no process has is shown as root's.
-  return rowsOf(tables, socket).find(({ inode }) => inode !== NO_INODE)
+/** One that no process has is shown as root's. @param {{ inode: string }} row */
+function isHeld ({ inode }) {
+  return inode !== NO_INODE
 }
 
 /** @param {string[]} tables @param {import('node:net').Socket} socket */

@@ -23,7 +23,7 @@ function begin (limits) {
 }
 
 describe('what is long-lived ends in a drain', () => {
-  test('in the other half of the deadline where it may not stay: an answer of events has the first half. Sessions end at once', () => {
+  test('in the second half of the deadline where it may not stay, as an answer that comes as a stream of events may end by itself in the first. Sessions end at once', () => {
     assert.deepEqual(begin({})(0, 100, 14_900, 15_000, 29_000), [{ at: 0, sessions: 'end' }, { at: 15_000, spreadMs: 15_000 - CLOSE_MS, isLast: false }])
   })
 
