@@ -63,7 +63,7 @@ describe('orphan', { concurrency: 2 }, () => {
     tell(orphan, { claimedBy: process.pid, drain: limits })
     const holds = () => JSON.parse(readFileSync(holdsFileOf(orphan.orderFile), 'utf8'))
     await until(() => existsSync(holdsFileOf(orphan.orderFile)), 'what it holds')
-    assert.deepEqual(holds(), { pid: orphan.pid, requests: 0, transfers: 0, webSockets: 1, eventStreams: 0, connections: 0 })
+    assert.deepEqual(holds(), { pid: orphan.pid, requests: 0, transfers: 0, webSockets: 1, eventStreams: 0, connections: 0, sessions: 0 })
     const before = statSync(holdsFileOf(orphan.orderFile)).mtimeMs
     await until(() => statSync(holdsFileOf(orphan.orderFile)).mtimeMs > before, 'a sign of life, long after the deadline')
     client.send('still here')
