@@ -188,7 +188,8 @@ export async function openApp ({ config, reload, dataDir, environment = process.
     hide: mask.hide,
     historyState: () => dataDir.away === null ? recorder?.state ?? WRITTEN : { ...WRITTEN, problem: dataDir.away }
   }, host)
-  await tellCollectors()
+  if (releases.secretsProblem() === null) await tellCollectors()
+  else tellCollectorsLater()
   return { config, dataDir, checkpoints, settings, restored, since, startedAt, history, events, vitals, logs, releases, hooks, jobs, supervisor, deck, first, isNext }
 
   /** From here on the data folder is this master's, until it lets go of it or ends. */
@@ -200,6 +201,15 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   function recordEvents () {
     closers.add(history, ({ close }) => close())
     return closers.add(createRecorder({ history, events, spare: keeper.spare }), (recorder) => recorder.close())
+  }
+
+  /** Where to, and with which key, may be among the secrets that are still missing. */
+  function tellCollectorsLater () {
+    const unsubscribe = events.subscribe(({ type }) => {
+      if (type !== 'secrets.read') return
+      unsubscribe()
+      tellCollectors().catch((error) => log.error({ err: error }, 'metrics and logs are not sent'))
+    })
   }
 
   async function tellCollectors () {

@@ -8,6 +8,7 @@ import { CLI, FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
+import { startCollector } from '../support/otlp-receiver.js'
 import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
@@ -183,7 +184,8 @@ describe('secrets', { concurrency: 2 }, () => {
     assert.deepEqual([done.state, (await ask(deck)).value, (await ask(deck, 'FIRST')).value, store.asked()], ['succeeded', CANARY, '1', 2])
   })
 
-  rareTest('are asked for by the next master, which keeps the workers while they do not come, and starts no others', async (t) => {
+  test('are asked for by the next master, which keeps the workers while they do not come, and starts no others', async (t) => {
+    const collector = await startCollector(t)
     const store = openStore({ jobs: { nightly: { command: 'true' } } })
     const deck = await startDeck(t, APP, { flags: store.flags })
     await deck.until({ ready: 2 })
@@ -208,13 +210,14 @@ describe('secrets', { concurrency: 2 }, () => {
       ['/jobs/place', {}, 'secrets-failed']
     ])) assert.equal((await post(deck, where, body)).body.code, code, where)
     await until(() => store.asked() > asked + 2, 'another try')
-    store.hold({ CANARY: 'its next value' })
+    store.hold({ CANARY: 'its next value', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
     await deck.untilEvent(({ type }) => type === 'secrets.read', 'the secrets')
     const { release } = await deck.until({ ready: 2 })
     assert.equal((await pidsOf(deck)).some((pid) => before.includes(pid)), false)
     assert.deepEqual([release.id, release.environmentChanged, (await ask(deck)).value], ['r1', true, 'its next value'])
     assert.equal((await post(deck, '/jobs/nightly/runs')).status, 201)
     assert.equal((await deck.status()).secrets.problem, null)
+    await until(() => collector.logs().length > 0, 'the collector that the secrets name to hear of it')
   })
 
   rareTest('that do not come fail an upgrade, whose master goes on', async (t) => {
