@@ -59,7 +59,7 @@ test('every operation answers as the document says, when all goes well and when 
   await ask('GET', `/diagnostics/${diagnostics.id}`)
   await ask('GET', `/diagnostics/${diagnostics.id}/file`)
   await ask('DELETE', `/diagnostics/${diagnostics.id}`)
-  const profile = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'cpu-profile', durationMs: 100 })
+  const profile = await ask('POST', `/workers/${worker}/diagnostics`, { kind: 'cpu-profile', durationMs: 1000 })
   await ask('GET', `/diagnostics/${profile.id}/functions`, undefined, 409)
   await deck.untilEvent(({ type, message }) => type === 'diagnostics.finished' && String(message).includes('cpu-profile'), 'the profile')
   await ask('GET', `/diagnostics/${profile.id}/functions`)
