@@ -44,10 +44,9 @@ const PREPARED = Object.freeze(/** @type {[RegExp, (scene: Scene, line: string) 
   [/^clusterdeck send .* --worker 5$/, async ({ deck }, line) => line.replace('5', await aWorker(deck))],
   [/^clusterdeck acknowledge 812\b/, async (scene, line) => line.replace('812', await aNotice(scene))],
   [/^clusterdeck logs --slot 0$/, async ({ deck }, line) => { await standby(deck); return line }],
-  [/ --q payment /, (_scene, line) => line.replace('payment', 'out')],
   [/^clusterdeck scale 8$/, (_scene, line) => line.replace('8', '2')],
   [/ --duration 10s /, (_scene, line) => line.replace('10s', '100ms')],
-  [/^clusterdeck crashes 12$/, (_scene, line) => line.replace('12', '1')],
+  [/^clusterdeck crashes 12\b/, (_scene, line) => line.replace('12', '1')],
   [/^clusterdeck releases r7$/, async ({ deck }, line) => line.replace('r7', (await deck.status()).release.id)],
   [/^clusterdeck rollback\b/, async ({ deck }, line) => line.replace('r12', (await deck.rollout('deploy')).from)],
   [/^clusterdeck tokens revoke 3$/, async ({ deck }, line) => line.replace('3', (await post(deck, '/tokens', { name: 'bob', role: 'viewer' })).id)],
@@ -187,11 +186,11 @@ function forApps (words) {
 /** @returns {string} the folder of somebody who has an app in all the shapes of the examples */
 function appFolder () {
   const cwd = tempFolder()
-  const app = `#!/usr/bin/env node\nimport(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`
-  const files = { 'package.json': '{ "scripts": { "start": "node app.js", "serve": "NODE_ENV=production next start" } }', 'app.js': app, 'shop/package.json': '{ "main": "../app.js" }', 'node_modules/next/package.json': '{ "bin": { "next": "next.js" } }', 'node_modules/next/next.js': app }
+  const app = `#!/usr/bin/env node\nconsole.log('Listening on 3000')\nconsole.log('worker 1 is up')\nimport(${JSON.stringify(pathToFileURL(path.join(FIXTURES, 'answers-with-pid.js')).href)})`
+  const files = { server: app, 'package.json': '{ "scripts": { "start": "node app.js", "serve": "NODE_ENV=production next start" } }', 'app.js': app, 'shop/package.json': '{ "main": "../app.js" }', 'node_modules/next/package.json': '{ "bin": { "next": "next.js" } }', 'node_modules/next/next.js': app }
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(cwd, name)), { recursive: true })
-    writeFileSync(path.join(cwd, name), text)
+    writeFileSync(path.join(cwd, name), text, { mode: 0o755 })
   }
   return cwd
 }
@@ -206,10 +205,11 @@ async function open (t) {
   const { url, statuses } = await startReceiver(t)
   writeFileSync(path.join(cwd, 'clusterdeck.config.json'), JSON.stringify({ alerts: [{ kind: 'webhook', url, secret: 'only between the two of us', events: ['master.waiting'] }], jobs: { nightly: { cron: '0 3 * * *', command: 'echo done' }, reindex: { command: 'echo done' }, broken: { command: 'exit 1' } } }))
   writeFileSync(path.join(cwd, 'slack-url.txt'), url)
+  writeFileSync(path.join(cwd, 'dsn.txt'), url.replace('//', '//key@').replace(/\/?$/, '/1'))
   writeFileSync(path.join(cwd, 'package.json'), '{ "scripts": { "migrate": "echo migrated" } }')
   const app = path.join(cwd, 'app.js')
   const breakApp = (/** @type {boolean} */ isBroken) => {
-    const source = `console.log('out'); console.error('err'); require(${JSON.stringify(path.join(FIXTURES, 'dies-in-many-ways.cjs'))})`
+    const source = `console.log('out'); console.error('{"level":"error","msg":"payment refused"}'); require(${JSON.stringify(path.join(FIXTURES, 'dies-in-many-ways.cjs'))})`
     writeFileSync(app, isBroken ? 'throw new Error("not yet")' : source)
   }
   breakApp(false)
