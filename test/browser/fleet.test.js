@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { OWNER } from '../../server/config/actor-names.js'
 import { openBrowser } from '../support/browser.js'
 import { startDashboard } from '../support/dashboard.js'
 import { afterTurnsOf, aMember, aRollout, createFakeFleet, failedTurnOf, inTurnOf } from '../support/fake-fleet.js'
@@ -251,7 +252,7 @@ test('a member is looked into and ordered about from the page of another one, an
   await page.getByRole('button', { name: 'Restart all' }).click()
   await dialog.getByRole('button', { name: 'Restart all' }).click()
   await rowOf(6).getByText('Ready').waitFor()
-  const orders = (await two.history('limit=200')).filter((/** @type {any} */ { type, actor }) => actor === 'dashboard@one' && /^(scale\.changed|worker\.killed|rollout\.started)$/.test(type))
+  const orders = (await two.history('limit=200')).filter((/** @type {any} */ { type, actor }) => actor === `${OWNER} on one` && /^(scale\.changed|worker\.killed|rollout\.started)$/.test(type))
   assert.deepEqual(orders.map((/** @type {any} */ { type }) => type).reverse(), ['scale.changed', 'worker.killed', 'rollout.started', 'rollout.started'])
   assert.deepEqual(page.problems, [])
 })
