@@ -1,8 +1,11 @@
 import { clearTimeout, setTimeout } from 'node:timers'
 import { privateField } from './private-field.js'
 
-/** How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. */
-const HOLD_MS = 1000
+/**
+ * How long streams may be held back. Beyond it, one that crosses the GOAWAY is refused, which tells its client to ask again. A client
+ * that is far away, or too busy to acknowledge a PING, waits no longer than it makes wait itself.
+ */
+const HOLD_MS = 5000
 /** One quiet round is not enough: an acknowledgement overtakes requests that the client has queued. */
 const QUIET_ROUNDS = 4
 

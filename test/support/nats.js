@@ -179,15 +179,20 @@ export async function createLink (t, { to, delayMs = 0 }) {
       sockets.add(one)
       one.on('data', (data) => {
         dueAt = Math.max(dueAt, performance.now() + delay)
-        const ms = dueAt - performance.now()
-        if (ms <= 0) other.write(data)
-        else setTimeout(() => { if (!other.destroyed) other.write(data) }, Math.ceil(ms))
+        whenDue(() => { if (!other.destroyed) other.write(data) })
       })
       one.on('error', () => {})
       one.on('close', () => {
         sockets.delete(one)
-        other.destroy()
+        whenDue(() => other.destroySoon())
       })
+
+      /** @param {() => void} work  after all that is on its way */
+      function whenDue (work) {
+        const ms = dueAt - performance.now()
+        if (ms <= 0) work()
+        else setTimeout(work, Math.ceil(ms))
+      }
     }
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -4,8 +4,12 @@ import http2 from 'node:http2'
 import { test } from 'node:test'
 import { createHttp2Sessions } from '../../../workers/http2-sessions.js'
 import { createTurns } from '../../../workers/turns.js'
+import { createLink } from '../../support/nats.js'
+import { rareTest } from '../../support/rare.js'
 
 const SPREAD_MS = 100
+/** Longer than a round of PINGs within a network, by far. */
+const FAR_AWAY_MS = 600
 
 test('HTTP/2 clients are told one after the other to come back, and each stream is answered', async (t) => {
   let now = 1000
@@ -34,6 +38,28 @@ test('HTTP/2 clients are told one after the other to come back, and each stream 
   assert.equal(await isToldToLeave(second), true)
   now += SPREAD_MS / 2
   assert.deepEqual(await Promise.all([third, third, fourth].map(isToldToLeave)), [true, true, true])
+})
+
+rareTest('a client that is far away, with many streams under way, loses none of them', async (t) => {
+  const sessions = createHttp2Sessions({ turns: createTurns() })
+  const server = http2.createServer((_request, response) => response.end('ok')).listen(0, '127.0.0.1')
+  sessions.watch(server)
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const link = await createLink(t, { to: /** @type {import('node:net').AddressInfo} */ (server.address()).port, delayMs: FAR_AWAY_MS })
+  const client = http2.connect(link.url.replace(/^\w+/, 'http'))
+  t.after(() => client.destroy())
+  const counts = await Promise.all(Array.from({ length: 10 }, async (_, index) => {
+    // They are not answered in the same moment.
+    await new Promise((resolve) => setTimeout(resolve, index * FAR_AWAY_MS / 5))
+    let answered = 0
+    while (!client.closed) {
+      await isToldToLeave(client)
+      if (++answered === 2 && index === 0) sessions.leave(0)
+    }
+    return answered
+  }))
+  assert.ok(counts.every((count) => count > 1), String(counts))
 })
 
 /** @param {http2.ClientHttp2Session} client @returns {Promise<boolean>} with an answer that is whole */
