@@ -102,9 +102,10 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
      */
     async add (order, { actor, isIdle = false }) {
       const file = await readFileOf(order)
-      const { name, dataDir } = await readOrder(order, file)
+      const { name, dataDir, entry, isNamed } = await readOrder(order, file)
       const known = apps.get(name)
       checkFolder(dataDir, known)
+      if (known && !isNamed) await checkEntry(entry, known)
       if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
       const app = known ?? put({ name, order, dataDir, isStopped: isIdle })
       if (!known) tell('app.added', app, { actor })
@@ -120,7 +121,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
      * @param {AppOrder} order @returns {Promise<Expected>} @throws {DeckError} as `add`
      */
     async expect (order) {
-      const expected = { ...await readOrder(order), order }
+      const { name, dataDir } = await readOrder(order)
+      const expected = { name, dataDir, order }
       checkNew(expected)
       return expected
     },
@@ -236,10 +238,21 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     }
   }
 
-  /** @param {AppOrder} order @param {ConfigFile | null} [file] @returns {Promise<{ name: string, dataDir: string }>} as its configuration says now */
+  /** @param {AppOrder} order @param {ConfigFile | null} [file] @returns {Promise<{ name: string, dataDir: string, entry: string, isNamed: boolean }>} as its configuration says now; `isNamed`: by somebody */
   async function readOrder (order, file) {
     const config = await readConfigOf(order, { name: order.name, file })
-    return { name: order.name ?? appName(config), dataDir: config.dataDir }
+    const name = order.name ?? config.name
+    return { name: name ?? appName(config), dataDir: config.dataDir, entry: config.entry, isNamed: name !== undefined }
+  }
+
+  /**
+   * Two apps of one folder are called the same as long as nobody names them.
+   * @param {string} entry @param {HostedApp} known @throws {DeckError} name-taken
+   */
+  async function checkEntry (entry, { name, order }) {
+    // What cannot be read any more is to be replaced.
+    const before = await readOrder(order).then((read) => read.entry, () => entry)
+    if (before !== entry) throw taken('name', name, `which runs ${before}; choose --name and --data-dir for another app, or --name ${name} to run ${entry} in its place from its next start on`)
   }
 
   /** @param {string} dataDir @param {HostedApp} [own]  the one that has it already @throws {DeckError} name-taken */

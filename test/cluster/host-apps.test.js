@@ -142,6 +142,19 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.equal((await host.add(orderOf('shop', { cwd }), BY)).name, 'shop')
   })
 
+  test('two apps of one folder are not taken for the same where nobody has named them', async (t) => {
+    const host = hostAppsHere(t)
+    const cwd = folderWith(HELLO)
+    writeFileSync(path.join(cwd, 'web.js'), HELLO)
+    const { name } = await host.add({ ...orderOf('', { cwd }), name: undefined }, BY)
+    const web = orderOf('', { cwd, flags: { entry: 'web.js' } })
+    await assert.rejects(host.add({ ...web, name: undefined }, BY), { code: 'name-taken', message: new RegExp(`received "${name}", which runs .*app.js; choose --name and --data-dir for another app, or --name ${name} to run .*web.js in its place`) })
+    assert.equal((await host.add({ ...orderOf('', { cwd }), name: undefined }, BY)).name, name)
+    assert.equal((await host.add({ ...web, name }, BY)).name, name)
+    await host.add({ ...orderOf('web', { cwd, flags: { entry: 'web.js', dataDir: '.clusterdeck-web' } }) }, BY)
+    assert.deepEqual(host.list().map((each) => each.name), [name, 'web'].sort())
+  })
+
   test('one that is removed leaves nothing but its folder, and by purge not even that', async (t) => {
     const host = hostAppsHere(t)
     for (const name of ['kept', 'gone']) await host.add(orderOf(name, { cwd: folderWith(HELLO) }), BY)
