@@ -5,7 +5,7 @@ import { listTree } from './tree.js'
 /**
  * Which files of an app's folder differ. Packages are left out: their lock file tells of them.
  * @typedef {import('./tree.js').TreeEntry} TreeEntry
- * @typedef {Map<string, { stamp: string, writtenAt: number, entry: TreeEntry }>} Listing  by the name of the file, from its top; `writtenAt`: wall ms
+ * @typedef {string[]} Stamps  of each file: its name, and what differs once it has been written
  * @typedef {{ added: string[], changed: string[], removed: string[] }} Differences  names
  * @typedef {{ left: readonly string[], data: string }} Parts  `left`: files and folders of it that are no part of a release; `data`: our own folder
  */
@@ -17,6 +17,8 @@ const MAX_READ_BYTES = 64 * 1024 * 1024
 const READ_AT_ONCE = 16
 /** Our configuration: what has changed in it is told by its options. */
 const CONFIG_FILE = /^clusterdeck\.config\.\w+$/
+/** No name has it. */
+const SEPARATOR = '\0'
 
 /**
  * @param {Pick<import('./launch-spec.js').WorkerConfig, 'envFile' | 'releases'>} config
@@ -28,22 +30,34 @@ export function partsLeftOut ({ envFile, releases: { shared, exclude } }) {
 
 /**
  * @param {string} top real path @param {Parts} parts
- * @returns {Promise<Listing>} @throws {Error} it cannot be read, or has too many files
+ * @returns {Promise<TreeEntry[]>} its files and links @throws {Error} it cannot be read, or has too many files
  */
 export async function listFolder (top, { left, data }) {
   const except = [await realpath(data), ...left.map((name) => path.resolve(top, name))]
-  const { entries } = await listTree(top, { except, packages: false, limit: MAX_FILES })
-  return new Map(entries.filter(({ kind, name }) => kind !== 'folder' && !CONFIG_FILE.test(name)).map((entry) => [entry.name, { stamp: stampOf(entry), writtenAt: entry.ctimeMs, entry }]))
+  const entries = await listTree(top, { except, packages: false, limit: MAX_FILES })
+  return entries.filter(({ kind, name }) => kind !== 'folder' && !CONFIG_FILE.test(name))
 }
 
-/** @param {Map<string, { stamp: string }>} before @param {Map<string, { stamp: string }>} now @returns {Differences} by their stamps */
+/** @param {TreeEntry[]} files @returns {Stamps} plain texts, as there may be thousands */
+export function stampsOf (files) {
+  return files.map(({ kind, name, mode, size, mtimeMs, mark, target }) => [name, kind, mode, size, mtimeMs, mark, target].join(SEPARATOR))
+}
+
+/** @param {Stamps} before @param {Stamps} now @returns {Differences} */
 export function differencesOf (before, now) {
-  const names = [...now.keys()]
+  const gone = namesBeyond(before, now)
+  const come = namesBeyond(now, before)
   return {
-    added: names.filter((name) => !before.has(name)),
-    changed: names.filter((name) => before.has(name) && before.get(name)?.stamp !== now.get(name)?.stamp),
-    removed: [...before.keys()].filter((name) => !now.has(name))
+    added: [...come].filter((name) => !gone.has(name)),
+    changed: [...come].filter((name) => gone.has(name)),
+    removed: [...gone].filter((name) => !come.has(name))
   }
+}
+
+/** @param {Stamps} stamps @param {Stamps} others @returns {Set<string>} the names of those that are not among the others */
+function namesBeyond (stamps, others) {
+  const known = new Set(others)
+  return new Set(stamps.filter((stamp) => !known.has(stamp)).map((stamp) => stamp.slice(0, stamp.indexOf(SEPARATOR))))
 }
 
 /**
@@ -53,21 +67,30 @@ export function differencesOf (before, now) {
  */
 export async function differencesBetween (from, to, parts) {
   try {
-    const [before, now] = await Promise.all([listFolder(from, parts), listFolder(to, parts)])
-    const { added, changed, removed } = differencesOf(before, now)
-    const found = new Map(changed.map((name) => [name, compareEntries(before.get(name)?.entry, now.get(name)?.entry)]))
-    const unread = changed.filter((name) => found.get(name) === 'unread')
-    if (unread.reduce((sum, name) => sum + 2 * (now.get(name)?.entry.size ?? 0), 0) > MAX_READ_BYTES) return null
+    const [before, now] = await Promise.all([listByName(from, parts), listByName(to, parts)])
+    const names = [...now.keys()]
+    const found = new Map(names.map((name) => [name, compareEntries(before.get(name), now.get(name))]))
+    const unread = names.filter((name) => found.get(name) === 'unread')
+    if (unread.reduce((sum, name) => sum + 2 * (now.get(name)?.size ?? 0), 0) > MAX_READ_BYTES) return null
     for (let at = 0; at < unread.length; at += READ_AT_ONCE) {
       await Promise.all(unread.slice(at, at + READ_AT_ONCE).map(async (name) => {
         const [old, fresh] = await Promise.all([readFile(path.join(from, name)), readFile(path.join(to, name))])
         found.set(name, old.equals(fresh) ? 'same' : 'other')
       }))
     }
-    return { added, changed: changed.filter((name) => found.get(name) === 'other'), removed }
+    return {
+      added: names.filter((name) => !before.has(name)),
+      changed: names.filter((name) => before.has(name) && found.get(name) === 'other'),
+      removed: [...before.keys()].filter((name) => !now.has(name))
+    }
   } catch {
     return null
   }
+}
+
+/** @param {string} top @param {Parts} parts @returns {Promise<Map<string, TreeEntry>>} */
+async function listByName (top, parts) {
+  return new Map((await listFolder(top, parts)).map((entry) => [entry.name, entry]))
 }
 
 /**
@@ -79,9 +102,4 @@ function compareEntries (one, other) {
   if (one?.kind !== 'file' || other?.kind !== 'file' || one.size !== other.size) return 'other'
   // A copy has the time of its original, but not to the last nanosecond.
   return Math.abs(one.mtimeMs - other.mtimeMs) < 0.01 ? 'same' : 'unread'
-}
-
-/** @param {TreeEntry} entry @returns {string} a plain text, as there may be thousands */
-function stampOf ({ kind, mode, size, mtimeMs, mark, target }) {
-  return `${kind}:${mode}:${size}:${mtimeMs}:${mark}:${target ?? ''}`
 }

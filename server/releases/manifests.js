@@ -3,12 +3,13 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { errorCode } from '../errors.js'
-import { differencesOf, listFolder } from './file-differences.js'
+import { differencesOf, stampsOf, listFolder } from './file-differences.js'
 import { mayChange } from './resolve.js'
 
 /** @typedef {import('../lifecycle/state.js').Release} Release */
 /** @typedef {import('../lifecycle/state.js').Drift} Drift */
-/** @typedef {import('./file-differences.js').Listing} Listing */
+/** @typedef {import('./file-differences.js').Stamps} Stamps */
+/** @typedef {import('./tree.js').TreeEntry} TreeEntry */
 
 const MAX_NAMED = 5
 
@@ -49,7 +50,7 @@ export function createManifests ({ dataDir, catalogue, onError }) {
     async since (release, left) {
       await turn
       const [before, now] = await Promise.all([readManifest(release.id), list(release, left)])
-      return before && now && differencesOf(before, now)
+      return before && now && differencesOf(before, stampsOf(now))
     },
 
     /** Removes the manifests of releases that are not known. @returns {Promise<void>} never rejects */
@@ -81,36 +82,35 @@ export function createManifests ({ dataDir, catalogue, onError }) {
     if (isClosed) return
     // If this fails, the manifest of an earlier deploy must not count.
     await rm(fileOf(release.id), { force: true })
-    const listing = await list(release, left)
-    if (listing === null || isClosed) return
+    const files = await list(release, left)
+    if (files === null || isClosed) return
+    const stamps = stampsOf(files)
     for (const item of others) {
       const before = await readManifest(item.release.id)
-      if (before) item.rewritten = changeBetween(before, listing)
+      if (before) item.rewritten = toChange(differencesOf(before, stamps), files)
     }
     if (isClosed) return
     catalogue.save()
-    await writeManifest(release.id, listing)
+    await writeManifest(release.id, stamps)
   }
 
-  /** @param {Release} release @param {readonly string[]} left @returns {Promise<Listing | null>} null: it cannot be read, or has too many files */
+  /** @param {Release} release @param {readonly string[]} left @returns {Promise<TreeEntry[] | null>} null: it cannot be read, or has too many files */
   function list (release, left) {
     return listFolder(release.path, { left, data: dataDir.folder }).catch(() => null)
   }
 
-  /** @param {string} id @returns {Promise<Map<string, { stamp: string }> | null>} null: there is none that can be read */
+  /** @param {string} id @returns {Promise<Stamps | null>} null: there is none that can be read */
   async function readManifest (id) {
     try {
-      const stamps = /** @type {[string, string][]} */ (JSON.parse(String(await promisify(gunzip)(await readFile(fileOf(id))))))
-      return new Map(stamps.map(([name, stamp]) => [name, { stamp }]))
+      return JSON.parse(String(await promisify(gunzip)(await readFile(fileOf(id)))))
     } catch (error) {
       if (errorCode(error) !== 'ENOENT') tellError(error)
       return null
     }
   }
 
-  /** @param {string} id @param {Listing} listing */
-  async function writeManifest (id, listing) {
-    const stamps = [...listing].map(([name, { stamp }]) => [name, stamp])
+  /** @param {string} id @param {Stamps} stamps */
+  async function writeManifest (id, stamps) {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeFile(`${fileOf(id)}.new`, await promisify(gzip)(JSON.stringify(stamps)), { mode: 0o600 })
     await rename(`${fileOf(id)}.new`, fileOf(id))
@@ -118,16 +118,16 @@ export function createManifests ({ dataDir, catalogue, onError }) {
 
   /** @param {string} id */
   function fileOf (id) {
-    return path.join(folder, `${id}.json.gz`)
+    return path.join(folder, `${id}.stamps.gz`)
   }
 }
 
-/** @param {Map<string, { stamp: string }>} before @param {Listing} now @returns {Drift | null} */
-function changeBetween (before, now) {
-  const { added, changed, removed } = differencesOf(before, now)
-  const files = [...changed, ...added, ...removed]
-  if (files.length === 0) return null
-  const times = [...changed, ...added].flatMap((name) => now.get(name)?.writtenAt ?? [])
+/** @param {import('./file-differences.js').Differences} differences @param {TreeEntry[]} files as they are now @returns {Drift | null} */
+function toChange ({ added, changed, removed }, files) {
+  const names = [...changed, ...added, ...removed]
+  if (names.length === 0) return null
+  const written = new Set([...changed, ...added])
+  const times = files.filter(({ name }) => written.has(name)).map(({ ctimeMs }) => ctimeMs)
   const since = times.length === 0 ? null : new Date(times.reduce((first, time) => Math.min(first, time))).toISOString()
-  return { kind: 'folder', count: files.length, files: files.slice(0, MAX_NAMED), since, by: null }
+  return { kind: 'folder', count: names.length, files: names.slice(0, MAX_NAMED), since, by: null }
 }

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { lstat, mkdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { hasInstallScript } from './build-commands.js'
-import { listTree } from './tree.js'
+import { listTree, treeDigest } from './tree.js'
 import { addTree, UNFINISHED } from './tree-copy.js'
 
 /** @typedef {import('./tree.js').TreeEntry} TreeEntry */
@@ -45,13 +45,13 @@ export function createModuleCache ({ releaseFolder, onError }) {
     async fill (name, top) {
       const from = await realpath(path.join(releaseFolder, name)).catch(() => null)
       if (from === null) return null
-      const { entries, digest } = await listTree(from, { except: [] })
+      const entries = await listTree(from, { except: [] })
       // Another commit may have a file there, or a link, which leads out of the release.
       const outside = entries.filter((entry) => !IN_MODULES.test(entry.name))
       const found = await Promise.all(outside.map((entry) => lstat(path.join(top, entry.name)).catch(() => null)))
       if (outside.some(({ kind }, at) => found[at] && !(kind === 'folder' && found[at].isDirectory()))) return null
       await addTree(entries.map(asLinked), { from, to: top })
-      return { files: entries.length, digest }
+      return { files: entries.length, digest: treeDigest(entries) }
     },
 
     /**
@@ -64,12 +64,12 @@ export function createModuleCache ({ releaseFolder, onError }) {
     async take (name, { id, top, files, except }) {
       const taken = path.join(releaseFolder, takenName(id))
       await mkdir(taken, { mode: 0o700 })
-      const { entries } = await listTree(top, { except })
+      const entries = await listTree(top, { except })
       const before = new Set(files)
       const isInstalled = (/** @type {TreeEntry} */ entry) => IN_MODULES.test(entry.name) || (entry.kind !== 'folder' && !before.has(entry.name))
       const above = new Set(entries.filter(isInstalled).flatMap((entry) => foldersAbove(entry.name)))
       await addTree(entries.filter((entry) => above.has(entry.name) || isInstalled(entry)).map(asLinked), { from: top, to: taken })
-      return { digest: (await listTree(taken, { except: [] })).digest }
+      return { digest: treeDigest(await listTree(taken, { except: [] })) }
     },
 
     /**
@@ -79,7 +79,7 @@ export function createModuleCache ({ releaseFolder, onError }) {
     async isUntouched (name, { id, digest }) {
       const taken = path.join(releaseFolder, takenName(id))
       const folder = await stat(taken).then(() => taken, () => path.join(releaseFolder, name))
-      return (await listTree(folder, { except: [] })).digest === digest
+      return treeDigest(await listTree(folder, { except: [] })) === digest
     },
 
     /** @param {string} name @param {string} id of the release that has become whole */

@@ -6,7 +6,7 @@ import { DeckError, errorCode, errorText } from '../errors.js'
 import { lookThroughApp } from './app-files.js'
 import { isBelow, mapPath } from './resolve.js'
 import { copyTree, UNFINISHED } from './tree-copy.js'
-import { listTree } from './tree.js'
+import { listTree, treeDigest } from './tree.js'
 import { workspaceFolder } from './workspace.js'
 
 /** The names of folders that are being removed begin with this. */
@@ -57,8 +57,8 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       const missing = targets.filter(({ isThere }) => !isThere).map(({ place }) => place)
       const left = [...Object.keys(links), ...exclude.map(within)]
       try {
-        const { entries, digest } = await listTree(top, { except: [data, ...left.map((name) => path.join(top, name))] })
-        return { top, place, entries, digest: [digest, ...Object.entries(links).flat()].join('|'), links, missing }
+        const entries = await listTree(top, { except: [data, ...left.map((name) => path.join(top, name))] })
+        return { top, place, entries, digest: [treeDigest(entries), ...Object.entries(links).flat()].join('|'), links, missing }
       } catch (error) {
         if (error instanceof DeckError) throw error
         throw new DeckError('copy-failed', `the copy of ${top} failed: ${errorText(error)}`, { cause: error })
@@ -194,7 +194,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     const copy = path.join(await realpath(releaseFolder).catch(() => releaseFolder), id)
     const left = [...shared, ...exclude].map((name) => path.join(folder, name).replace(/\/$/, ''))
     const since = Date.parse(createdAt)
-    const { entries } = await listTree(copy, { except: left, packages: false }).catch(nothingIfGone)
+    const entries = await listTree(copy, { except: left, packages: false }).catch(nothingIfGone)
     // The release says its time in whole milliseconds, and its last file may be of the same one.
     const written = entries.filter(({ kind, ctimeMs }) => kind === 'file' && Math.floor(ctimeMs) > since).map(({ name }) => name)
     return { copy, written, entries }
@@ -236,5 +236,5 @@ async function sharedTarget (home, name) {
 /** In a folder that somebody has removed, there is nothing to lose. @param {unknown} error */
 function nothingIfGone (error) {
   if (errorCode(error) !== 'ENOENT') throw error
-  return { entries: [] }
+  return []
 }

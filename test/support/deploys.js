@@ -68,7 +68,7 @@ export async function steer (deck, { id }, action) {
 
 /** Waits until the files that a release had at its deploy are recorded. @param {DeckClient} deck @param {string} release */
 export async function untilListed (deck, release) {
-  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.json.gz`)), `the manifest of ${release}`)
+  await until(() => existsSync(path.join(deck.folder, 'manifests', `${release}.stamps.gz`)), `the manifest of ${release}`)
 }
 
 /** @param {any} rollout */

@@ -89,7 +89,7 @@ describe('the manifest of a release', () => {
     writeFiles(folder, { 'views/home.html': 'two' })
     await deploy('r2', { mode: 'folder' })
     await deploy('r3', { path: realpathSync(tempFolder()) })
-    assert.deepEqual([changeOf('r1'), readdirSync(path.join(data, 'manifests')).sort()], [null, ['r1.json.gz', 'r3.json.gz']])
+    assert.deepEqual([changeOf('r1'), readdirSync(path.join(data, 'manifests')).sort()], [null, ['r1.stamps.gz', 'r3.stamps.gz']])
   })
 
   test('says that it is not known where the folder has too many files, cannot be read, or no list is kept', async () => {
@@ -98,9 +98,9 @@ describe('the manifest of a release', () => {
     for (let at = 0; at <= 20_000; at++) writeFileSync(path.join(folder, 'views', String(at)), '')
     await deploy('r2')
     assert.equal(changeOf('r1').kind, 'unknown')
-    assert.deepEqual([existsSync(path.join(data, 'manifests', 'r2.json.gz')), errors], [false, []])
+    assert.deepEqual([existsSync(path.join(data, 'manifests', 'r2.stamps.gz')), errors], [false, []])
     rmSync(path.join(folder, 'views'), { recursive: true })
-    rmSync(path.join(data, 'manifests', 'r1.json.gz'))
+    rmSync(path.join(data, 'manifests', 'r1.stamps.gz'))
     await deploy('r3')
     assert.deepEqual([changeOf('r1').kind, changeOf('r2').kind], ['unknown', 'unknown'])
   })
@@ -111,7 +111,7 @@ describe('the manifest of a release', () => {
     await deploy('r2')
     items.delete('r1')
     await prune()
-    assert.deepEqual(readdirSync(path.join(data, 'manifests')), ['r2.json.gz'])
+    assert.deepEqual(readdirSync(path.join(data, 'manifests')), ['r2.stamps.gz'])
   })
 
   test('tells a preview what differs now', async () => {

@@ -396,7 +396,7 @@ describe('a release folder', () => {
   test('is there whole or not at all, and says why', async () => {
     const from = write({ 'app.js': '' })
     const place = write({ 'taken/file': '' })
-    const { entries } = await listTree(from, { except: [] })
+    const entries = await listTree(from, { except: [] })
     await assert.rejects(copyTree(entries, { from, to: path.join(place, 'taken') }), { code: 'copy-failed', message: /^the copy of .* failed: ENOTEMPTY/ })
     await assert.rejects(copyTree([...entries, { ...entries[0] }], { from, to: path.join(place, 'twice') }), { code: 'copy-failed', message: /EEXIST/ })
     assert.deepEqual(readdirSync(place), ['taken'])
