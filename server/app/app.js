@@ -16,6 +16,7 @@ import { keepOutcomes } from '../releases/outcomes.js'
 import { readGitAhead } from '../releases/git.js'
 import { openReleases } from '../releases/registry.js'
 import { createSecretMask } from '../releases/secret-mask.js'
+import { tidySoon } from '../system/heap.js'
 import { isAlive } from '../system/process-identity.js'
 import { createAppMetrics } from '../telemetry/app-metrics.js'
 import { wantsTelemetry } from '../telemetry/wanted.js'
@@ -134,6 +135,7 @@ export async function openApp ({ config, reload, dataDir, environment = process.
   events.subscribe(({ type }) => { if (type === 'history.recovered') crashes.catchUp() })
   events.subscribe(terminal.show)
   events.subscribe(vitals.count)
+  events.subscribe(({ type }) => { if (type === 'worker.exited') tidySoon() })
   keepOutcomes({ releases, events })
 
   const first = await releases.beginWith(restored.release)

@@ -1,7 +1,7 @@
 import v8 from 'node:v8'
 import vm from 'node:vm'
 
-/** A start, a deploy or an open page leaves garbage for a while. */
+/** A start, the end of workers or an open page leaves garbage for a while. */
 const REST_MS = 5000
 /** From V8 12 on it also puts together what is left, in half-empty pages. */
 const WHOLE = /** @type {const} */ ({ type: 'major', execution: 'sync', flavor: 'last-resort' })
