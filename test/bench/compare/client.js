@@ -23,7 +23,7 @@ const LISTENS_AGAIN_MS = 3
 /** Whoever hangs is not waited for. */
 const BURST_MS = 100
 
-/** @typedef {{ total: number, failed: number, p50Ms: number, p99Ms: number, p999Ms: number }} Load */
+/** @typedef {{ total: number, failed: number, p50Ms: number, p99Ms: number, p999Ms: number, p99MsOfAll: number }} Load  of what was answered; `p99MsOfAll`: what failed counts as the slowest answer */
 
 /**
  * Requests at a fixed rate by a process of its own, until it is told to end.

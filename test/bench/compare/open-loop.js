@@ -35,7 +35,9 @@ let isOver = false
 
 process.on('message', async (word) => {
   if (word === 'end') await end()
-  process.send?.({ total: times.length + failed, failed, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), p999Ms: quantile(times, 0.999) })
+  // Else who fails what would be slow would be fast.
+  const all = [...times, ...Array(failed).fill(quantile(times, 1))]
+  process.send?.({ total: all.length, failed, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), p999Ms: quantile(times, 0.999), p99MsOfAll: quantile(all, 0.99) })
   times = []
   failed = 0
   if (isOver) process.exit()

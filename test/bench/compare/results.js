@@ -24,6 +24,7 @@ const SHORT = [
   ['reload', 'failed', 'a rolling restart under load: failed requests'],
   ['reload', 'seconds', 'the same, seconds'],
   ['reload', 'p99 ms during', 'the same: p99 of what was answered meanwhile, ms'],
+  ['reload', 'p99 ms of all', 'the same, where what failed counts as the slowest answer, ms'],
   ['kill', 'one: ms to full strength', 'one of two workers is SIGKILLed: ms to full strength'],
   ['kill', 'both: failed', 'both are SIGKILLed: failed connections'],
   ['start', 'ms', 'first start: ms from the command to the first answer'],
