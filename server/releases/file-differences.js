@@ -17,7 +17,7 @@ const MAX_READ_BYTES = 64 * 1024 * 1024
 const READ_AT_ONCE = 16
 /** Our configuration: what has changed in it is told by its options. */
 const CONFIG_FILE = /^clusterdeck\.config\.\w+$/
-/** No name has it. */
+/** No name of a file can have it. */
 const SEPARATOR = '\0'
 
 /**
@@ -45,16 +45,10 @@ export function stampsOf (files) {
 
 /** @param {Stamps} before @param {Stamps} now @returns {Differences} */
 export function differencesOf (before, now) {
-  const gone = namesBeyond(before, now)
-  const come = namesBeyond(now, before)
-  return {
-    added: [...come].filter((name) => !gone.has(name)),
-    changed: [...come].filter((name) => gone.has(name)),
-    removed: [...gone].filter((name) => !come.has(name))
-  }
+  return sortOut({ gone: namesBeyond(before, now), come: namesBeyond(now, before) })
 }
 
-/** @param {Stamps} stamps @param {Stamps} others @returns {Set<string>} the names of those that are not among the others */
+/** @param {Stamps} stamps @param {Stamps} others @returns {Set<string>} the names of the files whose stamps the others do not have */
 function namesBeyond (stamps, others) {
   const known = new Set(others)
   return new Set(stamps.filter((stamp) => !known.has(stamp)).map((stamp) => stamp.slice(0, stamp.indexOf(SEPARATOR))))
@@ -78,13 +72,19 @@ export async function differencesBetween (from, to, parts) {
         found.set(name, old.equals(fresh) ? 'same' : 'other')
       }))
     }
-    return {
-      added: names.filter((name) => !before.has(name)),
-      changed: names.filter((name) => before.has(name) && found.get(name) === 'other'),
-      removed: [...before.keys()].filter((name) => !now.has(name))
-    }
+    const come = new Set(names.filter((name) => found.get(name) === 'other'))
+    return sortOut({ gone: new Set([...before.keys()].filter((name) => !now.has(name) || come.has(name))), come })
   } catch {
     return null
+  }
+}
+
+/** @param {{ gone: Set<string>, come: Set<string> }} names  what has changed is in both @returns {Differences} */
+function sortOut ({ gone, come }) {
+  return {
+    added: [...come].filter((name) => !gone.has(name)),
+    changed: [...come].filter((name) => gone.has(name)),
+    removed: [...gone].filter((name) => !come.has(name))
   }
 }
 

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { gunzip, gzip } from 'node:zlib'
 import { errorCode } from '../errors.js'
-import { differencesOf, stampsOf, listFolder } from './file-differences.js'
+import { differencesOf, listFolder, stampsOf } from './file-differences.js'
 import { mayChange } from './resolve.js'
 
 /** @typedef {import('../lifecycle/state.js').Release} Release */

@@ -51,7 +51,7 @@ export function createModuleCache ({ releaseFolder, onError }) {
       const found = await Promise.all(outside.map((entry) => lstat(path.join(top, entry.name)).catch(() => null)))
       if (outside.some(({ kind }, at) => found[at] && !(kind === 'folder' && found[at].isDirectory()))) return null
       await addTree(entries.map(asLinked), { from, to: top })
-      return { files: entries.length, digest: treeDigest(entries) }
+      return { files: entries.length, digest: await treeDigest(entries) }
     },
 
     /**
@@ -69,7 +69,7 @@ export function createModuleCache ({ releaseFolder, onError }) {
       const isInstalled = (/** @type {TreeEntry} */ entry) => IN_MODULES.test(entry.name) || (entry.kind !== 'folder' && !before.has(entry.name))
       const above = new Set(entries.filter(isInstalled).flatMap((entry) => foldersAbove(entry.name)))
       await addTree(entries.filter((entry) => above.has(entry.name) || isInstalled(entry)).map(asLinked), { from: top, to: taken })
-      return { digest: treeDigest(await listTree(taken, { except: [] })) }
+      return { digest: await treeDigest(await listTree(taken, { except: [] })) }
     },
 
     /**
@@ -79,7 +79,7 @@ export function createModuleCache ({ releaseFolder, onError }) {
     async isUntouched (name, { id, digest }) {
       const taken = path.join(releaseFolder, takenName(id))
       const folder = await stat(taken).then(() => taken, () => path.join(releaseFolder, name))
-      return treeDigest(await listTree(folder, { except: [] })) === digest
+      return await treeDigest(await listTree(folder, { except: [] })) === digest
     },
 
     /** @param {string} name @param {string} id of the release that has become whole */

@@ -58,7 +58,7 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
       const left = [...Object.keys(links), ...exclude.map(within)]
       try {
         const entries = await listTree(top, { except: [data, ...left.map((name) => path.join(top, name))] })
-        return { top, place, entries, digest: [treeDigest(entries), ...Object.entries(links).flat()].join('|'), links, missing }
+        return { top, place, entries, digest: [await treeDigest(entries), ...Object.entries(links).flat()].join('|'), links, missing }
       } catch (error) {
         if (error instanceof DeckError) throw error
         throw new DeckError('copy-failed', `the copy of ${top} failed: ${errorText(error)}`, { cause: error })

@@ -35,7 +35,7 @@ let isOver = false
 
 process.on('message', async (word) => {
   if (word === 'end') await end()
-  // Else who fails what would be slow would be fast.
+  // A server that fails its slow requests would look fast otherwise.
   const all = [...times, ...Array(failed).fill(quantile(times, 1))]
   process.send?.({ total: all.length, failed, p50Ms: quantile(times, 0.5), p99Ms: quantile(times, 0.99), p999Ms: quantile(times, 0.999), p99MsOfAll: quantile(all, 0.99) })
   times = []

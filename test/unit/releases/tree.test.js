@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict'
 import { realpathSync } from 'node:fs'
 import { test } from 'node:test'
-import { listTree } from '../../../server/releases/tree.js'
+import { listTree, treeDigest } from '../../../server/releases/tree.js'
 import { tempFolder, writeFiles } from '../../support/folder.js'
 
-test('a large folder is listed bit by bit, so that nothing else has to wait for it', async () => {
+test('a large folder is listed and hashed bit by bit, so that nothing else has to wait for all of it', async () => {
   const top = realpathSync(tempFolder())
-  writeFiles(top, Object.fromEntries(Array.from({ length: 3000 }, (_, at) => [`folder-${at % 7}/${at}`, ''])))
+  writeFiles(top, Object.fromEntries(Array.from({ length: 6000 }, (_, at) => [`folder-${at % 7}/${at}`, ''])))
   let turns = 0
   let counting = setImmediate(function count () {
     turns++
     counting = setImmediate(count)
   })
   const entries = await listTree(top, { except: [] })
+  const listed = turns
+  await treeDigest(Array(20).fill(entries).flat())
   clearImmediate(counting)
-  assert.equal(entries.length, 3007)
-  assert.ok(turns >= 3, `expected at least 3 turns of the loop, received ${turns}`)
+  assert.equal(entries.length, 6007)
+  for (const each of [listed, turns - listed]) assert.ok(each >= 3, `expected at least 3 turns of the loop, received ${each}`)
 })
