@@ -26,7 +26,7 @@ const ROOMS = {
     may: ['lifecycle/', 'crashes/', 'launch/preloads.js', 'programs/', 'releases/', 'system/', 'systemd/', '../workers/'],
     never: ['^(express|socket\\.io|better-sqlite3)']
   },
-  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.js', '../workers/socket-file.js'] },
+  programs: { because: 'a program is heard by its system calls, whoever wants to know', may: ['system/', 'systemd/unit-of.js', '../workers/protocol.js', '../workers/socket-file.js'] },
   jobs: { because: 'jobs run beside the workers, and know nothing of these', may: ['cluster/command-', 'config/nearest.js', 'lifecycle/duration.js', 'system/'], never: OF_THE_CLUSTER },
   keeper: { because: 'the keeper only starts masters', may: ['../workers/inspector.js', '../workers/look-together.js', 'lifecycle/', 'system/', 'systemd/'], never: ['^(?!node:|\\.)'] },
   handover: { because: 'a hand-over knows masters and what they remember', may: ['keeper/', 'system/', '../db/', '../workers/descriptor.js'] },

@@ -16,6 +16,10 @@
  * @property {number} [flags]
  * @property {number} index  tells servers of one worker on the same address apart, as with `port: 0` twice
  * @property {number} [mode]  the permissions of a Unix socket
+ * @property {BindOptions} [before]  what a program has set on its socket, and counts for bind(2) or before listen(2)
+ *
+ * `device`: SO_BINDTODEVICE; `isFree`: IP_FREEBIND; `isTransparent`: IP_TRANSPARENT; the others: of SO_RCVBUF and SO_SNDBUF, as they were set
+ * @typedef {{ device?: string, isFree?: boolean, isTransparent?: boolean, receiveBytes?: number, sendBytes?: number }} BindOptions
  */
 
 /**
@@ -34,6 +38,7 @@
  *   | { type: 'draining' }
  *   | { type: 'drained', heapBytes: number }
  *   | { type: 'status-text', text: string }
+ *   | { type: 'socket-note', text: string }
  *   | { type: 'stopping' }
  *   | { type: 'silent', text: string }
  *   | { type: 'answered' }
@@ -63,7 +68,7 @@
  * `probed`: why the probe does not find the worker ready yet; `probe` of `ready`: what it found in the end.
  * `spread`: whether it takes turns with the others to accept; `draining`: it accepts nothing any more.
  * `problem`: what it cannot do, to be told in the history.
- * `status-text`: what a program says of itself; `stopping`: it has begun to end by itself. Both by sd_notify(3).
+ * `socket-note`: why a program does not share a socket, or not all of it. `status-text`: what it says of itself; `stopping`: it has begun to end by itself. Both by sd_notify(3).
  * `silent`: a program that said regularly that it lives has stopped saying so; `answered`: it says so again.
  * `inspected`: a debugger can be attached, and may stop it at any time.
  * `leaving`: the app asked for the end of this worker, which serves until it is replaced; or the app closed its servers and ends now.
@@ -364,14 +369,14 @@ export function unwrapMessage (message) {
 }
 
 /** @param {SocketQuery} query the name under which the master keeps a socket */
-export function socketKey ({ address, port, addressType, fd, index }) {
-  return `${address}:${port}:${addressType}:${fd}:${index}`
+export function socketKey ({ address, port, addressType, fd, index, before }) {
+  return `${address}:${port}:${addressType}:${fd}:${index}${before?.device === undefined ? '' : `:${before.device}`}`
 }
 
-/** @param {string} key @returns {Pick<SocketQuery, 'address' | 'port' | 'addressType'>} of the query that has it */
+/** @param {string} key @returns {Pick<SocketQuery, 'address' | 'port' | 'addressType' | 'before'>} of the query that has it */
 export function placeOfKey (key) {
-  const [, address, port, addressType] = /^(.*):(-?\d+):([^:]*):[^:]*:\d+$/s.exec(key) ?? [null, 'null', '-1', '-1']
-  return { address: address === 'null' ? null : address, port: Number(port), addressType }
+  const [, address, port, addressType, device] = /^(.*):(-?\d+):([^:]*):[^:]*:\d+(?::([^:]+))?$/s.exec(key) ?? [null, 'null', '-1', '-1']
+  return { address: address === 'null' ? null : address, port: Number(port), addressType, ...(device && { before: { device } }) }
 }
 
 /**

@@ -20,6 +20,7 @@ export const WORKER = z.strictObject({
   runtime: z.enum(['node', 'other']).describe('what runs it; other: another program than Node, of which less is known'),
   startedAt: TIME.nullable(),
   readyAt: TIME.nullable(),
+  socketNotes: z.array(z.string()).describe('why this program does not share a socket with the other workers, or not all of it; empty: it does, or is a Node.js app'),
   statusText: z.string().nullable().meta({ description: 'what the program says of itself by sd_notify: escape it; null: nothing', examples: ['serving 12 clients'] }),
   orphan: z.boolean().describe('an earlier master started it'),
   drifted: z.boolean().describe('files of its release changed between the deploy and its start'),

@@ -114,11 +114,12 @@ function factsText (status, now) {
     ...app.addresses.flatMap((address) => optionalFact('', address)),
     ['release', status.release?.id ?? '-'],
     ['workers', status.finishedWorkers > 0 ? `${ready}, ${status.finishedWorkers} finished` : ready],
-    ...sayingsOf(status.workers).map(([text, slots]) => /** @type {[string, string]} */ (['says', `${text} (${slots.length === 1 ? 'slot' : 'slots'} ${slots.join(', ')})`])),
+    ...textsOf(status.workers, ({ statusText }) => statusText ? [statusText] : []).map(([text, slots]) => /** @type {[string, string]} */ (['says', `${text} (${slotsText(slots)})`])),
     ...optionalFact('restart', status.nextRestartAt && `${status.nextRestartAt} (restart.cron)`),
     ...optionalFact('standby', status.standby?.wanted > 0 && standbyText(status.standby)),
     ['dispatch', formatDispatch(status)],
     ...optionalFact('sockets', app.ownSockets && `each worker has its own, so only one can serve: ${app.ownSockets}`),
+    ...textsOf(status.workers, ({ socketNotes = [] }) => socketNotes).map(([text, slots]) => /** @type {[string, string]} */ (['sockets', `${text} (${slotsText(slots)})`])),
     ...optionalFact('limits', status.limits && formatLimits(status.limits)),
     ...optionalFact('rollout', status.rollout && rolloutText(status.rollout)),
     ...optionalFact('history', status.history?.problem && `cannot be written: ${status.history.problem}`)
@@ -126,10 +127,15 @@ function factsText (status, now) {
   return facts.map(([name, value]) => `${name.padEnd(9)}${oneLine(String(value))}`).join('\n')
 }
 
-/** @param {Worker[]} workers @returns {[text: string, slots: number[]][]} what programs say of themselves, each text once */
-function sayingsOf (workers) {
-  const texts = [...new Set(workers.flatMap(({ statusText }) => statusText ?? []))].slice(0, MAX_SAYINGS)
-  return texts.map((text) => [text, workers.filter(({ statusText }) => statusText === text).map(({ slot }) => slot)])
+/** @param {Worker[]} workers @param {(worker: Worker) => string[]} textsIn @returns {[text: string, slots: number[]][]} each text once */
+function textsOf (workers, textsIn) {
+  const texts = [...new Set(workers.flatMap(textsIn))].slice(0, MAX_SAYINGS)
+  return texts.map((text) => [text, workers.filter((worker) => textsIn(worker).includes(text)).map(({ slot }) => slot)])
+}
+
+/** @param {number[]} slots */
+function slotsText (slots) {
+  return `${slots.length === 1 ? 'slot' : 'slots'} ${slots.join(', ')}`
 }
 
 /** @param {string} name @param {string | null | false | undefined} value @returns {[name: string, value: string][]} */

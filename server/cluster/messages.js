@@ -100,6 +100,7 @@ export function createMessages ({
         })
       })
     },
+    'socket-note': (worker, { text }) => receive({ type: 'worker-socket-note', worker, text: clipText(text) }),
     'status-text': (worker, { text }) => receive({ type: 'worker-status-text', worker, text: clipText(text) }),
     silent: (worker, { text }) => receive({ type: 'worker-silent', worker, message: `worker ${worker}: ${clipText(text)}` }),
     answered (worker) { receive({ type: 'worker-answered', worker }) },

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { durationText } from '../lifecycle/duration.js'
 import { whyNotExecuted } from '../programs/not-executed.js'
+import { addToHelper } from '../programs/helper-link.js'
 import { openNotifySocket } from '../programs/notify-socket.js'
 import { runProgram, whyUnheard } from '../programs/running-program.js'
 import { identifyProcess } from '../system/process-identity.js'
 import { TREE_VARIABLE } from '../system/process-tree.js'
 import { pidsOf } from '../system/tree-usage.js'
 import { createProgramEnd } from './program-end.js'
-import { processesOfProgram } from './program-orphan.js'
 import { createProgramReadiness } from './program-readiness.js'
 import { createProgramSockets } from './program-sockets.js'
 import { createProgramWatchdog } from './program-watchdog.js'
@@ -24,32 +24,31 @@ import { createUnheardSockets } from './unheard-sockets.js'
  * @returns {import('./worker-handle.js').WorkerHandle}
  */
 export function createProgramHandle ({ file, args, env, cwd, output, stop, watchdogMs }, { onOnline, onMessage, onInvalidMessage, onExit, queue = () => 0, connect = () => null }, files, ready) {
-  /** @type {ReturnType<typeof createProgramSockets> | ReturnType<typeof createUnheardSockets> | null} */
-  let sockets = null
+  const heard = createProgramSockets({ onMessage: hear })
+  /** @type {Pick<import('./program-sockets.js').ProgramSockets, 'answer' | 'releaseClosed' | 'close'>} */
+  let sockets = heard
   let isLetGo = false
   let isGone = false
   /** @type {{ errorName: string, errorMessage: string, stack: null } | null} */
   let failure = null
   const mark = randomUUID()
-  const notify = openNotifySocket(path.dirname(files.orderFile), {
-    isOwn: (sender) => sender === pid || processesOfProgram(identity).includes(sender),
-    onSaid: hearSaid
-  })
+  const notify = openNotifySocket(path.dirname(files.orderFile))
   if (notify.reason !== null && ready.signal === 'notify') onInvalidMessage(`what it says by sd_notify cannot be heard: ${notify.reason}`)
-  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, ...notifyVariables(notify, watchdogMs) }, cwd, output }, {
+  const helper = addToHelper({
+    ...heard.hooks,
+    onHeard: (reason) => { if (reason !== null) beUnheard(reason) },
     onStarted: beOnline,
     onFailed: (reason) => { failure = { errorName: 'Error', errorMessage: `${file} cannot be executed: ${whyNotExecuted(path.resolve(cwd, file), reason)}`, stack: null } },
-    onHeard: (listener) => { sockets = createProgramSockets(listener, { onMessage: hear, pids: () => pidsOf(Number(child.pid)) }) },
-    onUnheard: (reason) => {
-      // What is so for all programs here is said in the status.
-      if (whyUnheard() === null) onInvalidMessage(`its sockets cannot be shared with others: ${reason}`)
-      sockets = createUnheardSockets({ onMessage: hear, pids: () => pidsOf(Number(child.pid)) })
-    }
+    onSaid: hearSaid
   })
+  if (helper) heard.answeredBy(helper)
+  if (notify.fd !== null) helper?.hearNotify(notify.fd)
+  const child = runProgram({ file, args, env: { ...env, [TREE_VARIABLE]: mark, ...notifyVariables(notify, watchdogMs) }, cwd, output }, helper, { onStarted: beOnline, onUnheard: beUnheard })
   const { pid } = child
   const identity = pid === undefined ? null : { ...identifyProcess(pid), ...files, mark, notifyFile: notify.file, stopSignal: stop.signal }
+  if (identity) helper?.isOf(identity)
   const end = identity && createProgramEnd(identity, { stop, queue, onMessage })
-  const readiness = createProgramReadiness(ready, { onMessage, connect, look: () => sockets?.releaseClosed() })
+  const readiness = createProgramReadiness(ready, { onMessage, connect, look: () => sockets.releaseClosed() })
   const watchdog = createProgramWatchdog({
     pid: () => Number(pid),
     timeoutMs: watchdogMs,
@@ -75,7 +74,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {import('./worker-handle.js').Handle} [handle] */
     tell (message, handle) {
       if (message.type === 'socket') {
-        sockets?.answer(message, handle)
+        sockets.answer(message, handle)
         readiness.isAnswered(message, /** @type {{ fd?: number } | undefined} */ (handle))
       } else if (message.type === 'drain') {
         readiness.stop()
@@ -98,7 +97,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
       readiness.stop()
       watchdog.stop()
       notify.close()
-      sockets?.close()
+      closeSockets()
       return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ pid: Number(pid), code, signal })))
     }
   }
@@ -110,7 +109,7 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
     readiness.stop()
     watchdog.stop()
     notify.remove()
-    sockets?.close()
+    closeSockets()
     onExit(/** @type {any} */ ({ ...exit, error: error ?? failure, unfinished: null, left: [] }))
   }
 
@@ -131,6 +130,19 @@ export function createProgramHandle ({ file, args, env, cwd, output, stop, watch
     if (!isStopping) return
     watchdog.stop()
     onMessage({ type: 'stopping' })
+  }
+
+  /** @param {string} reason */
+  function beUnheard (reason) {
+    if (isLetGo || isGone) return
+    // What is so for all programs here is said in the status.
+    if (whyUnheard() === null) onMessage({ type: 'socket-note', text: `its sockets cannot be shared with others: ${reason}` })
+    sockets = createUnheardSockets({ onMessage: hear, pids: () => pidsOf(Number(child.pid)) })
+  }
+
+  function closeSockets () {
+    heard.close()
+    sockets.close()
   }
 
   function beOnline () {

@@ -1,8 +1,6 @@
-import { hearNotifySocket } from '../programs/notify-socket.js'
-import { loadSystemCalls } from '../programs/system-calls.js'
-import { findListener } from '../programs/running-program.js'
+import { addToHelper } from '../programs/helper-link.js'
+import { openNotifySocketAt } from '../programs/notify-socket.js'
 import { treeOf } from '../system/process-tree.js'
-import { pidsOf } from '../system/tree-usage.js'
 import { watchOrphan } from './orphan-watch.js'
 import { createProgramEnd } from './program-end.js'
 import { createProgramSockets } from './program-sockets.js'
@@ -27,9 +25,13 @@ export function isProgram (identity) {
  * @param {boolean} [parts.isTold]  whether a keeper tells how it ends
  */
 export function createProgramOrphan (identity, { onExit, onMessage, queue, termGraceMs, wasStarting, isTold = false }) {
-  const listener = listenerOf(identity)
-  const sockets = listener === null ? null : createProgramSockets(listener, { onMessage, pids: () => pidsOf(identity.pid) })
-  const notify = identity.notifyFile === null ? null : hearNotifySocket(identity.notifyFile, { isOwn: (sender) => processesOfProgram(identity).includes(sender), onSaid: hearSaid })
+  const sockets = createProgramSockets({ onMessage })
+  const helper = addToHelper({ ...sockets.hooks, onSaid: hearSaid })
+  if (helper) sockets.answeredBy(helper)
+  helper?.isOf(identity)
+  helper?.find()
+  const notify = identity.notifyFile === null ? null : openNotifySocketAt(identity.notifyFile)
+  if (typeof notify?.fd === 'number') helper?.hearNotify(notify.fd)
   const end = createProgramEnd(identity, { stop: { signal: identity.stopSignal, termGraceMs }, queue, onMessage })
   let isGone = false
   /** @type {NodeJS.Timeout | undefined} */
@@ -41,7 +43,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
 
     /** @param {import('../../workers/protocol.js').ToWorker} message @param {import('./worker-handle.js').Handle} [own] */
     tell (message, own) {
-      if (message.type === 'socket') sockets?.answer(message, own)
+      if (message.type === 'socket') sockets.answer(message, own)
       else if (message.type === 'drain' && wasStarting) endSoon()
       else if (message.type === 'drain') end.drain(message)
     },
@@ -54,7 +56,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
       stopWatching()
       clearTimeout(killTimer)
       notify?.close()
-      sockets?.close()
+      sockets.close()
     },
 
     /** @param {{ code: number | null, signal: string | null }} exit as the keeper has seen it */
@@ -62,7 +64,7 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
       if (isGone) return
       isGone = true
       stopWatching()
-      sockets?.close()
+      sockets.close()
       // Those that it has started may not have heard the signal either.
       const { isAsTold } = await end.ended({ code, signal })
       clearTimeout(killTimer)
@@ -87,10 +89,4 @@ export function createProgramOrphan (identity, { onExit, onMessage, queue, termG
 /** @param {import('./orphan-handle.js').OrphanIdentity | null | undefined} identity @returns {number[]} */
 export function processesOfProgram (identity) {
   return identity && isProgram(identity) ? treeOf(identity).map(({ pid }) => pid) : []
-}
-
-/** @param {ProgramIdentity} identity @returns {number | null} by which its bind(2) and listen(2) are answered; null: it was never heard, or may not be looked into */
-function listenerOf (identity) {
-  const calls = loadSystemCalls()
-  return calls && findListener(calls, processesOfProgram(identity))
 }

@@ -27,7 +27,7 @@ const WAIT_FOR_WORD = Object.freeze(['notify', 'message'])
  * @param {object} parts
  * @param {(message: ToMaster) => void} parts.onMessage
  * @param {(inode: number) => import('node:net').Socket | null} parts.connect  to this socket of the program alone
- * @param {() => void} parts.look  whether it has closed some of them, which `closes` is told of
+ * @param {() => Promise<void>} parts.look  whether it has closed some of them, which `closes` is told of by then
  */
 export function createProgramReadiness ({ signal, probe }, { onMessage, connect, look }) {
   /** What it asks for, until that is answered; by number. @type {Map<number, SocketQuery>} */
@@ -115,9 +115,9 @@ export function createProgramReadiness ({ signal, probe }, { onMessage, connect,
   }
 
   /** However long it takes: a port that is bound is one that it means to serve. */
-  function judge () {
+  async function judge () {
     if (WAIT_FOR_WORD.includes(signal) && !hasSaid) return
-    look()
+    await look()
     const all = [...bound.values()]
     if (all.some(({ isListening }) => !isListening)) lookIn(LOOK_EVERY_MS)
     else if (all.length > 0) beOfUse()

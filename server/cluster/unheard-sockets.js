@@ -17,7 +17,7 @@ export function createUnheardSockets ({ onMessage, pids }) {
   /** @type {NodeJS.Timeout} */
   let timer
   lookAgain()
-  return { answer () {}, releaseClosed: look, close () { clearTimeout(timer) } }
+  return { answer () {}, releaseClosed: async () => look(), close () { clearTimeout(timer) } }
 
   function lookAgain () {
     timer = setTimeout(() => {

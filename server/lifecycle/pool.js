@@ -37,6 +37,9 @@ import {
   killLate, leaveSlot, nameOf, replaceWorker, terminateWorker
 } from './worker.js'
 
+/** As many reasons why a program does not share its sockets are kept of each worker. */
+const MAX_SOCKET_NOTES = 3
+
 /** @typedef {import('./transition.js').Transition} Transition */
 /** @typedef {import('./state.js').PoolState} PoolState */
 /** @typedef {import('./state.js').Worker} Worker */
@@ -234,6 +237,7 @@ const HANDLERS = {
 
   'worker-probed': ofWorker(takeNoteOfProbe),
 
+  'worker-socket-note': ofWorker((_transition, worker, { text }) => { worker.socketNotes = [...new Set([...worker.socketNotes ?? [], text])].slice(0, MAX_SOCKET_NOTES) }),
   'worker-status-text': ofWorker((_transition, worker, { text }) => { worker.statusText = text }),
 
   'worker-ready': ofWorker((transition, worker, report) => {

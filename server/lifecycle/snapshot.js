@@ -59,7 +59,7 @@ function standbyOf ({ options, standby, release, workers }) {
 }
 
 /** @param {import('./state.js').Worker} worker @param {number} number @param {import('./state.js').Slot} [slot] */
-function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, drift = null, holds, keptUntil, statusText }, number, slot) {
+function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasStoodBy = false, drift = null, holds, keptUntil, statusText, socketNotes = [] }, number, slot) {
   return {
     /** @type {number | null} */ id,
     slot: number,
@@ -69,6 +69,7 @@ function workerRow ({ id, pid, state, release, startedAt, readyAt, orphan, hasSt
     /** @type {string | null} */ startedAt,
     readyAt,
     statusText: statusText ?? null,
+    socketNotes,
     orphan: orphan !== null,
     drifted: drift !== null,
     driftedSince: drift?.since ?? null,
@@ -99,6 +100,7 @@ function waitingRow (slot) {
     startedAt: null,
     readyAt: null,
     statusText: null,
+    socketNotes: [],
     orphan: false,
     drifted: blocked !== null,
     driftedSince: blocked?.since ?? null,

@@ -86,6 +86,7 @@ import { blankRecord } from './restart-policy.js'
  * @property {boolean} [writesHeap]  it has drained, and writes its heap before it ends
  * @property {string} [killedFor]  why the master has killed it
  * @property {string} [statusText]  what it says of itself, if it does
+ * @property {string[]} [socketNotes]  why a program does not share a socket, or not all of it
  * @property {string} [probed]  why its app was not ready when it was last asked
  * @property {OrphanCause | null} orphan  left behind by another master; it serves, and belongs to no slot any more
  */
@@ -258,6 +259,7 @@ import { blankRecord } from './restart-policy.js'
  *   | { type: 'worker-active', worker: number, resources: string[], isIdle?: boolean }
  *   | { type: 'thread-port-taken', worker: number, message: string }
  *   | { type: 'worker-probed', worker: number, text: string }
+ *   | { type: 'worker-socket-note', worker: number, text: string }
  *   | { type: 'worker-status-text', worker: number, text: string }
  *   | { type: 'worker-stopping', worker: number }
  *   | { type: 'worker-ready', worker: number, probe?: string, warmupFailed?: string | null, boot?: import('./boot-room.js').Boot | null }

@@ -1,8 +1,7 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { removeSocket } from '../../workers/socket-file.js'
 import { makeSocketFolder } from '../system/loan.js'
-import { watchDescriptor } from './descriptor-watch.js'
 import { loadNotifyCalls } from './notify-calls.js'
 import { loadSystemCalls } from './system-calls.js'
 
@@ -11,47 +10,38 @@ import { loadSystemCalls } from './system-calls.js'
  * nor do RELOADING, EXTEND_TIMEOUT_USEC and FDSTORE.
  * @typedef {{ isReady: boolean, isStopping: boolean, isAlive: boolean, status: string | undefined }} Said
  *
- * @typedef {{ isOwn: (pid: number) => boolean, onSaid: (said: Said) => void }} Listener  `isOwn`: whether it is one of the program's processes
- * @typedef {{ file: string | null, reason: string | null, close: () => void, remove: () => void }} NotifySocket  `reason`: why nothing can be heard; null: it
- *   can; `close`: the next master may hear the program; `remove`: it has ended
+ * @typedef {{ file: string | null, fd: number | null, reason: string | null, close: () => void, remove: () => void }} NotifySocket
+ *   `reason`: why nothing can be heard; null: it can; `close`: the next master may hear the program; `remove`: it has ended
  */
 
 const SOCKET = 'socket'
 const BATCH = 8
-/** This long after a batch, the next one is read. */
-const PAUSE_MS = 100
 
 /**
  * Makes a socket for a program that is about to start. Nobody but this user and root can send to it.
- * @param {string} folder  of ours @param {Listener} listener @returns {NotifySocket} `file`: for NOTIFY_SOCKET
+ * @param {string} folder  of ours @returns {NotifySocket} `file`: for NOTIFY_SOCKET
  */
-export function openNotifySocket (folder, listener) {
+export function openNotifySocket (folder) {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    return hearNotifySocket(path.join(makeSocketFolder(folder, 'notify-', SOCKET), SOCKET), listener)
+    return openNotifySocketAt(path.join(makeSocketFolder(folder, 'notify-', SOCKET), SOCKET))
   } catch (/** @type {any} */ { message }) {
     // ENOSPC, EROFS and the like.
-    return { file: null, reason: message, close () {}, remove () {} }
+    return { file: null, fd: null, reason: message, close () {}, remove () {} }
   }
 }
 
-/**
- * Hears what a program says of itself by sd_notify(3), also one that the master before has started.
- * @param {string} file @param {Listener} listener @returns {NotifySocket}
- */
-export function hearNotifySocket (file, { isOwn, onSaid }) {
+/** Makes it again, for a program that the master before has started. @param {string} file @returns {NotifySocket} */
+export function openNotifySocketAt (file) {
   const calls = loadSystemCalls() && loadNotifyCalls()
   removeSocket(file)
-  const { fd, reason = null } = calls?.open(file) ?? { reason: 'it takes the optional package koffi' }
-  if (!calls || fd === undefined) return { file: null, reason, close () {}, remove: () => removeNotifySocket(file) }
-  let stop = watchDescriptor(fd, hear)
-  /** @type {NodeJS.Timeout | undefined} */
-  let timer
-  let isClosed = false
+  const { fd = null, reason = null } = calls?.open(file) ?? { reason: 'it takes the optional package koffi' }
+  let isOpen = fd !== null
 
   return {
-    file,
-    reason: null,
+    file: isOpen ? file : null,
+    fd,
+    reason,
     close,
 
     remove () {
@@ -60,28 +50,9 @@ export function hearNotifySocket (file, { isOwn, onSaid }) {
     }
   }
 
-  function hear () {
-    stop()
-    timer = setTimeout(() => { stop = watchDescriptor(Number(fd), hear) }, PAUSE_MS).unref()
-    for (const { pid, text } of takeBatch()) {
-      // A sender that has ended meanwhile, such as systemd-notify in a script, was told the path by the program.
-      if (!isClosed && (isOwn(pid) || !existsSync(`/proc/${pid}`))) onSaid(readSaid(text))
-    }
-  }
-
-  /** @returns {import('./notify-calls.js').Datagram[]} */
-  function takeBatch () {
-    const all = []
-    for (let each = calls?.take(Number(fd)); each; each = all.length < BATCH ? calls?.take(Number(fd)) : null) all.push(each)
-    return all
-  }
-
   function close () {
-    if (isClosed) return
-    isClosed = true
-    clearTimeout(timer)
-    stop()
-    calls?.close(Number(fd))
+    if (isOpen) calls?.close(Number(fd))
+    isOpen = false
   }
 }
 
@@ -91,8 +62,16 @@ export function removeNotifySocket (file) {
   rmSync(path.dirname(file), { recursive: true, force: true })
 }
 
+/** @param {number} socket @returns {import('./notify-calls.js').Datagram[]} some of what waits there */
+export function takeBatch (socket) {
+  const calls = loadNotifyCalls()
+  const all = []
+  for (let each = calls?.take(socket); each; each = all.length < BATCH ? calls?.take(socket) : null) all.push(each)
+  return all
+}
+
 /** @param {string} text  lines such as `READY=1` @returns {Said} */
-function readSaid (text) {
+export function readSaid (text) {
   const lines = text.split('\n')
   return {
     isReady: lines.includes('READY=1'),

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { isIPv4 } from 'node:net'
 import path from 'node:path'
+import { isUdp } from '../../workers/protocol.js'
 import { socketAt, textIn } from '../system/proc.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
@@ -14,6 +15,9 @@ const O_NONBLOCK = 0o4000
 const O_CLOEXEC = 0o2000000
 /** The longest address of any family: struct sockaddr_storage. */
 const MAX_ADDRESS_BYTES = 128
+const USUAL_PATH_BYTES = 256
+/** PATH_MAX. */
+const MAX_PATH_BYTES = 4096
 /** UV_TCP_IPV6ONLY, as Node asks for it. */
 const V6_ONLY = 1
 /** What sockets of these protocols are called in a query. @type {Readonly<Record<string, number | string>>} */
@@ -27,15 +31,27 @@ const OTHER_PORTS = new Set([21, 22, 23, 25, 53, 110, 143, 389, 465, 587, 636, 9
 
 /**
  * What another process hands to bind(2).
- * @param {number} pid of the thread that waits @param {bigint} address @param {bigint} length
+ * @param {number} thread  that waits @param {bigint} address @param {bigint} length
  * @returns {Buffer} empty where it cannot be read
  */
-export function readAddress (pid, address, length) {
-  const name = Buffer.alloc(Math.min(Number(length & 0xffffffffn), MAX_ADDRESS_BYTES))
+export function readAddress (thread, address, length) {
+  return readMemory(thread, address, Math.min(Number(length & 0xffffffffn), MAX_ADDRESS_BYTES))
+}
+
+/** @param {number} thread  that waits @param {bigint} address of a text that ends with a NUL @returns {string} empty where it cannot be read */
+export function readText (thread, address) {
+  const short = readMemory(thread, address, USUAL_PATH_BYTES)
+  const bytes = short.includes(0) ? short : readMemory(thread, address, MAX_PATH_BYTES)
+  return bytes.toString('utf8', 0, Math.max(0, bytes.indexOf(0)))
+}
+
+/** @param {number} thread @param {bigint} address @param {number} count @returns {Buffer} as much as can be read */
+function readMemory (thread, address, count) {
+  const bytes = Buffer.allocUnsafe(count)
   try {
-    const memory = openSync(`/proc/${pid}/mem`, 'r')
+    const memory = openSync(`/proc/${thread}/mem`, 'r')
     try {
-      return name.subarray(0, readSync(memory, name, 0, name.length, address))
+      return bytes.subarray(0, readSync(memory, bytes, 0, count, address))
     } finally {
       closeSync(memory)
     }
@@ -92,7 +108,7 @@ export function ownAddressOf (name) {
 export function addressOf ({ address, port, addressType }) {
   if (port === -1) return `unix:${address}`
   const host = address === '0.0.0.0' || address === '::' ? 'localhost' : isIPv4(String(address)) ? address : `[${address}]`
-  return `${typeof addressType === 'string' ? 'udp' : schemeOf(Number(port))}://${host}:${port}`
+  return `${isUdp({ addressType }) ? 'udp' : schemeOf(Number(port))}://${host}:${port}`
 }
 
 /** Nobody knows what a program speaks, but nearly all speak HTTP, and whoever reads an address wants to open it. @param {number} port */

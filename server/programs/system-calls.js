@@ -4,13 +4,16 @@ import { loadPosix, toFilter } from '../system/posix.js'
 import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.js'
 
 /** @typedef {NonNullable<ReturnType<typeof loadSystemCalls>>} SystemCalls */
-/** @typedef {{ id: bigint, pid: number, call: 'bind' | 'listen', args: bigint[] }} Notice  of a call that waits for its answer; `pid`: of the thread */
+/** @typedef {{ id: bigint, thread: number, call: Call, args: bigint[] }} Notice  of a call that waits for its answer */
+/** @typedef {'bind' | 'listen' | 'unlink' | 'unlinkat'} Call */
 
 /** Numbers of system calls by architecture: the kernel's tables. `audit`: linux/audit.h. */
 export const NUMBERS = Object.freeze({
-  x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, seccomp: 317, pidfdOpen: 434, pidfdGetfd: 438 },
-  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, seccomp: 277, pidfdOpen: 434, pidfdGetfd: 438 }
+  x64: { audit: 0xc000003e, bind: 49, listen: 50, getsockopt: 55, unlink: 87, unlinkat: 263, seccomp: 317, pidfdOpen: 434, pidfdGetfd: 438 },
+  arm64: { audit: 0xc00000b7, bind: 200, listen: 201, getsockopt: 209, unlink: null, unlinkat: 35, seccomp: 277, pidfdOpen: 434, pidfdGetfd: 438 }
 })
+/** @type {readonly Call[]} */
+const HELD = Object.freeze(['bind', 'listen', 'unlink', 'unlinkat'])
 
 // linux/prctl.h, linux/seccomp.h
 const PR_SET_NO_NEW_PRIVS = 38
@@ -25,12 +28,16 @@ const RETURN_ERROR = 0x00050000
 const RECEIVE = 0xc0502100
 const SEND = 0xc0182101
 const ADD_DESCRIPTOR = 0x40182103
+const SET_FLAGS = 0x40082104
+/** Whoever waits for a notice runs at once on the processor of whoever calls: Linux 6.6. */
+const SYNC_WAKE_UP = 1n
 const PUT_IN_PLACE = 1
 const CONTINUE = 1
 const NOTICE_BYTES = 80
 // linux/bpf_common.h
 const LOAD = 0x20
 const IF_EQUAL = 0x15
+const IF_ANY_BIT = 0x45
 const RETURN = 0x06
 /** Offsets in struct seccomp_data. */
 const OF_NUMBER = 0
@@ -38,16 +45,17 @@ const OF_ARCHITECTURE = 4
 const OF_ADDRESS_LENGTH = 32
 const OF_LEVEL = 24
 const OF_OPTION = 32
+const OF_REMOVAL_FLAGS = 32
 /** Of struct sockaddr_nl: each look-up of a name binds such a socket, which is none that others could reach. */
 const NETLINK_ADDRESS_BYTES = 12
-// poll.h, fcntl.h, sys/socket.h, netinet/in.h, sys/eventfd.h
-const POLLIN = 1
+// fcntl.h, sys/socket.h, netinet/in.h
+const AT_REMOVEDIR = 0x200
 const F_DUPFD = 0
 const F_GETFL = 3
 const F_SETFL = 4
 const O_NONBLOCK = 0o4000
 const AF_UNIX = 1
-const SOCK_STREAM = 1
+const SOCK_SEQPACKET = 5
 const SOCK_CLOEXEC = 0o2000000
 const SOL_SOCKET = 1
 const SO_REUSEPORT = 15
@@ -56,13 +64,15 @@ const SO_ACCEPTCONN = 30
 const MAX_ADDRESS_BYTES = 128
 const SCM_RIGHTS = 1
 const MSG_DONTWAIT = 0x40
+const MSG_NOSIGNAL = 0x4000
+/** The longest message between the master and the call helper. */
+const MAX_MESSAGE_BYTES = 65_536
 const MSG_CMSG_CLOEXEC = 0x40000000
 /** The size of a struct cmsghdr with one descriptor. */
 const CONTROL_BYTES = 24
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
-const EFD_CLOEXEC = 0o2000000
-const EFD_NONBLOCK = 0o4000
+const O_CLOEXEC = 0o2000000
 const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT } = constants.errno
 
 /**
@@ -74,20 +84,18 @@ export const loadSystemCalls = bindOnce((koffi) => {
   return numbers === undefined ? null : bindCalls(koffi, numbers)
 })
 
-/** @param {any} koffi @param {typeof NUMBERS['x64']} numbers */
+/** @param {any} koffi @param {(typeof NUMBERS)['x64'] | (typeof NUMBERS)['arm64']} numbers */
 function bindCalls (koffi, numbers) {
   const libc = koffi.load(null)
   const prctl = libc.func('int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)')
   const syscall = libc.func('long syscall(long number, ...)')
   const ioctl = libc.func('int ioctl(int fd, unsigned long request, void *argument)')
-  const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const fcntl = libc.func('int fcntl(int fd, int command, ...)')
   const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
   const getsockname = libc.func('int getsockname(int fd, void *address, void *length)')
   const socketpair = libc.func('int socketpair(int domain, int type, int protocol, _Out_ int *pair)')
   const sendmsg = libc.func('long sendmsg(int fd, void *message, int flags)')
   const recvmsg = libc.func('long recvmsg(int fd, void *message, int flags)')
-  const eventfd = libc.func('int eventfd(unsigned int value, int flags)')
   const close = libc.func('int close(int fd)')
   const strerror = libc.func('const char *strerror(int number)')
 
@@ -140,23 +148,6 @@ function bindCalls (koffi, numbers) {
     /** @param {number} fd */
     close (fd) { close(fd) },
 
-    /** @returns {number} a descriptor that another thread can be woken by */
-    wakeDescriptor: () => eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-
-    /**
-     * Waits in another thread until one of these can be read.
-     * @param {number[]} fds @returns {Promise<number[]>} those that can
-     */
-    async readable (fds) {
-      const list = Buffer.alloc(8 * fds.length)
-      fds.forEach((fd, index) => {
-        list.writeInt32LE(fd, 8 * index)
-        list.writeInt16LE(POLLIN, 8 * index + 4)
-      })
-      await new Promise((resolve, reject) => poll.async(list, fds.length, -1, (/** @type {unknown} */ error, /** @type {number} */ count) => error ? reject(error) : resolve(count)))
-      return fds.filter((_, index) => list.readInt16LE(8 * index + 6) !== 0)
-    },
-
     /**
      * What waits for an answer. Only for a listener that can be read, or it waits itself.
      * @param {number} listener
@@ -165,12 +156,20 @@ function bindCalls (koffi, numbers) {
     receive (listener) {
       const notice = Buffer.alloc(NOTICE_BYTES)
       if (ioctl(listener, RECEIVE, notice) < 0) return [ENOENT, EINTR].includes(koffi.errno()) ? 'none' : 'over'
+      const number = notice.readInt32LE(16)
       return {
         id: notice.readBigUInt64LE(0),
-        pid: notice.readUInt32LE(8),
-        call: notice.readInt32LE(16) === numbers.bind ? 'bind' : 'listen',
+        thread: notice.readUInt32LE(8),
+        call: HELD.find((call) => numbers[call] === number) ?? 'listen',
         args: [0, 1, 2].map((index) => notice.readBigUInt64LE(32 + 8 * index))
       }
+    },
+
+    /** Answers come sooner where the kernel knows how. @param {number} listener */
+    hurry (listener) {
+      const flags = Buffer.alloc(8)
+      flags.writeBigUInt64LE(SYNC_WAKE_UP)
+      ioctl(listener, SET_FLAGS, flags)
     },
 
     /** The call goes on as if nobody had asked. @param {number} listener @param {bigint} id */
@@ -191,7 +190,7 @@ function bindCalls (koffi, numbers) {
       order.writeUInt32LE(PUT_IN_PLACE, 8)
       order.writeUInt32LE(own, 12)
       order.writeUInt32LE(theirs, 16)
-      order.writeUInt32LE(isClosedOnExec ? EFD_CLOEXEC : 0, 20)
+      order.writeUInt32LE(isClosedOnExec ? O_CLOEXEC : 0, 20)
       return ioctl(listener, ADD_DESCRIPTOR, order) >= 0
     },
 
@@ -218,23 +217,23 @@ function bindCalls (koffi, numbers) {
       fcntl(fd, F_SETFL, 'int', waits ? flags & ~O_NONBLOCK : flags | O_NONBLOCK)
     },
 
-    /** @returns {[number, number] | null} two Unix sockets that are connected; null: no descriptor is left */
+    /** @returns {[number, number] | null} two Unix sockets that are connected, and keep messages apart; null: no descriptor is left */
     socketPair () {
       const pair = [0, 0]
-      return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) === 0 ? [pair[0], pair[1]] : null
+      return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) === 0 ? [pair[0], pair[1]] : null
     },
 
-    /** @param {number} fd  a Unix socket @param {string} text @param {number} [descriptor]  goes along: SCM_RIGHTS, unix(7) @returns {boolean} whether it was taken */
+    /** Never waits. @param {number} fd  a Unix socket @param {string} text @param {number} [descriptor]  goes along: SCM_RIGHTS, unix(7) @returns {boolean} whether it was taken */
     send (fd, text, descriptor) {
       const data = Buffer.from(text)
       const message = toMessage(data, descriptor)
       if (descriptor === undefined) message.writeBigUInt64LE(0n, OF_CONTROL_LENGTH)
-      return Number(sendmsg(fd, message, 0)) === data.length
+      return Number(sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL)) === data.length
     },
 
     /** Never waits. @param {number} fd  a Unix socket @returns {{ text: string, descriptor: number | null } | null} null: the other one has closed it */
     take (fd) {
-      const data = Buffer.alloc(4096)
+      const data = Buffer.alloc(MAX_MESSAGE_BYTES)
       const message = toMessage(data)
       const length = Number(recvmsg(fd, message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC))
       if (length <= 0) return null
@@ -272,26 +271,29 @@ function bindCalls (koffi, numbers) {
 }
 
 /**
- * Bind and listen wait for an answer. Nobody is told whether a socket listens already (SO_ACCEPTCONN): the master's do, and gunicorn
- * would not listen then.
- * @param {typeof NUMBERS['x64']} numbers @returns {import('../system/posix.js').Instruction[]}
+ * Bind and listen wait for an answer, and so does the removal of a file, which could be the path of a socket that others serve. Nobody is told
+ * whether a socket listens already (SO_ACCEPTCONN): the master's do, and gunicorn would not listen then.
+ * @param {(typeof NUMBERS)['x64'] | (typeof NUMBERS)['arm64']} numbers @returns {import('../system/posix.js').Instruction[]}
  */
-function filterFor ({ audit, bind, listen, getsockopt }) {
+function filterFor ({ audit, bind, listen, getsockopt, unlink, unlinkat }) {
+  /** @type {import('../system/posix.js').Instruction} */
+  const notice = [RETURN, 0, 0, RETURN_NOTICE]
+  /** @type {import('../system/posix.js').Instruction} */
+  const allow = [RETURN, 0, 0, RETURN_ALLOW]
   return [
     [LOAD, 0, 0, OF_ARCHITECTURE],
-    [IF_EQUAL, 0, 10, audit],
+    [IF_EQUAL, 1, 0, audit],
+    allow,
     [LOAD, 0, 0, OF_NUMBER],
-    [IF_EQUAL, 9, 0, listen],
-    [IF_EQUAL, 3, 0, getsockopt],
-    [IF_EQUAL, 0, 6, bind],
-    [LOAD, 0, 0, OF_ADDRESS_LENGTH],
-    [IF_EQUAL, 4, 5, NETLINK_ADDRESS_BYTES],
-    [LOAD, 0, 0, OF_LEVEL],
-    [IF_EQUAL, 0, 2, SOL_SOCKET],
-    [LOAD, 0, 0, OF_OPTION],
-    [IF_EQUAL, 2, 0, SO_ACCEPTCONN],
-    [RETURN, 0, 0, RETURN_ALLOW],
-    [RETURN, 0, 0, RETURN_NOTICE],
-    [RETURN, 0, 0, RETURN_ERROR | ENOPROTOOPT]
+    ...[listen, ...(unlink === null ? [] : [unlink])].flatMap((number) => onlyFor(number, [notice])),
+    ...onlyFor(unlinkat, [[LOAD, 0, 0, OF_REMOVAL_FLAGS], [IF_ANY_BIT, 0, 1, AT_REMOVEDIR], allow, notice]),
+    ...onlyFor(bind, [[LOAD, 0, 0, OF_ADDRESS_LENGTH], [IF_EQUAL, 0, 1, NETLINK_ADDRESS_BYTES], allow, notice]),
+    ...onlyFor(getsockopt, [[LOAD, 0, 0, OF_LEVEL], [IF_EQUAL, 0, 3, SOL_SOCKET], [LOAD, 0, 0, OF_OPTION], [IF_EQUAL, 0, 1, SO_ACCEPTCONN], [RETURN, 0, 0, RETURN_ERROR | ENOPROTOOPT]]),
+    allow
   ]
+}
+
+/** @param {number} number of a call @param {import('../system/posix.js').Instruction[]} instructions @returns {import('../system/posix.js').Instruction[]} */
+function onlyFor (number, instructions) {
+  return [[IF_EQUAL, 0, instructions.length, number], ...instructions]
 }

@@ -21,7 +21,7 @@ function setUp (t, signal = 'auto', probe = null) {
       if (message.type === 'ready') ready.reach()
     },
     connect: () => null,
-    look: () => closed.splice(0).forEach((key) => readiness.closes(key))
+    look: async () => closed.splice(0).forEach((key) => readiness.closes(key))
   })
   t.after(readiness.stop)
   let seq = 0
@@ -37,49 +37,54 @@ function setUp (t, signal = 'auto', probe = null) {
       readiness.asks({ type: 'socket', seq: ++seq, query: { address: '0.0.0.0', port, addressType, index: 0 } })
       readiness.isAnswered({ seq, key: `key of ${port}` }, { fd: file })
     },
-    pass: (/** @type {number} */ ms) => t.mock.timers.tick(ms)
+
+    /** What it has closed is known a moment later. @param {number} ms */
+    async pass (ms) {
+      t.mock.timers.tick(ms)
+      await Promise.resolve()
+    }
   }
 }
 
-test('a program is ready once it listens at all that it has bound, however long that takes', (t) => {
+test('a program is ready once it listens at all that it has bound, however long that takes', async (t) => {
   const { readiness, said, bind, pass } = setUp(t)
   bind(80)
   bind(81)
   readiness.listens('http://localhost:80')
-  for (let second = 0; second < 60; second++) pass(1000)
+  for (let second = 0; second < 60; second++) await pass(1000)
   assert.deepEqual(said, [])
   readiness.listens('http://localhost:81')
-  pass(50)
+  await pass(50)
   assert.deepEqual(said, ['ready'])
 })
 
-test('a port that it has bound only to look whether it is free is not waited for, nor served', (t) => {
+test('a port that it has bound only to look whether it is free is not waited for, nor served', async (t) => {
   const { readiness, said, closed, bind, pass } = setUp(t)
   bind(80)
   readiness.listens('http://localhost:80')
   closed.push('key of 80')
-  pass(50)
+  await pass(50)
   assert.deepEqual(said, [])
   bind(81)
   bind(82)
   closed.push('key of 81')
   readiness.listens('http://localhost:82')
-  pass(50)
+  await pass(50)
   assert.deepEqual(said, ['ready'])
 })
 
-test('a UDP socket receives once it is bound', (t) => {
+test('a UDP socket receives once it is bound', async (t) => {
   const { said, bind, pass } = setUp(t)
   bind(53, 'udp4')
-  pass(50)
+  await pass(50)
   assert.deepEqual(said, ['udp://localhost:53', 'ready'])
 })
 
-test('a program that has to say that it is ready is not before that, whatever it listens on', (t) => {
+test('a program that has to say that it is ready is not before that, whatever it listens on', async (t) => {
   const { readiness, said, bind, pass } = setUp(t, 'notify')
   bind(80)
   readiness.listens('http://localhost:80')
-  for (let second = 0; second < 60; second++) pass(1000)
+  for (let second = 0; second < 60; second++) await pass(1000)
   readiness.says('line')
   assert.deepEqual(said, [])
   readiness.says('notify')
@@ -92,10 +97,10 @@ test('a program that says that it is ready need not listen', (t) => {
   assert.deepEqual(said, ['ready'])
 })
 
-test('an address that is the program\'s own alone counts too', (t) => {
+test('an address that is the program\'s own alone counts too', async (t) => {
   const { readiness, said, pass } = setUp(t)
   readiness.listens('tcp://localhost:49152')
-  pass(50)
+  await pass(50)
   assert.deepEqual(said, ['ready'])
 })
 
@@ -108,7 +113,7 @@ test('where running is enough, it is still asked once it listens, if ready.path 
   readiness.started(process.pid)
   assert.deepEqual(said, [])
   readiness.listens(`http://127.0.0.1:${/** @type {import('node:net').AddressInfo} */ (server.address()).port}`)
-  pass(50)
+  await pass(50)
   await untilReady
   assert.deepEqual(said, ['ready'])
 })

@@ -1,30 +1,44 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
+import { addToHelper } from '../../../server/programs/helper-link.js'
 import { loadNotifyCalls } from '../../../server/programs/notify-calls.js'
-import { hearNotifySocket, openNotifySocket } from '../../../server/programs/notify-socket.js'
+import { openNotifySocket, openNotifySocketAt } from '../../../server/programs/notify-socket.js'
 import { createDeferred } from '../../../server/system/deferred.js'
 import { loadPosix } from '../../../server/system/posix.js'
+import { identifyProcess } from '../../../server/system/process-identity.js'
 import { tempFolder } from '../../support/folder.js'
+
+/** @typedef {import('../../../server/programs/notify-socket.js').Said} Said */
 
 const posix = loadPosix()
 const skip = !(posix && loadNotifyCalls()) && 'it takes Linux and koffi'
+const ignore = () => {}
 
-/** @param {(pid: number) => boolean} isOwn */
-function listener (isOwn) {
-  /** @type {import('../../../server/programs/notify-socket.js').Said[]} */
+/** @param {import('node:test').TestContext} t @param {import('../../../server/programs/notify-socket.js').NotifySocket} socket @param {number} pid  of the program */
+function hear (t, socket, pid) {
+  /** @type {Said[]} */
   const heard = []
   const over = createDeferred()
-  return { isOwn, heard, over: over.reached, onSaid (/** @type {import('../../../server/programs/notify-socket.js').Said} */ said) { said.isStopping ? over.reach() : heard.push(said) } }
+  const program = addToHelper({ onAsked: ignore, onListening: ignore, onClosed: ignore, onReleased: ignore, onNote: ignore, onSaid: (said) => said.isStopping ? over.reach() : heard.push(said) })
+  t.after(() => program?.close())
+  // The process of the helper keeps nobody alive.
+  const timer = setInterval(ignore, 1000)
+  t.after(() => clearInterval(timer))
+  const isOf = (/** @type {number} */ other) => program?.isOf({ ...identifyProcess(other), mark: 'of nobody' })
+  isOf(pid)
+  program?.hearNotify(Number(socket.fd))
+  return { heard, over: over.reached, isOf, look: () => program?.look(), close: () => program?.close() }
 }
 
 test('a program is heard, and also by the next master; no other process is', { skip }, async (t) => {
-  const say = (/** @type {string} */ text) => assert.ok(posix?.sendDatagram(file, text))
-  const own = listener((pid) => pid === process.pid)
-  const socket = openNotifySocket(path.join(tempFolder(), 'orders'), own)
+  const socket = openNotifySocket(path.join(tempFolder(), 'orders'))
   const file = String(socket.file)
+  const say = (/** @type {string} */ text) => assert.ok(posix?.sendDatagram(file, text))
   t.after(socket.remove)
+  const own = hear(t, socket, process.pid)
   say('STATUS=starts\nMAINPID=1')
   say('READY=1\nSTATUS=half of\nSTATUS=all')
   say('WATCHDOG=1')
@@ -33,20 +47,21 @@ test('a program is heard, and also by the next master; no other process is', { s
   assert.deepEqual(own.heard, [
     { isReady: false, isStopping: false, isAlive: false, status: 'starts' },
     { isReady: true, isStopping: false, isAlive: false, status: 'all' },
-    { isReady: false, isStopping: false, isAlive: true, status: undefined }
+    { isReady: false, isStopping: false, isAlive: true }
   ])
 
+  own.close()
   socket.close()
-  assert.equal(posix?.sendDatagram(file, 'READY=1'), false)
-  let isOwn = false
-  const others = listener(() => isOwn)
-  const next = hearNotifySocket(file, others)
+  const next = openNotifySocketAt(file)
   t.after(next.remove)
+  const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+  t.after(() => stranger.kill())
+  const others = hear(t, next, Number(stranger.pid))
   say('READY=1')
-  setTimeout(() => {
-    isOwn = true
-    say('STOPPING=1')
-  }, 200)
+  // After the second one it has been read.
+  for (let look = 0; look < 2; look++) await others.look()
+  others.isOf(process.pid)
+  say('STOPPING=1')
   await others.over
   assert.deepEqual(others.heard, [])
   next.remove()
@@ -54,6 +69,6 @@ test('a program is heard, and also by the next master; no other process is', { s
 })
 
 test('where no socket can be made, that is told', () => {
-  const { file, reason } = openNotifySocket('/dev/null/folder', listener(() => true))
+  const { file, reason } = openNotifySocket('/dev/null/folder')
   assert.deepEqual([file, /not a directory/.test(String(reason))], [null, true])
 })

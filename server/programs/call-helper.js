@@ -1,0 +1,174 @@
+// Answers the calls of all programs of a master, in a process of its own: a program can make whoever answers it wait, and no master may. It
+// does one thing after the other, and waits in poll(2), so it has no use for Node's event loop.
+import { existsSync, writeSync } from 'node:fs'
+import { treeOf } from '../system/process-tree.js'
+import { createHeardProgram, findListener } from './heard-program.js'
+import { loadHelperCalls } from './helper-calls.js'
+import { readSaid, takeBatch } from './notify-socket.js'
+import { loadSystemCalls } from './system-calls.js'
+
+/** @typedef {import('./heard-program.js').Told} Told */
+/** @typedef {import('./heard-program.js').SocketFile} SocketFile */
+/** @typedef {import('./notify-socket.js').Said} Said */
+/** @typedef {import('../system/process-tree.js').TreeIdentity} TreeIdentity */
+/**
+ * What the master orders, each with a descriptor where it says so. `launch`: a launcher starts the program, with the socket to it; `find`: a
+ * program runs already; `received`: what a helper before has left without an answer; `notify`: with the socket at which the program says how it
+ * does; `answer`: with a socket of the master, or none; `look`: tell what it has closed. `files`: of all sockets of an app, whose paths no program removes.
+ * @typedef {{ program: number } & ({ type: 'launch' } | { type: 'identity', identity: TreeIdentity } | { type: 'find', received?: string } | { type: 'notify' }
+ *   | { type: 'answer', answer: import('./heard-program.js').Answer } | { type: 'look', look: number } | { type: 'forget' }) | { type: 'files', app: string, files: SocketFile[] }} Order
+ *
+ * `heard`: its calls are answered from now on; `unheard`: nobody answers them, and why; `started`: the program has taken the place of its launcher.
+ * @typedef {{ program: number } & (Told | { type: 'heard' } | { type: 'unheard', reason: string } | { type: 'started' } | { type: 'failed', reason: string }
+ *   | { type: 'looked', look: number } | { type: 'said', said: Said })} Report
+ */
+
+/** Descriptors from the master: the report goes to the first one. */
+const REPORT = 1
+const ORDERS = 3
+const AT_WORK = 4
+/** The kernel ends this process when it waits for longer; the master then starts another one, and knows for which program. */
+const PATIENCE_S = 3
+const NOTIFY_PAUSE_MS = 100
+
+const system = loadSystemCalls()
+const helper = loadHelperCalls()
+if (system && helper) answerCalls(system, helper)
+
+/** @param {import('./system-calls.js').SystemCalls} calls @param {import('./helper-calls.js').HelperCalls} waits */
+function answerCalls (calls, waits) {
+  /** @typedef {{ number: number, identity: TreeIdentity | null, launcher: number | null, listener: number | null, heard: ReturnType<typeof createHeardProgram> | null, notify: number | null, notifyFrom: number }} Program */
+  /** @type {Map<number, Program>} */
+  const programs = new Map()
+  /** By app. @type {Map<string, SocketFile[]>} */
+  const filesOf = new Map()
+  /** @type {SocketFile[]} */
+  let files = []
+  const current = Buffer.alloc(16)
+
+  /** @type {{ [Type in Exclude<Order['type'], 'files'>]: (program: Program, order: Extract<Order, { type: Type }>, fd: number | null) => void }} */
+  const orders = {
+    launch (program, _order, fd) { program.launcher = fd },
+    identity (program, { identity }) { program.identity = identity },
+    find (program, { received }) {
+      if (program.identity === null) return
+      const listener = findListener(calls, program.identity)
+      if (listener < 0) return tell(program, { type: 'unheard', reason: `what answers its calls is not found (${waits.errorText(-listener)})` })
+      hear(program, listener)
+      if (received !== undefined) program.heard?.goOn(BigInt(received))
+    },
+    notify (program, _order, fd) { program.notify = fd },
+    answer (program, { answer }, fd) {
+      program.heard?.answer(answer, fd)
+      if (fd !== null) calls.close(fd)
+    },
+    look (program, { look }) {
+      program.heard?.releaseClosed()
+      tell(program, { type: 'looked', look })
+    },
+    forget (program) {
+      program.heard?.close()
+      for (const fd of [program.launcher, program.notify]) if (fd !== null) calls.close(fd)
+      programs.delete(program.number)
+    }
+  }
+
+  for (;;) {
+    const sources = sourcesOf(performance.now())
+    const ready = new Set(waits.readable([ORDERS, ...sources.keys()], programs.size > 0 && [...programs.values()].some(({ notifyFrom }) => notifyFrom > performance.now()) ? NOTIFY_PAUSE_MS : -1))
+    waits.endAfter(PATIENCE_S)
+    // Nobody is there any more.
+    if (ready.has(ORDERS) && !takeOrder()) return
+    for (const [fd, { program, serve }] of sources) if (ready.has(fd) && programs.has(program.number)) serve()
+    waits.endAfter(0)
+  }
+
+  /** @param {number} now @returns {Map<number, { program: Program, serve: () => void }>} by descriptor */
+  function sourcesOf (now) {
+    /** @type {ReturnType<typeof sourcesOf>} */
+    const sources = new Map()
+    for (const program of programs.values()) {
+      const { launcher, listener, notify } = program
+      if (launcher !== null) sources.set(launcher, { program, serve: () => hearLauncher(program, launcher) })
+      if (listener !== null) sources.set(listener, { program, serve: () => serveCall(program) })
+      if (notify !== null && now >= program.notifyFrom) sources.set(notify, { program, serve: () => hearNotify(program, notify) })
+    }
+    return sources
+  }
+
+  function takeOrder () {
+    const message = calls.take(ORDERS)
+    if (message === null) return false
+    /** @type {Order} */
+    const order = JSON.parse(message.text)
+    if (order.type === 'files') {
+      filesOf.set(order.app, order.files)
+      files = [...filesOf.values()].flat()
+      return true
+    }
+    const program = programs.get(order.program) ?? { number: order.program, identity: null, launcher: null, listener: null, heard: null, notify: null, notifyFrom: 0 }
+    programs.set(order.program, program)
+    noteWork(program, 0n)
+    orders[order.type](program, /** @type {any} */ (order), message.descriptor)
+    return true
+  }
+
+  /** @param {Program} program @param {number} channel */
+  function hearLauncher (program, channel) {
+    const said = calls.take(channel)
+    const { reason = null, failed = null } = said === null ? {} : JSON.parse(said.text)
+    if (said === null || failed !== null) {
+      calls.close(channel)
+      program.launcher = null
+      return tell(program, failed === null ? { type: 'started' } : { type: 'failed', reason: failed })
+    }
+    if (said.descriptor === null) tell(program, { type: 'unheard', reason })
+    else hear(program, said.descriptor)
+    calls.send(channel, '\n')
+  }
+
+  /** @param {Program} program @param {number} listener */
+  function hear (program, listener) {
+    program.listener = listener
+    program.heard = createHeardProgram({
+      calls,
+      helper: waits,
+      listener,
+      identity: () => program.identity,
+      files: () => files,
+      tell: (message) => tell(program, message),
+      onReceived: (id) => noteWork(program, id)
+    })
+    tell(program, { type: 'heard' })
+  }
+
+  /** @param {Program} program */
+  function serveCall (program) {
+    if (program.heard?.serve()) return
+    program.heard?.close()
+    program.listener = program.heard = null
+  }
+
+  /** @param {Program} program @param {number} socket */
+  function hearNotify (program, socket) {
+    program.notifyFrom = performance.now() + NOTIFY_PAUSE_MS
+    noteWork(program, 0n)
+    for (const { pid, text } of takeBatch(socket)) {
+      // A sender that has ended meanwhile, such as systemd-notify in a script, was told the path by the program.
+      const { identity } = program
+      if (identity === null || pid === identity.pid || treeOf(identity).some((each) => each.pid === pid) || !existsSync(`/proc/${pid}`)) tell(program, { type: 'said', said: readSaid(text) })
+    }
+  }
+
+  /** For the master, where this process ends. @param {Program} program @param {bigint} received  0: nothing */
+  function noteWork ({ number }, received) {
+    current.writeBigUInt64LE(BigInt(number), 0)
+    current.writeBigUInt64LE(received, 8)
+    writeSync(AT_WORK, current, 0, current.length, 0)
+  }
+
+  /** @param {Program} program @param {Told | Report extends infer Each ? Each extends { program: number } ? Omit<Each, 'program'> : Each : never} message */
+  function tell ({ number }, message) {
+    writeSync(REPORT, `${JSON.stringify({ program: number, ...message })}\n`)
+  }
+}

@@ -1,0 +1,279 @@
+import { readlinkSync, statSync } from 'node:fs'
+import { constants } from 'node:os'
+import path from 'node:path'
+import { isUdp } from '../../workers/protocol.js'
+import { fstatSocket, lstatSocket } from '../../workers/socket-file.js'
+import { socketsOf } from '../system/open-sockets.js'
+import { linkAt, namesIn } from '../system/proc.js'
+import { treeOf } from '../system/process-tree.js'
+import { pidsOf } from '../system/tree-usage.js'
+import { descriptorsOf, setsWith } from './epoll-sets.js'
+import { addressOf, descriptorOf, ownAddressOf, processOf, readAddress, readText, socketQuery } from './socket-request.js'
+import { bindOptionsOf, freshLike, keepOptions, networkOf } from './socket-options.js'
+
+/** @typedef {import('./system-calls.js').Notice} Notice */
+/** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+/** @typedef {{ id: string, pid: number, fd: number, query: SocketQuery }} Asked  a call of bind(2) that waits for the master's answer */
+/** @typedef {{ asked: Asked, key: string, errno?: number, pretends?: boolean }} Answer  `errno`: below 0, for the program; `pretends`: it is to believe that the socket is bound */
+/** @typedef {{ file: string, dev: number, ino: number }} SocketFile */
+/** @typedef {{ query: SocketQuery, key: string, pid: number, isListening: boolean }} Bound  `key`: of the master; `pid`: of the process that has bound it; UDP listens as soon as it is bound */
+/**
+ * What the master hears of a program.
+ * @typedef {{ type: 'asked', asked: Asked }
+ *   | { type: 'listening', address: string, isFixed: boolean }
+ *   | { type: 'closed', address: string }
+ *   | { type: 'released', key: string }
+ *   | { type: 'answered', id: string }
+ *   | { type: 'note', text: string }
+ *   | { type: 'over' }} Told  `note`: why it does not share a socket, or not all of it
+ */
+
+const { EADDRINUSE, ENOSYS } = constants.errno
+/** Each is one more socket of the master. */
+const MAX_ADDRESSES = 500
+const AT_FDCWD = -100
+const ADD_RIGHT = 'in a container, add the capability SYS_PTRACE'
+
+/**
+ * Answers what a program asks the kernel for: each address that it binds leads to a socket of the master, in the place of its own.
+ * @param {object} parts
+ * @param {import('./system-calls.js').SystemCalls} parts.calls
+ * @param {import('./helper-calls.js').HelperCalls} parts.helper
+ * @param {number} parts.listener  what it asks can be received from it
+ * @param {() => import('../system/process-tree.js').TreeIdentity | null} parts.identity
+ * @param {() => readonly SocketFile[]} parts.files  of the app: nobody removes them
+ * @param {(message: Told) => void} parts.tell
+ * @param {(id: bigint) => void} parts.onReceived
+ */
+export function createHeardProgram ({ calls, helper, listener, identity, files, tell, onReceived }) {
+  /** What it has bound, by the inode of the socket. @type {Map<number, Bound>} */
+  const bound = new Map()
+  /** Sockets that are bound to nothing, while the program believes that they are. @type {Set<number>} */
+  const pretended = new Set()
+  /** @type {Set<string>} */
+  const noted = new Set()
+  const handlers = { bind: hearBind, listen: hearListen, unlink: hearUnlink, unlinkat: hearUnlink }
+  calls.hurry(listener)
+
+  return {
+    /** Takes one call, and waits where somebody else has taken it meanwhile. @returns {boolean} whether there can be more */
+    serve () {
+      onReceived(0n)
+      const notice = calls.receive(listener)
+      if (notice === 'over') return false
+      if (notice === 'none') return true
+      onReceived(notice.id)
+      try {
+        handlers[notice.call](notice)
+      } catch {
+        // It has ended, or may not be looked into.
+        calls.goOn(listener, notice.id)
+      }
+      return true
+    },
+
+    /** @param {Answer} answer @param {number | null} own  a socket of the master; null: the program's stays */
+    answer ({ asked, key, errno, pretends }, own) {
+      const id = BigInt(asked.id)
+      try {
+        if (errno) calls.answer(listener, id, errno)
+        else if (pretends) pretend(id, asked)
+        else if (own === null) calls.goOn(listener, id)
+        else put({ id, key, own }, asked)
+      } finally {
+        tell({ type: 'answered', id: asked.id })
+      }
+    },
+
+    /** What a helper before has received, and not answered. @param {bigint} id */
+    goOn: (id) => calls.goOn(listener, id),
+
+    releaseClosed,
+    close: () => calls.close(listener)
+  }
+
+  /** @param {Notice} notice */
+  function hearBind ({ id, thread, args: [number, address, length] }) {
+    const place = { pid: processOf(thread), fd: fdIn(number) }
+    const name = readAddress(thread, address, length)
+    const { flags, protocol } = descriptorOf(place, calls)
+    if (name.length === 0 || flags === null) {
+      note('it may not be looked into: it protects itself (PR_SET_DUMPABLE), or its file may not be read by this user. So it has sockets of its own, and only one worker can have them: run it with 1 worker and rollout.order "stop-first", or clusterdeck as root')
+      return calls.goOn(listener, id)
+    }
+    const copy = calls.descriptorOf(place.pid, place.fd)
+    try {
+      const query = socketQuery(name, { protocol, isV6Only: () => copy >= 0 && calls.isV6Only(copy) }, () => readlinkSync(`/proc/${place.pid}/cwd`))
+      const why = query && whyOwn(query, { thread, pid: place.pid, copy })
+      if (why) note(why)
+      if (query === null || why) return calls.goOn(listener, id)
+      if (copy < 0) note(`what it has set on its sockets before bind(2) is lost (pidfd_getfd: ${helper.errorText(-copy)}): ${ADD_RIGHT}`)
+      const before = copy < 0 ? null : bindOptionsOf(copy)
+      // Whoever looks for a free port closes it again, and expects it to be free then.
+      releaseClosed()
+      if (isBoundAlready(query) && !(copy < 0 || calls.sharesPort(copy))) return calls.answer(listener, id, -EADDRINUSE)
+      tell({ type: 'asked', asked: { id: String(id), ...place, query: { ...query, ...(before && { before }) } } })
+    } finally {
+      if (copy >= 0) helper.closeCopy(copy)
+    }
+  }
+
+  /** @param {SocketQuery} query @param {{ thread: number, pid: number, copy: number }} asker @returns {string | null} why the master cannot bind it for the program; null: it can */
+  function whyOwn ({ port, address }, { thread, pid, copy }) {
+    if (bound.size >= MAX_ADDRESSES) return `it binds more than ${MAX_ADDRESSES} addresses: its workers share the first ones alone`
+    if (port === -1) return isInOurFiles(thread) ? null : `it sees other files than clusterdeck (chroot, mount namespace), so its socket ${address} is its own, and restarts fail clients there`
+    return isInOurNetwork(thread, copy) ? null : `it is in another network than clusterdeck (network namespace), so port ${port} is its own there, and restarts fail clients`
+  }
+
+  /** @param {number} thread @param {number} copy  of its socket, which stays in the namespace that it was made in */
+  function isInOurNetwork (thread, copy) {
+    const fresh = copy < 0 ? -1 : freshLike(copy)
+    if (fresh < 0) return linkAt(`/proc/${thread}/ns/net`) === linkAt('/proc/self/ns/net')
+    const [own, theirs] = [networkOf(fresh), networkOf(copy)]
+    helper.closeCopy(fresh)
+    return own === '' ? linkAt(`/proc/${thread}/ns/net`) === linkAt('/proc/self/ns/net') : own === theirs
+  }
+
+  /** @param {SocketQuery} query */
+  function isBoundAlready (query) {
+    return [...bound.values()].some(({ query: { address, port, addressType } }) => address === query.address && port === query.port && addressType === query.addressType)
+  }
+
+  /** @param {{ id: bigint, key: string, own: number }} how @param {Asked} asked */
+  function put ({ id, key, own }, { pid, fd, query }) {
+    const { inode, waits } = descriptorOf({ pid, fd }, calls)
+    const copy = calls.descriptorOf(pid, fd)
+    if (copy >= 0) keepOptions(copy, own)
+    calls.letCallsWait(own, waits)
+    const numbers = [...new Set([fd, ...descriptorsOf(pid, inode)])].map((theirs) => ({ theirs, isClosedOnExec: descriptorOf({ pid, fd: theirs }, calls).isClosedOnExec }))
+    const sets = setsWith(pid, inode)
+    for (const each of numbers) calls.put(listener, id, { own, ...each })
+    if (copy >= 0) helper.closeCopy(copy)
+    const reason = sets.map(({ set, number, ...entry }) => addToSet({ pid, set }, { own, number }, entry)).find(Boolean)
+    if (reason) note(`it waits for connections by epoll since before bind(2), and hears of none, as its epoll set cannot be changed (${reason}): ${ADD_RIGHT}`)
+    bound.set(fstatSocket(own).ino, { query, key, pid, isListening: isUdp(query) })
+    calls.answer(listener, id, 0)
+  }
+
+  /** @param {{ pid: number, set: number }} place @param {{ own: number, number: number }} socket @param {{ events: number, data: bigint }} entry @returns {string | null} why not */
+  function addToSet ({ pid, set }, { own, number }, entry) {
+    const copy = calls.descriptorOf(pid, set)
+    if (copy < 0) return `pidfd_getfd: ${helper.errorText(-copy)}`
+    try {
+      return helper.addToSet(copy, own, number, entry)
+    } finally {
+      helper.closeCopy(copy)
+    }
+  }
+
+  /**
+   * Another worker has this address, or one that covers it. Whoever only looks for a free port would have found it free
+   * without that worker, and closes the socket again.
+   * @param {bigint} id @param {Asked} asked
+   */
+  function pretend (id, { pid, fd }) {
+    pretended.add(descriptorOf({ pid, fd }, calls).inode)
+    calls.answer(listener, id, 0)
+  }
+
+  /** @param {Notice} notice */
+  function hearListen ({ id, thread, args: [number] }) {
+    const place = { pid: processOf(thread), fd: fdIn(number) }
+    const { inode } = descriptorOf(place, calls)
+    if (pretended.has(inode)) return calls.answer(listener, id, 0)
+    const known = bound.get(inode)
+    const address = known ? addressOf(known.query) : ownAddress(place)
+    calls.goOn(listener, id)
+    if (known) known.isListening = true
+    tell({ type: 'listening', address, isFixed: known !== undefined })
+  }
+
+  /** @param {{ pid: number, fd: number }} place */
+  function ownAddress ({ pid, fd }) {
+    const copy = calls.descriptorOf(pid, fd)
+    if (copy < 0) return 'unknown'
+    const name = calls.nameOf(copy)
+    helper.closeCopy(copy)
+    return ownAddressOf(name)
+  }
+
+  /**
+   * A program removes the path of its socket before it binds it, and when it ends: others serve there. Nearly all removals are of other files, and
+   * some programs remove very many, so at first only the end of the path is looked at.
+   * @param {Notice} notice
+   */
+  function hearUnlink ({ id, call, thread, args }) {
+    const kept = files()
+    const isKept = kept.length > 0 && isOneOf(kept, thread, call === 'unlink' ? [AT_FDCWD, args[0]] : [fdIn(args[0]), args[1]])
+    if (isKept) calls.answer(listener, id, 0)
+    else calls.goOn(listener, id)
+  }
+
+  /** @param {readonly SocketFile[]} kept @param {number} thread @param {[folder: number, address: bigint]} place */
+  function isOneOf (kept, thread, [folder, address]) {
+    const name = readText(thread, address)
+    const last = path.basename(name)
+    if (!kept.some(({ file }) => path.basename(file) === last)) return false
+    const there = lstatSocket(name.startsWith('/') ? `/proc/${thread}/root${name}` : `/proc/${thread}/${folder === AT_FDCWD ? 'cwd' : `fd/${folder}`}/${name}`)
+    return kept.some(({ dev, ino }) => there?.dev === dev && there.ino === ino)
+  }
+
+  /** Nobody hears when a program closes a socket, so it is looked for in its descriptors. */
+  function releaseClosed () {
+    const missing = without([...bound], [...bound.values()].map(({ pid }) => pid))
+    const known = identity()
+    if (missing.length === 0 || known === null) return
+    // Whoever has bound it may have passed it on.
+    for (const [inode, { key, query, isListening }] of without(missing, pidsOf(known.pid))) {
+      bound.delete(inode)
+      tell({ type: 'released', key })
+      if (isListening) tell({ type: 'closed', address: addressOf(query) })
+    }
+  }
+
+  /** @param {string} text */
+  function note (text) {
+    if (noted.has(text)) return
+    noted.add(text)
+    tell({ type: 'note', text })
+  }
+}
+
+/**
+ * A program keeps what its calls are answered by, for whoever looks after it next: seccomp_unotify(2).
+ * @param {import('./system-calls.js').SystemCalls} calls @param {import('../system/process-tree.js').TreeIdentity} identity
+ * @returns {number} a descriptor of this process; below 0: an error number, as none of its processes has it, or they may not be looked into
+ */
+export function findListener (calls, identity) {
+  let errno = -ENOSYS
+  for (const { pid } of treeOf(identity)) {
+    const fd = namesIn(`/proc/${pid}/fd`).find((name) => isListener(`/proc/${pid}/fd/${name}`))
+    if (fd === undefined) continue
+    const copy = calls.descriptorOf(pid, Number(fd))
+    if (copy >= 0 && isListener(`/proc/self/fd/${copy}`)) return copy
+    errno = copy
+  }
+  return errno
+}
+
+/** @param {string} link */
+function isListener (link) {
+  return linkAt(link) === 'anon_inode:seccomp notify'
+}
+
+/** @param {[number, Bound][]} sockets @param {number[]} processes @returns {[number, Bound][]} those that none of the processes has */
+function without (sockets, processes) {
+  const open = new Set([...new Set(processes)].flatMap((pid) => [...socketsOf(pid)]))
+  return sockets.filter(([inode]) => !open.has(inode))
+}
+
+/** @param {number} thread */
+function isInOurFiles (thread) {
+  const [own, theirs] = ['self', thread].map((each) => statSync(`/proc/${each}/root`))
+  return own.ino === theirs.ino && own.dev === theirs.dev && linkAt('/proc/self/ns/mnt') === linkAt(`/proc/${thread}/ns/mnt`)
+}
+
+/** @param {bigint} argument of a system call: the kernel looks at its lower half alone @returns {number} */
+function fdIn (argument) {
+  return Number(BigInt.asIntN(32, argument))
+}

@@ -1,0 +1,102 @@
+import { bindOnce } from '../system/native.js'
+
+/** @typedef {NonNullable<ReturnType<typeof loadHelperCalls>>} HelperCalls */
+
+// poll.h, fcntl.h, sys/epoll.h, sys/mman.h, sys/socket.h
+const POLLIN = 1
+const EPOLL_CTL_ADD = 1
+const MFD_CLOEXEC = 1
+const F_GETFD = 1
+const SOL_SOCKET = 1
+const SO_LINGER = 13
+const MAX_OPTION_BYTES = 64
+const MAX_ADDRESS_BYTES = 128
+
+/** Calls of the system that the call helper alone needs: for it is a process of its own, and may wait. */
+export const loadHelperCalls = bindOnce((koffi) => {
+  const libc = koffi.load(null)
+  const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
+  const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
+  const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
+  const getpeername = libc.func('int getpeername(int fd, void *address, void *length)')
+  const socket = libc.func('int socket(int domain, int type, int protocol)')
+  const fcntl = libc.func('int fcntl(int fd, int command, ...)')
+  const dup = libc.func('int dup(int fd)')
+  const dup2 = libc.func('int dup2(int from, int to)')
+  const epollCtl = libc.func('int epoll_ctl(int set, int operation, int fd, void *event)')
+  const memfdCreate = libc.func('int memfd_create(const char *name, unsigned int flags)')
+  const alarm = libc.func('unsigned int alarm(unsigned int seconds)')
+  const close = libc.func('int close(int fd)')
+  const strerror = libc.func('const char *strerror(int number)')
+
+  return {
+    /**
+     * Waits until one of these can be read, or is closed by whoever had the other end.
+     * @param {readonly number[]} fds @param {number} timeoutMs  -1: for ever @returns {number[]} those that can
+     */
+    readable (fds, timeoutMs) {
+      const list = Buffer.alloc(8 * fds.length)
+      fds.forEach((fd, index) => {
+        list.writeInt32LE(fd, 8 * index)
+        list.writeInt16LE(POLLIN, 8 * index + 4)
+      })
+      poll(list, fds.length, timeoutMs)
+      return fds.filter((_, index) => list.readInt16LE(8 * index + 6) !== 0)
+    },
+
+    /** The kernel ends this process unless it is called again within this time. @param {number} seconds  0: no more */
+    endAfter: (seconds) => alarm(seconds),
+
+    /** @param {string} name @returns {number} a file without a place, which two processes can have */
+    memoryFile: (name) => memfdCreate(name, MFD_CLOEXEC),
+
+    /** @param {{ domain: number, type: number }} kind @returns {number} a socket that nobody has changed */
+    freshSocket: ({ domain, type }) => socket(domain, type, 0),
+
+    /** @param {number} fd @param {number} level @param {number} name @returns {Buffer | null} null: it has no such option */
+    optionOf (fd, level, name) {
+      const value = Buffer.alloc(MAX_OPTION_BYTES)
+      const length = Buffer.alloc(4)
+      length.writeUInt32LE(value.length)
+      return getsockopt(fd, level, name, value, length) < 0 ? null : value.subarray(0, length.readUInt32LE())
+    },
+
+    /** @param {number} fd @param {number} level @param {number} name @param {Buffer} value @returns {boolean} */
+    setOption: (fd, level, name, value) => setsockopt(fd, level, name, value, value.length) === 0,
+
+    /**
+     * Adds a descriptor to an epoll set of another process as that one knows it: by its number there, which is taken here for a moment. So
+     * nobody else may be at work in this process.
+     * @param {number} set  a copy of that set @param {number} fd @param {number} number @param {{ events: number, data: bigint }} entry
+     * @returns {string | null} why not; null: it is in there
+     */
+    addToSet (set, fd, number, { events, data }) {
+      const event = Buffer.alloc(16)
+      // struct epoll_event is packed on x86-64 alone.
+      event.writeUInt32LE(events, 0)
+      event.writeBigUInt64LE(data, process.arch === 'x64' ? 4 : 8)
+      const aside = fcntl(number, F_GETFD) < 0 ? -1 : dup(number)
+      if (number !== fd && dup2(fd, number) < 0) return strerror(koffi.errno())
+      const isIn = epollCtl(number === set ? aside : set, EPOLL_CTL_ADD, number, event) === 0
+      const reason = isIn ? null : strerror(koffi.errno())
+      if (aside >= 0) {
+        dup2(aside, number)
+        close(aside)
+      } else {
+        close(number)
+      }
+      return reason
+    },
+
+    /** Never waits for a connection that is to send what it has first: SO_LINGER, socket(7). @param {number} fd  a copy of what a program has */
+    closeCopy (fd) {
+      const length = Buffer.alloc(4)
+      length.writeUInt32LE(MAX_ADDRESS_BYTES)
+      if (getpeername(fd, Buffer.alloc(MAX_ADDRESS_BYTES), length) === 0) setsockopt(fd, SOL_SOCKET, SO_LINGER, Buffer.alloc(8), 8)
+      close(fd)
+    },
+
+    /** @param {number} number @returns {string} */
+    errorText: (number) => strerror(number)
+  }
+})
