@@ -30,6 +30,7 @@ const AT_WORK = 4
 /** The kernel ends this process when it waits for longer; the master then starts another one, and knows for which program. */
 const PATIENCE_S = 3
 const NOTIFY_PAUSE_MS = 100
+const SOON_MS = 20
 
 const system = loadSystemCalls()
 const helper = loadHelperCalls()
@@ -44,6 +45,11 @@ function answerCalls (calls, waits) {
   const filesOf = new Map()
   /** @type {SocketFile[]} */
   let files = []
+  /** What to do by descriptor. @type {Map<number, () => void>} */
+  let sources = new Map()
+  /** When these change by themselves. */
+  let wakeAt = 0
+  let noted = { number: 0, received: 0n }
   const current = Buffer.alloc(16)
 
   /** @type {{ [Type in Exclude<Order['type'], 'files'>]: (program: Program, order: Extract<Order, { type: Type }>, fd: number | null) => void }} */
@@ -74,26 +80,48 @@ function answerCalls (calls, waits) {
   }
 
   for (;;) {
-    const sources = sourcesOf(performance.now())
-    const ready = new Set(waits.readable([ORDERS, ...sources.keys()], programs.size > 0 && [...programs.values()].some(({ notifyFrom }) => notifyFrom > performance.now()) ? NOTIFY_PAUSE_MS : -1))
     waits.endAfter(PATIENCE_S)
+    const now = performance.now()
+    // Whoever asks once often asks again at once, so the end is put off for a moment and not called off.
+    const ready = readySources(now, SOON_MS) ?? readyLater(now)
+    for (const fd of ready) sources.get(fd)?.()
     // Nobody is there any more.
-    if (ready.has(ORDERS) && !takeOrder()) return
-    for (const [fd, { program, serve }] of sources) if (ready.has(fd) && programs.has(program.number)) serve()
-    waits.endAfter(0)
+    if (ready.includes(ORDERS) && !takeOrder()) return
   }
 
-  /** @param {number} now @returns {Map<number, { program: Program, serve: () => void }>} by descriptor */
+  /** @param {number} now @param {number} timeoutMs @returns {number[] | null} null: none within this time */
+  function readySources (now, timeoutMs) {
+    if (now >= wakeAt) sources = sourcesOf(now)
+    const ready = waits.readable([ORDERS, ...sources.keys()], timeoutMs)
+    return ready.length > 0 ? ready : null
+  }
+
+  /** @param {number} now */
+  function readyLater (now) {
+    waits.endAfter(0)
+    const ready = readySources(now, wakeAt === Infinity ? -1 : Math.max(1, wakeAt - now)) ?? []
+    waits.endAfter(PATIENCE_S)
+    return ready
+  }
+
+  /** @param {number} now @returns {typeof sources} */
   function sourcesOf (now) {
-    /** @type {ReturnType<typeof sourcesOf>} */
-    const sources = new Map()
+    /** @type {typeof sources} */
+    const found = new Map()
+    wakeAt = Infinity
     for (const program of programs.values()) {
-      const { launcher, listener, notify } = program
-      if (launcher !== null) sources.set(launcher, { program, serve: () => hearLauncher(program, launcher) })
-      if (listener !== null) sources.set(listener, { program, serve: () => serveCall(program) })
-      if (notify !== null && now >= program.notifyFrom) sources.set(notify, { program, serve: () => hearNotify(program, notify) })
+      const { launcher, listener, notify, notifyFrom } = program
+      if (launcher !== null) found.set(launcher, () => hearLauncher(program, launcher))
+      if (listener !== null) found.set(listener, () => serveCall(program))
+      if (notify !== null && now >= notifyFrom) found.set(notify, () => hearNotify(program, notify))
+      else if (notify !== null) wakeAt = Math.min(wakeAt, notifyFrom)
     }
-    return sources
+    return found
+  }
+
+  /** What is listened to has changed. */
+  function lookAnew () {
+    wakeAt = 0
   }
 
   function takeOrder () {
@@ -108,6 +136,7 @@ function answerCalls (calls, waits) {
     }
     const program = programs.get(order.program) ?? { number: order.program, identity: null, launcher: null, listener: null, heard: null, notify: null, notifyFrom: 0 }
     programs.set(order.program, program)
+    lookAnew()
     noteWork(program, 0n)
     orders[order.type](program, /** @type {any} */ (order), message.descriptor)
     return true
@@ -120,6 +149,7 @@ function answerCalls (calls, waits) {
     if (said === null || failed !== null) {
       calls.close(channel)
       program.launcher = null
+      lookAnew()
       return tell(program, failed === null ? { type: 'started' } : { type: 'failed', reason: failed })
     }
     if (said.descriptor === null) tell(program, { type: 'unheard', reason })
@@ -129,6 +159,7 @@ function answerCalls (calls, waits) {
 
   /** @param {Program} program @param {number} listener */
   function hear (program, listener) {
+    lookAnew()
     program.listener = listener
     program.heard = createHeardProgram({
       calls,
@@ -146,14 +177,17 @@ function answerCalls (calls, waits) {
   function serveCall (program) {
     if (program.heard?.serve()) return
     program.heard?.close()
-    program.listener = program.heard = null
+    program.listener = null
+    program.heard = null
+    lookAnew()
   }
 
   /** @param {Program} program @param {number} socket */
   function hearNotify (program, socket) {
     program.notifyFrom = performance.now() + NOTIFY_PAUSE_MS
+    lookAnew()
     noteWork(program, 0n)
-    for (const { pid, text } of takeBatch(socket)) {
+    for (const { pid, text } of takeBatch(socket, waits.closeCopy)) {
       // A sender that has ended meanwhile, such as systemd-notify in a script, was told the path by the program.
       const { identity } = program
       if (identity === null || pid === identity.pid || treeOf(identity).some((each) => each.pid === pid) || !existsSync(`/proc/${pid}`)) tell(program, { type: 'said', said: readSaid(text) })
@@ -162,6 +196,8 @@ function answerCalls (calls, waits) {
 
   /** For the master, where this process ends. @param {Program} program @param {bigint} received  0: nothing */
   function noteWork ({ number }, received) {
+    if (number === noted.number && received === noted.received) return
+    noted = { number, received }
     current.writeBigUInt64LE(BigInt(number), 0)
     current.writeBigUInt64LE(received, 8)
     writeSync(AT_WORK, current, 0, current.length, 0)

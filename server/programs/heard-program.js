@@ -30,7 +30,7 @@ import { bindOptionsOf, freshLike, keepOptions, networkOf } from './socket-optio
 
 const { EADDRINUSE, ENOSYS } = constants.errno
 /** Each is one more socket of the master. */
-const MAX_ADDRESSES = 500
+const MAX_ADDRESSES = 1000
 const AT_FDCWD = -100
 const ADD_RIGHT = 'in a container, add the capability SYS_PTRACE'
 
@@ -43,7 +43,7 @@ const ADD_RIGHT = 'in a container, add the capability SYS_PTRACE'
  * @param {() => import('../system/process-tree.js').TreeIdentity | null} parts.identity
  * @param {() => readonly SocketFile[]} parts.files  of the app: nobody removes them
  * @param {(message: Told) => void} parts.tell
- * @param {(id: bigint) => void} parts.onReceived
+ * @param {(id: bigint) => void} parts.onReceived  a call that has to be answered, whatever becomes of this process; 0: none
  */
 export function createHeardProgram ({ calls, helper, listener, identity, files, tell, onReceived }) {
   /** What it has bound, by the inode of the socket. @type {Map<number, Bound>} */
@@ -62,7 +62,6 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
       const notice = calls.receive(listener)
       if (notice === 'over') return false
       if (notice === 'none') return true
-      onReceived(notice.id)
       try {
         handlers[notice.call](notice)
       } catch {
@@ -94,6 +93,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
 
   /** @param {Notice} notice */
   function hearBind ({ id, thread, args: [number, address, length] }) {
+    onReceived(id)
     const place = { pid: processOf(thread), fd: fdIn(number) }
     const name = readAddress(thread, address, length)
     const { flags, protocol } = descriptorOf(place, calls)
@@ -110,7 +110,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
       if (copy < 0) note(`what it has set on its sockets before bind(2) is lost (pidfd_getfd: ${helper.errorText(-copy)}): ${ADD_RIGHT}`)
       const before = copy < 0 ? null : bindOptionsOf(copy)
       // Whoever looks for a free port closes it again, and expects it to be free then.
-      releaseClosed()
+      if (isBoundAlready(query)) releaseClosed()
       if (isBoundAlready(query) && !(copy < 0 || calls.sharesPort(copy))) return calls.answer(listener, id, -EADDRINUSE)
       tell({ type: 'asked', asked: { id: String(id), ...place, query: { ...query, ...(before && { before }) } } })
     } finally {
@@ -178,6 +178,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
 
   /** @param {Notice} notice */
   function hearListen ({ id, thread, args: [number] }) {
+    onReceived(id)
     const place = { pid: processOf(thread), fd: fdIn(number) }
     const { inode } = descriptorOf(place, calls)
     if (pretended.has(inode)) return calls.answer(listener, id, 0)
@@ -204,16 +205,17 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
    */
   function hearUnlink ({ id, call, thread, args }) {
     const kept = files()
-    const isKept = kept.length > 0 && isOneOf(kept, thread, call === 'unlink' ? [AT_FDCWD, args[0]] : [fdIn(args[0]), args[1]])
+    const isKept = kept.length > 0 && isOneOf(kept, { id, thread }, call === 'unlink' ? [AT_FDCWD, args[0]] : [fdIn(args[0]), args[1]])
     if (isKept) calls.answer(listener, id, 0)
     else calls.goOn(listener, id)
   }
 
-  /** @param {readonly SocketFile[]} kept @param {number} thread @param {[folder: number, address: bigint]} place */
-  function isOneOf (kept, thread, [folder, address]) {
+  /** @param {readonly SocketFile[]} kept @param {Pick<Notice, 'id' | 'thread'>} notice @param {[folder: number, address: bigint]} place */
+  function isOneOf (kept, { id, thread }, [folder, address]) {
     const name = readText(thread, address)
     const last = path.basename(name)
     if (!kept.some(({ file }) => path.basename(file) === last)) return false
+    onReceived(id)
     const there = lstatSocket(name.startsWith('/') ? `/proc/${thread}/root${name}` : `/proc/${thread}/${folder === AT_FDCWD ? 'cwd' : `fd/${folder}`}/${name}`)
     return kept.some(({ dev, ino }) => there?.dev === dev && there.ino === ino)
   }

@@ -3,6 +3,7 @@ import { unixAddress } from '../system/posix.js'
 import { OF_CONTROL, OF_CONTROL_LENGTH, socketMessage } from './socket-message.js'
 
 /** @typedef {{ text: string, pid: number }} Datagram  `pid`: of its sender, as the kernel knows it; 0: it is none of this machine */
+/** @typedef {(fd: number) => void} Close  of a descriptor that a program has sent along */
 
 // sys/socket.h
 const AF_UNIX = 1
@@ -44,13 +45,13 @@ export const loadNotifyCalls = bindOnce((koffi) => {
       return { reason }
     },
 
-    /** Never waits. @param {number} fd @returns {Datagram | null} null: there is none */
-    take (fd) {
+    /** Never waits for a datagram. @param {number} fd @param {Close} closeSent @returns {Datagram | null} null: there is none */
+    take (fd, closeSent) {
       const data = Buffer.alloc(MAX_TEXT_BYTES)
       const message = socketMessage(koffi, data, CONTROL_BYTES)
       const length = Number(recvmsg(fd, message, MSG_CMSG_CLOEXEC))
       if (length < 0) return null
-      const pid = readControl(message.subarray(OF_CONTROL, OF_CONTROL + Number(message.readBigUInt64LE(OF_CONTROL_LENGTH))))
+      const pid = readControl(message.subarray(OF_CONTROL, OF_CONTROL + Number(message.readBigUInt64LE(OF_CONTROL_LENGTH))), closeSent)
       return { text: data.toString('utf8', 0, length), pid }
     },
 
@@ -60,16 +61,16 @@ export const loadNotifyCalls = bindOnce((koffi) => {
 
   /**
    * Closes the descriptors that came along: whoever sends BARRIER=1 waits for that, and nothing else that is said with one is of use here.
-   * @param {Buffer} control @returns {number} the pid of the sender
+   * @param {Buffer} control @param {Close} closeSent @returns {number} the pid of the sender
    */
-  function readControl (control) {
+  function readControl (control, closeSent) {
     let pid = 0
     for (let at = 0; at + HEAD_BYTES <= control.length;) {
       const length = Number(control.readBigUInt64LE(at))
       if (length < HEAD_BYTES) break
       const [level, type] = [control.readInt32LE(at + 8), control.readInt32LE(at + 12)]
       if (level === SOL_SOCKET && type === SCM_CREDENTIALS) pid = control.readInt32LE(at + HEAD_BYTES)
-      if (level === SOL_SOCKET && type === SCM_RIGHTS) for (let fd = at + HEAD_BYTES; fd + 4 <= at + length; fd += 4) close(control.readInt32LE(fd))
+      if (level === SOL_SOCKET && type === SCM_RIGHTS) for (let fd = at + HEAD_BYTES; fd + 4 <= at + length; fd += 4) closeSent(control.readInt32LE(fd))
       at += Math.ceil(length / 8) * 8
     }
     return pid

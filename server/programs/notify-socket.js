@@ -62,11 +62,11 @@ export function removeNotifySocket (file) {
   rmSync(path.dirname(file), { recursive: true, force: true })
 }
 
-/** @param {number} socket @returns {import('./notify-calls.js').Datagram[]} some of what waits there */
-export function takeBatch (socket) {
+/** @param {number} socket @param {import('./notify-calls.js').Close} closeSent @returns {import('./notify-calls.js').Datagram[]} some of what waits there */
+export function takeBatch (socket, closeSent) {
   const calls = loadNotifyCalls()
   const all = []
-  for (let each = calls?.take(socket); each; each = all.length < BATCH ? calls?.take(socket) : null) all.push(each)
+  for (let each = calls?.take(socket, closeSent); each; each = all.length < BATCH ? calls?.take(socket, closeSent) : null) all.push(each)
   return all
 }
 
