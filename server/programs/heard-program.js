@@ -110,7 +110,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
       if (copy < 0) note(`what it has set on its sockets before bind(2) is lost (pidfd_getfd: ${helper.errorText(-copy)}): ${ADD_RIGHT}`)
       const before = copy < 0 ? null : bindOptionsOf(copy)
       // Whoever looks for a free port closes it again, and expects it to be free then.
-      if (isBoundAlready(query)) releaseClosed()
+      releaseClosed()
       if (isBoundAlready(query) && !(copy < 0 || calls.sharesPort(copy))) return calls.answer(listener, id, -EADDRINUSE)
       tell({ type: 'asked', asked: { id: String(id), ...place, query: { ...query, ...(before && { before }) } } })
     } finally {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import fs from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { childrenOf } from '../../server/system/children.js'
+import { textIn } from '../../server/system/proc.js'
 import { askDatagram, askPath, get } from '../support/asking.js'
 import { FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
@@ -11,6 +14,7 @@ import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.
 import { freePort } from '../support/ports.js'
 import { lacksPython } from '../support/pseudo-terminal.js'
 import { rareOnly, rareTest } from '../support/rare.js'
+import { until } from '../support/until.js'
 
 describe('programs that are no Node programs', { skip: withoutOtherPrograms }, () => {
   test('share a TCP port, a Unix socket and a UDP port: no request fails over a deploy, a killed worker and a restart, and nothing is left', async (t) => {
@@ -92,6 +96,49 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const deck = await startDeck(t, null, { cwd: tempFolder(), args: ['python3', path.join(FIXTURES, 'listens-if-it-does-not.py')], env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
+  })
+
+  test('that set up their socket before they bind keep its options, its copies and its epoll sets, also from one release to the next', { skip: lacksPython && 'it is written in Python' }, async (t) => {
+    const url = (/** @type {number} */ port) => `http://127.0.0.1:${port}/`
+    const port = await freePort()
+    const cwd = tempFolder()
+    const start = (/** @type {string} */ program) => ['sh', '-c', `. ./settings && exec python3 ${path.join(FIXTURES, program)}`]
+    fs.writeFileSync(path.join(cwd, 'settings'), '')
+    const deck = await startDeck(t, null, { cwd, args: start('sets-up-its-socket-before-it-binds.py'), env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    for (let round = 0; round < 4; round++) assert.match(await get(url(port)), /^\d+ lost nothing$/)
+
+    fs.writeFileSync(path.join(cwd, 'settings'), 'export PLAIN=1')
+    await deck.rollout('deploy')
+    for (let round = 0; round < 4; round++) assert.match(await get(url(port)), /^\d+ lost nothing$/)
+  })
+
+  test('that serve are not harmed when what answers their calls dies: the next ones are answered by another one', async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'), env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    const before = await pidsOf(deck)
+    const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
+    const [helper] = childrenOf(deck.masterPid).filter((pid) => textIn(`/proc/${pid}/cmdline`).includes('call-helper'))
+    process.kill(helper, 'SIGKILL')
+    await deck.rollout('restart')
+    const { failures } = await load.stop()
+    assert.deepEqual(failures, [])
+    assert.ok([...await pidsOf(deck)].every((pid) => !before.has(pid)))
+  })
+
+  test('that take their own notices keep nobody else waiting, and the status says so in the end', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, args: ['python3', path.join(FIXTURES, 'takes-its-own-notices.py')], env: { PORT: String(port) } })
+    await deck.until({ ready: 1 })
+    let slowest = 0
+    await until(async () => {
+      const began = performance.now()
+      const { workers: [{ socketNotes }] } = await deck.status()
+      slowest = Math.max(slowest, performance.now() - began)
+      return socketNotes.some((/** @type {string} */ note) => note.startsWith('it has held up what answers its calls'))
+    }, 'the note')
+    assert.ok(slowest < 1000, `a status took ${slowest} ms`)
   })
 
   test('that bind one address twice are told so', async (t) => {
