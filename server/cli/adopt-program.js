@@ -159,7 +159,7 @@ async function startBeside ({ program: { text, order, isAlone }, takeover }, { h
   try {
     line.send({ type: 'program', secret, from: text, order })
     const { name: app } = await answerOf(line, 'accepted')
-    await passSockets(line, path, takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
+    await passSockets(line, path, takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCopy: index === null, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
     line.send({ type: 'released' })
     takeover.holdBack()
     await Promise.race([untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') }), late])

@@ -100,7 +100,7 @@ export function createProgramSockets (listener, { onMessage, pids }) {
   }
 
   /** @param {Omit<import('../../workers/protocol.js').SocketReply, 'type'>} reply @param {import('./worker-handle.js').Handle} [handle] */
-  function answer ({ seq: number, key, errno, isPlaceholder, isOwn = false }, handle) {
+  function answer ({ seq: number, key, errno, isPlaceholder, keepsFlags = false }, handle) {
     const { fd: own } = /** @type {{ fd?: number }} */ (handle ?? {})
     const asked = waiting.get(number)
     if (!asked) return
@@ -109,8 +109,7 @@ export function createProgramSockets (listener, { onMessage, pids }) {
     if (errno) return calls.answer(listener, id, errno)
     if (isPlaceholder) return pretend({ id, pid, fd })
     if (own === undefined) return calls.goOn(listener, id)
-    // Node workers that have the same socket never wait at it.
-    if (isOwn || query.port === -1 || isUdp(query)) calls.letCallsWait(own, waits)
+    if (!keepsFlags) calls.letCallsWait(own, waits)
     calls.put(listener, id, { own, theirs: fd, isClosedOnExec })
     bound.set(descriptorOf({ pid, fd }, calls).inode, { query, key, pid, isListening: isUdp(query) })
     calls.answer(listener, id, 0)
