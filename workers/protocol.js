@@ -188,6 +188,7 @@ export function statusClass (code) {
  * @property {boolean} [awaitMaster]  the bind error must not end the worker: the master is about to report it and end everything
  * @property {boolean} [isPlaceholder]  another worker has that address, or one that covers it; without that worker it would be free
  * @property {boolean} [isOwn]  no other slot has that socket
+ * @property {boolean} [keepsFlags]  whether calls on it wait is not for the worker to say: others have it, too
  * @property {boolean} [isWorkersOwn]  the descriptor is a number of the worker's process; the service manager has passed none such
  * @property {unknown} [data]
  */

@@ -1,13 +1,13 @@
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import os from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import { formatExactDuration } from '../../public/format.js'
 import { DeckError } from '../errors.js'
 import { answerOf, openLine, passSockets, untilServing } from '../handover/host-line.js'
-import { takePlaces } from '../programs/takeover.js'
+import { becomeUser, takePlaces } from '../programs/takeover.js'
 import { placeText } from '../system/place-text.js'
 import { isAlive } from '../system/process-identity.js'
-import { programAt, programsOfPm2 } from './adoptable.js'
+import { programAt, turnsOfPm2 } from './adoptable.js'
 import { showApps } from './adopted-apps.js'
 import { createTools } from './context.js'
 import { checkedDuration, timeoutOf } from './duration.js'
@@ -20,6 +20,14 @@ import { ensureHost } from './host-start.js'
 /** @typedef {import('./api-client.js').ApiClient} ApiClient */
 /** @typedef {{ pm2?: true | string[], pid?: string, port?: string, workers?: string, name?: string, grace?: string, timeout?: string, json?: true, app?: string, wait?: boolean }} Options */
 /** @typedef {{ program: Adoptable, takeover: Takeover }} Move */
+/**
+ * @typedef {object} How
+ * @property {(program: Adoptable) => ReturnType<typeof meetHost>} meet
+ * @property {string | undefined} name
+ * @property {number} graceMs
+ * @property {Promise<never>} late
+ * @property {(text: string) => void} tell
+ */
 
 const DEFAULT_GRACE = '10s'
 const LOOK_EVERY_MS = 50
@@ -30,29 +38,41 @@ const ENDS_WITHIN_MS = 60_000
  * Starts apps in the host of this user in the place of programs that run: the workers get sockets on the same addresses and become ready
  * while the program serves. Then it gets no new connections, and is asked to end.
  * @param {string | undefined} folder  is for a deck @param {Options} options @param {Terminal} terminal
- * @throws {DeckError} usage, not-possible, start-failed, timed-out; a program whose workers did not get ready goes on as before
+ * @throws {DeckError} usage, not-possible, start-failed, timed-out; a program whose workers did not get ready goes on as before, and of
+ *   several the others move all the same
  */
 export async function adoptPrograms (folder, options, terminal) {
   checkOptions(folder, options)
   const { timeoutMs } = timeoutOf(options, terminal.env)
   const graceMs = checkedDuration('--grace', options.grace ?? DEFAULT_GRACE)
   const { answer, tell } = createTools({ json: options.json }, terminal)
-  const programs = options.pm2 === undefined ? [await programAt(options)] : await programsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
-  const moves = takeAll(programs)
-  try {
-    const own = asUserOf(programs[0], terminal)
-    const signal = AbortSignal.timeout(timeoutMs)
-    const { master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal: own })
-    const host = callHost(master, { env: own.env, timeoutMs, signal })
-    const names = []
-    /** @type {string[]} */
-    const late = []
-    for (const move of moves) names.push(await moveIn(move, { host, name: options.name, graceMs, signal, tell, onLate: (why) => late.push(why) }))
-    await showApps(names, { host, url: master.url, terminal: own, answer })
-    if (late.length > 0) throw new DeckError('timed-out', late.join('; '))
-  } finally {
-    for (const { takeover } of moves) takeover.close()
+  const turns = options.pm2 === undefined ? [{ name: '', find: () => programAt(options) }] : await turnsOfPm2(options.pm2 === true ? [] : options.pm2, options, terminal)
+  const signal = AbortSignal.timeout(timeoutMs)
+  // In the end the host is asked of all apps at the same time.
+  setMaxListeners(0, signal)
+  /** @type {ReturnType<typeof meetHost> | undefined} */
+  let met
+  const meet = (/** @type {Adoptable} */ program) => {
+    met ??= meetHost(program, { signal, timeoutMs, terminal })
+    return met
   }
+  const how = { meet, name: options.name, graceMs, late: rejectLate(signal), tell }
+  const names = []
+  /** @type {{ name: string, error: DeckError }[]} */
+  const problems = []
+  for (const { name, find } of turns) {
+    try {
+      const { app, late } = await takeTurn(find, how)
+      names.push(app)
+      if (late !== null) problems.push({ name, error: new DeckError('timed-out', late) })
+    } catch (error) {
+      if (!(error instanceof DeckError)) throw error
+      problems.push({ name, error })
+      if (turns.length > 1) tell(`${name} does not move: ${error.message}`)
+    }
+  }
+  if (met && names.length > 0) await showApps(names, { ...await met, answer })
+  if (problems.length > 0) throw turns.length === 1 ? problems[0].error : new DeckError(problems[0].error.code, problems.map(({ name, error }) => `${name}: ${error.message}`).join('; '))
 }
 
 /** @param {string | undefined} folder @param {Options} options @throws {DeckError} usage */
@@ -63,17 +83,26 @@ function checkOptions (folder, options) {
   if (ofDeck !== undefined) throw new DeckError('usage', `--${given[0]}: expected without what names or moves a deck, received ${ofDeck} too`)
 }
 
-/** @param {Adoptable[]} programs @returns {Move[]} @throws {DeckError} not-possible; then none is taken */
-function takeAll (programs) {
-  /** @type {Move[]} */
-  const moves = []
+/**
+ * Its sockets are held for its turn alone: what PM2 restarts meanwhile, or later, has to find its address free.
+ * @param {() => Promise<Adoptable>} find @param {How} how @returns {ReturnType<typeof moveIn>}
+ */
+async function takeTurn (find, how) {
+  const program = await find()
+  const takeover = takePlaces(program.listening, program)
   try {
-    for (const program of programs) moves.push({ program, takeover: takePlaces(program.listening, program) })
-    return moves
-  } catch (error) {
-    for (const { takeover } of moves) takeover.close()
-    throw error
+    const { host } = await how.meet(program)
+    return await moveIn({ program, takeover }, { ...how, host })
+  } finally {
+    takeover.close()
   }
+}
+
+/** @param {Adoptable} program  the first one @param {{ signal: AbortSignal, timeoutMs: number, terminal: Terminal }} how */
+async function meetHost (program, { signal, timeoutMs, terminal }) {
+  const own = asUserOf(program, terminal)
+  const { master: { url }, master } = await ensureHost({ ofHost: [], signal, timeoutMs, terminal: own })
+  return { host: callHost(master, { env: own.env, timeoutMs, signal }), url, terminal: own }
 }
 
 /**
@@ -84,9 +113,7 @@ function asUserOf ({ text, facts: { user, groups } }, terminal) {
   const own = process.geteuid?.() ?? user
   if (user === own) return terminal
   if (own !== 0) throw new DeckError('not-possible', `${text} is of another user (uid ${user}): call this as that user, or by sudo`)
-  process.setgroups?.(groups)
-  process.setgid?.(groups[0])
-  process.setuid?.(user)
+  becomeUser({ user, groups })
   const kept = Object.entries(terminal.env).filter(([name]) => !/^(SUDO_|XDG_)/.test(name))
   return { ...terminal, env: { ...Object.fromEntries(kept), ...placeOfUser() } }
 }
@@ -102,38 +129,40 @@ function placeOfUser () {
   }
 }
 
-/** @param {Move} move @param {{ host: ApiClient, name: string | undefined, graceMs: number, signal: AbortSignal, tell: (text: string) => void, onLate: (why: string) => void }} how @returns {Promise<string>} what the host calls it */
-async function moveIn ({ program, takeover }, { host, name, graceMs, signal, tell, onLate }) {
+/** @param {Move} move @param {How & { host: ApiClient }} how @returns {Promise<{ app: string, late: string | null }>} `app`: what the host calls it; `late`: the program has not ended */
+async function moveIn ({ program, takeover }, { graceMs, tell, ...how }) {
   const { text, processes, isAlone } = program
   const places = takeover.open().map(placeText)
   tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : 'runs'}; new workers start beside it`)
-  const app = await startBeside({ program, takeover }, { host, name, signal, tell })
+  const app = await startBeside({ program, takeover }, { tell, ...how })
   takeover.steer()
   const left = await untilLeft(takeover, graceMs)
   tell(`${app} serves, and the other one is asked to end: ${program.stopText}`)
   if (left > 0) tell(`connections that it still had after ${formatExactDuration(graceMs)} (--grace), and that end with it: ${left}`)
   await program.stop()
   const late = await untilEnded(processes)
-  if (late.length > 0) onLate(`${app} serves, and ${text} has not ended within ${formatExactDuration(ENDS_WITHIN_MS)} after ${program.stopText}: wait until it has finished what it still has, or end it yourself: kill -9 ${late.join(' ')}`)
-  else tell(`${text} has ended`)
+  if (late.length > 0) {
+    return { app, late: `${app} serves, and ${text} has not ended within ${formatExactDuration(ENDS_WITHIN_MS)} after ${program.stopText}: wait until it has finished what it still has, or end it yourself: kill -9 ${late.join(' ')}` }
+  }
+  tell(`${text} has ended`)
   for (const line of program.afterwards) tell(line)
-  return app
+  return { app, late: null }
 }
 
 /**
  * Has the host start the app, with the sockets, and waits until its workers are ready.
- * @param {Move} move @param {{ host: ApiClient, name: string | undefined, signal: AbortSignal, tell: (text: string) => void }} how @returns {Promise<string>} what the host calls it
+ * @param {Move} move @param {Omit<How, 'meet' | 'graceMs'> & { host: ApiClient }} how @returns {Promise<string>} what the host calls it
  */
-async function startBeside ({ program: { text, order, isAlone }, takeover }, { host, name, signal, tell }) {
+async function startBeside ({ program: { text, order, isAlone }, takeover }, { host, name, late, tell }) {
   const { path, secret } = await host.post('/host/adoptions', { name })
   const line = await openLine(path)
   try {
     line.send({ type: 'program', secret, from: text, order })
     const { name: app } = await answerOf(line, 'accepted')
-    await passSockets(line, path, takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
+    await passSockets(line, path, takeover.open().map(({ fd, index, ...place }, at) => ({ key: `given ${at}`, data: { given: { ...place, isCopy: index === null, isCertain: isAlone } }, socket: fd, kind: 'stream' })))
     line.send({ type: 'released' })
     takeover.holdBack()
-    await Promise.race([untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') }), rejectLate(signal)])
+    await Promise.race([untilServing(line, { onSilent: () => tell('the host has not said anything for half a minute') }), late])
     return String(app)
   } catch (error) {
     if (error instanceof DeckError) throw new DeckError(error.code, `adopt: ${error.message}; ${text} goes on as before`)
@@ -143,10 +172,11 @@ async function startBeside ({ program: { text, order, isAlone }, takeover }, { h
   }
 }
 
-/** @param {AbortSignal} signal @returns {Promise<never>} @throws {DeckError} timed-out */
-async function rejectLate (signal) {
-  if (!signal.aborted) await once(signal, 'abort')
-  throw new DeckError('timed-out', 'its new workers were not ready in time (--timeout)')
+/** @param {AbortSignal} signal @returns {Promise<never>} rejects with timed-out, also where nobody waits for it */
+function rejectLate (signal) {
+  const late = once(signal, 'abort').then(() => { throw new DeckError('timed-out', 'its new workers were not ready in time (--timeout)') })
+  late.catch(() => {})
+  return late
 }
 
 /** Waits until nothing is left of what the program has begun. @param {Takeover} takeover @param {number} graceMs @returns {Promise<number>} connections that are left */

@@ -70,16 +70,26 @@ export async function programAt ({ pid, port, workers, name }) {
 
 /**
  * @param {string[]} names  none: all that run @param {{ workers?: string, name?: string }} options @param {Terminal} terminal
- * @returns {Promise<Adoptable[]>}
+ * @returns {Promise<{ name: string, find: () => Promise<Adoptable> }[]>} `find`: what there is of it by then, as PM2 may have restarted it
  * @throws {DeckError} usage, not-possible, invalid-config
  */
-export async function programsOfPm2 (names, options, terminal) {
+export async function turnsOfPm2 (names, options, terminal) {
   const pm2 = await findPm2(terminal)
   const wanted = wantedOf(appsIn(await pm2.list()), names)
   if (options.name !== undefined && wanted.length > 1) throw new DeckError('usage', `--name: expected with one app, received ${wanted.length}`)
   const { cwd } = terminal
   const found = await readConfigFile(undefined, cwd) ?? await readConfigFile(await writeFor(mustHave(factsOf(pm2.pid), 'PM2'), terminal), cwd)
-  return wanted.map((app) => programOfPm2(app, pm2, orderInFile(/** @type {ConfigFile} */ (found), app.inFile, options, terminal)))
+  return wanted.map(({ name, inFile }) => {
+    const order = orderInFile(/** @type {ConfigFile} */ (found), inFile, options, terminal)
+    return {
+      name,
+      async find () {
+        const app = appsIn(await pm2.list()).find((each) => each.inFile === inFile)
+        if (!app || app.running.length === 0) throw new DeckError('not-possible', `${name} of PM2 does not run at this moment: call clusterdeck adopt --pm2 ${name} once it does`)
+        return programOfPm2(app, pm2, order)
+      }
+    }
+  })
 }
 
 /** @param {Pm2App} app @param {import('../import/running-pm2.js').RunningPm2} pm2 @param {AppOrder} order @returns {Adoptable} */

@@ -60,6 +60,7 @@ export function createEffects ({
     finish: () => {
       deadlines.clearAll()
       watchdog.stop()
+      sockets.finish()
       onFinished()
     }
   }

@@ -37,12 +37,12 @@ export function createProgramSockets ({ onMessage }) {
     answeredBy (answerer) { helper = answerer },
 
     /** @param {Omit<import('../../workers/protocol.js').SocketReply, 'type'>} reply @param {import('./worker-handle.js').Handle} [handle] */
-    answer ({ seq: number, key, errno, isPlaceholder }, handle) {
+    answer ({ seq: number, key, errno, isPlaceholder, keepsFlags }, handle) {
       const { fd } = /** @type {{ fd?: number }} */ (handle ?? {})
       const asked = waiting.get(number)
       if (!asked) return
       waiting.delete(number)
-      helper?.answer({ asked, key, ...(errno && { errno }), ...(isPlaceholder && { pretends: true }) }, errno || isPlaceholder || fd === undefined ? undefined : () => /** @type {{ fd?: number }} */ (handle).fd)
+      helper?.answer({ asked, key, ...(errno && { errno }), ...(isPlaceholder && { pretends: true }), ...(keepsFlags && { keepsFlags }) }, errno || isPlaceholder || fd === undefined ? undefined : () => /** @type {{ fd?: number }} */ (handle).fd)
       timer ??= setInterval(releaseClosed, LOOK_EVERY_MS).unref()
     },
 

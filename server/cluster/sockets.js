@@ -96,9 +96,10 @@ export function createSockets ({
         if (ofOther) keepSocket(key, socket)
       }
       clearTimeout(socket.unusedTimer)
+      const keepsFlags = hasFlags(socket)
       socket.users.add(worker)
       if (ready.has(worker) || socket.inherited !== undefined) keepSocket(key, socket)
-      if (!socket.group) return { key, handle: socket.handle, data: socket.data }
+      if (!socket.group) return { key, handle: socket.handle, data: socket.data, ...(keepsFlags && { keepsFlags }) }
       const { errno, handle } = socket.group.member(own?.numberFor(key, { worker, slot }) ?? 1)
       lookAtGroups()
       return errno === undefined ? { key, handle, data: socket.data, isOwn: true, ...(socket.keeping && { keeping: socket.keeping }) } : { key, errno }
@@ -151,7 +152,7 @@ export function createSockets ({
     unclaimed: given.left,
 
     /** Connections to these would wait for ever. */
-    closeUnclaimed: given.close,
+    closeUnclaimed: given.settle,
 
     /** All workers have their sockets now: unused ones are closed, as connections to them would wait forever. */
     expireUnused () {
@@ -185,6 +186,9 @@ export function createSockets ({
       given.close()
     },
 
+    /** No worker is left that could remove the path of another program. */
+    finish: given.giveBack,
+
     /** Those that are meant to last stay open, for whoever makes this cluster anew in this process, and has them from its keeper. */
     letGo () {
       isClosed = true
@@ -195,6 +199,7 @@ export function createSockets ({
         else dropSocket(key)
       }
       held.clear()
+      given.letGo()
     },
 
     /** Another master has these sockets now. */
@@ -208,7 +213,18 @@ export function createSockets ({
       }
       held.clear()
       inherited.close()
+      given.letGo()
     }
+  }
+
+  /** Whether the program that a socket was taken from has it as well, and may go on with it. @param {Socket} socket */
+  function isOfOther ({ isCopy }) {
+    return isCopy === true && given.isPending()
+  }
+
+  /** @param {Socket} socket @returns {boolean} whether others have said whether calls on it wait, which holds for all that have it */
+  function hasFlags (socket) {
+    return isOfOther(socket) || (socket.users.size > 0 && isTcpPort(socket.query))
   }
 
   /** Only now the keeper gets a copy, as a worker that tests for a free port has to find it free again. @param {string} key @param {Socket} socket */
@@ -292,7 +308,8 @@ export function createSockets ({
     clearTimeout(socket.unusedTimer)
     own?.forget(key)
     closeHandles(socket)
-    socket.path?.remove()
+    if (!isOfOther(socket)) socket.path?.remove()
+    else if (socket.path) given.keep(socket.path)
   }
 }
 
@@ -305,6 +322,7 @@ export function createSockets ({
  * @property {Place} query
  * @property {unknown} [data]  the ticket keys of a TLS server
  * @property {UnixPath} [path]
+ * @property {boolean} [isCopy]  a program has it too whose place the app takes, or has taken
  * @property {number} [inherited]  its number among the service manager's
  * @property {boolean} [isLent]  it is not to be closed
  * @property {boolean} isEstablished  a worker that was ready has listened there

@@ -112,6 +112,13 @@ function adoptSocket ({ file, folder, socket: { dev, ino, place, close } }) {
       this.leave()
     },
 
+    /** The program that it is of goes on as before. */
+    giveBack () {
+      this.restore()
+      removeName(hidden, socket)
+      this.leave()
+    },
+
     /** Another master has it. */
     leave () {
       letGo()

@@ -1,6 +1,7 @@
 import dgram from 'node:dgram'
 import net from 'node:net'
 import { handleOf } from '../../workers/descriptor.js'
+import { loadPosix } from '../system/posix.js'
 
 /**
  * This is a program of its own. It sends the sockets that are its descriptors from 4 on, whose kinds are its arguments, through its
@@ -20,9 +21,21 @@ function noteFailure (error) {
 
 /** @param {string} kind @param {number} fd @returns {any} */
 function open (kind, fd) {
-  const handle = kind === 'datagram' ? openDatagrams(fd) : net._createServerHandle(null, null, null, fd)
+  const handle = kind === 'datagram' ? openDatagrams(fd) : openAsItIs(fd) ?? net._createServerHandle(null, null, null, fd)
   if (typeof handle === 'number') throw new Error(`descriptor ${fd} is no socket of the kind ${kind} (${handle})`)
   return handle
+}
+
+/**
+ * libuv has calls on each socket that it opens not wait any more, for whoever else has it: a program that waits in accept(2) would fail.
+ * So it opens another one, whose number then leads to the socket.
+ * @param {number} fd
+ */
+function openAsItIs (fd) {
+  const posix = loadPosix()
+  const other = posix?.unixSocket() ?? -1
+  const handle = other < 0 ? null : net._createServerHandle(null, null, null, other)
+  return handle && posix?.duplicate(fd, other) ? handle : null
 }
 
 /** A socket of node:dgram that is bound would receive, so only its handle is used. @param {number} fd */

@@ -5,6 +5,8 @@ import { placeText } from '../system/place-text.js'
 
 /** A ready worker may open a second port a little later. */
 const SECOND_PORT_MS = 5000
+/** A program of several processes, such as gunicorn, listens before these find out that they cannot serve. */
+const FAILS_WITHIN_MS = 2000
 const POLL_MS = 50
 
 /**
@@ -41,9 +43,15 @@ export function untilServed ({ events, supervisor, restored }) {
 export async function untilReplaced (app) {
   const missing = await untilServed(app)
   if (missing !== null) return missing
-  const { supervisor } = app
+  const { events, supervisor } = app
   const lacking = () => supervisor.unclaimed().filter(({ isCertain }) => isCertain)
-  for (let left = SECOND_PORT_MS; left > 0 && lacking().length > 0; left -= POLL_MS) await wait(POLL_MS)
+  const isOther = supervisor.snapshot().workers.some(({ runtime }) => runtime === 'other')
+  /** @type {string[]} */
+  const ends = []
+  const leave = events.subscribe(({ type, message }) => { if (type === 'worker.exited') ends.push(String(message)) })
+  for (let passed = 0; ends.length === 0 && passed < (lacking().length > 0 ? SECOND_PORT_MS : isOther ? FAILS_WITHIN_MS : 0); passed += POLL_MS) await wait(POLL_MS)
+  leave()
+  if (ends.length > 0) return ends[0]
   const places = lacking().map(placeText)
   if (places.length > 0) return `the new workers are ready, but do not listen on ${places.join(', ')}, where the program does`
   supervisor.closeUnclaimed()

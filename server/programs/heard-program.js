@@ -14,7 +14,8 @@ import { bindOptionsOf, freshLike, keepOptions, networkOf } from './socket-optio
 /** @typedef {import('./system-calls.js').Notice} Notice */
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {{ id: string, pid: number, fd: number, query: SocketQuery }} Asked  a call of bind(2) that waits for the master's answer */
-/** @typedef {{ asked: Asked, key: string, errno?: number, pretends?: boolean }} Answer  `errno`: below 0, for the program; `pretends`: it is to believe that the socket is bound */
+/** @typedef {{ asked: Asked, key: string, errno?: number, pretends?: boolean, keepsFlags?: boolean }} Answer  `errno`: below 0, for the program; `pretends`: it is to believe that the socket is bound;
+ * `keepsFlags`: whether calls on the socket wait is not this program's matter */
 /** @typedef {{ file: string, dev: number, ino: number }} SocketFile */
 /** @typedef {{ query: SocketQuery, key: string, pid: number, isListening: boolean }} Bound  `key`: of the master; `pid`: of the process that has bound it; UDP listens as soon as it is bound */
 /**
@@ -72,13 +73,13 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     },
 
     /** @param {Answer} answer @param {number | null} own  a socket of the master; null: the program's stays */
-    answer ({ asked, key, errno, pretends }, own) {
+    answer ({ asked, key, errno, pretends, keepsFlags = false }, own) {
       const id = BigInt(asked.id)
       try {
         if (errno) calls.answer(listener, id, errno)
         else if (pretends) pretend(id, asked)
         else if (own === null) calls.goOn(listener, id)
-        else put({ id, key, own }, asked)
+        else put({ id, key, own, keepsFlags }, asked)
       } finally {
         tell({ type: 'answered', id: asked.id })
       }
@@ -139,12 +140,12 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     return [...bound.values()].some(({ query: { address, port, addressType } }) => address === query.address && port === query.port && addressType === query.addressType)
   }
 
-  /** @param {{ id: bigint, key: string, own: number }} how @param {Asked} asked */
-  function put ({ id, key, own }, { pid, fd, query }) {
+  /** @param {{ id: bigint, key: string, own: number, keepsFlags: boolean }} how @param {Asked} asked */
+  function put ({ id, key, own, keepsFlags }, { pid, fd, query }) {
     const { inode, waits } = descriptorOf({ pid, fd }, calls)
     const copy = calls.descriptorOf(pid, fd)
     if (copy >= 0) keepOptions(copy, own)
-    calls.letCallsWait(own, waits)
+    if (!keepsFlags) calls.letCallsWait(own, waits)
     const numbers = [...new Set([fd, ...descriptorsOf(pid, inode)])].map((theirs) => ({ theirs, isClosedOnExec: descriptorOf({ pid, fd: theirs }, calls).isClosedOnExec }))
     const sets = setsWith(pid, inode)
     for (const each of numbers) calls.put(listener, id, { own, ...each })

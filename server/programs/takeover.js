@@ -119,6 +119,15 @@ export function takePlaces (pids, { except } = {}) {
   }
 }
 
+/** Root becomes another user, and can take over what that one runs as before. @param {{ user: number, groups: number[] }} who */
+export function becomeUser ({ user, groups }) {
+  loadPosix()?.keepTrace(() => {
+    process.setgroups?.(groups)
+    process.setgid?.(groups[0])
+    process.setuid?.(user)
+  })
+}
+
 /** @param {number} count @returns {import('../system/posix.js').Instruction[]} any of so many sockets, which were there first */
 function oneOf (count) {
   return count === 1 ? [[RETURN, 0, 0, 0]] : [[LOAD, 0, 0, RANDOM], [MODULO, 0, 0, count], [RETURN_LOADED, 0, 0, 0]]

@@ -5,6 +5,7 @@ import { bindOnce } from './native.js'
 /** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
 
 // linux/prctl.h, sys/wait.h, sys/socket.h, netinet/in.h
+const PR_SET_KEEPCAPS = 8
 const PR_SET_CHILD_SUBREAPER = 36
 const WNOHANG = 1
 const AF_UNIX = 1
@@ -38,6 +39,9 @@ const SEEK_DATA = 3
 // fcntl.h
 const F_SETFD = 2
 const FILTER_HEAD_BYTES = 16
+// linux/capability.h
+const CAPABILITY_VERSION = 0x20080522
+const CAP_SYS_PTRACE = 1 << 19
 
 /** The few calls of the system that Node has no function for; null where they cannot be had. */
 export const loadPosix = bindOnce(bindLibc)
@@ -50,6 +54,7 @@ function bindLibc (koffi) {
   const socket = libc.func('int socket(int domain, int type, int protocol)')
   const sendto = libc.func('long sendto(int fd, const void *data, size_t size, int flags, const void *address, unsigned int length)')
   const close = libc.func('int close(int fd)')
+  const dup2 = libc.func('int dup2(int fd, int other)')
   const fallocate = libc.func('int fallocate(int fd, int mode, int64_t offset, int64_t length)')
   const lseek = libc.func('int64_t lseek(int fd, int64_t offset, int whence)')
   const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
@@ -62,6 +67,7 @@ function bindLibc (koffi) {
   const strerror = libc.func('const char *strerror(int number)')
   const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
+  const capset = libc.func('int capset(const void *header, const void *data)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
@@ -74,6 +80,16 @@ function bindLibc (koffi) {
 
     /** @returns {boolean} whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
     adoptOrphans: () => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
+
+    /**
+     * Root becomes another user, and may look into processes as before, where others of that user may not: capabilities(7).
+     * @param {() => void} become
+     */
+    keepTrace (become) {
+      prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
+      become()
+      capset(Buffer.from(Uint32Array.of(CAPABILITY_VERSION, 0).buffer), Buffer.from(Uint32Array.of(CAP_SYS_PTRACE, CAP_SYS_PTRACE, 0, 0, 0, 0).buffer))
+    },
 
     /**
      * Never waits: waitpid(2) with WNOHANG.
@@ -111,6 +127,12 @@ function bindLibc (koffi) {
         close(fd)
       }
     },
+
+    /** @returns {number} a Unix socket that nobody can reach; below 0: no descriptor is left */
+    unixSocket: () => socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+
+    /** Another descriptor leads to the same from now on. @param {number} fd @param {number} other @returns {boolean} */
+    duplicate: (fd, other) => dup2(fd, other) === other,
 
     /**
      * A TCP socket that is bound, and does not listen. Where `isShared` is false the address has to be free.

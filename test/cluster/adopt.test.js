@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, copyFileSync, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, existsSync, readFileSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { askDatagram, askPath, get } from '../support/asking.js'
@@ -10,6 +10,7 @@ import { tempFolder } from '../support/folder.js'
 import { startHost } from '../support/host.js'
 import { hammer, openFreshConnections } from '../support/load.js'
 import { freePort } from '../support/ports.js'
+import { lacksPython } from '../support/pseudo-terminal.js'
 import { rareTest } from '../support/rare.js'
 import { until } from '../support/until.js'
 
@@ -215,12 +216,35 @@ const PLAIN = `const http = require('http'); const answer = (_, response) => res
   if (require('fs').existsSync('fails')) throw new Error('told to fail')
   http.createServer(answer).listen(process.env.PORT); http.createServer(answer).listen('app.sock')`
 
-/** A host, and a plain program on a port and a path, which clients ask on connections of their own. @param {import('node:test').TestContext} t */
-async function startPlain (t) {
+/** Its calls of accept() wait, and it removes its path before it binds that. What goes wrong ends it. */
+const WAITING = `import os, signal, socket, threading, time
+def serve(listener):
+    while True:
+        try: client, _ = listener.accept()
+        except Exception: os._exit(1)
+        client.recv(9999)
+        client.sendall(b'HTTP/1.1 200 OK\\r\\nConnection: close\\r\\n\\r\\n%d' % os.getpid())
+        client.close()
+path = socket.socket(socket.AF_UNIX)
+if os.path.exists('app.sock'): os.unlink('app.sock')
+path.bind('app.sock'); path.listen(64)
+if os.path.exists('fails'):
+    os.unlink('app.sock')
+    raise Exception('told to fail')
+port = socket.socket(); port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+port.bind(('127.0.0.1', int(os.environ['PORT']))); port.listen(64)
+for each in [path, path, port, port]: threading.Thread(target=serve, args=(each,)).start()
+while True: time.sleep(1)`
+
+/**
+ * A host, and a plain program on a port and a path, which clients ask on connections of their own.
+ * @param {import('node:test').TestContext} t @param {{ command?: string, file?: string, code?: string }} [program]
+ */
+async function startPlain (t, { command = process.execPath, file = 'plain.cjs', code = PLAIN } = {}) {
   const [cwd, port] = [realpathSync(tempFolder()), await freePort()]
-  writeFileSync(path.join(cwd, 'plain.cjs'), PLAIN)
+  writeFileSync(path.join(cwd, file), code)
   const host = await startHost(t)
-  const child = spawn(process.execPath, ['plain.cjs'], { cwd, env: { ...process.env, PORT: String(port) }, stdio: 'ignore' })
+  const child = spawn(command, [file], { cwd, env: { ...process.env, PORT: String(port) }, stdio: 'ignore' })
   t.after(() => { child.kill('SIGKILL') })
   await until(() => existsSync(path.join(cwd, 'app.sock')), 'the program to serve')
   const url = `http://127.0.0.1:${port}/`
@@ -265,4 +289,74 @@ rareTest('a program whose new workers do not get ready serves on as before, and 
   assert.equal(await askPath(path.join(cwd, 'app.sock')), String(child.pid))
   await checkNoneLost()
   assert.deepEqual([await host.request('/apps'), child.exitCode], [{ items: [] }, null])
+})
+
+describe('a program that waits in accept() and removes its path before it binds that', { skip: lacksPython }, () => {
+  const WHAT = { command: 'python3', file: 'waits.py', code: WAITING }
+
+  test('is replaced: its new copies wait, too, and it never has a call fail before it is asked to end', async (t) => {
+    const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t, WHAT)
+    const exited = once(child, 'exit')
+    const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'waits', '--workers', '2')
+    assert.equal(code, 0, stderr)
+    assert.deepEqual(await exited, [null, 'SIGTERM'])
+    await checkNoneLost()
+    const { workers } = await host.request('/apps/waits/status')
+    const pids = workers.map((/** @type {any} */ { pid }) => String(pid))
+    for (const answer of [await get(url), await askPath(path.join(cwd, 'app.sock'))]) assert.ok(pids.includes(answer), answer)
+    await host.request('/apps/waits/rollouts', { method: 'POST', body: { kind: 'restart' } }).then(({ id }) => host.request(`/apps/waits/rollouts/${id}?wait=60s`))
+    assert.ok(!pids.includes(await askPath(path.join(cwd, 'app.sock'))))
+  })
+
+  rareTest('goes on as before where its new copies fail: with its path, and with calls that wait', async (t) => {
+    const { host, child, cwd, url, adopt, checkNoneLost } = await startPlain(t, WHAT)
+    writeFileSync(path.join(cwd, 'fails'), '')
+    const { code, stderr } = await adopt('--pid', String(child.pid), '--name', 'waits')
+    assert.equal(code, 1)
+    assert.match(stderr, /told to fail.*; python3 waits\.py \(pid \d+\) goes on as before$/m)
+    for (let n = 0; n < 5; n++) assert.deepEqual([await get(url), await askPath(path.join(cwd, 'app.sock'))], [String(child.pid), String(child.pid)])
+    await checkNoneLost()
+    assert.deepEqual([await host.request('/apps'), child.exitCode, readdirSync(cwd).filter((name) => name.includes('.sock'))], [{ items: [] }, null, ['app.sock']])
+  })
+})
+
+const FROM_PM2 = `const { existsSync, writeFileSync } = require('fs')
+  const listen = () => require('http').createServer((_, response) => response.end(String(process.pid))).listen(process.env.PORT, () => writeFileSync('serves-' + process.pid, ''))
+  if (process.env.FAILS === undefined || process.env.CLUSTERDECK_SLOT === undefined) return listen()
+  writeFileSync('has-begun', '')
+  setInterval(() => { if (existsSync('goes-on')) throw new Error('told to fail') }, 20)`
+
+rareTest('of several apps of PM2 each has its turn: one that fails keeps none from moving, and what PM2 restarts meanwhile finds its port free', async (t) => {
+  const [cwd, home, ports, host] = [realpathSync(tempFolder()), tempFolder(), { bad: await freePort(), good: await freePort() }, await startHost(t)]
+  const at = (/** @type {string} */ name) => path.join(cwd, name)
+  const env = { bad: { PORT: String(ports.bad), FAILS: '1' }, good: { PORT: String(ports.good) } }
+  writeFileSync(at('app.cjs'), FROM_PM2)
+  writeFileSync(at('clusterdeck.config.json'), JSON.stringify({ apps: Object.fromEntries(Object.entries(env).map(([name, env]) => [name, { entry: 'app.cjs', workers: 1, env }])) }))
+  writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
+  writeFileSync(path.join(home, 'pm2'), `#!/bin/sh\n[ "$1" = jlist ] && exec cat '${home}/list'\nkill "$2"\n`, { mode: 0o755 })
+  const run = async (/** @type {'bad' | 'good'} */ name) => {
+    const child = spawn(process.execPath, ['app.cjs'], { cwd, env: { ...process.env, ...env[name] }, stdio: 'ignore' })
+    t.after(() => { child.kill('SIGKILL') })
+    await until(() => existsSync(at(`serves-${child.pid}`)), `${name} to serve`)
+    return child
+  }
+  const tell = (/** @type {Record<string, import('node:child_process').ChildProcess>} */ children) => writeFileSync(path.join(home, 'list'), JSON.stringify(Object.entries(children).map(([name, { pid }]) => ({ name, pid, pm2_env: { name, pm_id: pid, status: 'online', exec_mode: 'fork_mode', pm_cwd: cwd, pm_exec_path: at('app.cjs') } }))))
+  const [bad, good] = await Promise.all([run('bad'), run('good')])
+  tell({ bad, good })
+  const adopting = runCli(['adopt', '--pm2'], { cwd, env: { CLUSTERDECK_HOST_DIR: host.folder, PM2_HOME: home, PATH: `${home}:${process.env.PATH}` } })
+  await until(() => existsSync(at('has-begun')), 'the turn of the first')
+  good.kill('SIGKILL')
+  await once(good, 'exit')
+  const next = await run('good')
+  const exited = once(next, 'exit')
+  tell({ bad, good: next })
+  writeFileSync(at('goes-on'), '')
+  const { code, stdout, stderr } = await adopting
+  assert.equal(code, 1, stderr)
+  assert.match(stderr, /^clusterdeck: bad: adopt: worker 1 .*told to fail.*; bad of PM2 \(pid \d+\) goes on as before$/m)
+  assert.match(stdout, /^good +The worker is ready/m)
+  assert.deepEqual([await exited, bad.exitCode], [[null, 'SIGTERM'], null])
+  assert.equal(await get(`http://127.0.0.1:${ports.bad}/`), String(bad.pid))
+  const { workers: [{ pid }] } = await host.request('/apps/good/status')
+  assert.equal(await get(`http://127.0.0.1:${ports.good}/`), String(pid))
 })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { test } from 'node:test'
-import { programAt, programsOfPm2 } from '../../../server/cli/adoptable.js'
+import { programAt, turnsOfPm2 } from '../../../server/cli/adoptable.js'
 import { tempFolder } from '../../support/folder.js'
 import { runCliHere } from '../../support/cli-here.js'
 import { freePort } from '../../support/ports.js'
@@ -34,24 +34,31 @@ test('what listens on a port is told to the host as it was started, with its var
   assert.deepEqual(await once(child, 'exit'), [null, 'SIGTERM'])
 })
 
-test('an app of PM2 is told to the host as its config file has it, which is written where there is none, and is stopped in PM2', { skip }, async (t) => {
+test('an app of PM2 is told to the host as its config file has it, which is written where there is none, as it runs once its turn comes, and is stopped in PM2', { skip }, async (t) => {
   const { cwd, pid, terminal } = await runProgram(t)
   const [home, bin] = [path.join(cwd, '.pm2'), path.join(cwd, 'bin')]
   for (const folder of [home, bin]) mkdirSync(folder)
   writeFileSync(path.join(home, 'pm2.pid'), String(process.pid))
   const processOf = (/** @type {string} */ name, /** @type {object} */ more) => ({ name, pid, pm2_env: { name, pm_exec_path: path.join(cwd, 'app.cjs'), pm_cwd: cwd, exec_mode: 'fork_mode', ...more } })
   const list = [processOf('web shop', { pm_id: 4, status: 'online' }), { ...processOf('idle', { pm_id: 5, status: 'stopped' }), pid: 0 }]
-  writeFileSync(path.join(bin, 'pm2'), `#!/bin/sh\necho "$@" >> '${cwd}/asked'\necho '${JSON.stringify(list)}'\n`, { mode: 0o755 })
+  writeFileSync(path.join(bin, 'pm2'), `#!/bin/sh\necho "$@" >> '${cwd}/asked'\ncat '${cwd}/list'\n`, { mode: 0o755 })
+  const tellList = (/** @type {number} */ pid) => writeFileSync(path.join(cwd, 'list'), JSON.stringify([{ ...list[0], pid }, list[1]]))
+  tellList(process.pid)
   const here = { ...terminal, env: { PM2_HOME: home, PATH: `${bin}:${process.env.PATH}` } }
-  const [{ order, listening, isAlone, stop, ...others }, ...more] = await programsOfPm2([], {}, here)
+  const [{ find }, ...more] = await turnsOfPm2([], {}, here)
+  tellList(pid)
+  const { order, listening, isAlone, stop, ...others } = await find()
   assert.deepEqual(more, [])
   assert.deepEqual([order.app, order.config, order.flags, listening, isAlone], ['web-shop', path.join(cwd, 'clusterdeck.config.mjs'), {}, [pid], true])
   assert.ok(existsSync(path.join(cwd, 'clusterdeck.config.mjs')))
   assert.equal(others.text, `web shop of PM2 (pid ${pid})`)
   await stop()
   assert.match(readFileSync(path.join(cwd, 'asked'), 'utf8'), /^jlist\n(jlist\n)*stop 4\n$/)
-  await assert.rejects(programsOfPm2(['shop'], {}, here), { code: 'usage', message: '--pm2: expected some of web shop, idle, the apps of PM2, received "shop"' })
-  await assert.rejects(programsOfPm2(['idle'], {}, here), { code: 'usage', message: /^--pm2: expected apps of PM2 that run, received idle, which is stopped/ })
+  writeFileSync(path.join(cwd, 'list'), '[]')
+  await assert.rejects(find(), { code: 'not-possible', message: /^web shop of PM2 does not run at this moment/ })
+  tellList(pid)
+  await assert.rejects(turnsOfPm2(['shop'], {}, here), { code: 'usage', message: '--pm2: expected some of web shop, idle, the apps of PM2, received "shop"' })
+  await assert.rejects(turnsOfPm2(['idle'], {}, here), { code: 'usage', message: /^--pm2: expected apps of PM2 that run, received idle, which is stopped/ })
 })
 
 for (const [words, message] of /** @type {[string[], RegExp][]} */ ([

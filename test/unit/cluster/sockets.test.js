@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { linkSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import net from 'node:net'
 import { constants } from 'node:os'
 import path from 'node:path'
@@ -243,14 +243,41 @@ test('a socket beside that of a program is for whoever asks for its address firs
   const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ errno: -constants.errno.EADDRINUSE }) })
   assert.deepEqual(sockets.unclaimed(), [{ host: '::', port: 80, isCertain: true }])
   const asked = query({ address: null })
-  const { key, handle: first } = sockets.request(1, { query: asked })
-  assert.equal(first, handle)
+  const { key, handle: first, keepsFlags } = sockets.request(1, { query: asked })
+  assert.deepEqual([first, keepsFlags], [handle, undefined])
   assert.deepEqual(told, ['drop given 0', `hold app ${key}`])
   sockets.release(1, key)
   assert.equal(sockets.request(1, { query: asked }).handle, handle)
-  assert.equal(sockets.request(2, { query: asked }).handle, handle)
-  assert.deepEqual(sockets.unclaimed(), [])
+  const second = sockets.request(2, { query: asked })
+  assert.deepEqual([second.handle, second.keepsFlags, sockets.unclaimed()], [handle, true, []])
 })
+
+for (const succeeds of [true, false]) {
+  test(`the path of a program whose place is taken stays whoever removes it, and ${succeeds ? 'is of the app from then on' : 'is that of the program again where this fails, also if the last worker removes it'}`, async (t) => {
+    const folder = tempFolder()
+    const file = path.join(folder, 'app.sock')
+    const program = net.createServer().listen(file)
+    t.after(() => program.close())
+    await once(program, 'listening')
+    const { ino } = statSync(file)
+    const handle = fakeHandle()
+    const keeper = { held: new Map([['given 0', { handle, data: { given: { path: file, isCopy: true, isCertain: true } } }]]), hold () {}, drop () {}, send () {} }
+    const sockets = createSockets({ keeper, onBindError: () => false })
+    const ask = () => sockets.request(1, { query: query({ address: file, port: -1, addressType: -1 }) })
+    unlinkSync(file)
+    const { handle: first, keepsFlags } = ask()
+    assert.deepEqual([first, statSync(file).ino, keepsFlags], [handle, ino, true])
+    if (succeeds) {
+      sockets.closeUnclaimed()
+      assert.equal(ask().keepsFlags, undefined)
+    }
+    sockets.close()
+    if (!succeeds && existsSync(file)) unlinkSync(file)
+    sockets.finish()
+    assert.deepEqual(readdirSync(folder), succeeds ? [] : ['app.sock'])
+    if (!succeeds) assert.equal(statSync(file).ino, ino)
+  })
+}
 
 test('a worker with a socket of its own is to be told of it only once the keeper cannot lose that, as the next master would not know it', async () => {
   /** @type {{ key: string, arrive: () => void }[]} */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createEventStream } from '../../../server/events/stream.js'
-import { untilServed } from '../../../server/host/until-served.js'
+import { untilReplaced, untilServed } from '../../../server/host/until-served.js'
 
 const row = (/** @type {number} */ slot, /** @type {string} */ state, orphan = false) => ({ slot, state, orphan })
 
@@ -36,4 +36,13 @@ test('a program that has come to its end is as good as one that serves; a worker
   assert.equal(await finished.see({ type: 'slot.finished' }, [row(1, 'finished'), row(2, 'ready')]), null)
   const failed = setUp()
   assert.equal(await failed.see({ type: 'worker.exited', worker: 3, message: 'worker 3 threw' }), 'worker 3 threw')
+})
+
+test('a program that fails soon after it has begun to listen, as gunicorn does, takes the place of none', async () => {
+  const events = createEventStream()
+  const supervisor = { snapshot: () => ({ desiredWorkers: 1, workers: [{ ...row(1, 'ready'), runtime: 'other' }] }), unclaimed: () => [], closeUnclaimed: () => assert.fail('it is not replaced') }
+  const replaced = untilReplaced(/** @type {any} */ ({ events, restored: { left: [] }, supervisor }))
+  await new Promise((resolve) => setImmediate(resolve))
+  events.publish(/** @type {any} */ ({ type: 'worker.exited', worker: 1, message: 'worker 1 exited with code 3' }))
+  assert.equal(await replaced, 'worker 1 exited with code 3')
 })
