@@ -174,7 +174,7 @@ function createHelperLink (calls, helper) {
     output.unref()
     createInterface(output).on('line', hear)
     const own = { orders, atWork, end }
-    child.once('error', onEnd).once('close', onEnd)
+    child.once('error', () => onEnd(false)).once('close', (_code, signal) => onEnd(signal === 'SIGALRM'))
     running = own
     for (const [app, files] of filesOf) send({ type: 'files', app, files })
     return own
@@ -185,20 +185,21 @@ function createHelperLink (calls, helper) {
       calls.close(atWork)
     }
 
-    function onEnd () {
+    /** @param {boolean} isHeldUp */
+    function onEnd (isHeldUp) {
       if (running !== own) return
       const work = Buffer.alloc(16)
       readSync(atWork, work, 0, work.length, 0)
       end()
-      goOn(Number(work.readBigUInt64LE(0)), work.readBigUInt64LE(8))
+      goOn({ culprit: Number(work.readBigUInt64LE(0)), received: work.readBigUInt64LE(8), isHeldUp })
     }
   }
 
-  /** @param {number} culprit  the program that the helper was at work for when it ended @param {bigint} received  a call of it without an answer; 0: none */
-  function goOn (culprit, received) {
+  /** @param {{ culprit: number, received: bigint, isHeldUp: boolean }} how  `culprit`: the program that the helper was at work for when it ended; `received`: a call of it without an answer; 0: none */
+  function goOn ({ culprit, received, isHeldUp }) {
     for (const [number, program] of programs) {
       const { hooks, identity, notify, answers } = program
-      if (number === culprit && ++program.strikes === MAX_STRIKES) hooks.onNote(HELD_UP)
+      if (isHeldUp && number === culprit && ++program.strikes === MAX_STRIKES) hooks.onNote(HELD_UP)
       settleLooks(program)
       if (program.strikes >= MAX_STRIKES || identity === null) continue
       send({ program: number, type: 'identity', identity })
