@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -11,6 +12,7 @@ import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.
 import { freePort } from '../support/ports.js'
 import { lacksPython } from '../support/pseudo-terminal.js'
 import { rareOnly, rareTest } from '../support/rare.js'
+import { until } from '../support/until.js'
 
 describe('programs that are no Node programs', { skip: withoutOtherPrograms }, () => {
   test('share a TCP port, a Unix socket and a UDP port: no request fails over a deploy, a killed worker and a restart, and nothing is left', async (t) => {
@@ -92,6 +94,38 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const deck = await startDeck(t, null, { cwd: tempFolder(), args: ['python3', path.join(FIXTURES, 'listens-if-it-does-not.py')], env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
+  })
+
+  test('that shut their listener down at their end: no request fails over restarts, one that ends itself, a release that never gets ready and a dead master', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const cwd = tempFolder()
+    const port = await freePort()
+    const flags = ['--ready-path', '/', '--ready-interval-ms', '100', '--ready-timeout-ms', '1500']
+    const deck = await startDeck(t, null, { cwd, flags, workers: 3, args: ['python3', path.join(FIXTURES, 'shuts-its-listener-down.py')], env: { PORT: String(port) } })
+    await deck.until({ ready: 3 })
+    const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
+    await load.untilAnswered(20)
+    await deck.rollout('restart')
+    const [leaver] = await pidsOf(deck)
+    await load.whenIdle(() => process.kill(leaver, 'SIGTERM'))
+    await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === leaver, 'the end of the one that ends itself')
+    await deck.until({ ready: 3 })
+
+    writeFileSync(path.join(cwd, 'sick'), '')
+    assert.equal((await deck.rollout('restart')).state, 'failed')
+    rmSync(path.join(cwd, 'sick'))
+
+    const orphans = await pidsOf(deck)
+    const [dead] = orphans
+    await deck.loseMaster()
+    await load.whenIdle(() => process.kill(dead, 'SIGTERM'))
+    await deck.until({ ready: 3 })
+    await until(async () => [...await pidsOf(deck)].every((pid) => !orphans.has(pid)), 'the workers of the next master')
+    await deck.rollout('restart')
+
+    const { total, failures } = await load.stop()
+    assert.deepEqual(failures, [], `of ${total} requests`)
+    const exited = await deck.history('type=worker.exited&limit=100')
+    assert.deepEqual(exited.filter(({ message }) => /EADDRINUSE|Address already in use/.test(message)), [])
   })
 
   test('that bind one address twice are told so', async (t) => {
