@@ -92,7 +92,9 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
      * @param {number} inode of that socket @returns {net.Socket | null} null: it is in no group
      */
     connect (inode) {
-      if (ended.has(inode)) return new net.Socket().destroy(new Error('it has shut its socket down'))
+      for (const route of routes.values()) mend(route)
+      // It is refused as a client of it would be, and not asked elsewhere: nobody listens at port 0.
+      if (ended.has(inode)) return net.connect(0, '127.0.0.1')
       for (const route of routes.values()) {
         const handle = withInode(route.group, (each) => each === inode)
         if (handle) return connectTo(route, handle)
