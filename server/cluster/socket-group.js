@@ -1,8 +1,9 @@
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
+import { fstatSocket } from '../../workers/socket-file.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
-/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy' | 'takeBy' | 'queueLength'>} Calls */
+/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'isListening' | 'isV6Only' | 'pickBy' | 'takeBy' | 'queueLength' | 'connect' | 'dropped'>} Calls */
 /** @typedef {import('../system/posix.js').Instruction} Instruction */
 /** @typedef {ReturnType<typeof createSocketGroup>} SocketGroup */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
@@ -24,8 +25,8 @@ const V6_ONLY = 1
 function createSocketGroup (calls, { place, handles, isListening }) {
   /** @type {string | undefined} */
   let picked
-  /** By index. @type {string[]} */
-  const taken = []
+  /** @type {WeakMap<SocketHandle, string>} */
+  const taken = new WeakMap()
 
   return {
     /** @returns {SocketHandle} the first one, by which the group is known */
@@ -34,19 +35,7 @@ function createSocketGroup (calls, { place, handles, isListening }) {
     /** @returns {SocketHandle[]} by number, from 1 on */
     handles: () => handles,
 
-    /**
-     * @param {number} number  those up to it are made where there are none yet
-     * @returns {{ handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number }}
-     */
-    member (number) {
-      while (handles.length < number) {
-        const { handle, errno } = joinGroup(calls, place)
-        if (errno !== undefined) return { errno }
-        if (isListening) calls.listen(handle.fd, BACKLOG)
-        handles.push(handle)
-      }
-      return { handle: handles[number - 1] }
-    },
+    member,
 
     /** All of them begin to accept connections. @returns {number} 0, or an error number below 0 */
     listen () {
@@ -71,27 +60,64 @@ function createSocketGroup (calls, { place, handles, isListening }) {
       if (calls.pickBy(handles[0].fd, program)) picked = whole
     },
 
-    /** @param {Instruction[] | null} program  which says what packets each of them takes: clients send the first one again that none takes; null: all */
-    take (program) {
+    /**
+     * @param {SocketHandle[]} some of them
+     * @param {Instruction[] | null} program  which says what packets each of these takes: clients send the first one again that none takes; null: all
+     */
+    take (some, program) {
       const whole = program?.join(' ') ?? ''
-      for (const [index, { fd }] of handles.entries()) {
-        if (taken[index] !== whole) calls.takeBy(fd, program)
-        taken[index] = whole
+      for (const handle of some) {
+        if (taken.get(handle) !== whole) calls.takeBy(handle.fd, program)
+        taken.set(handle, whole)
       }
     },
 
-    /** @param {number} number @returns {number} how many connections wait until somebody accepts them */
-    queueLength: (number) => isListening ? calls.queueLength(handles[number - 1].fd) : 0,
+    /** @param {SocketHandle} handle @returns {number} how many connections wait until somebody accepts them */
+    queueLength: ({ fd }) => isListening ? calls.queueLength(fd) : 0,
+
+    /**
+     * Lets go of those that no longer listen: shutdown(2) in a worker ends a socket for all who have it.
+     * @returns {SocketHandle[]} these, to be closed
+     */
+    mend () {
+      const ended = isListening ? handles.filter(({ fd }) => !calls.isListening(fd)) : []
+      if (ended.length === 0) return []
+      // The address is never without one.
+      if (ended.length === handles.length && member(handles.length + 1).errno !== undefined) return []
+      for (const handle of ended) {
+        // The kernel gives its index to the last one.
+        handles[handles.indexOf(handle)] = handles[handles.length - 1]
+        handles.pop()
+      }
+      picked = undefined
+      return ended
+    },
+
+    /** @param {SocketHandle[]} order  in which the kernel has them */
+    arrange (order) { handles.splice(0, handles.length, ...order) },
 
     /** @param {number} count  how many are left */
     shrink (count) {
       for (const handle of handles.splice(Math.max(1, count))) handle.close()
-      taken.splice(handles.length)
     },
 
     close () {
       for (const handle of handles) handle.close()
     }
+  }
+
+  /**
+   * @param {number} number  those up to it are made where there are none yet
+   * @returns {{ handle: SocketHandle, errno?: undefined } | { handle?: undefined, errno: number }}
+   */
+  function member (number) {
+    while (handles.length < number) {
+      const { handle, errno } = joinGroup(calls, place)
+      if (errno !== undefined) return { errno }
+      if (isListening) calls.listen(handle.fd, BACKLOG)
+      handles.push(handle)
+    }
+    return { handle: handles[number - 1] }
   }
 }
 
@@ -112,10 +138,13 @@ export function bindSocketGroup (calls, { address, port, flags = 0 }, size) {
 
 /**
  * A group that a master before has bound.
- * @param {Calls} calls @param {SocketHandle[]} handles  by number, from 1 on
+ * @param {Calls} calls @param {SocketHandle[]} kept  by number, from 1 on
  */
-export function adoptSocketGroup (calls, handles) {
-  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: false }, handles, isListening: true })
+export function adoptSocketGroup (calls, kept) {
+  // It may have moved one, and died before the keeper had dropped its copy from the place before.
+  const handles = [...new Map(kept.map((handle) => [fstatSocket(handle.fd).ino, handle])).values()]
+  for (const handle of kept) if (!handles.includes(handle)) handle.close()
+  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: calls.isV6Only(handles[0].fd) }, handles, isListening: true })
 }
 
 /**

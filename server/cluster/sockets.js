@@ -3,6 +3,7 @@ import net from 'node:net'
 import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { handleOf, isDescriptor } from '../../workers/descriptor.js'
+import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { isUdp, placeOfKey, socketKey } from '../../workers/protocol.js'
 import { holderText } from '../programs/holder.js'
 import { createInherited } from './activated.js'
@@ -18,6 +19,8 @@ import { bindUnixPath, findUnixPath } from './unix-path.js'
 const UNUSED_GRACE_MS = 30_000
 /** The same once every slot is served: a ready worker may still open a second port a little later. */
 const UNASKED_GRACE_MS = 5_000
+/** Nothing tells that a worker has shut its socket down and lives on. */
+const LOOK_EVERY_MS = 1_000
 
 /**
  * The socket broker. The master binds each address once, without listening on it, and hands the same handle to every
@@ -53,14 +56,16 @@ export function createSockets ({
     held.set(key, { ...kept, path, handle, query: placeOfKey(key), isEstablished: true, users: new Set() })
   }
   for (const [key, members] of groupsOf(keeper.held)) {
-    const handles = members.map(({ handle }) => handle)
-    const socket = { data: members[0].data?.data, query: placeOfKey(key), users: new Set() }
-    if (own) held.set(key, { ...socket, handle: handles[0], group: own.adopt(key, handles), kept: handles.length, isEstablished: true })
-    else held.set(key, { ...socket, handle: ungroupSockets(key, handles), isEstablished: false })
+    const kept = members.map(({ handle }) => handle)
+    const [{ handle, data }] = members.flat()
+    const socket = { data: data?.data, query: placeOfKey(key), users: new Set() }
+    if (own) held.set(key, { ...socket, handle, kept, group: own.adopt(key, kept.flat()), isEstablished: true })
+    else held.set(key, { ...socket, handle: ungroupSockets(key, kept), isEstablished: false })
   }
   const inherited = createInherited(keeper)
   const given = createGiven(keeper)
   let isClosed = false
+  const stopLooking = own ? lookInMiddleOfSecond(lookAtGroups, LOOK_EVERY_MS) : () => {}
 
   return {
     /**
@@ -181,6 +186,7 @@ export function createSockets ({
     /** The cluster ends: later connections are refused instead of left waiting. */
     close () {
       isClosed = true
+      stopLooking()
       for (const key of [...held.keys()]) dropSocket(key)
       inherited.close()
       given.close()
@@ -192,6 +198,7 @@ export function createSockets ({
     /** Those that are meant to last stay open, for whoever makes this cluster anew in this process, and has them from its keeper. */
     letGo () {
       isClosed = true
+      stopLooking()
       for (const [key, socket] of [...held]) {
         clearTimeout(socket.unusedTimer)
         own?.forget(key)
@@ -205,6 +212,7 @@ export function createSockets ({
     /** Another master has these sockets now. */
     leave () {
       isClosed = true
+      stopLooking()
       for (const [key, socket] of held) {
         clearTimeout(socket.unusedTimer)
         own?.forget(key)
@@ -239,12 +247,12 @@ export function createSockets ({
 
   /** @param {string} key @param {Socket} socket of a group, which has as many members as there are slots */
   function keepMembers (key, socket) {
-    const { group, data, kept = 0 } = socket
-    const handles = group?.handles() ?? []
-    const sent = handles.slice(kept).map((handle, index) => keeper.hold(memberName(key, kept + index + 1), handle, { data })).filter(Boolean)
+    const { group, data, kept = [] } = socket
+    const handles = [...group?.handles() ?? []]
+    const sent = handles.map((handle, index) => handle === kept[index] ? null : keeper.hold(memberName(key, index + 1), handle, { data })).filter(Boolean)
     if (sent.length > 0) awaitKeeper(socket, sent)
-    for (let slot = handles.length + 1; slot <= kept; slot++) keeper.drop(memberName(key, slot))
-    socket.kept = handles.length
+    for (let slot = handles.length + 1; slot <= kept.length; slot++) keeper.drop(memberName(key, slot))
+    socket.kept = handles
   }
 
   /** Remembers what is on its way to the keeper. @param {Socket} socket @param {unknown[]} sent */
@@ -260,10 +268,11 @@ export function createSockets ({
     return 'errno' in group ? group : { handle: group.handle, group }
   }
 
-  /** Where nobody has a socket of its own, all workers share the first one of a group. @param {string} key @param {SocketHandle[]} handles */
-  function ungroupSockets (key, [first, ...others]) {
+  /** Where nobody has a socket of its own, all workers share the first one of a group. @param {string} key @param {SocketHandle[]} kept */
+  function ungroupSockets (key, kept) {
+    const [first, ...others] = kept.flat()
     for (const handle of others) handle.close()
-    for (let slot = 1; slot <= others.length + 1; slot++) keeper.drop(memberName(key, slot))
+    for (let slot = 1; slot <= kept.length; slot++) keeper.drop(memberName(key, slot))
     return first
   }
 
@@ -304,7 +313,7 @@ export function createSockets ({
     held.delete(key)
     if (!socket) return
     if (socket.isEstablished && !socket.group) keeper.drop(KEEPER_PREFIX + key)
-    for (let slot = 1; slot <= (socket.kept ?? 0); slot++) keeper.drop(memberName(key, slot))
+    for (let slot = 1; slot <= (socket.kept?.length ?? 0); slot++) keeper.drop(memberName(key, slot))
     clearTimeout(socket.unusedTimer)
     own?.forget(key)
     closeHandles(socket)
@@ -317,7 +326,7 @@ export function createSockets ({
  * @typedef {object} Socket
  * @property {Handle} handle
  * @property {SocketGroup} [group]  each slot, or each worker, has a socket of its own
- * @property {number} [kept]  how many of these the keeper has
+ * @property {SocketHandle[]} [kept]  those of these that the keeper has, by slot
  * @property {Promise<unknown>} [keeping]  until what it has, or all of these, cannot be lost on the way to the keeper
  * @property {Place} query
  * @property {unknown} [data]  the ticket keys of a TLS server
@@ -349,7 +358,7 @@ function memberName (key, slot) {
 
 /**
  * @param {Keeper['held']} kept
- * @returns {Map<string, { handle: SocketHandle, data?: import('../keeper/link.js').KeptData }[]>} by key, those of the slots from 1 on
+ * @returns {Map<string, { handle: SocketHandle, data?: import('../keeper/link.js').KeptData }[]>} by key, those of the slots from 1 on; a slot may have none
  */
 function groupsOf (kept) {
   /** @type {ReturnType<typeof groupsOf>} */

@@ -3,6 +3,7 @@
 // linux/bpf_common.h: class, size, mode and operation of an instruction in one number. A and X are its two registers.
 const LOAD = 0x20
 const LOAD_HALF = 0x28
+const LOAD_BYTE = 0x30
 const LOAD_HALF_AT_X = 0x48
 const LOAD_HEADER_LENGTH_TO_X = 0xb1
 const A_TO_X = 0x07
@@ -11,8 +12,12 @@ const MODULO = 0x94
 const JUMP = 0x05
 const IF_EQUAL = 0x15
 const IF_EQUAL_X = 0x1d
+const IF_ANY_BIT = 0x45
 const RETURN = 0x06
 const WHOLE_PACKET = 0xffffffff
+/** Where the header of TCP has its flags, and the one of a first packet: RFC 9293. */
+const TCP_FLAGS = 13
+const SYN = 2
 /** Offsets from there on are into the header of IP: SKF_NET_OFF. */
 const IP = 0xfff00000
 /** SKF_AD_OFF + SKF_AD_RANDOM: what is loaded from there is a random number. */
@@ -38,13 +43,24 @@ export function steeringProgram (serving, probes) {
 }
 
 /**
- * The program by which a socket takes packets of probes alone: SO_ATTACH_FILTER, socket(7).
+ * The program by which a socket takes no new connection but those of probes: SO_ATTACH_FILTER, socket(7). What has begun goes on.
  * @param {{ port: number }[]} probes @returns {Instruction[]}
  */
 export function probesOnlyProgram (probes) {
-  /** @type {Instruction} */
-  const takeNone = [RETURN, 0, 0, 0]
-  return probes.length === 0 ? [takeNone] : [...pickProbed(probes.map(({ port }) => ({ port, index: WHOLE_PACKET }))), takeNone]
+  return [...takeFrom(probes, WHOLE_PACKET), [LOAD_BYTE, 0, 0, TCP_FLAGS], [IF_ANY_BIT, 0, 1, SYN], [RETURN, 0, 0, 0], [RETURN, 0, 0, WHOLE_PACKET]]
+}
+
+/**
+ * The program by which a socket takes all connections but these.
+ * @param {{ port: number }[]} checks @returns {Instruction[]}
+ */
+export function allButProgram (checks) {
+  return [...takeFrom(checks, 0), [RETURN, 0, 0, WHOLE_PACKET]]
+}
+
+/** @param {{ port: number }[]} probes @param {number} bytes of each of their packets @returns {Instruction[]} */
+function takeFrom (probes, bytes) {
+  return probes.length === 0 ? [] : pickProbed(probes.map(({ port }) => ({ port, index: bytes })))
 }
 
 /** @param {{ port: number, index: number }[]} probes @returns {Instruction[]} another machine may use the same port, so both addresses have to be the same */

@@ -3,7 +3,7 @@ import { getSystemErrorName } from 'node:util'
 import { socketsOf } from '../system/open-sockets.js'
 import { fstatSocket } from '../../workers/socket-file.js'
 import { adoptSocketGroup, bindSocketGroup, placeOf } from './socket-group.js'
-import { probesOnlyProgram, steeringProgram } from './steering-program.js'
+import { allButProgram, probesOnlyProgram, steeringProgram } from './steering-program.js'
 
 /** Where a socket answers that is bound to any address; a machine without IPv6 has the second one alone. @type {Record<string, string[]>} */
 const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
@@ -14,6 +14,7 @@ const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
  * @typedef {object} Living  a worker whose process runs
  * @property {number} worker
  * @property {boolean} isServing
+ * @property {boolean} isLeaving  it has served, and is to end
  * @property {(() => number[]) | null} processes  what it consists of, where another master has started it; null: this one has
  */
 
@@ -31,14 +32,16 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
   const routes = new Map()
   /** Those of another master whose sockets are known. @type {Set<number>} */
   const noted = new Set()
+  /** The workers that have shut a socket down, by its inode. @type {Map<number, number>} */
+  const ended = new Map()
 
   return {
     /** @param {string} key @param {import('../../workers/protocol.js').SocketQuery} query @returns {import('./socket-group.js').SocketGroup | { errno: number }} */
     bind (key, query) {
       const group = bindSocketGroup(calls, query, 1)
       if ('errno' in group) return group
-      const route = { group, holders: [null], probes: new Set() }
-      holdBack(route, listServing())
+      const route = newRoute(group)
+      direct(route)
       const errno = group.listen()
       if (errno !== 0) {
         group.close()
@@ -51,7 +54,7 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
     /** @param {string} key @param {SocketHandle[]} handles  of a master before */
     adopt (key, handles) {
       const group = adoptSocketGroup(calls, handles)
-      routes.set(key, { group, holders: handles.map(() => null), probes: new Set() })
+      routes.set(key, { ...newRoute(group), isSure: false })
       return group
     },
 
@@ -60,26 +63,28 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
 
     /** @param {string} key @param {{ worker: number }} who @returns {number} of its socket in the group; of a new one where all others are held */
     numberFor (key, { worker }) {
-      const { group, holders } = mustFind(key)
-      const at = holders.indexOf(worker)
-      if (at !== -1) return at + 1
+      const route = mustFind(key)
+      mend(route)
       noteOrphans()
-      const free = holders.flatMap((holder, index) => holder === null ? [index + 1] : [])
-      const [first] = free.sort((a, b) => group.queueLength(b) - group.queueLength(a))
-      const number = first ?? holders.length + 1
-      holders[number - 1] = worker
-      return number
+      const { group, holders } = route
+      const handles = group.handles()
+      const [first] = handles.filter((handle) => !holders.has(handle)).sort((a, b) => group.queueLength(b) - group.queueLength(a))
+      const handle = handles.find((each) => holders.get(each) === worker) ?? first ?? group.member(handles.length + 1).handle
+      // Who asks for one that cannot be made hears why.
+      if (!handle) return handles.length + 1
+      holders.set(handle, worker)
+      return handles.indexOf(handle) + 1
     },
 
     /** @param {string} key @param {number} worker  has closed its socket */
     release (key, worker) {
-      const { holders = [] } = routes.get(key) ?? {}
-      if (holders.includes(worker)) holders[holders.indexOf(worker)] = null
+      const { holders } = routes.get(key) ?? {}
+      for (const [handle, holder] of holders ?? []) if (holder === worker) holders?.delete(handle)
     },
 
     /** @param {number} worker @returns {number} how many connections wait for it */
     queueOf (worker) {
-      return [...routes.values()].reduce((sum, { group, holders }) => sum + (holders.includes(worker) ? group.queueLength(holders.indexOf(worker) + 1) : 0), 0)
+      return [...routes.values()].flatMap(({ group, holders }) => [...holders].map(([handle, holder]) => holder === worker ? group.queueLength(handle) : 0)).reduce((sum, each) => sum + each, 0)
     },
 
     /**
@@ -87,9 +92,12 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
      * @param {number} inode of that socket @returns {net.Socket | null} null: it is in no group
      */
     connect (inode) {
+      for (const route of routes.values()) mend(route)
+      // It is refused as a client of it would be, and not asked elsewhere: nobody listens at port 0.
+      if (ended.has(inode)) return net.connect(0, '127.0.0.1')
       for (const route of routes.values()) {
-        const index = indexOf(route, inode)
-        if (index !== -1) return connectTo(route, index)
+        const handle = withInode(route.group, (each) => each === inode)
+        if (handle) return connectTo(route, handle)
       }
       return null
     },
@@ -98,23 +106,24 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
     look () {
       const all = living()
       for (const { holders } of routes.values()) {
-        holders.forEach((holder, index) => { if (!all.some(({ worker }) => worker === holder)) holders[index] = null })
+        for (const [handle, holder] of holders) if (!all.some(({ worker }) => worker === holder)) holders.delete(handle)
       }
+      for (const [inode, holder] of ended) if (!all.some(({ worker }) => worker === holder)) ended.delete(inode)
       noteOrphans()
       for (const route of routes.values()) steer(route)
     }
   }
 
-  /** @param {Route} route @param {number} index */
-  function connectTo (route, index) {
+  /** @param {Route} route @param {SocketHandle} probed */
+  function connectTo (route, probed) {
     const { handle, address, port } = bindBeside(route.group)
-    const probe = { port: placeOf(handle).port, index }
+    const probe = { port: placeOf(handle).port, handle: probed }
     route.probes.add(probe)
     steer(route)
     const socket = new net.Socket(/** @type {net.SocketConstructorOpts} */ ({ handle, manualStart: true }))
     socket.once('close', () => {
       route.probes.delete(probe)
-      steer(route)
+      if ([...routes.values()].includes(route)) steer(route)
     })
     return socket.connect({ host: address, port })
   }
@@ -126,25 +135,75 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
     return route
   }
 
-  /** @returns {number[]} workers */
-  function listServing () {
-    return living().filter(({ isServing }) => isServing).map(({ worker }) => worker)
-  }
-
-  /** @param {Route} route @param {number[]} serving */
-  function holdBack ({ group, holders, probes }, serving) {
-    group.take(isHeldBack && !holders.some((holder) => holder !== null && serving.includes(holder)) ? probesOnlyProgram([...probes]) : null)
-  }
-
   /** @param {Route} route */
   function steer (route) {
-    const { group, holders, probes } = route
-    const serving = listServing()
-    holdBack(route, serving)
-    const indexes = (/** @type {(holder: number | null) => boolean} */ isWanted) => holders.flatMap((holder, index) => isWanted(holder) ? [index] : [])
+    mend(route)
+    direct(route)
+    if (route.isSure) return
+    route.isSure = prove(route)
+    direct(route)
+  }
+
+  /** A worker may have shut its socket down at any moment. @param {Route} route */
+  function mend (route) {
+    for (const handle of route.group.mend()) {
+      route.isSure = false
+      const holder = route.holders.get(handle)
+      if (holder !== undefined) ended.set(fstatSocket(handle.fd).ino, holder)
+      route.holders.delete(handle)
+      handle.close()
+    }
+  }
+
+  /** @param {Route} route @param {Probe[]} [checks]  connections that no socket is to take */
+  function direct ({ group, holders, probes }, checks = []) {
+    const all = living()
+    const handles = group.handles()
+    const heldBy = (/** @type {Living[]} */ workers) => handles.filter((handle) => workers.some(({ worker }) => worker === holders.get(handle)))
+    const serving = heldBy(all.filter(({ isServing }) => isServing))
     // Where nobody serves, connections wait for whoever does next.
-    const choices = [indexes((holder) => holder !== null && serving.includes(holder)), indexes((holder) => holder !== null), indexes(() => true)]
-    group.pick(steeringProgram(choices.find((each) => each.length > 0) ?? [0], [...probes]))
+    const chosen = [serving, heldBy(all), handles].find(({ length }) => length > 0) ?? []
+    const indexes = chosen.map((handle) => handles.indexOf(handle))
+    // Who leaves may shut its socket down, and the kernel gives the index to the last one: that is to be none of those chosen.
+    if (serving.length > 0) group.member(Math.max(...indexes) + 1 + heldBy(all.filter(({ isLeaving }) => isLeaving)).length)
+    const open = isHeldBack && serving.length === 0 ? [] : chosen
+    const toOne = [...probes].filter(({ handle }) => handles.includes(handle))
+    group.take(open, checks.length > 0 ? allButProgram(checks) : null)
+    group.pick(steeringProgram(indexes, [...toOne, ...checks].map(({ port, handle }) => ({ port, index: handles.indexOf(handle) }))))
+    // Whatever index the kernel gives these, they get no client.
+    group.take(handles.filter((handle) => !open.includes(handle)), probesOnlyProgram(toOne))
+  }
+
+  /**
+   * Finds out in which order the kernel has the sockets of a group, which no call tells: a connection to each index is taken by
+   * none, and the one that has met it counts that. No worker sees any of it.
+   * @param {Route} route @returns {boolean} false: it cannot be told now
+   */
+  function prove (route) {
+    const handles = [...route.group.handles()]
+    if (handles.length === 1) return true
+    /** @type {ReturnType<typeof bindBeside>[]} */
+    const besides = []
+    try {
+      while (besides.length < handles.length) besides.push(bindBeside(route.group))
+      direct(route, besides.map(({ handle }, index) => ({ port: placeOf(handle).port, handle: handles[index] })))
+      const counts = new Map(handles.map((each) => [each, calls.dropped(each.fd)]))
+      const order = besides.flatMap(({ handle: { fd }, address, port }, index) => {
+        calls.connect(fd, address, port)
+        const met = [handles[index], ...handles].find((each) => calls.dropped(each.fd) !== counts.get(each))
+        if (!met) return []
+        counts.set(met, calls.dropped(met.fd))
+        return [met]
+      })
+      if (new Set(order).size < handles.length) return false
+      route.group.arrange(order)
+      return true
+    } catch {
+      // No connection can be made here.
+      return false
+    } finally {
+      for (const { handle } of besides) handle.close()
+    }
   }
 
   /** Workers of another master have sockets that this one has not given them. */
@@ -154,16 +213,21 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
       noted.add(worker)
       const held = new Set(processes().flatMap((pid) => [...socketsOf(pid)]))
       for (const { group, holders } of routes.values()) {
-        const index = group.handles().findIndex(({ fd }) => held.has(fstatSocket(fd).ino))
-        if (index !== -1) holders[index] ??= worker
+        const handle = withInode(group, (inode) => held.has(inode))
+        if (handle && !holders.has(handle)) holders.set(handle, worker)
       }
     }
   }
 }
 
-/** @param {Route} route @param {number} inode */
-function indexOf ({ group }, inode) {
-  return group.handles().findIndex(({ fd }) => fstatSocket(fd).ino === inode)
+/** @param {import('./socket-group.js').SocketGroup} group @returns {Route} */
+function newRoute (group) {
+  return { group, holders: new Map(), probes: new Set(), isSure: true }
+}
+
+/** @param {import('./socket-group.js').SocketGroup} group @param {(inode: number) => boolean} isWanted */
+function withInode (group, isWanted) {
+  return group.handles().find(({ fd }) => isWanted(fstatSocket(fd).ino))
 }
 
 /**
@@ -185,6 +249,8 @@ function bindBeside ({ handle: listener }) {
 /**
  * @typedef {object} Route
  * @property {import('./socket-group.js').SocketGroup} group
- * @property {(number | null)[]} holders  the worker that has each socket
- * @property {Set<{ port: number, index: number }>} probes  connections to a certain one
+ * @property {Map<SocketHandle, number>} holders  the worker that has a socket
+ * @property {Set<Probe>} probes  connections to a certain one
+ * @property {boolean} isSure  the order of its sockets is that of the kernel
  */
+/** @typedef {{ port: number, handle: SocketHandle }} Probe  `port`: that it comes from; `handle`: the socket that it goes to */

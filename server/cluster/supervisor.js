@@ -629,13 +629,19 @@ function livingWorkers ({ workers }, { isAlone, processesOf }) {
   return Object.values(workers).filter(({ state }) => state !== 'exited').map(({ id, state, orphan }) => ({
     worker: id,
     isServing: isAlone && state === 'ready',
+    isLeaving: isLeaving(state),
     processes: orphan ? () => processesOf(id) : null
   }))
 }
 
 /** @param {SavedWorker} worker of another master @returns {import('./steering.js').Living} */
 function toLiving ({ id, state, identity }) {
-  return { worker: id, isServing: state === 'ready', processes: () => processesOfProgram(identity) }
+  return { worker: id, isServing: state === 'ready', isLeaving: isLeaving(state), processes: () => processesOfProgram(identity) }
+}
+
+/** @param {import('../lifecycle/worker-state.js').WorkerState} state */
+function isLeaving (state) {
+  return state === 'draining' || state === 'stopping'
 }
 
 /** Where nobody records crashes. @type {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} */

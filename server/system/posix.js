@@ -21,6 +21,9 @@ const SO_REUSEPORT = 15
 const SO_ATTACH_FILTER = 26
 const SO_DETACH_FILTER = 27
 const SO_ACCEPTCONN = 30
+const SO_MEMINFO = 55
+const MEMINFO_BYTES = 36
+const MEMINFO_DROPS = 32
 const SO_ATTACH_REUSEPORT_CBPF = 51
 const IPPROTO_IPV6 = 41
 const IPV6_V6ONLY = 26
@@ -60,6 +63,7 @@ function bindLibc (koffi) {
   const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, unsigned int length)')
   const getsockopt = libc.func('int getsockopt(int fd, int level, int name, void *value, void *length)')
   const bindTo = libc.func('int bind(int fd, const void *address, unsigned int length)')
+  const connect = libc.func('int connect(int fd, const void *address, unsigned int length)')
   const listen = libc.func('int listen(int fd, int backlog)')
   const toBytes = libc.func('int inet_pton(int family, const char *text, void *bytes)')
   const fcntl = libc.func('int fcntl(int fd, int command, ...)')
@@ -146,7 +150,7 @@ function bindLibc (koffi) {
       setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
       if (isShared) setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1)
       if (isV6) setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, Number(isV6Only))
-      const name = isV6 ? addressV6(address, port) : addressV4(address, port)
+      const name = addressOf(address, port)
       const errno = name === null ? constants.errno.EINVAL : bindTo(fd, name, name.length) === 0 ? 0 : koffi.errno()
       if (errno === 0) return { fd }
       close(fd)
@@ -170,21 +174,25 @@ function bindLibc (koffi) {
     sharePort: (fd) => setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1),
 
     /** @param {number} fd of a socket @returns {boolean} whether it accepts connections */
-    isListening (fd) {
-      const value = Buffer.alloc(4)
-      return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, value, Buffer.from(Uint32Array.of(4).buffer)) === 0 && value.readInt32LE() !== 0
+    isListening: (fd) => readOption(fd, SOL_SOCKET, SO_ACCEPTCONN, 4)?.some(Boolean) ?? false,
+
+    /** @param {number} fd @returns {boolean} whether it is of IPv6, and takes no connection of IPv4 */
+    isV6Only: (fd) => readOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, 4)?.some(Boolean) ?? false,
+
+    /** @param {number} fd of a socket @returns {number} how many packets it has not taken: sock_diag(7), SK_MEMINFO_DROPS */
+    dropped: (fd) => numberAt(readOption(fd, SOL_SOCKET, SO_MEMINFO, MEMINFO_BYTES), MEMINFO_DROPS),
+
+    /** Never waits: connect(2). @param {number} fd of a TCP socket @param {string} address @param {number} port */
+    connect (fd, address, port) {
+      const name = addressOf(address, port)
+      if (name !== null) connect(fd, name, name.length)
     },
 
     /** @param {number} fd @param {number} backlog @returns {number} 0, or below it an error number */
     listen: (fd, backlog) => listen(fd, backlog) === 0 ? 0 : -koffi.errno(),
 
     /** @param {number} fd of a TCP socket that listens @returns {number} how many connections nobody has accepted yet: tcpi_unacked, tcp(7) */
-    queueLength (fd) {
-      const info = Buffer.alloc(TCP_INFO_BYTES)
-      const length = Buffer.from(Uint32Array.of(TCP_INFO_BYTES).buffer)
-      if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, length) !== 0) return 0
-      return new DataView(info.buffer, info.byteOffset).getUint32(TCPI_UNACKED, IS_LITTLE)
-    },
+    queueLength: (fd) => numberAt(readOption(fd, IPPROTO_TCP, TCP_INFO, TCP_INFO_BYTES), TCPI_UNACKED),
 
     /**
      * For the whole group of sockets that share the port of this one.
@@ -204,6 +212,17 @@ function bindLibc (koffi) {
   function setOption (fd, level, name, value) {
     const { buffer } = Int32Array.of(value)
     return setsockopt(fd, level, name, Buffer.from(buffer), 4) === 0
+  }
+
+  /** @param {number} fd @param {number} level @param {number} name @param {number} size @returns {Buffer | null} null: it has no such option */
+  function readOption (fd, level, name, size) {
+    const value = Buffer.alloc(size)
+    return getsockopt(fd, level, name, value, Buffer.from(Uint32Array.of(size).buffer)) === 0 ? value : null
+  }
+
+  /** @param {string} address @param {number} port @returns {Buffer | null} null: that is no address */
+  function addressOf (address, port) {
+    return address.includes(':') ? addressV6(address, port) : addressV4(address, port)
   }
 
   /** @param {string} address @param {number} port @returns {Buffer | null} a sockaddr_in, ip(7); null: that is no address */
@@ -243,6 +262,11 @@ export function toFilter (koffi, program) {
     view.setUint32(at + 4, k, IS_LITTLE)
   }
   return whole
+}
+
+/** @param {Buffer | null} value @param {number} at @returns {number} of 32 bits; 0 where there is no value */
+function numberAt (value, at) {
+  return value ? new DataView(value.buffer, value.byteOffset).getUint32(at, IS_LITTLE) : 0
 }
 
 /** @param {string} path @returns {Buffer} a sockaddr_un, unix(7) */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import fs from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -103,12 +103,12 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     const port = await freePort()
     const cwd = tempFolder()
     const start = (/** @type {string} */ program) => ['sh', '-c', `. ./settings && exec python3 ${path.join(FIXTURES, program)}`]
-    fs.writeFileSync(path.join(cwd, 'settings'), '')
+    writeFileSync(path.join(cwd, 'settings'), '')
     const deck = await startDeck(t, null, { cwd, args: start('sets-up-its-socket-before-it-binds.py'), env: { PORT: String(port) } })
     await deck.until({ ready: 2 })
     for (let round = 0; round < 4; round++) assert.match(await get(url(port)), /^\d+ lost nothing$/)
 
-    fs.writeFileSync(path.join(cwd, 'settings'), 'export PLAIN=1')
+    writeFileSync(path.join(cwd, 'settings'), 'export PLAIN=1')
     await deck.rollout('deploy')
     for (let round = 0; round < 4; round++) assert.match(await get(url(port)), /^\d+ lost nothing$/)
   })
@@ -132,6 +132,38 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     // The kernel sends this signal to a helper that has waited for too long.
     for (let time = 0, last = 0; time < 3; time++) process.kill(last = await helperOf(deck, last), 'SIGALRM')
     await until(async () => (await deck.status()).workers[0].socketNotes.some((/** @type {string} */ note) => note.startsWith('it has held up what answers its calls')), 'the note')
+  })
+
+  test('that shut their listener down at their end: no request fails over restarts, one that ends itself, a release that never gets ready and a dead master', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const cwd = tempFolder()
+    const port = await freePort()
+    const flags = ['--ready-path', '/', '--ready-interval-ms', '100', '--ready-timeout-ms', '1500']
+    const deck = await startDeck(t, null, { cwd, flags, workers: 3, args: ['python3', path.join(FIXTURES, 'shuts-its-listener-down.py')], env: { PORT: String(port) } })
+    await deck.until({ ready: 3 })
+    const load = openFreshConnections(t, `http://127.0.0.1:${port}/`, { perSecond: 40 })
+    await load.untilAnswered(20)
+    await deck.rollout('restart')
+    const [leaver] = await pidsOf(deck)
+    await load.whenIdle(() => process.kill(leaver, 'SIGTERM'))
+    await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === leaver, 'the end of the one that ends itself')
+    await deck.until({ ready: 3 })
+
+    writeFileSync(path.join(cwd, 'sick'), '')
+    assert.equal((await deck.rollout('restart')).state, 'failed')
+    rmSync(path.join(cwd, 'sick'))
+
+    const orphans = await pidsOf(deck)
+    const [dead] = orphans
+    await deck.loseMaster()
+    await load.whenIdle(() => process.kill(dead, 'SIGTERM'))
+    await deck.until({ ready: 3 })
+    await until(async () => [...await pidsOf(deck)].every((pid) => !orphans.has(pid)), 'the workers of the next master')
+    await deck.rollout('restart')
+
+    const { total, failures } = await load.stop()
+    assert.deepEqual(failures, [], `of ${total} requests`)
+    const exited = await deck.history('type=worker.exited&limit=100')
+    assert.deepEqual(exited.filter(({ message }) => /EADDRINUSE|Address already in use/.test(message)), [])
   })
 
   test('that bind one address twice are told so', async (t) => {

@@ -309,3 +309,25 @@ test('a worker with a socket of its own is to be told of it only once the keeper
   await told
   assert.equal(isTold, true)
 })
+
+test('the keeper has the sockets of an address by the order of the kernel: one that takes the place of a dead one is there, and the last place is dropped', () => {
+  /** @type {string[]} */
+  const told = []
+  const handles = [fakeHandle(), fakeHandle(), fakeHandle()]
+  const key = socketKey(query())
+  // An upgrade that failed has left no second one.
+  const keeper = {
+    held: new Map([1, 3, 4].map((slot, index) => [`slot ${slot} ${key}`, { handle: handles[index] }])),
+    hold: (/** @type {string} */ name, /** @type {any} */ handle) => { told.push(`hold ${name}: ${handles.indexOf(handle)}`) },
+    drop: (/** @type {string} */ name) => { told.push(`drop ${name}`) },
+    send () {}
+  }
+  const own = { adopt: (/** @type {string} */ _key, /** @type {any[]} */ adopted) => ({ handles: () => adopted, close () {} }), look () {}, forget () {} }
+  const sockets = createSockets({ keeper, own: /** @type {any} */ (own), onBindError: () => false })
+  sockets.look()
+  assert.deepEqual(told.splice(0), [`hold slot 2 ${key}: 1`, `hold slot 3 ${key}: 2`, `drop slot 4 ${key}`])
+  sockets.look()
+  assert.deepEqual(told, [])
+  sockets.close()
+  assert.deepEqual(told, [1, 2, 3].map((slot) => `drop slot ${slot} ${key}`))
+})

@@ -4,8 +4,13 @@ import net from 'node:net'
 import { test } from 'node:test'
 import { createSteering } from '../../../server/cluster/steering.js'
 import { fstatSync } from 'node:fs'
+import { bindOnce } from '../../../server/system/native.js'
 import { loadPosix } from '../../../server/system/posix.js'
 
+const { shutdown, dup } = bindOnce((koffi) => {
+  const libc = koffi.load(null)
+  return { shutdown: libc.func('int shutdown(int fd, int how)'), dup: libc.func('int dup(int fd)') }
+})() ?? {}
 const calls = loadPosix()
 const skip = calls === null && 'it takes Linux and koffi'
 const ANY = { '0.0.0.0': '127.0.0.1', '127.0.0.1': '127.0.0.1', '::': '::1', '::1': '::1' }
@@ -48,26 +53,101 @@ test('where workers are held back, clients wait until one of them serves; a prob
   }))
 })
 
+test('where workers shut their sockets down, in whatever order, clients and probes reach whom they are meant for, and the next workers get sockets that listen', { skip }, async (t) => {
+  await Promise.all(Object.entries(ANY).map(async ([address, reached]) => {
+    const serving = [4, 5]
+    const { steering, begin, group, port, inodes } = await workersOf(t, address, { serving, count: 5 })
+    for (const worker of [2, 1, 3]) shutdown(group.handles()[worker - 1].fd, 0)
+    await assert.rejects(said(steering.connect(inodes[0])), /ECONNREFUSED/)
+    assert.deepEqual(await Promise.all([4, 5].map((worker) => said(steering.connect(inodes[worker - 1])))), ['worker 4', 'worker 5'])
+
+    const fresh = [6, 7].map(begin)
+    assert.ok(fresh.every((inode) => !inodes.includes(inode)))
+    assert.deepEqual(await Promise.all([...fresh, inodes[4]].map((inode) => said(steering.connect(inode)))), ['worker 6', 'worker 7', 'worker 5'])
+    serving.splice(0, 2, 6)
+    steering.look()
+    assert.deepEqual(await clients(20, port, reached), Array(20).fill('worker 6'))
+  }))
+})
+
+test('where one that leaves shuts its socket down, clients go on reaching those that serve, before anybody has looked', { skip }, async (t) => {
+  const { group, port } = await workersOf(t, '127.0.0.1', { serving: [2, 4], leaving: [1, 3], count: 5 })
+  for (const worker of [3, 1]) shutdown(group.handles()[worker - 1].fd, 0)
+  const startedAt = performance.now()
+  assert.deepEqual(new Set(await clients(40, port, '127.0.0.1')), new Set(['worker 2', 'worker 4']))
+  assert.ok(performance.now() - startedAt < 1000, 'no client has to send its first packet again')
+})
+
+test('where one that serves shuts its socket down, no client reaches one that does not, and the address is never without a socket', { skip }, async (t) => {
+  const serving = [1, 3]
+  const { steering, answers, begin, group, port } = await workersOf(t, '127.0.0.1', { serving, count: 3 })
+  shutdown(group.handles()[0].fd, 0)
+  const asked = clients(20, port, '127.0.0.1')
+  await new Promise(setImmediate)
+  steering.look()
+  assert.deepEqual(new Set(await asked), new Set(['worker 3']))
+  assert.equal(answers[2], 0)
+
+  for (const { fd } of group.handles()) shutdown(fd, 2)
+  steering.look()
+  const waiting = clients(3, port, '127.0.0.1')
+  begin(4)
+  assert.deepEqual(await waiting, Array(3).fill('worker 4'))
+})
+
+test('sockets of a master before are known in whatever order they come, also where some are dead and one comes twice', { skip }, async (t) => {
+  const { group, inodes } = await workersOf(t, '127.0.0.1', { serving: [], count: 4 })
+  const [first, second, third, fourth] = group.handles()
+  shutdown(first.fd, 0)
+  const steering = createSteering({ calls: /** @type {any} */ (calls), living: () => [] })
+  const copies = [second, first, fourth, third, second].map(({ fd }) => /** @type {typeof first} */ (net._createServerHandle(null, null, null, dup(fd), 0)))
+  const adopted = steering.adopt('key', copies)
+  t.after(() => {
+    steering.forget('key')
+    adopted.close()
+  })
+  steering.look()
+  assert.deepEqual(adopted.handles(), [copies[2], copies[4], copies[3]], 'the kernel has given the place of the first one to the last one')
+  assert.deepEqual(await Promise.all([2, 3, 4].map((worker) => said(steering.connect(inodes[worker - 1])))), ['worker 2', 'worker 3', 'worker 4'])
+})
+
 /** @param {import('node:test').TestContext} t @param {string} address @param {{ serving: number[], isHeldBack?: boolean }} how */
-async function twoWorkers (t, address, { serving, isHeldBack = false }) {
-  const steering = createSteering({ calls: /** @type {any} */ (calls), isHeldBack, living: () => [1, 2].map((worker) => ({ worker, isServing: serving.includes(worker), processes: null })) })
-  const group = steering.bind('key', { address, port: 0, addressType: address.includes(':') ? 6 : 4, index: 0 })
-  if ('errno' in group) throw new Error(`errno ${group.errno}`)
+async function twoWorkers (t, address, how) {
+  return await workersOf(t, address, { ...how, count: 2 })
+}
+
+/** @param {import('node:test').TestContext} t @param {string} address @param {{ serving: number[], leaving?: number[], count: number, isHeldBack?: boolean }} how */
+async function workersOf (t, address, { serving, leaving = [], count, isHeldBack = false }) {
   /** @type {Record<number, number>} */
-  const answers = { 1: 0, 2: 0 }
-  const handles = [1, 2].map((worker) => {
+  const answers = {}
+  const steering = createSteering({ calls: /** @type {any} */ (calls), isHeldBack, living: () => Object.keys(answers).map(Number).map((worker) => ({ worker, isServing: serving.includes(worker), isLeaving: leaving.includes(worker), processes: null })) })
+  const bound = steering.bind('key', { address, port: 0, addressType: address.includes(':') ? 6 : 4, index: 0 })
+  if ('errno' in bound) throw new Error(`errno ${bound.errno}`)
+  const group = bound
+  t.after(() => steering.forget('key'))
+  const inodes = Array.from({ length: count }, (_, index) => begin(index + 1))
+  const place = { port: 0 }
+  group.handle.getsockname?.(place)
+  return { steering, answers, begin, group, port: place.port, inodes }
+
+  /** @param {number} worker @returns {number} the inode of its socket */
+  function begin (worker) {
+    answers[worker] = 0
     const { handle } = group.member(steering.numberFor('key', { worker }))
     const server = net.createServer((socket) => {
       answers[worker]++
       socket.on('error', () => {}).end(`worker ${worker}`)
-    }).listen(handle)
+    })
+    server.on('error', () => server.close()).listen(handle)
     t.after(() => server.close())
     steering.look()
-    return /** @type {import('../../../server/cluster/steering.js').SocketHandle} */ (handle)
-  })
-  const place = { port: 0 }
-  handles[0].getsockname?.(place)
-  return { steering, answers, port: place.port, inodes: handles.map(({ fd }) => fstatSync(fd).ino) }
+    return fstatSync(Number(handle?.fd)).ino
+  }
+}
+
+/** @param {number} count @param {number} port @param {string} host @returns {Promise<string[]>} who has answered each */
+function clients (count, port, host) {
+  return Promise.all(Array.from({ length: count }, () => said(net.connect(port, host))))
 }
 
 /** @param {net.Socket | null} socket @returns {Promise<string>} */
