@@ -61,7 +61,7 @@ function linkToHelper () {
  * @param {import('./system-calls.js').SystemCalls} calls @param {import('./helper-calls.js').HelperCalls} helper
  */
 function createHelperLink (calls, helper) {
-  /** @typedef {{ hooks: Hooks, identity: TreeIdentity | null, notify: number | null, isHeard: boolean, strikes: number, answers: Map<string, { answer: Answer, fd: () => number | undefined }>, looks: Map<number, () => void> }} Program */
+  /** @typedef {{ hooks: Hooks, identity: TreeIdentity | null, notify: number | null, launching: number | null, isHeard: boolean, strikes: number, answers: Map<string, { answer: Answer, fd: () => number | undefined }>, looks: Map<number, () => void> }} Program */
   /** @type {Map<number, Program>} */
   const programs = new Map()
   /** By app. @type {Map<string, SocketFile[]>} */
@@ -72,8 +72,16 @@ function createHelperLink (calls, helper) {
 
   /** @type {{ [Type in Report['type']]: (program: Program, report: Extract<Report, { type: Type }>) => void }} */
   const reports = {
-    heard ({ hooks }) { hooks.onHeard?.(null) },
-    unheard ({ hooks }, { reason }) { hooks.onHeard?.(reason) },
+    heard (program) {
+      program.isHeard = true
+      endLaunch(program)
+      program.hooks.onHeard?.(null)
+    },
+    unheard (program, { reason }) {
+      program.isHeard = false
+      endLaunch(program)
+      program.hooks.onHeard?.(reason)
+    },
     started ({ hooks }) { hooks.onStarted?.() },
     failed ({ hooks }, { reason }) { hooks.onFailed?.(reason) },
     asked ({ hooks }, { asked }) { hooks.onAsked(asked) },
@@ -95,16 +103,15 @@ function createHelperLink (calls, helper) {
     add (hooks) {
       const number = ++count
       /** @type {Program} */
-      const program = { hooks, identity: null, notify: null, isHeard: false, strikes: 0, answers: new Map(), looks: new Map() }
+      const program = { hooks, identity: null, notify: null, launching: null, isHeard: false, strikes: 0, answers: new Map(), looks: new Map() }
       programs.set(number, program)
       const order = (/** @type {any} */ what, /** @type {number | undefined} */ fd = undefined) => send({ program: number, ...what }, fd)
 
       return {
-        /** @param {number} channel  a socket to the launcher of the program, which is closed here */
+        /** @param {number} channel  a socket to the launcher of the program, which is closed in the end */
         launch (channel) {
-          program.isHeard = true
+          program.launching = channel
           order({ type: 'launch' }, channel)
-          calls.close(channel)
         },
 
         /** @param {TreeIdentity} identity */
@@ -142,6 +149,7 @@ function createHelperLink (calls, helper) {
 
         close () {
           if (!programs.delete(number)) return
+          endLaunch(program)
           settleLooks(program)
           if (programs.size > 0) order({ type: 'forget' })
           else running?.end()
@@ -159,8 +167,14 @@ function createHelperLink (calls, helper) {
   /** @param {Order} order @param {number | undefined} [fd]  goes along */
   function send (order, fd) {
     const { orders } = running ?? start()
-    // One that takes no more is ended by the kernel soon.
+    // One that has ended is replaced as soon as that is known, and the next one gets all orders that count.
     calls.send(orders, JSON.stringify(order), fd)
+  }
+
+  /** Its launcher has been heard, or nobody waits for it any more. @param {Program} program */
+  function endLaunch (program) {
+    if (program.launching !== null) calls.close(program.launching)
+    program.launching = null
   }
 
   function start () {
@@ -198,12 +212,13 @@ function createHelperLink (calls, helper) {
   /** @param {{ culprit: number, received: bigint, isHeldUp: boolean }} how  `culprit`: the program that the helper was at work for when it ended; `received`: a call of it without an answer; 0: none */
   function goOn ({ culprit, received, isHeldUp }) {
     for (const [number, program] of programs) {
-      const { hooks, identity, notify, answers } = program
+      const { hooks, identity, notify, launching, answers } = program
       if (isHeldUp && number === culprit && ++program.strikes === MAX_STRIKES) hooks.onNote(HELD_UP)
       settleLooks(program)
       if (program.strikes >= MAX_STRIKES || identity === null) continue
       send({ program: number, type: 'identity', identity })
       if (notify !== null) send({ program: number, type: 'notify' }, notify)
+      if (launching !== null) send({ program: number, type: 'launch' }, launching)
       if (program.isHeard) send({ program: number, type: 'find', ...(number === culprit && received > 0n && { received: String(received) }) })
       for (const { answer, fd } of answers.values()) send({ program: number, type: 'answer', answer }, fd())
     }

@@ -209,9 +209,10 @@ describe('programs in a container', { skip: withoutOtherPrograms }, () => {
   })
 })
 
-/** @param {import('../support/deck.js').Deck} deck @param {number} [except]  has been told to end @returns {Promise<number>} the process that answers the calls of programs */
+/** @param {import('../support/deck.js').Deck} deck @param {number} [except]  has been told to end @returns {Promise<number>} the process that answers the calls of programs, once it has begun to */
 async function helperOf (deck, except) {
-  const find = () => childrenOf(deck.masterPid).find((pid) => pid !== except && textIn(`/proc/${pid}/cmdline`).includes('call-helper'))
+  const isAtWork = (/** @type {number} */ pid) => textIn(`/proc/${pid}/cmdline`).includes('call-helper') && /[^\0]/.test(textIn(`/proc/${pid}/fd/4`))
+  const find = () => childrenOf(deck.masterPid).find((pid) => pid !== except && isAtWork(pid))
   await until(() => find() !== undefined, 'the call helper')
   return Number(find())
 }
