@@ -2,17 +2,17 @@ import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
-/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy' | 'takeBy' | 'queueLength'>} Calls */
+/** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'pickBy' | 'takeBy' | 'queueLength' | 'isV6Only'>} Calls */
 /** @typedef {import('../system/posix.js').Instruction} Instruction */
 /** @typedef {ReturnType<typeof createSocketGroup>} SocketGroup */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 /** The longest that the kernel allows: net.core.somaxconn. The app sets its own, once it listens. */
 const BACKLOG = 65_535
-const ANY_V4 = '0.0.0.0'
-const ANY_V6 = '::'
-/** UV_TCP_IPV6ONLY, as Node asks for it. */
-const V6_ONLY = 1
+export const ANY_V4 = '0.0.0.0'
+export const ANY_V6 = '::'
+/** UV_TCP_IPV6ONLY and UV_UDP_IPV6ONLY, as Node asks for it. */
+export const V6_ONLY = 1
 
 /**
  * Several listening sockets on the same address, between which the kernel chooses by a program. The order in which they
@@ -115,7 +115,7 @@ export function bindSocketGroup (calls, { address, port, flags = 0 }, size) {
  * @param {Calls} calls @param {SocketHandle[]} handles  by number, from 1 on
  */
 export function adoptSocketGroup (calls, handles) {
-  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: false }, handles, isListening: true })
+  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: calls.isV6Only(handles[0].fd) }, handles, isListening: true })
 }
 
 /**

@@ -5,8 +5,10 @@ import { getSystemErrorName } from 'node:util'
 import { handleOf, isDescriptor } from '../../workers/descriptor.js'
 import { isUdp, placeOfKey, socketKey } from '../../workers/protocol.js'
 import { holderText } from '../programs/holder.js'
+import { loadPosix } from '../system/posix.js'
 import { createInherited } from './activated.js'
 import { createGiven } from './given.js'
+import { ANY_V4, ANY_V6, V6_ONLY } from './socket-group.js'
 import { bindUnixPath, findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
@@ -50,11 +52,11 @@ export function createSockets ({
       keeper.drop(name)
       continue
     }
-    held.set(key, { ...kept, path, handle, query: placeOfKey(key), isEstablished: true, users: new Set() })
+    held.set(key, { ...kept, path, handle, query: placeOfKept(key, handle), isEstablished: true, users: new Set() })
   }
   for (const [key, members] of groupsOf(keeper.held)) {
     const handles = members.map(({ handle }) => handle)
-    const socket = { data: members[0].data?.data, query: placeOfKey(key), users: new Set() }
+    const socket = { data: members[0].data?.data, query: placeOfKept(key, handles[0]), users: new Set() }
     if (own) held.set(key, { ...socket, handle: handles[0], group: own.adopt(key, handles), kept: handles.length, isEstablished: true })
     else held.set(key, { ...socket, handle: ungroupSockets(key, handles), isEstablished: false })
   }
@@ -422,14 +424,24 @@ function isBoundTo (/** @type {SocketHandle} */ handle, /** @type {number | null
   return bound.port === port
 }
 
-/** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType'>} Place */
+/** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType' | 'flags'>} Place */
+
+/** @param {string} key @param {Pick<SocketHandle, 'fd'>} handle  that a master before has bound @returns {Place} */
+function placeOfKept (key, { fd }) {
+  return { ...placeOfKey(key), flags: fd > 0 && loadPosix()?.isV6Only(fd) ? V6_ONLY : 0 }
+}
 
 /** @param {Place} one @param {Place} other @returns {boolean} whether only one of them can be listened on */
 function placesOverlap (one, other) {
   if (isUdp(one) !== isUdp(other)) return false
   if (!one.port || one.port < 0 || one.port !== other.port) return false
-  const [a, b] = [one.address ?? '::', other.address ?? '::']
-  return a === b || a === '::' || b === '::' || (a === '0.0.0.0' && !b.includes(':')) || (b === '0.0.0.0' && !a.includes(':'))
+  return one.address === other.address || covers(one, other) || covers(other, one)
+}
+
+/** @param {Place} one @param {Place} other @returns {boolean} whether what is sent to the other address comes to this one, too */
+function covers ({ address, flags = 0 }, other) {
+  const isV6 = (other.address ?? ANY_V6).includes(':')
+  return address === ANY_V4 ? !isV6 : (address ?? ANY_V6) === ANY_V6 && (isV6 || !(flags & V6_ONLY))
 }
 
 /** @param {SocketQuery} query that could not be bound @returns {string} who has the port, or nothing */

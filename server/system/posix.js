@@ -148,10 +148,10 @@ function bindLibc (koffi) {
     sharePort: (fd) => setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1),
 
     /** @param {number} fd of a socket @returns {boolean} whether it accepts connections */
-    isListening (fd) {
-      const value = Buffer.alloc(4)
-      return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, value, Buffer.from(Uint32Array.of(4).buffer)) === 0 && value.readInt32LE() !== 0
-    },
+    isListening: (fd) => isSet(fd, SOL_SOCKET, SO_ACCEPTCONN),
+
+    /** @param {number} fd of a socket @returns {boolean} whether it takes no IPv4, although it is bound to any address: ipv6(7) */
+    isV6Only: (fd) => isSet(fd, IPPROTO_IPV6, IPV6_V6ONLY),
 
     /** @param {number} fd @param {number} backlog @returns {number} 0, or below it an error number */
     listen: (fd, backlog) => listen(fd, backlog) === 0 ? 0 : -koffi.errno(),
@@ -182,6 +182,12 @@ function bindLibc (koffi) {
   function setOption (fd, level, name, value) {
     const { buffer } = Int32Array.of(value)
     return setsockopt(fd, level, name, Buffer.from(buffer), 4) === 0
+  }
+
+  /** @param {number} fd @param {number} level @param {number} name */
+  function isSet (fd, level, name) {
+    const value = Buffer.alloc(4)
+    return getsockopt(fd, level, name, value, Buffer.from(Uint32Array.of(4).buffer)) === 0 && value.readInt32LE() !== 0
   }
 
   /** @param {string} address @param {number} port @returns {Buffer | null} a sockaddr_in, ip(7); null: that is no address */

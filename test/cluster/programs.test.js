@@ -5,12 +5,14 @@ import { fileURLToPath } from 'node:url'
 import { askDatagram, askPath, get } from '../support/asking.js'
 import { FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { isGone } from '../support/is-gone.js'
 import { findProcesses } from '../support/leftovers.js'
 import { openFreshConnections } from '../support/load.js'
 import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.js'
 import { freePort } from '../support/ports.js'
 import { lacksPython } from '../support/pseudo-terminal.js'
 import { rareOnly, rareTest } from '../support/rare.js'
+import { until } from '../support/until.js'
 
 describe('programs that are no Node programs', { skip: withoutOtherPrograms }, () => {
   test('share a TCP port, a Unix socket and a UDP port: no request fails over a deploy, a killed worker and a restart, and nothing is left', async (t) => {
@@ -85,6 +87,18 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     assert.deepEqual([app.program, app.addresses, workers[0].runtime], ['env (by sh)', [`http://localhost:${port}`], 'other'])
     const looked = await deck.api(`/workers/${workers[0].id}/diagnostics`, { method: 'POST', body: JSON.stringify({ kind: 'heap-snapshot' }) })
     assert.deepEqual([looked.status, looked.body.detail], [409, `worker ${workers[0].id} is no Node.js process, so clusterdeck cannot take a heap-snapshot`])
+  })
+
+  rareTest('that have a socket for IPv4 and one for IPv6 alone on one port, of TCP and UDP, serve by all four, also after a master has died', async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('serves-both-families.js'), env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    const first = await pidsOf(deck)
+    await deck.loseMaster()
+    await until(() => [...first].every(isGone), 'the end of those that the first master has started')
+    const pids = await pidsOf(deck)
+    const answers = ['127.0.0.1', '[::1]'].flatMap((host) => [get(`http://${host}:${port}/`), askDatagram(port, host.replace(/[[\]]/g, ''))])
+    for (const answer of await Promise.all(answers)) assert.ok(pids.has(Number(answer)), answer)
   })
 
   test('that listen only where their socket does not yet are ready too', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
