@@ -9,6 +9,7 @@ import { loadPosix } from '../system/posix.js'
 import { createInherited } from './activated.js'
 import { createGiven } from './given.js'
 import { ANY_V4, ANY_V6, V6_ONLY } from './socket-group.js'
+import { rightsHint } from './bind-hint.js'
 import { bindUnixPath, findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
@@ -40,6 +41,8 @@ export function createSockets ({
 }) {
   /** @type {Map<string, Socket>} */
   const held = new Map()
+  /** What could not be bound for a worker, unless something could after that. @type {Map<number, { query: SocketQuery, errno: number }>} */
+  const refused = new Map()
   /** Ready workers; the addresses on which they listen are meant to last. @type {Set<number>} */
   const ready = new Set()
   for (const [name, { handle, data: kept }] of keeper.held) {
@@ -90,7 +93,10 @@ export function createSockets ({
         const found = isClosed ? { errno: ECANCELED } : ofOther ?? inherited.match(query)
         if (!found && isDescriptor(query)) return { key, isWorkersOwn: true }
         const bound = found ?? bindGroup(key, query) ?? bind(query)
-        if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describeBindError(query, bound.errno)) }
+        if (bound.errno !== undefined) {
+          refused.set(worker, { query, errno: bound.errno })
+          return { key, errno: bound.errno, awaitMaster: onBindError(describeBindError(query, bound.errno)) }
+        }
         const { errno, ...whose } = bound
         socket = { ...whose, query, data, isEstablished: false, users: new Set() }
         held.set(key, socket)
@@ -99,6 +105,7 @@ export function createSockets ({
       }
       clearTimeout(socket.unusedTimer)
       socket.users.add(worker)
+      refused.delete(worker)
       if (ready.has(worker) || socket.inherited !== undefined) keepSocket(key, socket)
       if (!socket.group) return { key, handle: socket.handle, data: socket.data }
       const { errno, handle } = socket.group.member(own?.numberFor(key, { worker, slot }) ?? 1)
@@ -167,15 +174,18 @@ export function createSockets ({
       for (const key of [...held.keys()]) if (isUnused(key)) dropSocket(key)
     },
 
-    /** @param {SocketQuery} query @param {number} errno @returns {BindError} in words, with what is known of the cause */
-    explain (query, errno) {
-      const error = describeBindError(query, errno)
-      return errno === EADDRINUSE ? { ...error, message: error.message + (inherited.hint(query) || holderHint(query)) } : error
+    explain,
+
+    /** @param {number} worker @param {string} [entry]  the file of its program @returns {{ errno: number, inWords: () => string } | null} what could not be bound for it last */
+    refused (worker, entry) {
+      const { query, errno } = refused.get(worker) ?? {}
+      return query && errno ? { errno, inWords: () => explain(query, errno, entry).message } : null
     },
 
     /** @param {number} worker is gone; its sockets stay for its successor */
     forget (worker) {
       ready.delete(worker)
+      refused.delete(worker)
       for (const { users } of held.values()) users.delete(worker)
     },
 
@@ -211,6 +221,13 @@ export function createSockets ({
       held.clear()
       inherited.close()
     }
+  }
+
+  /** @param {SocketQuery} query @param {number} errno @param {string} [entry]  the file of the program that has asked @returns {BindError} in words, with what is known of the cause */
+  function explain (query, errno, entry) {
+    const error = describeBindError(query, errno)
+    const hint = errno === EADDRINUSE ? inherited.hint(query) || holderHint(query) : errno === EACCES ? rightsHint(query, entry) : ''
+    return { ...error, message: error.message + hint }
   }
 
   /** Only now the keeper gets a copy, as a worker that tests for a free port has to find it free again. @param {string} key @param {Socket} socket */
@@ -360,6 +377,7 @@ const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {}, send 
 /** @typedef {{ address: string, code: string, message: string }} BindError */
 
 const ECANCELED = -constants.errno.ECANCELED
+const EACCES = -constants.errno.EACCES
 const EADDRINUSE = -constants.errno.EADDRINUSE
 
 /**

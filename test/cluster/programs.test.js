@@ -108,6 +108,21 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
   })
 
+  test('that find another copy at their port, as they look by a connection, are told what to do', async (t) => {
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('looks-whether-it-answers.js'), env: { PORT: String(await freePort()) } })
+    const { message, detail } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the second worker')
+    assert.match(message, /Port \d+ not free on 127\.0\.0\.1\.; the master has refused it no port, and other copies of it serve: it may have looked by itself/)
+    const { health } = await deck.status()
+    assert.ok(health.reasons[0].text.endsWith(`not free on 127.0.0.1.; ${detail.hint}`), JSON.stringify(health))
+  })
+
+  rareTest('that may not bind their port are told how they could', async (t) => {
+    const launch = { through: ['setpriv', '--bounding-set=-net_bind_service'] }
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'), env: { PORT: '1' }, launch })
+    const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
+    assert.match(message, /permission denied.*:1 is not permitted \(EACCES\): the master binds it, and may not bind ports below \d+\. Let it by/is)
+  })
+
   test('that bind one address twice are told so', async (t) => {
     const port = String(await freePort())
     const deck = await startDeck(t, null, { cwd: tempFolder(), workers: 1, args: asOtherProgram('listens-twice.js'), env: { PORT: port, SECOND_PORT: port } })
