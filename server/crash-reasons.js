@@ -46,7 +46,10 @@ function lastReason (slot, { history, crashes }) {
   if (!exit) return null
   const crashGroup = exit.detail?.crashGroup ?? null
   const group = crashGroup === null ? null : attempt(() => crashes.group(crashGroup))
-  const text = toLine(group ? nameOf(group) : exit.message ?? String(exit.cause))
+  const { hint } = exit.detail ?? {}
+  const why = group ? nameOf(group) : exit.message ?? String(exit.cause)
+  // It is ours, and is shown as a whole.
+  const text = hint ? `${toLine(why.replace(`; ${hint}`, ''))}; ${hint}` : toLine(why)
   return { slots: [slot], text, event: exit.id, crashGroup: group ? crashGroup : null, isNewInRelease: group?.isNewInRelease ?? false }
 }
 

@@ -3,9 +3,11 @@
 /**
  * Keeps what is known of a worker's end, from its exit until the event is on record.
  * @param {Pick<import('../crashes/recorder.js').CrashRecorder, 'examine' | 'record'>} crashes
- * @param {{ isProgram: (release: string) => boolean }} releases  whether one runs another program than Node
+ * @param {object} parts
+ * @param {(release: string) => boolean} parts.isProgram  whether one runs another program than Node
+ * @param {(worker: { id: number, release: string }, why: string) => string | null} parts.hintFor  what may help one that has ended before it was ready
  */
-export function createExitEvidence (crashes, { isProgram }) {
+export function createExitEvidence (crashes, { isProgram, hintFor }) {
   /** @type {Map<number, Omit<Parameters<typeof crashes.record>[1], 'root'>>} */
   const findings = new Map()
 
@@ -20,7 +22,8 @@ export function createExitEvidence (crashes, { isProgram }) {
       const found = crashes.examine({ slot, worker: id, pid, code, signal, ...about })
       const note = exit.error ?? found.note
       findings.set(id, { ...found, note, isProgram: about.isProgram })
-      return { ...exit, error: note, said: found.said, isOutOfMemory: found.memoryKind !== null }
+      const hint = about.hasStarted ? null : hintFor({ id, release }, note?.errorMessage ?? found.said ?? '')
+      return { ...exit, error: note, said: found.said, hint, isOutOfMemory: found.memoryKind !== null }
     },
 
     /** @param {Fact} event  `worker.exited` @param {string | null} root  of its release @returns {Fact} with its crash if there was one */

@@ -26,6 +26,9 @@ import { createWorkerHandle } from './worker-handle.js'
 const inspectPorts = createInspectPorts()
 const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 
+/** Python keeps lines back where nobody is a terminal, and loses them at SIGKILL. */
+const FOR_PROGRAMS = Object.freeze({ PYTHONUNBUFFERED: '1' })
+
 /**
  * Starts workers through node:cluster.
  * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'compileCache' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'> }} settings
@@ -66,7 +69,8 @@ export function createForker (settings, {
     const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, compileCache, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, telemetry, watch, watchdog } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
-    const output = ready.log === undefined ? ownOutput : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
+    const awaited = ready.log === undefined ? null : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
+    const output = awaited?.output ?? ownOutput
     // The line takes the place of the app's message.
     const signal = ready.log === undefined ? ready.signal : 'message'
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
@@ -96,7 +100,7 @@ export function createForker (settings, {
     }
 
     function forkProgram () {
-      const handle = createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      const handle = createProgramHandle({ file: release.entry, args, env: { ...FOR_PROGRAMS, ...env }, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
       enter(handle.identity?.pid)
       return handle
     }
@@ -171,7 +175,9 @@ export function createForker (settings, {
     }
 
     function enter (/** @type {number | undefined} */ pid) {
-      attempt(() => { if (pid !== undefined) limited?.enter(pid) })
+      if (pid === undefined) return
+      awaited?.startedAs(pid)
+      attempt(() => limited?.enter(pid))
     }
   }
 

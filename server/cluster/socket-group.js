@@ -10,10 +10,10 @@ import { fstatSocket } from '../../workers/socket-file.js'
 
 /** The longest that the kernel allows: net.core.somaxconn. The app sets its own, once it listens. */
 const BACKLOG = 65_535
-const ANY_V4 = '0.0.0.0'
-const ANY_V6 = '::'
-/** UV_TCP_IPV6ONLY, as Node asks for it. */
-const V6_ONLY = 1
+export const ANY_V4 = '0.0.0.0'
+export const ANY_V6 = '::'
+/** UV_TCP_IPV6ONLY and UV_UDP_IPV6ONLY, as Node asks for it. */
+export const V6_ONLY = 1
 
 /**
  * Several listening sockets on the same address, between which the kernel chooses by a program. The order in which they

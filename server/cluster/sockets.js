@@ -6,8 +6,11 @@ import { handleOf, isDescriptor } from '../../workers/descriptor.js'
 import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { isUdp, placeOfKey, socketKey } from '../../workers/protocol.js'
 import { holderText } from '../programs/holder.js'
+import { loadPosix } from '../system/posix.js'
 import { createInherited } from './activated.js'
 import { createGiven } from './given.js'
+import { ANY_V4, ANY_V6, V6_ONLY } from './socket-group.js'
+import { rightsHint } from './bind-hint.js'
 import { bindUnixPath, findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
@@ -41,6 +44,8 @@ export function createSockets ({
 }) {
   /** @type {Map<string, Socket>} */
   const held = new Map()
+  /** What could not be bound for a worker, unless something could after that. @type {Map<number, { query: SocketQuery, errno: number }>} */
+  const refused = new Map()
   /** Ready workers; the addresses on which they listen are meant to last. @type {Set<number>} */
   const ready = new Set()
   for (const [name, { handle, data: kept }] of keeper.held) {
@@ -53,12 +58,12 @@ export function createSockets ({
       keeper.drop(name)
       continue
     }
-    held.set(key, { ...kept, path, handle, query: placeOfKey(key), isEstablished: true, users: new Set() })
+    held.set(key, { ...kept, path, handle, query: placeOfKept(key, handle), isEstablished: true, users: new Set() })
   }
   for (const [key, members] of groupsOf(keeper.held)) {
     const kept = members.map(({ handle }) => handle)
     const [{ handle, data }] = members.flat()
-    const socket = { data: data?.data, query: placeOfKey(key), users: new Set() }
+    const socket = { data: data?.data, query: placeOfKept(key, handle), users: new Set() }
     if (own) held.set(key, { ...socket, handle, kept, group: own.adopt(key, kept.flat()), isEstablished: true })
     else held.set(key, { ...socket, handle: ungroupSockets(key, kept), isEstablished: false })
   }
@@ -93,7 +98,10 @@ export function createSockets ({
         const found = isClosed ? { errno: ECANCELED } : ofOther ?? inherited.match(query)
         if (!found && isDescriptor(query)) return { key, isWorkersOwn: true }
         const bound = found ?? bindGroup(key, query) ?? bind(query)
-        if (bound.errno !== undefined) return { key, errno: bound.errno, awaitMaster: onBindError(describeBindError(query, bound.errno)) }
+        if (bound.errno !== undefined) {
+          refused.set(worker, { query, errno: bound.errno })
+          return { key, errno: bound.errno, awaitMaster: onBindError(describeBindError(query, bound.errno)) }
+        }
         const { errno, ...whose } = bound
         socket = { ...whose, query, data, isEstablished: false, users: new Set() }
         held.set(key, socket)
@@ -103,6 +111,7 @@ export function createSockets ({
       clearTimeout(socket.unusedTimer)
       const keepsFlags = hasFlags(socket)
       socket.users.add(worker)
+      refused.delete(worker)
       if (ready.has(worker) || socket.inherited !== undefined) keepSocket(key, socket)
       if (!socket.group) return { key, handle: socket.handle, data: socket.data, ...(keepsFlags && { keepsFlags }) }
       const { errno, handle } = socket.group.member(own?.numberFor(key, { worker, slot }) ?? 1)
@@ -171,15 +180,18 @@ export function createSockets ({
       for (const key of [...held.keys()]) if (isUnused(key)) dropSocket(key)
     },
 
-    /** @param {SocketQuery} query @param {number} errno @returns {BindError} in words, with what is known of the cause */
-    explain (query, errno) {
-      const error = describeBindError(query, errno)
-      return errno === EADDRINUSE ? { ...error, message: error.message + (inherited.hint(query) || holderHint(query)) } : error
+    explain,
+
+    /** @param {number} worker @param {string} [entry]  the file of its program @returns {{ errno: number, inWords: () => string } | null} what could not be bound for it last */
+    refused (worker, entry) {
+      const { query, errno } = refused.get(worker) ?? {}
+      return query && errno ? { errno, inWords: () => explain(query, errno, entry).message } : null
     },
 
     /** @param {number} worker is gone; its sockets stay for its successor */
     forget (worker) {
       ready.delete(worker)
+      refused.delete(worker)
       for (const { users } of held.values()) users.delete(worker)
     },
 
@@ -233,6 +245,13 @@ export function createSockets ({
   /** @param {Socket} socket @returns {boolean} whether others have said whether calls on it wait, which holds for all that have it */
   function hasFlags (socket) {
     return isOfOther(socket) || (socket.users.size > 0 && isTcpPort(socket.query))
+  }
+
+  /** @param {SocketQuery} query @param {number} errno @param {string} [entry]  the file of the program that has asked @returns {BindError} in words, with what is known of the cause */
+  function explain (query, errno, entry) {
+    const error = describeBindError(query, errno)
+    const hint = errno === EADDRINUSE ? inherited.hint(query) || holderHint(query) : errno === EACCES ? rightsHint(query, entry) : ''
+    return { ...error, message: error.message + hint }
   }
 
   /** Only now the keeper gets a copy, as a worker that tests for a free port has to find it free again. @param {string} key @param {Socket} socket */
@@ -385,6 +404,7 @@ const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {}, send 
 /** @typedef {{ address: string, code: string, message: string }} BindError */
 
 const ECANCELED = -constants.errno.ECANCELED
+const EACCES = -constants.errno.EACCES
 const EADDRINUSE = -constants.errno.EADDRINUSE
 
 /**
@@ -449,14 +469,24 @@ function isBoundTo (/** @type {SocketHandle} */ handle, /** @type {number | null
   return bound.port === port
 }
 
-/** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType'>} Place */
+/** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType' | 'flags'>} Place */
+
+/** @param {string} key @param {Pick<SocketHandle, 'fd'>} handle  that a master before has bound @returns {Place} */
+function placeOfKept (key, { fd }) {
+  return { ...placeOfKey(key), flags: fd > 0 && loadPosix()?.isV6Only(fd) ? V6_ONLY : 0 }
+}
 
 /** @param {Place} one @param {Place} other @returns {boolean} whether only one of them can be listened on */
 function placesOverlap (one, other) {
   if (isUdp(one) !== isUdp(other)) return false
   if (!one.port || one.port < 0 || one.port !== other.port) return false
-  const [a, b] = [one.address ?? '::', other.address ?? '::']
-  return a === b || a === '::' || b === '::' || (a === '0.0.0.0' && !b.includes(':')) || (b === '0.0.0.0' && !a.includes(':'))
+  return one.address === other.address || covers(one, other) || covers(other, one)
+}
+
+/** @param {Place} one @param {Place} other @returns {boolean} whether what is sent to the other address comes to this one, too */
+function covers ({ address, flags = 0 }, other) {
+  const isV6 = (other.address ?? ANY_V6).includes(':')
+  return address === ANY_V4 ? !isV6 : (address ?? ANY_V6) === ANY_V6 && (isV6 || !(flags & V6_ONLY))
 }
 
 /** @param {SocketQuery} query that could not be bound @returns {string} who has the port, or nothing */

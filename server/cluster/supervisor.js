@@ -11,6 +11,7 @@ import { createIpcValidation } from '../system/ipc-validation.js'
 import { createAdoption } from './adoption.js'
 import { createAppMessages } from './app-messages.js'
 import { createExitEvidence } from './exit-evidence.js'
+import { bindHint } from './bind-hint.js'
 import { createBoots } from './boots.js'
 import { createDeadlines } from './deadlines.js'
 import { createEarlyForks } from './early-forks.js'
@@ -122,7 +123,13 @@ export function createSupervisor (initialState, {
     tell: tellWorker,
     onProblem: (problem) => events.publish({ type: 'unexpected', ...problem })
   })
-  const exitEvidence = createExitEvidence(crashes, { isProgram: (release) => runtimeOf(state, release) === 'other' })
+  const exitEvidence = createExitEvidence(crashes, {
+    isProgram: (release) => runtimeOf(state, release) === 'other',
+    hintFor: ({ id, release }, why) => bindHint(why, {
+      refused: sockets.refused(id, state.releases[release]?.entry),
+      hasOthers: Object.values(state.workers).some((other) => other.id !== id && other.readyAt !== null)
+    })
+  })
   const adopt = createAdoption({
     keeper,
     options: () => state.options,

@@ -6,8 +6,9 @@ import { durationText } from './duration.js'
 /** @typedef {import('./state.js').Worker} Worker */
 /** @typedef {import('./state.js').Unfinished} Unfinished */
 /**
- * `isAsTold`: by the signal that it was told to end by; `said`: the line of its output that tells why, where it has named no error.
- * @typedef {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean, isAsTold?: boolean, said?: string | null, unfinished?: Unfinished | null, left?: import('./state.js').LeftProcess[] }} Exit
+ * `isAsTold`: by the signal that it was told to end by; `said`: the line of its output that tells why, where it has named no error;
+ * `hint`: what may help.
+ * @typedef {{ code: number | null, signal: string | null, error?: import('./state.js').CrashNote | null, isOutOfMemory?: boolean, isAsTold?: boolean, said?: string | null, hint?: string | null, unfinished?: Unfinished | null, left?: import('./state.js').LeftProcess[] }} Exit
  */
 /** @typedef {Omit<Exit, 'unfinished'> & { unfinished?: Omit<Unfinished, 'isReported'> | null }} ToldExit  as the worker itself has told it */
 
@@ -37,9 +38,10 @@ export function lossOf (unfinished, left = []) {
 }
 
 /** @param {Exit} exit @param {Unfinished | null} unfinished @returns {Record<string, unknown> | null} */
-export function toEndDetail ({ error, left = [] }, unfinished) {
+export function toEndDetail ({ error, hint, left = [] }, unfinished) {
   const detail = {
     ...(error ? { errorName: error.errorName, stack: error.stack } : {}),
+    ...(hint ? { hint } : {}),
     ...(unfinished ? toLossDetail(unfinished) : {}),
     ...(left.length > 0 ? { leftProcesses: left.map(({ name, pid }) => ({ name, pid })) } : {})
   }

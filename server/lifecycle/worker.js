@@ -155,7 +155,7 @@ const WORKER_DEADLINES = /** @type {const} */ (['ready', 'addresses', 'alive', '
 export function recordEnd (transition, worker, exit) {
   const cause = causeOfExit(worker, exit, worker.slot === null ? 'always' : transition.state.options.restart.policy)
   const unfinished = unfinishedOf(worker, exit)
-  const message = `${exitMessage(worker, exit, cause)}${lossOf(unfinished, exit.left)}`
+  const message = `${exitMessage(worker, exit, cause)}${exit.hint ? `; ${exit.hint}` : ''}${lossOf(unfinished, exit.left)}`
   warnOfLoss(transition, worker, unfinished)
   clearDeadlines(transition, worker.id)
   transition.emitForWorker('worker.exited', worker, {

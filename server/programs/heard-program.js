@@ -4,6 +4,7 @@ import path from 'node:path'
 import { isUdp } from '../../workers/protocol.js'
 import { fstatSocket, lstatSocket } from '../../workers/socket-file.js'
 import { socketsOf } from '../system/open-sockets.js'
+import { loadPosix } from '../system/posix.js'
 import { linkAt, namesIn } from '../system/proc.js'
 import { treeOf } from '../system/process-tree.js'
 import { pidsOf } from '../system/tree-usage.js'
@@ -104,7 +105,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     }
     const copy = calls.descriptorOf(place.pid, place.fd)
     try {
-      const query = socketQuery(name, { protocol, isV6Only: () => copy >= 0 && calls.isV6Only(copy) }, () => readlinkSync(`/proc/${place.pid}/cwd`))
+      const query = socketQuery(name, { protocol, isV6Only: () => copy >= 0 && loadPosix()?.isV6Only(copy) === true }, () => readlinkSync(`/proc/${place.pid}/cwd`))
       const why = query && whyOwn(query, { thread, pid: place.pid, copy })
       if (why) note(why)
       if (query === null || why) return calls.goOn(listener, id)

@@ -18,7 +18,7 @@ const MAX_ADDRESS_BYTES = 128
 const USUAL_PATH_BYTES = 256
 /** PATH_MAX. */
 const MAX_PATH_BYTES = 4096
-/** UV_TCP_IPV6ONLY, as Node asks for it. */
+/** UV_TCP_IPV6ONLY and UV_UDP_IPV6ONLY, as Node asks for it. */
 const V6_ONLY = 1
 /** What sockets of these protocols are called in a query. @type {Readonly<Record<string, number | string>>} */
 const TYPES = Object.freeze({ TCP: 4, TCPv6: 6, MPTCP: 4, MPTCPv6: 6, UDP: 'udp4', UDPv6: 'udp6' })
@@ -95,7 +95,7 @@ export function socketQuery (name, { protocol, isV6Only }, folder) {
   if ('path' in place) return UNIX_STREAMS.includes(protocol) ? { address: path.resolve(folder(), place.path), port: -1, addressType: -1, index: 0 } : null
   const addressType = TYPES[protocol]
   if (place.port === 0 || addressType === undefined) return null
-  return { address: place.address, port: place.port, addressType, flags: addressType === 6 && isV6Only() ? V6_ONLY : 0, index: 0 }
+  return { address: place.address, port: place.port, addressType, flags: String(addressType).endsWith('6') && isV6Only() ? V6_ONLY : 0, index: 0 }
 }
 
 /** @param {Buffer} name  the sockaddr of a socket that nobody shares @returns {string} as a URL */

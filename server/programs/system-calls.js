@@ -70,8 +70,6 @@ const MAX_MESSAGE_BYTES = 65_536
 const MSG_CMSG_CLOEXEC = 0x40000000
 /** The size of a struct cmsghdr with one descriptor. */
 const CONTROL_BYTES = 24
-const IPPROTO_IPV6 = 41
-const IPV6_V6ONLY = 26
 const O_CLOEXEC = 0o2000000
 const { EACCES, EINTR, EINVAL, ENOENT, ENOPROTOOPT } = constants.errno
 
@@ -196,9 +194,6 @@ function bindCalls (koffi, numbers) {
 
     /** @param {string} file a link in /proc/PID/fd @returns {string} the protocol of a socket, such as `TCPv6`; empty where it is none: sockfs has it as an attribute */
     protocolOf: (file) => loadPosix()?.attributeOf(file, 'system.sockprotoname')?.replace(/\0.*$/s, '') ?? '',
-
-    /** @param {number} fd of a TCP socket @returns {boolean} whether it takes no IPv4: ipv6(7) */
-    isV6Only: (fd) => option(fd, IPPROTO_IPV6, IPV6_V6ONLY) === 1,
 
     /** @param {number} fd of a socket @returns {Buffer} the sockaddr that it is bound to; empty: none */
     nameOf (fd) {

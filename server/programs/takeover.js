@@ -97,7 +97,7 @@ export function takePlaces (pids, { except } = {}) {
       if (host === undefined) return { path: absolutePath(pid, file), fd: copy, index: null }
       const theirs = copies.filter(({ listener }) => listener.host === host && listener.port === port)
       for (const each of theirs) posix?.sharePort(each.copy)
-      const { fd } = posix?.bindTcp({ address: host, port, isV6Only: calls?.isV6Only(copy), isShared: true }) ?? {}
+      const { fd } = posix?.bindTcp({ address: host, port, isV6Only: posix?.isV6Only(copy), isShared: true }) ?? {}
       return fd === undefined ? { host, port, fd: copy, index: null } : { host, port, fd: kept(fd), index: theirs.length }
     }
   } catch (error) {

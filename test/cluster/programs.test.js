@@ -8,6 +8,7 @@ import { textIn } from '../../server/system/proc.js'
 import { askDatagram, askPath, get } from '../support/asking.js'
 import { FIXTURES, runCli, startDeck } from '../support/deck.js'
 import { tempFolder } from '../support/folder.js'
+import { isGone } from '../support/is-gone.js'
 import { findProcesses } from '../support/leftovers.js'
 import { openFreshConnections } from '../support/load.js'
 import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.js'
@@ -91,6 +92,18 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     assert.deepEqual([looked.status, looked.body.detail], [409, `worker ${workers[0].id} is no Node.js process, so clusterdeck cannot take a heap-snapshot`])
   })
 
+  rareTest('that have a socket for IPv4 and one for IPv6 alone on one port, of TCP and UDP, serve by all four, also after a master has died', async (t) => {
+    const port = await freePort()
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('serves-both-families.js'), env: { PORT: String(port) } })
+    await deck.until({ ready: 2 })
+    const first = await pidsOf(deck)
+    await deck.loseMaster()
+    await until(() => [...first].every(isGone), 'the end of those that the first master has started')
+    const pids = await pidsOf(deck)
+    const answers = ['127.0.0.1', '[::1]'].flatMap((host) => [get(`http://${host}:${port}/`), askDatagram(port, host.replace(/[[\]]/g, ''))])
+    for (const answer of await Promise.all(answers)) assert.ok(pids.has(Number(answer)), answer)
+  })
+
   test('that listen only where their socket does not yet are ready too', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
     const port = await freePort()
     const deck = await startDeck(t, null, { cwd: tempFolder(), args: ['python3', path.join(FIXTURES, 'listens-if-it-does-not.py')], env: { PORT: String(port) } })
@@ -164,6 +177,29 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     assert.deepEqual(failures, [], `of ${total} requests`)
     const exited = await deck.history('type=worker.exited&limit=100')
     assert.deepEqual(exited.filter(({ message }) => /EADDRINUSE|Address already in use/.test(message)), [])
+  })
+
+  test('that Python runs write each line at once, unless told otherwise', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const parts = { cwd: tempFolder(), workers: 1, flags: ['--ready-log', 'now ready', '--ready-timeout-ms', '1500'], args: ['sh', '-c', 'exec python3 -c "import time; print(\'now ready\'); time.sleep(60)"'] }
+    await (await startDeck(t, null, parts)).until({ ready: 1 })
+    const other = await startDeck(t, null, { ...parts, env: { PYTHONUNBUFFERED: '' } })
+    const { message } = await other.untilEvent(({ type }) => type === 'worker.exited', 'its end')
+    assert.match(message, /has not written the line "now ready"/)
+  })
+
+  test('that find another copy at their port, as they look by a connection, are told what to do', async (t) => {
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('looks-whether-it-answers.js'), env: { PORT: String(await freePort()) } })
+    const { message, detail } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the second worker')
+    assert.match(message, /Port \d+ not free on 127\.0\.0\.1\.; the master has refused it no port, and other copies of it serve: it may have looked by itself/)
+    const { health } = await deck.status()
+    assert.ok(health.reasons[0].text.endsWith(`not free on 127.0.0.1.; ${detail.hint}`), JSON.stringify(health))
+  })
+
+  rareTest('that may not bind their port are told how they could', async (t) => {
+    const launch = { through: ['setpriv', '--bounding-set=-net_bind_service'] }
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('listens-on-port.js'), env: { PORT: '1' }, launch })
+    const { message } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the worker')
+    assert.match(message, /permission denied.*:1 is not permitted \(EACCES\): the master binds it, and may not bind ports below \d+\. Let it by/is)
   })
 
   test('that bind one address twice are told so', async (t) => {

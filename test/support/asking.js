@@ -41,10 +41,10 @@ export async function askPath (socketPath) {
   return String((await response.toArray()).join(''))
 }
 
-/** @param {number} port @returns {Promise<string>} */
-export async function askDatagram (port) {
-  const socket = createSocket('udp4')
-  socket.send('hello', port, '127.0.0.1')
+/** @param {number} port @param {string} [address] @returns {Promise<string>} */
+export async function askDatagram (port, address = '127.0.0.1') {
+  const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4')
+  socket.send('hello', port, address)
   const [message] = await once(socket, 'message')
   socket.close()
   return String(message)

@@ -130,6 +130,17 @@ test('an address that the workers of now cover looks free to the next ones, whic
   assert.ok(sockets.request(1, { query: query() }).handle, 'the kernel answers the one that has it itself')
 })
 
+test('a socket of IPv6 alone covers no address of IPv4, also where a master before has bound it', () => {
+  const { handle } = /** @type {any} */ (bindSocket(query({ address: '::', port: 0, addressType: 'udp6', flags: 1 })))
+  const keeper = { held: new Map([[`app ${socketKey(query({ address: '::', addressType: 'udp6' }))}`, { handle, data: {} }]]), hold () {}, drop () {}, send () {} }
+  const sockets = createSockets({ keeper, onBindError: () => false, bind: () => ({ handle: fakeHandle() }) })
+  sockets.request(1, { query: query({ address: '::', addressType: 6, flags: 1 }) })
+  sockets.establish(1)
+  for (const addressType of [4, 'udp4']) assert.ok(sockets.request(2, { query: query({ address: '0.0.0.0', addressType }) }).handle)
+  for (const addressType of [6, 'udp6']) assert.ok(sockets.request(2, { query: query({ address: '::1', addressType }) }).isPlaceholder, 'but those of IPv6')
+  sockets.close()
+})
+
 test('what nobody has any more is closed at once where that is wanted', () => {
   const { sockets, handles } = setUp()
   sockets.request(1, { query: query() })

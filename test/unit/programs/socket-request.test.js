@@ -36,7 +36,7 @@ for (const [what, name, protocol, expected] of /** @type {[string, Buffer, strin
 }
 
 test('a socket of IPv6 alone says so', () => {
-  assert.equal(socketQuery(v6(ANY, 80), { protocol: 'TCPv6', isV6Only: () => true }, String)?.flags, 1)
+  for (const protocol of ['TCPv6', 'UDPv6']) assert.equal(socketQuery(v6(ANY, 80), { protocol, isV6Only: () => true }, String)?.flags, 1)
 })
 
 for (const [what, name, protocol] of /** @type {[string, Buffer, string][]} */ ([

@@ -1,0 +1,36 @@
+import { constants } from 'node:os'
+import { loadPosix } from '../system/posix.js'
+import { textIn } from '../system/proc.js'
+
+/** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+
+const EACCES = -constants.errno.EACCES
+/** What programs say of a port that they take for used: portend, which CherryPy has, among others. */
+const SAYS_TAKEN = /\bport\b.*\bnot free\b|\balready in use\b|\bis in use\b/i
+const FOUND_ITS_COPY = 'the master has refused it no port, and other copies of it serve: it may have looked by itself, by a connection, whether its port is free. Tell it not to; the manual, Other programs, says how for CherryPy'
+const FIRST_OF_ALL = 1024
+
+/**
+ * What may help a worker that has ended before it was ready, where that is about an address.
+ * @param {string} why  as it has said itself
+ * @param {{ refused: { errno: number, inWords: () => string } | null, hasOthers: boolean }} known `refused`: what the master could not bind for it; `hasOthers`: copies that serve
+ * @returns {string | null}
+ */
+export function bindHint (why, { refused, hasOthers }) {
+  if (refused?.errno === EACCES) return refused.inWords()
+  if (!SAYS_TAKEN.test(why)) return null
+  return refused?.inWords() ?? (hasOthers ? FOUND_ITS_COPY : null)
+}
+
+/**
+ * @param {Pick<SocketQuery, 'port'>} query  that nobody here may bind @param {string} [entry]  the file of the program that has asked
+ * @returns {string} how it could be allowed, or nothing
+ */
+export function rightsHint ({ port }, entry) {
+  const first = Number(textIn('/proc/sys/net/ipv4/ip_unprivileged_port_start') || FIRST_OF_ALL)
+  if (!port || port < 0 || port >= first) return ''
+  // Where the master is kept from more rights itself, those of its file do not count either.
+  const byFile = /^NoNewPrivs:\s*1$/m.test(textIn('/proc/self/status')) ? '' : `"setcap cap_net_bind_service=+ep ${process.execPath}", `
+  const own = entry !== undefined && (loadPosix()?.attributeOf(entry, 'security.capability') ?? null) !== null ? `. The capability of ${entry} does not count: without the rights of root, the kernel lets a program be heard only if it can get no more rights (no_new_privs)` : ''
+  return `: the master binds it, and may not bind ports below ${first}. Let it by ${byFile}CAP_NET_BIND_SERVICE in AmbientCapabilities= and CapabilityBoundingSet= of its systemd unit, by a socket unit, or by "sysctl net.ipv4.ip_unprivileged_port_start=${port}"${own}`
+}
