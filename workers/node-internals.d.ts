@@ -29,6 +29,7 @@ export interface SocketHandle {
 /** The socket of node:dgram below its Socket. */
 export interface DatagramHandle {
   bind (address: string | null, port: number, flags: number): number
+  open (fd: number): number
   recvStop (): number
   close (callback?: () => void): void
 }

@@ -1,11 +1,14 @@
 import net from 'node:net'
 import { getSystemErrorName } from 'node:util'
+import { bindOptionsOf, setBindOptions } from '../programs/socket-options.js'
 import { fstatSocket } from '../../workers/socket-file.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+/** @typedef {import('../../workers/protocol.js').BindOptions} BindOptions */
 /** @typedef {Pick<import('../system/posix.js').Posix, 'bindTcp' | 'sharePort' | 'listen' | 'isListening' | 'isV6Only' | 'pickBy' | 'takeBy' | 'queueLength' | 'connect' | 'dropped'>} Calls */
 /** @typedef {import('../system/posix.js').Instruction} Instruction */
 /** @typedef {ReturnType<typeof createSocketGroup>} SocketGroup */
+/** @typedef {{ address: string, port: number, isV6Only: boolean, before: BindOptions | null }} Place */
 /** @typedef {import('../../workers/node-internals.d.ts').SocketHandle} SocketHandle */
 
 /** The longest that the kernel allows: net.core.somaxconn. The app sets its own, once it listens. */
@@ -19,7 +22,7 @@ export const V6_ONLY = 1
  * Several listening sockets on the same address, between which the kernel chooses by a program. The order in which they
  * begin to listen is their index for that program, so they do in the order of their numbers.
  * @param {Calls} calls
- * @param {{ place: { address: string, port: number, isV6Only: boolean }, handles: SocketHandle[], isListening: boolean }} parts
+ * @param {{ place: Place, handles: SocketHandle[], isListening: boolean }} parts
  *   `handles`: by number, from 1 on
  */
 function createSocketGroup (calls, { place, handles, isListening }) {
@@ -125,11 +128,11 @@ function createSocketGroup (calls, { place, handles, isListening }) {
  * @param {Calls} calls @param {SocketQuery} query of a TCP port @param {number} size  how many there are to be at first
  * @returns {SocketGroup | { errno: number }}
  */
-export function bindSocketGroup (calls, { address, port, flags = 0 }, size) {
+export function bindSocketGroup (calls, { address, port, flags = 0, before }, size) {
   const isV6Only = Boolean(flags & V6_ONLY)
-  const first = bindFirst(calls, address ? [address] : [ANY_V6, ANY_V4], { port: Number(port), isV6Only })
+  const first = bindFirst(calls, address ? [address] : [ANY_V6, ANY_V4], { port: Number(port), isV6Only, before: before ?? null })
   if (first.errno !== undefined) return { errno: first.errno }
-  const group = createSocketGroup(calls, { place: { ...first.place, isV6Only }, handles: [first.handle], isListening: false })
+  const group = createSocketGroup(calls, { place: { ...first.place, isV6Only, before: before ?? null }, handles: [first.handle], isListening: false })
   const { errno } = group.member(size)
   if (errno === undefined) return group
   group.close()
@@ -144,18 +147,19 @@ export function adoptSocketGroup (calls, kept) {
   // It may have moved one, and died before the keeper had dropped its copy from the place before.
   const handles = [...new Map(kept.map((handle) => [fstatSocket(handle.fd).ino, handle])).values()]
   for (const handle of kept) if (!handles.includes(handle)) handle.close()
-  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: calls.isV6Only(handles[0].fd) }, handles, isListening: true })
+  const [{ fd }] = handles
+  return createSocketGroup(calls, { place: { ...placeOf(handles[0]), isV6Only: calls.isV6Only(fd), before: bindOptionsOf(fd) }, handles, isListening: true })
 }
 
 /**
- * @param {Calls} calls @param {string[]} addresses the first that this machine has @param {{ port: number, isV6Only: boolean }} place
+ * @param {Calls} calls @param {string[]} addresses the first that this machine has @param {Omit<Place, 'address'>} place
  * @returns {{ handle: SocketHandle, place: { address: string, port: number }, errno?: undefined } | { errno: number }}
  */
 function bindFirst (calls, addresses, place) {
   /** @type {{ fd?: number, errno?: number }} */
   let bound = {}
   for (const address of addresses) {
-    bound = calls.bindTcp({ ...place, address, isShared: false })
+    bound = bind(calls, { ...place, address }, false)
     if (bound.fd === undefined) continue
     const handle = toHandle(bound.fd)
     return { handle, place: { address, port: placeOf(handle).port } }
@@ -163,10 +167,15 @@ function bindFirst (calls, addresses, place) {
   return { errno: Number(bound.errno) }
 }
 
-/** @param {Calls} calls @param {{ address: string, port: number, isV6Only: boolean }} place */
+/** @param {Calls} calls @param {Place} place */
 function joinGroup (calls, place) {
-  const { fd, errno } = calls.bindTcp({ ...place, isShared: true })
+  const { fd, errno } = bind(calls, place, true)
   return fd === undefined ? { errno } : { handle: toHandle(fd) }
+}
+
+/** @param {Calls} calls @param {Place} place @param {boolean} isShared */
+function bind (calls, { before, ...place }, isShared) {
+  return calls.bindTcp({ ...place, isShared, prepare: (fd) => { if (before) setBindOptions(fd, before) } })
 }
 
 /** @param {number} fd  of a TCP socket that is bound */

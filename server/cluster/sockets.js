@@ -6,6 +6,7 @@ import { handleOf, isDescriptor } from '../../workers/descriptor.js'
 import { lookInMiddleOfSecond } from '../../workers/look-together.js'
 import { isUdp, placeOfKey, socketKey } from '../../workers/protocol.js'
 import { holderText } from '../programs/holder.js'
+import { setBindOptions } from '../programs/socket-options.js'
 import { loadPosix } from '../system/posix.js'
 import { createInherited } from './activated.js'
 import { createGiven } from './given.js'
@@ -451,13 +452,19 @@ function isTcpPort (query) {
  * Node has no call that binds at once and does not receive either, so the handle is taken out of a socket of its own.
  * @param {SocketQuery & { addressType: dgram.SocketType }} query
  */
-function bindUdpSocket ({ address, port, addressType, flags }) {
+function bindUdpSocket ({ address, port, addressType, flags, before }) {
   const socket = dgram.createSocket(addressType)
   const handle = handleOf(socket)
-  const errno = handle.bind(address, port ?? 0, flags ?? 0)
+  const errno = before ? bindDatagrams(handle, { address: String(address), port: Number(port), isV6Only: Boolean((flags ?? 0) & V6_ONLY) }, before) : handle.bind(address, port ?? 0, flags ?? 0)
   if (!errno) return { handle }
   socket.close()
   return { errno }
+}
+
+/** @param {import('../../workers/node-internals.d.ts').DatagramHandle} handle @param {{ address: string, port: number, isV6Only: boolean }} place @param {import('../../workers/protocol.js').BindOptions} before @returns {number} 0, or an error number below 0 */
+function bindDatagrams (handle, place, before) {
+  const { fd, errno = -constants.errno.ENOSYS } = loadPosix()?.bindUdp({ ...place, prepare: (each) => setBindOptions(each, before) }) ?? {}
+  return fd === undefined ? errno : handle.open(fd)
 }
 
 /** A bind to a port in use may report nothing until listen(), which would then take a random port (libuv's delayed error). */
@@ -469,7 +476,7 @@ function isBoundTo (/** @type {SocketHandle} */ handle, /** @type {number | null
   return bound.port === port
 }
 
-/** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType' | 'flags'>} Place */
+/** @typedef {Pick<SocketQuery, 'address' | 'port' | 'addressType' | 'flags' | 'before'>} Place */
 
 /** @param {string} key @param {Pick<SocketHandle, 'fd'>} handle  that a master before has bound @returns {Place} */
 function placeOfKept (key, { fd }) {
@@ -478,9 +485,14 @@ function placeOfKept (key, { fd }) {
 
 /** @param {Place} one @param {Place} other @returns {boolean} whether only one of them can be listened on */
 function placesOverlap (one, other) {
-  if (isUdp(one) !== isUdp(other)) return false
+  if (isUdp(one) !== isUdp(other) || isOnOtherDevice(one, other)) return false
   if (!one.port || one.port < 0 || one.port !== other.port) return false
   return one.address === other.address || covers(one, other) || covers(other, one)
+}
+
+/** @param {Place} one @param {Place} other */
+function isOnOtherDevice ({ before: one }, { before: other }) {
+  return one?.device !== undefined && other?.device !== undefined && one.device !== other.device
 }
 
 /** @param {Place} one @param {Place} other @returns {boolean} whether what is sent to the other address comes to this one, too */

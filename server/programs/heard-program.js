@@ -1,7 +1,7 @@
 import { readlinkSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import path from 'node:path'
-import { isUdp } from '../../workers/protocol.js'
+import { isUdp, socketKey } from '../../workers/protocol.js'
 import { fstatSocket, lstatSocket } from '../../workers/socket-file.js'
 import { socketsOf } from '../system/open-sockets.js'
 import { loadPosix } from '../system/posix.js'
@@ -111,10 +111,11 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
       if (query === null || why) return calls.goOn(listener, id)
       if (copy < 0) note(`what it has set on its sockets before bind(2) is lost (pidfd_getfd: ${helper.errorText(-copy)}): ${ADD_RIGHT}`)
       const before = copy < 0 ? null : bindOptionsOf(copy)
+      const asked = { ...query, ...(before && { before }) }
       // Whoever looks for a free port closes it again, and expects it to be free then.
       releaseClosed()
-      if (isBoundAlready(query) && !(copy < 0 || calls.sharesPort(copy))) return calls.answer(listener, id, -EADDRINUSE)
-      tell({ type: 'asked', asked: { id: String(id), ...place, query: { ...query, ...(before && { before }) } } })
+      if (isBoundAlready(asked) && !(copy < 0 || calls.sharesPort(copy))) return calls.answer(listener, id, -EADDRINUSE)
+      tell({ type: 'asked', asked: { id: String(id), ...place, query: asked } })
     } finally {
       if (copy >= 0) helper.closeCopy(copy)
     }
@@ -136,9 +137,9 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     return own === '' ? linkAt(`/proc/${thread}/ns/net`) === linkAt('/proc/self/ns/net') : own === theirs
   }
 
-  /** @param {SocketQuery} query */
+  /** @param {SocketQuery} query @returns {boolean} */
   function isBoundAlready (query) {
-    return [...bound.values()].some(({ query: { address, port, addressType } }) => address === query.address && port === query.port && addressType === query.addressType)
+    return [...bound.values()].some((each) => socketKey(each.query) === socketKey(query))
   }
 
   /** @param {{ id: bigint, key: string, own: number, keepsFlags: boolean }} how @param {Asked} asked */

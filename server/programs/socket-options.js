@@ -25,6 +25,10 @@ const TCP_MAXSEG = 2
 const SEND_IS_FIXED = 1
 const RECEIVE_IS_FIXED = 2
 const NONE = Buffer.alloc(4)
+/** @type {[level: number, name: number][]} */
+const FREE = [[IPPROTO_IP, IP_FREEBIND], [IPPROTO_IPV6, IPV6_FREEBIND]]
+/** @type {[level: number, name: number][]} */
+const TRANSPARENT = [[IPPROTO_IP, IP_TRANSPARENT], [IPPROTO_IPV6, IPV6_TRANSPARENT]]
 
 /**
  * What a program can set on a socket and the kernel tells. Left out: what is the master's own (SO_REUSEADDR, SO_REUSEPORT, filters, IPV6_V6ONLY), what
@@ -51,8 +55,8 @@ export function bindOptionsOf (fd) {
     const device = textOf(fd, SOL_SOCKET, SO_BINDTODEVICE)
     const options = {
       ...(device !== '' && { device }),
-      ...(isSet([[IPPROTO_IP, IP_FREEBIND], [IPPROTO_IPV6, IPV6_FREEBIND]]) && { isFree: true }),
-      ...(isSet([[IPPROTO_IP, IP_TRANSPARENT], [IPPROTO_IPV6, IPV6_TRANSPARENT]]) && { isTransparent: true }),
+      ...(isSet(FREE) && { isFree: true }),
+      ...(isSet(TRANSPARENT) && { isTransparent: true }),
       ...bufferOf(fd, fresh, { name: 'receiveBytes', option: SO_RCVBUF, lock: RECEIVE_IS_FIXED }),
       ...bufferOf(fd, fresh, { name: 'sendBytes', option: SO_SNDBUF, lock: SEND_IS_FIXED })
     }
@@ -60,6 +64,16 @@ export function bindOptionsOf (fd) {
   } finally {
     calls().closeCopy(fresh)
   }
+}
+
+/** What cannot be set, as it takes rights that the master does not have, is seen by bind(2). @param {number} fd  of a socket that is not bound @param {BindOptions} options */
+export function setBindOptions (fd, { device, isFree, isTransparent, receiveBytes, sendBytes }) {
+  const set = (/** @type {[number, number][]} */ names) => { for (const [level, name] of names) setNumber(fd, name, 1, level) }
+  if (device !== undefined) calls().setOption(fd, SOL_SOCKET, SO_BINDTODEVICE, Buffer.from(device))
+  if (isFree) set(FREE)
+  if (isTransparent) set(TRANSPARENT)
+  if (receiveBytes !== undefined) setBytes(fd, SO_RCVBUFFORCE, SO_RCVBUF, receiveBytes)
+  if (sendBytes !== undefined) setBytes(fd, SO_SNDBUFFORCE, SO_SNDBUF, sendBytes)
 }
 
 /**
@@ -100,10 +114,14 @@ function bufferOf (fd, fresh, { name, option, lock }) {
 function setBuffer (from, to, { option, force, lock }) {
   const bytes = numberOf(from, SOL_SOCKET, option)
   if (bytes === numberOf(to, SOL_SOCKET, option)) return
-  // Root may have more than net.core.rmem_max.
-  if (!setNumber(to, force, bytes / 2)) setNumber(to, option, bytes / 2)
+  setBytes(to, force, option, bytes / 2)
   // One that nobody has set grows by itself.
   if (isFixed(from, lock) === false) setNumber(to, SO_BUF_LOCK, numberOf(to, SOL_SOCKET, SO_BUF_LOCK) & ~lock)
+}
+
+/** Root may have more than net.core.rmem_max. @param {number} fd @param {number} force @param {number} option @param {number} bytes */
+function setBytes (fd, force, option, bytes) {
+  if (!setNumber(fd, force, bytes)) setNumber(fd, option, bytes)
 }
 
 /** @param {number} fd @param {number} lock @returns {boolean | null} null: the kernel does not tell, as before Linux 5.17 */
@@ -128,9 +146,9 @@ function textOf (fd, level, name) {
   return calls().optionOf(fd, level, name)?.toString('utf8').replace(/\0.*$/s, '') ?? ''
 }
 
-/** @param {number} fd @param {number} option @param {number} value @returns {boolean} */
-function setNumber (fd, option, value) {
-  return calls().setOption(fd, SOL_SOCKET, option, Buffer.from(Int32Array.of(value).buffer))
+/** @param {number} fd @param {number} option @param {number} value @param {number} [level] @returns {boolean} */
+function setNumber (fd, option, value, level = SOL_SOCKET) {
+  return calls().setOption(fd, level, option, Buffer.from(Int32Array.of(value).buffer))
 }
 
 function calls () {

@@ -2,6 +2,7 @@ import { constants, endianness } from 'node:os'
 import { bindOnce } from './native.js'
 
 /** @typedef {ReturnType<typeof bindLibc>} Posix */
+/** @typedef {{ address: string, port: number, isV6Only?: boolean, prepare?: (fd: number) => void }} Place  `prepare`: sets what has to be set before bind(2) */
 /** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
 
 // linux/prctl.h, sys/wait.h, sys/socket.h, netinet/in.h
@@ -140,22 +141,15 @@ function bindLibc (koffi) {
 
     /**
      * A TCP socket that is bound, and does not listen. Where `isShared` is false the address has to be free.
-     * @param {{ address: string, port: number, isV6Only?: boolean, isShared: boolean }} place  `isShared`: with others that were bound so
-     * @returns {{ fd: number, errno?: undefined } | { fd?: undefined, errno: number }} `errno`: below 0, as libuv has it
+     * @param {Place & { isShared: boolean }} place  `isShared`: with others that were bound so
      */
-    bindTcp ({ address, port, isV6Only = false, isShared }) {
-      const isV6 = address.includes(':')
-      const fd = socket(isV6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
-      if (fd < 0) return { errno: -koffi.errno() }
+    bindTcp: ({ isShared, ...place }) => bindSocket(SOCK_STREAM, place, (fd) => {
       setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
       if (isShared) setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1)
-      if (isV6) setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, Number(isV6Only))
-      const name = addressOf(address, port)
-      const errno = name === null ? constants.errno.EINVAL : bindTo(fd, name, name.length) === 0 ? 0 : koffi.errno()
-      if (errno === 0) return { fd }
-      close(fd)
-      return { errno: -errno }
-    },
+    }),
+
+    /** A UDP socket that is bound, and so receives. @param {Place} place */
+    bindUdp: (place) => bindSocket(SOCK_DGRAM, place),
 
     /**
      * Another program takes the place of this one, in the same process: execve(2). It returns only where that is not possible.
@@ -206,6 +200,24 @@ function bindLibc (koffi) {
       if (program) setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, toFilter(koffi, program), FILTER_HEAD_BYTES)
       else setOption(fd, SOL_SOCKET, SO_DETACH_FILTER, 0)
     }
+  }
+
+  /**
+   * @param {number} type @param {Place} place @param {(fd: number) => void} [setUp]  before it is bound
+   * @returns {{ fd: number, errno?: undefined } | { fd?: undefined, errno: number }} `errno`: below 0, as libuv has it
+   */
+  function bindSocket (type, { address, port, isV6Only = false, prepare = () => {} }, setUp = () => {}) {
+    const isV6 = address.includes(':')
+    const fd = socket(isV6 ? AF_INET6 : AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+    if (fd < 0) return { errno: -koffi.errno() }
+    setUp(fd)
+    if (isV6) setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, Number(isV6Only))
+    prepare(fd)
+    const name = addressOf(address, port)
+    const errno = name === null ? constants.errno.EINVAL : bindTo(fd, name, name.length) === 0 ? 0 : koffi.errno()
+    if (errno === 0) return { fd }
+    close(fd)
+    return { errno: -errno }
   }
 
   /** @param {number} fd @param {number} level @param {number} name @param {number} value */
