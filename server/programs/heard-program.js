@@ -105,7 +105,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     }
     const copy = calls.descriptorOf(place.pid, place.fd)
     try {
-      const query = socketQuery(name, { protocol, isV6Only: () => copy >= 0 && loadPosix()?.isV6Only(copy) === true }, () => readlinkSync(`/proc/${place.pid}/cwd`))
+      const query = socketQuery(name, { protocol, isV6Only: () => copy < 0 ? hasBoundV4(name) : loadPosix()?.isV6Only(copy) === true }, () => readlinkSync(`/proc/${place.pid}/cwd`))
       const why = query && whyOwn(query, { thread, pid: place.pid, copy })
       if (why) note(why)
       if (query === null || why) return calls.goOn(listener, id)
@@ -135,6 +135,11 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     const [own, theirs] = [networkOf(fresh), networkOf(copy)]
     helper.closeCopy(fresh)
     return own === '' ? linkAt(`/proc/${thread}/ns/net`) === linkAt('/proc/self/ns/net') : own === theirs
+  }
+
+  /** A program that binds any address of both families means each for itself. @param {Buffer} name  a sockaddr of IPv6 */
+  function hasBoundV4 (name) {
+    return [...bound.values()].some(({ query: { address, port } }) => address === '0.0.0.0' && port === name.readUInt16BE(2))
   }
 
   /** @param {SocketQuery} query @returns {boolean} */
