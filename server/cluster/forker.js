@@ -66,7 +66,8 @@ export function createForker (settings, {
     const { args: ownArgs, execArgv: ownExecArgv, cwd: ownCwd, compileCache, dispatch: configured, instanceVariable, ready, drain, stop, crash, orphanMs, limits, recycle, telemetry, watch, watchdog } = settings.current
     // These settings are global to node:cluster, so they are set before every fork: each slot has its own release.
     const ownOutput = openOutput({ worker: id, slot: slot ?? STANDBY_LOG })
-    const output = ready.log === undefined ? ownOutput : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
+    const awaited = ready.log === undefined ? null : awaitReadyLine(ownOutput, ready.log, { isAwaited: hooks.isStarting, onFound: hooks.onReadyLine })
+    const output = awaited?.output ?? ownOutput
     // The line takes the place of the app's message.
     const signal = ready.log === undefined ? ready.signal : 'message'
     const { args = ownArgs, execArgv = ownExecArgv, cwd = ownCwd } = release
@@ -171,7 +172,9 @@ export function createForker (settings, {
     }
 
     function enter (/** @type {number | undefined} */ pid) {
-      attempt(() => { if (pid !== undefined) limited?.enter(pid) })
+      if (pid === undefined) return
+      awaited?.startedAs(pid)
+      attempt(() => limited?.enter(pid))
     }
   }
 

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { get, keepAsking } from '../support/asking.js'
+import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { tempFolder } from '../support/folder.js'
-import { rareTest } from '../support/rare.js'
+import { asOtherProgram, withoutOtherPrograms } from '../support/other-programs.js'
+import { freePort } from '../support/ports.js'
+import { rareOnly, rareTest } from '../support/rare.js'
 import { withoutStarved } from '../support/starved.js'
 import { supervised } from '../support/supervised.js'
 
@@ -85,6 +88,22 @@ describe('readiness over HTTP', { concurrency: 2 }, () => {
       const { url, until } = await supervised(t, 'says-ready-later.js', { flags: { ...ASK, ...flags, readyPath: '/' } })
       assert.equal((await until('worker.ready')).message, 'GET / answered 200')
       assert.equal(await get(url()), 'first asked after it was ready')
+    })
+  }
+
+  for (const [what, app, args] of /** @type {[string, string | null, string[]][]} */ ([['an app', 'says-ready-again.js', []], ['a program', null, asOtherProgram('says-ready-again.js')]])) {
+    test(`${what} is not ready by a line of another worker, whose log is the same`, { skip: rareOnly || (app === null && withoutOtherPrograms) }, async (t) => {
+      const [cwd, port] = [tempFolder(), await freePort()]
+      const deck = await startDeck(t, app, { args, cwd, workers: 1, flags: ['--ready-log', 'now ready', '--rollout-limits-ready-timeout-ms', '1500'], env: { PORT: String(port) } })
+      await deck.until({ ready: 1 })
+      writeFileSync(path.join(cwd, 'hold'), '')
+      const load = keepAsking(t, `http://127.0.0.1:${port}/`)
+      const { state, reason } = await deck.rollout('restart')
+      assert.equal(state, 'failed')
+      assert.match(reason, /has not written the line "now ready"/)
+      rmSync(path.join(cwd, 'hold'))
+      assert.equal((await deck.rollout('restart')).state, 'succeeded')
+      assert.deepEqual((await load.end()).failed, [])
     })
   }
 

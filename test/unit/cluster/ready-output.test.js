@@ -6,19 +6,30 @@ import { awaitReadyLine } from '../../../server/cluster/ready-output.js'
 import { readyLineOf } from '../../../server/lifecycle/ready-line.js'
 import { tempFolder } from '../../support/folder.js'
 
+/** No process has this number. */
+const GONE = 2 ** 30
+
 /** @param {import('node:test').TestContext} t @param {string} wanted */
 function setUp (t, wanted) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const file = path.join(tempFolder(), 'log')
   fs.writeFileSync(file, 'Listening on 1, as somebody before has written\n')
+  return { file, ...startWorker(t, file, wanted) }
+}
+
+/** @param {import('node:test').TestContext} t @param {string} file @param {string} wanted */
+function startWorker (t, file, wanted) {
   const seen = { isAwaited: true, found: 0, closed: 0 }
-  const output = { stdout: fs.openSync(file, 'a+'), stderr: /** @type {const} */ ('inherit'), close () { seen.closed++ } }
-  t.after(() => fs.closeSync(output.stdout))
-  awaitReadyLine(output, wanted, { isAwaited: () => seen.isAwaited, onFound: () => { seen.found++ } }).close()
+  const stdout = fs.openSync(file, 'a+')
+  t.after(() => { if (!seen.closed) fs.closeSync(stdout) })
+  const { output, startedAs } = awaitReadyLine({ stdout, stderr: 'inherit', close () { seen.closed++; fs.closeSync(stdout) } }, wanted, { isAwaited: () => seen.isAwaited, onFound: () => { seen.found++ } })
+  output.close()
   return {
     seen,
-    write (/** @type {string} */ text) {
-      fs.appendFileSync(file, text)
+    startedAs,
+    /** @param {string} text @param {'itself' | 'anew'} [how]  `anew`: by a descriptor that it has opened itself */
+    write (text, how = 'anew') {
+      fs.writeFileSync(how === 'itself' ? stdout : file, text, { flag: 'a' })
       t.mock.timers.tick(50)
       return [seen.found, seen.closed]
     }
@@ -31,6 +42,29 @@ test('the line is found once it has an end, and once', (t) => {
   assert.deepEqual(write('ing on 80'), [0, 0])
   assert.deepEqual(write('\nmore\n'), [1, 1])
   assert.deepEqual(write('Listening on 81\n'), [1, 1])
+})
+
+test('a line that another worker writes into the same log does not count, also where it is its last one', { skip: process.platform !== 'linux' && 'the system does not tell who has written what' }, (t) => {
+  const old = setUp(t, 'Listening on')
+  old.startedAs(process.pid)
+  assert.deepEqual(old.write('Listening on 80\n', 'itself'), [1, 0])
+  const next = startWorker(t, old.file, 'Listening on')
+  next.startedAs(process.pid)
+  old.write('Listening on 80\n', 'itself')
+  old.startedAs(GONE)
+  next.write('boots\n', 'itself')
+  old.write('Listening on 80\nends\n', 'itself')
+  assert.deepEqual([next.seen.found, old.seen.closed], [0, 0])
+  assert.deepEqual(next.write('Listening on 80\n', 'itself'), [1, 0])
+  assert.equal(old.seen.closed, 1, 'it has ended')
+})
+
+test('a line that none of them has written by its own descriptor counts a little later', (t) => {
+  const { file } = setUp(t, 'Listening on')
+  const { seen, write } = startWorker(t, file, 'Listening on')
+  assert.deepEqual(write('Listening on 80\n'), [0, 0])
+  for (let looks = 0; looks < 20; looks++) t.mock.timers.tick(20)
+  assert.equal(seen.found, 1)
 })
 
 test('a line that is too long to be looked at does not hide the next one', (t) => {
