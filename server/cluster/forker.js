@@ -26,6 +26,9 @@ import { createWorkerHandle } from './worker-handle.js'
 const inspectPorts = createInspectPorts()
 const ASKS_FOR_INSPECTOR = /--(inspect|debug-port)/
 
+/** Python keeps lines back where nobody is a terminal, and loses them at SIGKILL. */
+const FOR_PROGRAMS = Object.freeze({ PYTHONUNBUFFERED: '1' })
+
 /**
  * Starts workers through node:cluster.
  * @param {{ readonly current: Pick<import('../config/config.js').Config, 'args' | 'execArgv' | 'cwd' | 'compileCache' | 'dispatch' | 'instanceVariable' | 'ready' | 'drain' | 'stop' | 'crash' | 'orphanMs' | 'limits' | 'recycle' | 'telemetry' | 'watch' | 'watchdog'> }} settings
@@ -97,7 +100,7 @@ export function createForker (settings, {
     }
 
     function forkProgram () {
-      const handle = createProgramHandle({ file: release.entry, args, env, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
+      const handle = createProgramHandle({ file: release.entry, args, env: { ...FOR_PROGRAMS, ...env }, cwd: folder, output, stop, watchdogMs: watchdog.timeoutMs }, { ...hooks, onExit: tellExit }, { crashFile, orderFile }, { signal, probe: probeOf(ready) })
       enter(handle.identity?.pid)
       return handle
     }

@@ -108,6 +108,14 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     assert.ok((await pidsOf(deck)).has(Number(await get(`http://127.0.0.1:${port}/`))))
   })
 
+  test('that Python runs write each line at once, unless told otherwise', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const parts = { cwd: tempFolder(), workers: 1, flags: ['--ready-log', 'now ready', '--ready-timeout-ms', '1500'], args: ['sh', '-c', 'exec python3 -c "import time; print(\'now ready\'); time.sleep(60)"'] }
+    await (await startDeck(t, null, parts)).until({ ready: 1 })
+    const other = await startDeck(t, null, { ...parts, env: { PYTHONUNBUFFERED: '' } })
+    const { message } = await other.untilEvent(({ type }) => type === 'worker.exited', 'its end')
+    assert.match(message, /has not written the line "now ready"/)
+  })
+
   test('that find another copy at their port, as they look by a connection, are told what to do', async (t) => {
     const deck = await startDeck(t, null, { cwd: tempFolder(), args: asOtherProgram('looks-whether-it-answers.js'), env: { PORT: String(await freePort()) } })
     const { message, detail } = await deck.untilEvent(({ type }) => type === 'worker.exited', 'the end of the second worker')
