@@ -3,7 +3,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DeckError } from '../errors.js'
 import { followCommand, isInstalled, byShell, otherProgram, runScript } from './command.js'
-import { commandOf, fileOf, isFile, isForeign, mainOf, readPackage, foldersUpwards } from './packages.js'
+import { commandOf, fileOf, findCommand, isFile, isForeign, mainOf, nodeFileOf, readPackage, foldersUpwards } from './packages.js'
 import { launchRefusal } from './refusal.js'
 import { shownWords, splitWords } from './shell-words.js'
 import { typeScriptOptions } from './typescript.js'
@@ -40,6 +40,8 @@ import { typeScriptOptions } from './typescript.js'
 
 /** What is for another program by its name. */
 const FOREIGN_FILE = /\.(py|rb|php|pl|sh|bash|zsh|jar|exe|go|rs|lua)$/
+/** What may be the name of a program. */
+const IS_WORD = /^(?!.*\.[cm]?[jt]sx?$)[^/\\]+$/s
 const IS_JAVASCRIPT = /\.[cm]?js$/
 /** They say where they come from themselves. */
 const OF_A_SCRIPT = /^(npm_.*|PATH|NODE_PATH)$/
@@ -92,8 +94,20 @@ function isOwn (file) {
  * @returns {Wish}
  */
 export function movedTo (cwd, { entry, folder = cwd, ...wish }) {
-  const isFolder = entry !== undefined && statSync(path.resolve(folder, entry), { throwIfNoEntry: false })?.isDirectory()
-  return { ...wish, entry: isFolder ? '.' : entry, cwd, folder: cwd }
+  const place = path.resolve(folder, entry ?? '.')
+  const isApp = entry !== undefined && isDirectory(place) && (!IS_WORD.test(entry) || holdsApp(place))
+  return { ...wish, entry: isApp ? '.' : entry, cwd, folder: cwd }
+}
+
+/** @param {string} place */
+function isDirectory (place) {
+  return statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+/** @param {string} folder @returns {boolean} whether inFolder() or its index says what to run there */
+function holdsApp (folder) {
+  const found = readPackage(folder)
+  return Boolean(mainOf(folder) ?? found?.content.scripts?.start ?? (found && commandOf(found)) ?? fileOf(path.join(folder, 'index')))
 }
 
 /** @param {Wish} wish */
@@ -110,12 +124,15 @@ function findProgram ({ entry, script, args = [], cwd, folder = cwd }, command, 
     return found ?? notFound(`entry: expected a file, or a package.json with "main", a script "start" or "bin" in ${cwd}, received neither`)
   }
   const place = path.resolve(folder, entry)
+  const isWord = IS_WORD.test(entry)
+  // As for a shell, except for files of Node.
+  const isProgram = () => isWord && findCommand(entry, command.cwd, env.PATH) !== undefined
   const file = fileOf(place)
-  if (file) return asFile(file, args, command, env)
-  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
+  if (file && !(file === place && nodeFileOf(file) === null && isProgram())) return asFile(file, args, command, env)
+  const isFolder = isDirectory(place)
   const inside = isFolder ? inFolder(place, { ...command, words: args }, env) ?? plainProgram(fileOf(path.join(place, 'index')), args, command) : null
   if (inside) return inside
-  if (!/[/\\]|\.[cm]?[jt]sx?$/.test(entry) && !isFolder) return byName(entry, args, command, env)
+  if (isWord && (!isFolder || isProgram())) return byName(entry, args, command, env)
   return notFound(`${command.source}: expected a file, received ${place}, which ${isFolder ? 'is none' : 'does not exist'}`)
 }
 

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { resolveLaunch } from '../../../server/launch/launch.js'
+import { movedTo, resolveLaunch } from '../../../server/launch/launch.js'
 import { shownWords } from '../../../server/launch/shell-words.js'
 import { tempFolder } from '../../support/folder.js'
 
@@ -170,6 +170,17 @@ describe('what is named', () => {
     assert.equal(launch(cwd, { entry: 'next', args: ['start'] }).entry, path.join(cwd, 'node_modules/.bin/next'))
     write({ 'next.js': '' }, cwd)
     assert.equal(launch(cwd, { entry: 'next', args: ['start'] }).entry, path.join(cwd, 'next.js'))
+  })
+
+  test('a word is a program of PATH, as for a shell, where a file of that name is none of Node, or a folder of that name has no app', () => {
+    const bin = write({ java: '\x7fELF\0', shop: '\x7fELF\0', tool: '\x7fELF\0', own: '\x7fELF\0' }, tempFolder())
+    const cwd = write({ 'java/Server.java': '', tool: '\x7fELF\0', 'shop/index.js': '', own: NODE_SCRIPT })
+    for (const file of [...['java', 'shop', 'tool', 'own'].map((name) => path.join(bin, name)), path.join(cwd, 'tool')]) chmodSync(file, 0o755)
+    const [found, own] = [(/** @type {string} */ entry) => launch(cwd, { entry, args: ['Server'] }, { env: { PATH: bin } }).entry, (/** @type {string} */ name) => path.join(cwd, name)]
+    assert.deepEqual(['java', 'tool', './tool', 'shop', 'own'].map(found), [path.join(bin, 'java'), path.join(bin, 'tool'), own('tool'), own('shop/index.js'), own('own')])
+    assert.equal(launch(cwd, { entry: 'tool' }, { env: {} }).entry, own('tool'), 'there is no other')
+    assert.throws(() => launch(cwd, { entry: 'java' }, { env: {} }), { code: 'entry-not-found', message: /java, which is none/ })
+    assert.deepEqual(['java', 'shop'].map((entry) => movedTo('/next', { entry, cwd, folder: cwd }).entry), ['java', '.'])
   })
 
   test('a program is found upwards from the folder, and in PATH', () => {
