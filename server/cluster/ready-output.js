@@ -5,10 +5,14 @@ import { textIn } from '../system/proc.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
 
 /** @typedef {import('../programs/running-program.js').Output} Output */
-/** @typedef {{ fd: number, file: number, at: number }} Stream  `file`: its inode; `at`: where the first line begins that was not looked at */
+/** @typedef {{ end: number, looks?: number }} Line  `end`: where it ends in its file; `looks`: how often its writer was looked for */
+/** @typedef {{ fd: number, file: number, at: number, unclear: Line[] }} Stream  `file`: its inode; `at`: where the first line begins that was not looked at; `unclear`: whose writer is not known yet */
 /** @typedef {{ streams: Stream[], close: () => void, identity: import('../system/process-identity.js').ProcessIdentity | null, isAwaited: boolean }} Writer */
 
 const LOOK_EVERY_MS = 20
+/** The kernel moves the position of a file a moment after the file has grown, or much later where the writer waits for a CPU. */
+const LOOKS_FOR_WRITER = 15
+const MAX_UNCLEAR = 1000
 const CHUNK_BYTES = 64 * 1024
 const MAX_LINE_LENGTH = 4096
 const LINE_END = 10
@@ -33,7 +37,7 @@ export function awaitReadyLine (output, wanted, { isAwaited, onFound }) {
   return { output: { ...output, close () {} }, startedAs (pid) { own.identity = identifyProcess(pid) } }
 
   function look () {
-    const isFound = streams.some((stream) => newLines(stream).some(({ text, end }) => isWanted(text) && isBy(stream, end)))
+    const isFound = streams.some((stream) => hasWritten(stream, newLines(stream).filter(({ text }) => isWanted(text))))
     if (isAwaited() && !isFound) return lookLater()
     own.isAwaited = false
     forgetEnded()
@@ -46,16 +50,22 @@ export function awaitReadyLine (output, wanted, { isAwaited, onFound }) {
 /** @param {number} fd @returns {Stream} */
 function streamOf (fd) {
   const { ino, size } = fstatSync(fd)
-  return { fd, file: ino, at: size }
+  return { fd, file: ino, at: size, unclear: [] }
 }
 
 /**
- * Somebody may have opened the log anew, as `/dev/stderr`: what none of the known ones has written is taken for the worker's own.
- * @param {Stream} stream  of a worker @param {number} end  of a line @returns {boolean} whether that worker has written it, as far as can be told
+ * A worker that has opened its log anew, as `/dev/stderr`, remains unknown: that is taken for this one.
+ * @param {Stream} stream  of a worker @param {Line[]} lines  that have come @returns {boolean} whether it has written one of them
  */
-function isBy ({ fd, file }, end) {
+function hasWritten (stream, lines) {
+  const all = [...stream.unclear, ...lines].slice(-MAX_UNCLEAR)
+  if (all.length === 0) return false
+  const { fd, file } = stream
   const others = [...writers].flatMap(({ streams }) => streams).filter((other) => other.file === file && other.fd !== fd).map((other) => positionOf(other.fd))
-  return !others.includes(end) && (positionOf(fd) >= end || !others.some((position) => position >= end))
+  const own = positionOf(fd)
+  const left = all.filter(({ end }) => !others.includes(end))
+  stream.unclear = left.filter(({ end }) => Math.max(own, ...others) < end).map(({ end, looks = 0 }) => ({ end, looks: looks + 1 }))
+  return others.length === 0 ? left.length > 0 : left.some(({ end }) => own >= end) || stream.unclear.some(({ looks }) => looks === LOOKS_FOR_WRITER)
 }
 
 /** @param {number} fd @returns {number} where its last write has ended, whoever has it: proc_pid_fdinfo(5); 0: the system does not tell */

@@ -59,6 +59,14 @@ test('a line that another worker writes into the same log does not count, also w
   assert.equal(old.seen.closed, 1, 'it has ended')
 })
 
+test('a line that none of them has written by its own descriptor counts a little later', (t) => {
+  const { file } = setUp(t, 'Listening on')
+  const { seen, write } = startWorker(t, file, 'Listening on')
+  assert.deepEqual(write('Listening on 80\n'), [0, 0])
+  for (let looks = 0; looks < 20; looks++) t.mock.timers.tick(20)
+  assert.equal(seen.found, 1)
+})
+
 test('a line that is too long to be looked at does not hide the next one', (t) => {
   const { write } = setUp(t, '/^Listening on \\d+$/')
   assert.deepEqual(write('x'.repeat(200_000)), [0, 0])
