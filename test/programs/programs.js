@@ -11,7 +11,7 @@ import path from 'node:path'
  * @property {(place: import('../apps/place.js').Place) => string[]} command as it is typed behind `clusterdeck start --`
  * @property {(place: import('../apps/place.js').Place) => Record<string, string>} [env] PORT aside, which is always set
  * @property {string[]} [flags] of `clusterdeck start`
- * @property {(place: import('../apps/place.js').Place) => string[]} [listens] ports and paths; default: the port that it is told
+ * @property {(place: import('../apps/place.js').Place) => string[]} [listens] ports, paths and, with a / at their end, folders of paths; default: the port that it is told
  * @property {string} [expects] what every answer holds; none: it is no server
  * @property {Partial<import('../apps/protocols.js').Question>} [asks] how, where that is not HTTP on the port
  */
@@ -109,7 +109,11 @@ export const PROGRAMS = [
     needs: 'python',
     version: 'sanic',
     files: ['sanic_app.py'],
+    // Its main process listens before it has any, and never ends if it is told to before the last one is there.
+    flags: ['--ready-log', 'Worker ready'],
     command: ({ port }) => ['sanic', 'sanic_app:app', '--port', String(port), '--workers', '2'],
+    env: ({ state }) => ({ TMPDIR: state }),
+    listens: ({ port, state }) => [String(port), `${state}/`],
     expects: 'hello from sanic'
   },
   { name: 'go-http', needs: 'go', files: ['go-http'], build: [['go', 'build', '-o', 'server', '.']], command: () => ['./server'], expects: 'hello from go' },
