@@ -123,7 +123,7 @@ export const PROGRAMS = [
   { ...NGINX, name: 'nginx-quit', flags: ['--stop-signal', 'SIGQUIT'] },
   { name: 'puma', needs: 'puma', files: ['config.ru'], command: ({ port }) => ['ruby', '-S', 'puma', '--port', String(port), 'config.ru'], expects: 'hello from puma' },
   { name: 'webrick', needs: 'webrick', files: ['webrick.rb'], command: () => ['ruby', 'webrick.rb'], expects: 'hello from webrick' },
-  { name: 'starman', needs: 'perl', files: ['app.psgi'], command: (place) => ['starman', '--workers', '2', '--listen', address(place), 'app.psgi'], expects: 'hello from starman' },
+  { name: 'starman', needs: 'perl', files: ['app.psgi'], command: (place) => ['starman', '--listen', address(place), 'app.psgi'], expects: 'hello from starman' },
   { name: 'php', needs: 'php', files: ['index.php'], command: (place) => ['php', '-S', address(place), 'index.php'], expects: 'hello from php' },
   { name: 'java', needs: 'java', files: ['Server.java'], build: [['javac', 'Server.java']], command: () => ['java', 'Server'], expects: 'hello from java' },
   { name: 'netty', needs: 'maven', files: ['netty'], build: [JARS, ['javac', '-cp', 'lib/*', 'NettyServer.java']], command: () => ['java', '-cp', 'lib/*:.', 'NettyServer'], expects: 'hello from netty' },
