@@ -19,6 +19,8 @@ const WAYS = /** @type {Way[]} */ (['alone', 'managed', 'again'])
 const ROUNDS = Number(process.argv[2] ?? 9)
 const NAMES = process.argv.length > 3 ? process.argv.slice(3) : ['bun-serve', 'go-http', 'asio', 'netty']
 const SECONDS = 3
+// By then the JVM has compiled Netty.
+const WARM_REQUESTS = 300_000
 const CONNECTIONS = 32
 const owner = createOwner()
 
@@ -66,7 +68,7 @@ async function startManaged (args, cwd, env) {
 /** @param {Record<Way, Running>} running @param {number} round @returns {Promise<Record<Way, Figures>>} */
 async function measureByTurns (running, round) {
   await pin(WAYS.map((way) => running[way].pid))
-  for (const way of WAYS) await measure(running[way])
+  for (const way of WAYS) await warmUp(running[way])
   const figures = /** @type {Record<Way, Figures>} */ ({})
   // Who is first in a round takes turns too.
   for (let turn = 0; turn < WAYS.length; turn++) {
@@ -74,6 +76,15 @@ async function measureByTurns (running, round) {
     figures[way] = await measure(running[way])
   }
   return figures
+}
+
+/** @param {Running} running */
+async function warmUp ({ port }) {
+  for (let answered = 0; answered < WARM_REQUESTS;) {
+    const more = await saturate(port, { path: '/hello', connections: CONNECTIONS, seconds: 1 })
+    if (!more) throw new Error(`nobody answers at port ${port}`)
+    answered += more
+  }
 }
 
 /** @param {Running} running @returns {Promise<Figures>} */
