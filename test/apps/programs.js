@@ -25,7 +25,7 @@ import { TOOLS } from './catalogue/tools.js'
  * @property {(place: Place) => string[]} [flags] of `clusterdeck start`
  * @property {(place: Place) => string[]} [args] its own
  * @property {(place: Place) => Record<string, string>} [env] PORT aside, which is always set
- * @property {(place: Place) => string[]} [listens] ports and paths; default: the port that it is told
+ * @property {(place: Place) => string[]} [listens] ports, paths and, with a / at their end, folders of paths; default: the port that it is told
  * @property {boolean} [outlivesSigterm] it does not end by SIGTERM under plain node either, so it may be killed
  * @property {boolean} [keptMayFail] it closes connections that stay without a word when it ends, under whatever runs it: what fails on these is counted and no fault
  * @property {boolean} [cannotBeReplaced] it goes elsewhere while another one runs: rollouts have to fail, and harm nothing

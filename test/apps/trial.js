@@ -99,10 +99,15 @@ async function untilReady ({ deck, workers }) {
 /** The program listens where it was told to, and nowhere else. @param {Trial} trial @param {string} when */
 async function checkAddresses ({ program: { listens = ({ port }) => [String(port)] }, place, deck }, when) {
   const { app: { addresses } } = await deck.status()
-  const [found, wanted] = [new Set(addresses.map(nameOf)), new Set(listens(place))]
-  if ([...found, ...wanted].some((name) => !found.has(name) || !wanted.has(name))) {
+  const [found, wanted] = [addresses.map(nameOf), listens(place)]
+  if (!found.every((/** @type {string} */ name) => wanted.some((want) => fits(name, want))) || !wanted.every((want) => found.some((/** @type {string} */ name) => fits(name, want)))) {
     throw new Error(`${when} it listens on ${addresses.join(', ') || 'nothing'}, expected ${[...wanted].join(', ') || 'nothing'}`)
   }
+}
+
+/** @param {string} name @param {string} want with a / at its end: any path below that folder */
+function fits (name, want) {
+  return want.endsWith('/') ? name.startsWith(want) : name === want
 }
 
 /** @param {string} address @returns {string} its port, or its path */

@@ -42,14 +42,14 @@ async function run (program) {
 }
 
 /** @param {import('./programs.js').Program} program @param {Record<string, string>} env @returns {import('../apps/programs.js').Program} */
-function asApp ({ name, command, flags, env: own, expects, listens = expects === undefined ? () => [] : undefined }, env) {
+function asApp ({ name, command, flags, env: own, expects, asks, listens = expects === undefined ? () => [] : undefined }, env) {
   return {
     name,
     packages: {},
     start: flags ?? [],
     args: command,
     env: (place) => ({ ...env, ...own?.(place) }),
-    asks: expects === undefined ? undefined : { expects },
+    asks: expects === undefined ? undefined : { expects, ...asks },
     ...(listens && { listens }),
     keptMayFail: true
   }

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
@@ -7,7 +7,7 @@ export const INSTALLED = path.join(import.meta.dirname, '.installed')
 const PATIENCE_MS = 10 * 60_000
 const IS_ARM = process.arch === 'arm64'
 const GNU = IS_ARM ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu'
-const PYTHON_PACKAGES = ['uvicorn', 'fastapi', 'gunicorn', 'hypercorn', 'granian', 'waitress', 'flask', 'django<6', 'aiohttp', 'tornado']
+const PYTHON_PACKAGES = ['uvicorn', 'fastapi', 'gunicorn', 'hypercorn', 'granian', 'waitress', 'flask', 'django<6', 'aiohttp', 'tornado', 'daphne', 'twisted', 'sanic']
 
 /**
  * What runs or builds programs of a language.
@@ -16,19 +16,26 @@ const PYTHON_PACKAGES = ['uvicorn', 'fastapi', 'gunicorn', 'hypercorn', 'granian
  * @property {() => Promise<Record<string, string>>} install as good as a user's own: variables with which it is found
  */
 
-/** @type {Record<'bun' | 'deno' | 'python' | 'ruby' | 'php' | 'nginx' | 'caddy' | 'go' | 'rust' | 'java' | 'c' | 'node', Tool>} */
+/** @type {Record<'bun' | 'deno' | 'python' | 'puma' | 'webrick' | 'php' | 'nginx' | 'caddy' | 'go' | 'rust' | 'java' | 'maven' | 'c' | 'asio' | 'httplib' | 'perl' | 'dnsmasq' | 'node', Tool>} */
 export const TOOLS = {
   bun: { version: ['bun', '--version'], install: () => ofRegistry(`@oven/bun-linux-${IS_ARM ? 'aarch64' : 'x64'}`, 'bin') },
   deno: { version: ['deno', '--version'], install: () => ofRegistry(`@deno/linux-${process.arch}-glibc`, '.') },
   python: { version: ['python', '--version'], install: ofVirtualEnvironment },
-  ruby: { version: ['ruby', '-S', 'puma', '--version'], install: () => ofDebian(['ruby', 'puma'], rubyFolders) },
+  puma: { version: ['ruby', '-S', 'puma', '--version'], install: ofRuby },
+  webrick: { version: ['ruby', '-r', 'webrick', '-e', 'puts WEBrick::VERSION'], install: ofRuby },
   php: { version: ['php', '--version'], install: () => ofDebian(['php-cli']) },
   nginx: { version: ['nginx', '-v'], install: () => ofDebian(['nginx-light']) },
   caddy: { version: ['caddy', 'version'], install: () => ofDebian(['caddy']) },
   go: { version: ['go', 'version'], install: ofThisMachine },
   rust: { version: ['cargo', '--version'], install: ofThisMachine },
+  // The first version that it names is that of what it is about.
+  maven: { version: ['grep', '<version>', 'pom.xml'], install: ofThisMachine },
   java: { version: ['java', '--version'], install: ofThisMachine },
   c: { version: ['gcc', '--version'], install: ofThisMachine },
+  asio: { version: ['sh', '-c', 'grep "define ASIO_VERSION" $CPATH/asio/version.hpp'], install: () => ofDebian(['libasio-dev'], libraryFolders) },
+  httplib: { version: ['sh', '-c', 'ls $LIBRARY_PATH'], install: () => ofDebian(['libcpp-httplib-dev'], libraryFolders) },
+  perl: { version: ['starman', '--version'], install: () => ofDebian(['starman'], perlFolders) },
+  dnsmasq: { version: ['dnsmasq', '--version'], install: () => ofDebian(['dnsmasq-base'], libraryFolders) },
   node: { version: ['node', '--version'], install: ofThisMachine }
 }
 
@@ -60,11 +67,12 @@ async function ofRegistry (name, bin) {
 async function ofVirtualEnvironment () {
   const folder = path.join(INSTALLED, '.tools/python')
   const stamp = path.join(folder, '.stamp')
-  if (!existsSync(stamp)) {
+  const wanted = PYTHON_PACKAGES.join()
+  if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== wanted) {
     mkdirSync(folder, { recursive: true })
     await run(['python3', '-m', 'venv', '.'], folder)
     await run(['bin/pip', 'install', '--quiet', '--disable-pip-version-check', ...PYTHON_PACKAGES], folder)
-    writeFileSync(stamp, '')
+    writeFileSync(stamp, wanted)
   }
   return before(path.join(folder, 'bin'))
 }
@@ -95,6 +103,11 @@ function linksOf (folder) {
   return links
 }
 
+/** With all that comes with it: WEBrick, too. */
+function ofRuby () {
+  return ofDebian(['ruby', 'puma'], rubyFolders)
+}
+
 /** @param {string} folder @returns {Record<string, string>} */
 function rubyFolders (folder) {
   const libraries = path.join(folder, 'usr/lib', GNU)
@@ -104,6 +117,18 @@ function rubyFolders (folder) {
     RUBYLIB: ['vendor_ruby', version].flatMap((name) => [path.join(folder, 'usr/lib/ruby', name), path.join(libraries, 'ruby', name), path.join(libraries, 'ruby', name, version)]).join(':'),
     GEM_PATH: [path.join(libraries, 'rubygems-integration', version), path.join(folder, 'usr/share/rubygems-integration/all')].join(':')
   }
+}
+
+/** For compilers, and for what they have made. @param {string} folder @returns {Record<string, string>} */
+function libraryFolders (folder) {
+  const libraries = path.join(folder, 'usr/lib', GNU)
+  return { CPATH: path.join(folder, 'usr/include'), LIBRARY_PATH: libraries, LD_LIBRARY_PATH: libraries }
+}
+
+/** @param {string} folder @returns {Record<string, string>} */
+function perlFolders (folder) {
+  const libraries = path.join(folder, 'usr/lib', GNU, 'perl5')
+  return { PERL5LIB: [path.join(folder, 'usr/share/perl5'), ...readdirSync(libraries).map((version) => path.join(libraries, version))].join(':') }
 }
 
 /** @param {string[]} folders @returns {Record<string, string>} */
