@@ -78,12 +78,14 @@ function createSocketGroup (calls, { place, handles, isListening }) {
     /** @param {SocketHandle} handle @returns {number} how many connections wait until somebody accepts them */
     queueLength: ({ fd }) => isListening ? calls.queueLength(fd) : 0,
 
+    hasEnded: () => handles.some(isEnded),
+
     /**
      * Lets go of those that no longer listen: shutdown(2) in a worker ends a socket for all who have it.
      * @returns {SocketHandle[]} these, to be closed
      */
     mend () {
-      const ended = isListening ? handles.filter(({ fd }) => !calls.isListening(fd)) : []
+      const ended = handles.filter(isEnded)
       if (ended.length === 0) return []
       // The address is never without one.
       if (ended.length === handles.length && member(handles.length + 1).errno !== undefined) return []
@@ -107,6 +109,11 @@ function createSocketGroup (calls, { place, handles, isListening }) {
     close () {
       for (const handle of handles) handle.close()
     }
+  }
+
+  /** @param {SocketHandle} handle */
+  function isEnded ({ fd }) {
+    return isListening && !calls.isListening(fd)
   }
 
   /**

@@ -71,7 +71,7 @@ export function createSockets ({
   const inherited = createInherited(keeper)
   const given = createGiven(keeper)
   let isClosed = false
-  const stopLooking = own ? lookInMiddleOfSecond(lookAtGroups, LOOK_EVERY_MS) : () => {}
+  const stopLooking = own && 'hasEnded' in own ? lookInMiddleOfSecond(() => { if (own.hasEnded()) lookAtGroups() }, LOOK_EVERY_MS) : () => {}
 
   return {
     /**
@@ -116,12 +116,12 @@ export function createSockets ({
       if (ready.has(worker) || socket.inherited !== undefined) keepSocket(key, socket)
       if (!socket.group) return { key, handle: socket.handle, data: socket.data, ...(keepsFlags && { keepsFlags }) }
       const { errno, handle } = socket.group.member(own?.numberFor(key, { worker, slot }) ?? 1)
-      lookAtGroups()
+      lookAtGroups(key)
       return errno === undefined ? { key, handle, data: socket.data, isOwn: true, ...(socket.keeping && { keeping: socket.keeping }) } : { key, errno }
     },
 
     /** A worker has come or gone. */
-    look: lookAtGroups,
+    look: () => lookAtGroups(),
 
     /** @param {number} worker @returns {number} how many connections wait until it accepts them, at sockets of its own */
     queueOf: (worker) => own?.queueOf(worker) ?? 0,
@@ -157,7 +157,7 @@ export function createSockets ({
       const socket = held.get(key)
       if (!socket?.users.delete(worker)) return
       own?.release(key, worker)
-      lookAtGroups()
+      lookAtGroups(key)
       // It has only tested whether the address is free, and needs it free again.
       if (isUnused(key) && !socket.isEstablished) dropSocket(key)
       else expireSocket(key)
@@ -296,10 +296,11 @@ export function createSockets ({
     return first
   }
 
-  function lookAtGroups () {
+  /** @param {string} [only]  default: all of them */
+  function lookAtGroups (only) {
     if (!own || isClosed) return
-    own.look((key) => held.get(key)?.users ?? new Set())
-    for (const [key, socket] of held) if (socket.group && socket.isEstablished) keepMembers(key, socket)
+    own.look({ usersOf: (key) => held.get(key)?.users ?? new Set(), only })
+    for (const [key, socket] of held) if ((only ?? key) === key && socket.group && socket.isEstablished) keepMembers(key, socket)
   }
 
   /** @param {string} key @param {number} [graceMs] */

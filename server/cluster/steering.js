@@ -102,16 +102,19 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
       return null
     },
 
-    /** A worker has come or gone. */
-    look () {
+    /** A worker has come or gone, or has another socket. @param {{ only?: string }} [where]  `only`: the key of that one */
+    look ({ only } = {}) {
       const all = living()
       for (const { holders } of routes.values()) {
         for (const [handle, holder] of holders) if (!all.some(({ worker }) => worker === holder)) holders.delete(handle)
       }
       for (const [inode, holder] of ended) if (!all.some(({ worker }) => worker === holder)) ended.delete(inode)
       noteOrphans()
-      for (const route of routes.values()) steer(route)
-    }
+      for (const [key, route] of routes) if ((only ?? key) === key) steer(route)
+    },
+
+    /** @returns {boolean} whether a worker has shut a socket down */
+    hasEnded: () => [...routes.values()].some(({ group }) => group.hasEnded())
   }
 
   /** @param {Route} route @param {SocketHandle} probed */

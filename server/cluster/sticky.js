@@ -60,7 +60,7 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     /** @param {string} _key @param {{ slot: number }} who @returns {number} of its socket in the group */
     numberFor: (_key, { slot }) => slot,
 
-    /** A worker has come or gone. @param {(key: string) => Set<number>} usersOf  the workers that have a socket */
+    /** A worker has come or gone. */
     look: lookAtRoutes
   }
 
@@ -69,12 +69,12 @@ export function createSticky ({ calls, failoverMs, isHeldBack, size, serving, te
     routes.set(key, { group, awaySince: new Map(), known: Math.max(1, size()), standIns: new Map(), removedAt: null })
   }
 
-  /** @param {(key: string) => Set<number>} usersOf */
-  function lookAtRoutes (usersOf) {
+  /** @param {{ usersOf: (key: string) => Set<number> }} parts  `usersOf`: the workers that have a socket */
+  function lookAtRoutes ({ usersOf }) {
     clearTimeout(timer)
     const waits = [...routes].map(([key, route]) => lookAt(key, route, usersOf(key)))
     const soonest = Math.min(...waits)
-    if (soonest < Infinity) timer = setTimeout(lookAtRoutes, Math.ceil(soonest), usersOf).unref()
+    if (soonest < Infinity) timer = setTimeout(lookAtRoutes, Math.ceil(soonest), { usersOf }).unref()
   }
 
   /** @param {string} key @param {Routes} route @param {Set<number>} users @returns {number} ms until it has to be looked at again */
