@@ -1,5 +1,5 @@
-import { lstatSocket } from '../../workers/socket-file.js'
 import { fittingSockets } from './activated.js'
+import { lookAt } from './socket-names.js'
 import { findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../keeper/link.js').KeptData} KeptData */
@@ -31,6 +31,12 @@ export function createGiven ({ held, drop }) {
     /** @returns {GivenPlace[]} those that nobody has asked for */
     left: () => left.map(({ place }) => place),
 
+    /** @returns {{ file: string, dev: number, ino: number }[]} the Unix sockets of these */
+    files: () => left.flatMap(({ place: { path: file } }) => {
+      const there = file === undefined ? undefined : lookAt(file)
+      return file !== undefined && there?.isSocket() ? [{ file, dev: there.dev, ino: there.ino }] : []
+    }),
+
     close () {
       for (const { name, handle } of left.splice(0)) {
         drop(name)
@@ -42,6 +48,8 @@ export function createGiven ({ held, drop }) {
 
 /** @param {string} file @returns {ReturnType<typeof findUnixPath>} */
 function pathOf (file) {
-  const there = lstatSocket(file)
-  return there?.isSocket() ? findUnixPath({ file, dev: there.dev, ino: there.ino }) : null
+  const there = lookAt(file)
+  const found = there?.isSocket() ? findUnixPath({ file, dev: there.dev, ino: there.ino }) : null
+  found?.restore()
+  return found
 }

@@ -30,6 +30,7 @@ import { createAcceptFairness } from './accept-fairness.js'
 import { createStandbys } from './standbys.js'
 import { createSteering } from './steering.js'
 import { createSticky } from './sticky.js'
+import { stageUnixPath } from './unix-staging.js'
 import { createWatchdog } from './watchdog.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
@@ -107,6 +108,8 @@ export function createSupervisor (initialState, {
     onBindError: isFirstStart,
     onUnused: tellUnused,
     keeper,
+    stage: steered && stageUnixPath,
+    generations: { of: (worker) => others ? null : generationOf(state, worker), revoked: () => revokedGeneration(state), stays: (worker) => STAYING.includes(state.workers[worker]?.state) },
     own: steered ?? (sticky && createSticky({
       ...sticky,
       isHeldBack: isAsked(ready),
@@ -453,7 +456,7 @@ export function createSupervisor (initialState, {
       onEnded: (exit) => { if (isWanted()) forkEarly({ type: 'worker-exited', worker, ...exit, ...stamp() }) },
       onExit: (exit) => { if (isWanted()) onExited(worker, exit) },
       queue: () => sockets.queueOf(worker),
-      connect: (inode) => steered?.connect(inode) ?? null
+      connect: (inode) => steered?.connect(inode) ?? sockets.connect(inode)
     })
   }
 
@@ -574,6 +577,8 @@ export function createSupervisor (initialState, {
 const LOSSES = Object.freeze(['worker-crashing', 'worker-stopping', 'worker-silent'])
 /** @type {readonly (import('../lifecycle/worker-state.js').WorkerState | undefined)[]} */
 const STARTING = Object.freeze(['starting', 'standby'])
+/** @type {typeof STARTING} */
+const STAYING = Object.freeze([...STARTING, 'ready'])
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('this cluster has no judge') } }
 const NO_HOOKS = { has: () => false, beforeStart: runNoHook, beforeDeploy: runNoHook, endOf () {} }
@@ -631,6 +636,18 @@ function livingWorkers ({ workers }, { isAlone, processesOf }) {
     isServing: isAlone && state === 'ready',
     processes: orphan ? () => processesOf(id) : null
   }))
+}
+
+/** @param {import('../lifecycle/state.js').PoolState} state @param {number} worker @returns {string | null} with which others it takes the place of those that serve; null: it takes that of one that has gone */
+function generationOf ({ rollout, slots, workers }, worker) {
+  const own = workers[worker]?.slot
+  if (rollout && slots.some(({ number, candidate }) => number === own && candidate === worker)) return `rollout ${rollout.id}${revokedGeneration({ rollout }) === null ? '' : ' back'}`
+  return Object.values(workers).some(({ orphan, slot, state }) => orphan && slot === own && state === 'ready') ? 'orphans' : null
+}
+
+/** @param {Pick<import('../lifecycle/state.js').PoolState, 'rollout'>} state @returns {string | null} the workers of a rollout that is being taken back */
+function revokedGeneration ({ rollout }) {
+  return rollout && phaseOf(rollout) === 'rolling-back' ? `rollout ${rollout.id}` : null
 }
 
 /** @param {SavedWorker} worker of another master @returns {import('./steering.js').Living} */

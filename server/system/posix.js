@@ -10,6 +10,8 @@ const WNOHANG = 1
 const AF_UNIX = 1
 const AF_INET = 2
 const AF_INET6 = 10
+/** The room for a path in a struct sockaddr_un. */
+const PATH_BYTES = 108
 const SOCK_STREAM = 1
 const SOCK_DGRAM = 2
 const SOCK_NONBLOCK = 0o4000
@@ -35,8 +37,10 @@ const IS_LITTLE = endianness() === 'LE'
 const FALLOC_FL_KEEP_SIZE = 1
 const FALLOC_FL_PUNCH_HOLE = 2
 const SEEK_DATA = 3
-// fcntl.h
+// fcntl.h, poll.h
 const F_SETFD = 2
+const POLLIN = 1
+const POLLRDHUP = 0x2000
 const FILTER_HEAD_BYTES = 16
 
 /** The few calls of the system that Node has no function for; null where they cannot be had. */
@@ -62,6 +66,8 @@ function bindLibc (koffi) {
   const strerror = libc.func('const char *strerror(int number)')
   const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
+  const chroot = libc.func('int chroot(const char *path)')
+  const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
@@ -129,6 +135,34 @@ function bindLibc (koffi) {
       if (errno === 0) return { fd }
       close(fd)
       return { errno: -errno }
+    },
+
+    /** @returns {number} a Unix socket that is bound to nothing; below 0: an error number */
+    openUnix () {
+      const fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+      return fd < 0 ? -koffi.errno() : fd
+    },
+
+    /** @param {number} fd @param {string} file @returns {number} 0, or below it an error number */
+    bindUnix (fd, file) {
+      const name = Buffer.concat([Buffer.from(Uint16Array.of(AF_UNIX).buffer), Buffer.from(file)])
+      if (name.length > PATH_BYTES + 2) return -constants.errno.ENAMETOOLONG
+      return bindTo(fd, name, name.length) === 0 ? 0 : -koffi.errno()
+    },
+
+    /** @param {string} folder @returns {number} 0, or below it an error number */
+    changeRoot: (folder) => chroot(folder) === 0 ? 0 : -koffi.errno(),
+
+    /**
+     * @param {number} fd of a Unix socket that listens
+     * @returns {{ isWaitedFor: boolean, isShut: boolean }} `isWaitedFor`: somebody has connected, and is not accepted yet; `isShut`: nobody can
+     *   connect any more, as a process has called shutdown(2)
+     */
+    lookAtUnix (fd) {
+      const asked = Buffer.from(Int32Array.of(fd, POLLIN | POLLRDHUP).buffer)
+      poll(asked, 1, 0)
+      const found = asked.readUInt16LE(6)
+      return { isWaitedFor: (found & POLLIN) !== 0, isShut: (found & POLLRDHUP) !== 0 }
     },
 
     /**
