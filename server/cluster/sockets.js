@@ -377,7 +377,7 @@ function closeHandles ({ handle, group, isLent }) {
 const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {}, send () {} })
 
 /** @type {import('./unix-generations.js').Generations} */
-const ONE_GENERATION = Object.freeze({ of: () => null, revoked: () => null, stays: () => true })
+const ONE_GENERATION = Object.freeze({ of: () => null, rollout: () => null, stays: () => true })
 
 /** @typedef {{ address: string, code: string, message: string }} BindError */
 

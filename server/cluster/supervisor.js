@@ -2,7 +2,7 @@ import { DeckError, errorText, toError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAnnounced, isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
-import { phaseOf } from '../lifecycle/rollout/stages.js'
+import { phaseOf, shownStage } from '../lifecycle/rollout/stages.js'
 import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.js'
 import { reduce } from '../lifecycle/pool.js'
 import { runtimeOf } from '../lifecycle/state.js'
@@ -109,7 +109,7 @@ export function createSupervisor (initialState, {
     onUnused: tellUnused,
     keeper,
     stage: steered && stageUnixPath,
-    generations: { of: (worker) => others ? null : generationOf(state, worker), revoked: () => revokedGeneration(state), stays: (worker) => STAYING.includes(state.workers[worker]?.state) },
+    generations: { of: (worker) => others ? null : generationOf(state, worker), rollout: () => rolloutGeneration(state), stays: (worker) => STAYING.includes(state.workers[worker]?.state) },
     own: steered ?? (sticky && createSticky({
       ...sticky,
       isHeldBack: isAsked(ready),
@@ -641,13 +641,14 @@ function livingWorkers ({ workers }, { isAlone, processesOf }) {
 /** @param {import('../lifecycle/state.js').PoolState} state @param {number} worker @returns {string | null} with which others it takes the place of those that serve; null: it takes that of one that has gone */
 function generationOf ({ rollout, slots, workers }, worker) {
   const own = workers[worker]?.slot
-  if (rollout && slots.some(({ number, candidate }) => number === own && candidate === worker)) return `rollout ${rollout.id}${revokedGeneration({ rollout }) === null ? '' : ' back'}`
+  const under = rolloutGeneration({ rollout })
+  if (under && slots.some(({ number, candidate }) => number === own && candidate === worker)) return under.isRevoked ? `${under.generation} back` : under.generation
   return Object.values(workers).some(({ orphan, slot, state }) => orphan && slot === own && state === 'ready') ? 'orphans' : null
 }
 
-/** @param {Pick<import('../lifecycle/state.js').PoolState, 'rollout'>} state @returns {string | null} the workers of a rollout that is being taken back */
-function revokedGeneration ({ rollout }) {
-  return rollout && phaseOf(rollout) === 'rolling-back' ? `rollout ${rollout.id}` : null
+/** @param {Pick<import('../lifecycle/state.js').PoolState, 'rollout'>} state */
+function rolloutGeneration ({ rollout }) {
+  return rollout && !shownStage(rollout).done ? { generation: `rollout ${rollout.id}`, isRevoked: phaseOf(rollout) === 'rolling-back' } : null
 }
 
 /** @param {SavedWorker} worker of another master @returns {import('./steering.js').Living} */

@@ -11,7 +11,7 @@ import { canStage } from './unix-staging.js'
  * Workers that are started together, to take the place of others.
  * @typedef {object} Generations
  * @property {(worker: number) => string | null} of  null: it takes the place of one that has gone, or of none
- * @property {() => string | null} revoked  the one that makes way for those before it
+ * @property {() => { generation: string, isRevoked: boolean } | null} rollout  that is under way; `isRevoked`: it makes way for those before it
  * @property {(worker: number) => boolean} stays  false: it is about to end
  */
 
@@ -70,16 +70,17 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
       for (const [key, { users, path, isShown }] of [...held]) if (path && isShown === false && users.has(worker)) show(key)
     },
 
-    /** Clients go back at once to those that serve on, where others were to take their place and will not. */
+    /** Clients go back to those that serve on, where others were to take their place and will not, or not all of them. */
     look () {
-      const revoked = generations.revoked()
       for (const [base, key] of shown) {
         const socket = held.get(key)
-        if (!socket || socket.isAdopted || (hasSome(socket, serves) && (revoked === null || socket.generation !== revoked))) continue
-        const [before, its] = [...held].findLast(([other, its]) => isHidden(other, its) && baseOf(other) === base && its.isShown !== false && hasSome(its, serves) && !isShut(its)) ?? []
-        if (before === undefined || !its) continue
-        if (revoked !== null) its.generation = `${revoked} back`
-        show(before)
+        const [other, its] = [...held].filter(([other, its]) => isHidden(other, its) && baseOf(other) === base && its.isShown !== false && !isShut(its))
+          .sort(([, one], [, two]) => countServing(two) - countServing(one))[0] ?? []
+        if (!socket || socket.isAdopted || !other || !its || countServing(its) === 0 || !isWorse(socket, its)) continue
+        const rollout = generations.rollout()
+        // Whoever comes in the place of those that have taken over is one of them.
+        if (rollout) its.generation = `${rollout.generation} back`
+        show(other)
       }
     },
 
@@ -129,7 +130,7 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
       return mayStage ? hidden[0]?.[0] ?? numbered(base) : base
     }
     const generation = generations.of(worker)
-    if (!mayStage || generation === null || generation === socket.generation || !(socket.isAdopted || hasSome(socket, (user) => ready.has(user)))) return key
+    if (!mayStage || generation === null || generation === socket.generation || !(socket.isAdopted || [...socket.users].some((user) => ready.has(user)))) return key
     return hidden.find(([, its]) => its.generation === generation)?.[0] ?? numbered(base)
   }
 
@@ -138,9 +139,16 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
     return shown.get(base) ?? base
   }
 
-  /** @param {number} worker */
-  function serves (worker) {
-    return ready.has(worker) && generations.stays(worker)
+  /** @param {Socket} socket @returns {number} */
+  function countServing ({ users }) {
+    return [...users].filter((worker) => ready.has(worker) && generations.stays(worker)).length
+  }
+
+  /** @param {Socket} shown @param {Socket} other  at which some serve @returns {boolean} */
+  function isWorse (shown, other) {
+    const rollout = generations.rollout()
+    if (countServing(shown) === 0) return true
+    return rollout ? rollout.isRevoked && shown.generation === rollout.generation : countServing(shown) < countServing(other)
   }
 
   /** @param {string} base */
@@ -194,11 +202,6 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
   function isHidden (key, { path }) {
     return path !== undefined && shownFor(baseOf(key)) !== key
   }
-}
-
-/** @param {Socket} socket @param {(worker: number) => boolean} isWanted @returns {boolean} whether one of its workers is so */
-function hasSome ({ users }, isWanted) {
-  return [...users].some(isWanted)
 }
 
 /** @param {string} key @returns {string} that of the address */

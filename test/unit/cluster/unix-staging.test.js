@@ -142,13 +142,13 @@ function setUp ({ held = new Map(), folder = tempFolder() } = {}) {
   /** @type {Map<string, any>} */
   const kept = new Map()
   const keeper = { held, send () {}, hold: (/** @type {string} */ key, /** @type {any} */ handle, /** @type {any} */ data) => { kept.set(key, { handle, data }) }, drop: (/** @type {string} */ key) => { kept.delete(key) } }
-  /** @type {{ of: Record<number, string>, revoked: string | null, leaving: Set<number> }} */
-  const now = { of: {}, revoked: null, leaving: new Set() }
+  /** @type {{ of: Record<number, string>, rollout: { generation: string, isRevoked: boolean } | null, leaving: Set<number> }} */
+  const now = { of: {}, rollout: null, leaving: new Set() }
   const sockets = createSockets({
     keeper,
     onBindError: () => false,
     stage: stageUnixPath,
-    generations: { of: (worker) => now.of[worker] ?? null, revoked: () => now.revoked, stays: (worker) => !now.leaving.has(worker) }
+    generations: { of: (worker) => now.of[worker] ?? null, rollout: () => now.rollout, stays: (worker) => !now.leaving.has(worker) }
   })
   return { file, folder, sockets, kept, now, request, serve: serveNew }
 
@@ -214,21 +214,29 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
 
     await serveNew(4, 'rollout 2')
     sockets.establish(4)
-    sockets.forget(1)
+    now.rollout = { generation: 'rollout 2', isRevoked: false }
     sockets.look()
     assert.notEqual(statSync(file).ino, ino)
-    now.revoked = 'rollout 2'
+    now.rollout = null
     sockets.look()
-    assert.equal(statSync(file).ino, ino, 'at once, as there is a worker left')
-    now.of[5] = 'rollout 2 back'
-    assert.equal((await request(5)).handle, old)
+    assert.equal(statSync(file).ino, ino, 'it is over, and has left more of the old ones')
 
-    now.revoked = null
-    now.leaving.add(4)
-    const next = await serveNew(6, 'rollout 3')
-    sockets.establish(6)
-    assert.equal((await request(7)).handle, next)
-    now.leaving.add(6)
+    await serveNew(5, 'rollout 3')
+    sockets.establish(5)
+    sockets.forget(1)
+    assert.notEqual(statSync(file).ino, ino)
+    now.rollout = { generation: 'rollout 3', isRevoked: true }
+    sockets.look()
+    assert.equal(statSync(file).ino, ino, 'at once, as there is an old one left')
+    now.of[6] = 'rollout 3 back'
+    assert.equal((await request(6)).handle, old)
+
+    now.rollout = null
+    for (const worker of [4, 5]) now.leaving.add(worker)
+    const next = await serveNew(7, 'rollout 4')
+    sockets.establish(7)
+    assert.equal((await request(8)).handle, next)
+    now.leaving.add(7)
     sockets.look()
     assert.equal(statSync(file).ino, ino, 'the only one that was new is about to end')
   })
