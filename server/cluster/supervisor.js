@@ -648,7 +648,7 @@ function generationOf ({ rollout, slots, workers }, worker) {
 
 /** @param {Pick<import('../lifecycle/state.js').PoolState, 'rollout'>} state */
 function rolloutGeneration ({ rollout }) {
-  return rollout && !shownStage(rollout).done ? { generation: `rollout ${rollout.id}`, isRevoked: phaseOf(rollout) === 'rolling-back' } : null
+  return rollout && !shownStage(rollout).done ? { generation: `rollout ${rollout.id}`, isRevoked: phaseOf(rollout) === 'rolling-back', isAtOnce: rollout.kind === 'restart' } : null
 }
 
 /** @param {SavedWorker} worker of another master @returns {import('./steering.js').Living} */

@@ -11,7 +11,8 @@ import { canStage } from './unix-staging.js'
  * Workers that are started together, to take the place of others.
  * @typedef {object} Generations
  * @property {(worker: number) => string | null} of  null: it takes the place of one that has gone, or of none
- * @property {() => { generation: string, isRevoked: boolean } | null} rollout  that is under way; `isRevoked`: it makes way for those before it
+ * @property {() => { generation: string, isRevoked: boolean, isAtOnce: boolean } | null} rollout  that is under way; `isRevoked`: it makes way for
+ *   those before it; `isAtOnce`: all of them are ready before any other worker ends
  * @property {(worker: number) => boolean} stays  false: it is about to end
  */
 
@@ -20,8 +21,8 @@ const EINVAL = -constants.errno.EINVAL
 const ENOENT = -constants.errno.ENOENT
 
 /**
- * One path leads to one Unix socket. So the workers of a rollout have a new one, which nobody finds before the first of them is ready; then
- * the path leads there, and the others accept what waits at theirs until nothing does. Whoever takes the place of a worker that has gone
+ * One path leads to one Unix socket. So the workers of a rollout have a new one, which nobody finds before the first of them is ready, or
+ * in a restart all of them; then the path leads there, and the others accept what waits at theirs until nothing does. Whoever takes the place of a worker that has gone
  * gets the socket to which the path leads. Each socket is held by the key of the address and, but for the first, a number.
  * @param {object} parts
  * @param {Map<string, Socket>} parts.held  of all addresses
@@ -67,19 +68,21 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
 
     /** @param {number} worker is ready, so that the path may lead to its sockets */
     establish (worker) {
+      const rollout = generations.rollout()
+      if (rollout?.isAtOnce && generations.of(worker) === rollout.generation) return
       for (const [key, { users, path, isShown }] of [...held]) if (path && isShown === false && users.has(worker)) show(key)
     },
 
-    /** Clients go back to those that serve on, where others were to take their place and will not, or not all of them. */
+    /** Clients go to those that will serve on: all of a rollout, or where these will not take the place of the others, or not all of them, those. */
     look () {
       for (const [base, key] of shown) {
         const socket = held.get(key)
-        const [other, its] = [...held].filter(([other, its]) => isHidden(other, its) && baseOf(other) === base && its.isShown !== false && !isShut(its))
+        const [other, its] = [...held].filter(([other, its]) => isHidden(other, its) && baseOf(other) === base && !isShut(its))
           .sort(([, one], [, two]) => countServing(two) - countServing(one))[0] ?? []
         if (!socket || socket.isAdopted || !other || !its || countServing(its) === 0 || !isWorse(socket, its)) continue
         const rollout = generations.rollout()
         // Whoever comes in the place of those that have taken over is one of them.
-        if (rollout) its.generation = `${rollout.generation} back`
+        if (rollout && its.isShown !== false) its.generation = `${rollout.generation} back`
         show(other)
       }
     },
@@ -147,7 +150,8 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
   /** @param {Socket} shown @param {Socket} other  at which some serve @returns {boolean} */
   function isWorse (shown, other) {
     const rollout = generations.rollout()
-    if (countServing(shown) === 0) return true
+    if (countServing(shown) === 0 || isShut(shown)) return true
+    if (other.isShown === false) return [...shown.users].some((worker) => ready.has(worker) && !generations.stays(worker))
     return rollout ? rollout.isRevoked && shown.generation === rollout.generation : countServing(shown) < countServing(other)
   }
 

@@ -142,7 +142,7 @@ function setUp ({ held = new Map(), folder = tempFolder() } = {}) {
   /** @type {Map<string, any>} */
   const kept = new Map()
   const keeper = { held, send () {}, hold: (/** @type {string} */ key, /** @type {any} */ handle, /** @type {any} */ data) => { kept.set(key, { handle, data }) }, drop: (/** @type {string} */ key) => { kept.delete(key) } }
-  /** @type {{ of: Record<number, string>, rollout: { generation: string, isRevoked: boolean } | null, leaving: Set<number> }} */
+  /** @type {{ of: Record<number, string>, rollout: { generation: string, isRevoked: boolean, isAtOnce: boolean } | null, leaving: Set<number> }} */
   const now = { of: {}, rollout: null, leaving: new Set() }
   const sockets = createSockets({
     keeper,
@@ -214,7 +214,7 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
 
     await serveNew(4, 'rollout 2')
     sockets.establish(4)
-    now.rollout = { generation: 'rollout 2', isRevoked: false }
+    now.rollout = { generation: 'rollout 2', isRevoked: false, isAtOnce: false }
     sockets.look()
     assert.notEqual(statSync(file).ino, ino)
     now.rollout = null
@@ -225,7 +225,7 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
     sockets.establish(5)
     sockets.forget(1)
     assert.notEqual(statSync(file).ino, ino)
-    now.rollout = { generation: 'rollout 3', isRevoked: true }
+    now.rollout = { generation: 'rollout 3', isRevoked: true, isAtOnce: false }
     sockets.look()
     assert.equal(statSync(file).ino, ino, 'at once, as there is an old one left')
     now.of[6] = 'rollout 3 back'
@@ -239,6 +239,17 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
     now.leaving.add(7)
     sockets.look()
     assert.equal(statSync(file).ino, ino, 'the only one that was new is about to end')
+
+    now.rollout = { generation: 'rollout 5', isRevoked: false, isAtOnce: true }
+    for (const worker of [9, 10]) {
+      await serveNew(worker, 'rollout 5')
+      sockets.establish(worker)
+      sockets.look()
+    }
+    assert.equal(statSync(file).ino, ino, 'all of a restart are to be ready first')
+    now.leaving.add(2)
+    sockets.look()
+    assert.notEqual(statSync(file).ino, ino)
   })
 
   test('and others are never given a Unix socket that a worker has shut down', async (t) => {
