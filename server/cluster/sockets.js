@@ -137,7 +137,6 @@ export function createSockets ({
      */
     establish (worker) {
       ready.add(worker)
-      unix.establish(worker)
       const keeping = [...held].flatMap(([key, socket]) => {
         if (!socket.users.has(worker)) return []
         delete socket.isAdopted

@@ -66,24 +66,17 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
     /** @param {string} key @param {SocketQuery} query @returns {Promise<void> | null} null: not in this way */
     begin: (key, query) => stage && isPath(query) ? make(key, query, null) : null,
 
-    /** @param {number} worker is ready, so that the path may lead to its sockets */
-    establish (worker) {
-      const rollout = generations.rollout()
-      if (rollout?.isAtOnce && generations.of(worker) === rollout.generation) return
-      for (const [key, { users, path, isShown }] of [...held]) if (path && isShown === false && users.has(worker)) show(key)
-    },
-
-    /** Clients go to those that will serve on: all of a rollout, or where these will not take the place of the others, or not all of them, those. */
+    /** A worker is ready, or about to end: paths lead to those that will serve on. */
     look () {
       for (const [base, key] of shown) {
-        const socket = held.get(key)
-        const [other, its] = [...held].filter(([other, its]) => isHidden(other, its) && baseOf(other) === base && !isShut(its))
-          .sort(([, one], [, two]) => countServing(two) - countServing(one))[0] ?? []
-        if (!socket || socket.isAdopted || !other || !its || countServing(its) === 0 || !isWorse(socket, its)) continue
+        const now = held.get(key)
+        const others = [...held].filter(([other, its]) => isHidden(other, its) && baseOf(other) === base).sort(([, one], [, two]) => countServing(two) - countServing(one))
+        const [better, socket] = others.find(([, its]) => countServing(its) > 0 && !isShut(its) && now && isBetter(its, now)) ?? []
+        if (better === undefined || !socket) continue
         const rollout = generations.rollout()
-        // Whoever comes in the place of those that have taken over is one of them.
-        if (rollout && its.isShown !== false) its.generation = `${rollout.generation} back`
-        show(other)
+        // Whoever comes in the place of those that had taken over is one of them.
+        if (rollout && socket.isShown !== false) socket.generation = `${rollout.generation} back`
+        show(better)
       }
     },
 
@@ -147,12 +140,13 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
     return [...users].filter((worker) => ready.has(worker) && generations.stays(worker)).length
   }
 
-  /** @param {Socket} shown @param {Socket} other  at which some serve @returns {boolean} */
-  function isWorse (shown, other) {
+  /** @param {Socket} other  at which some serve @param {Socket} now  to which the path leads @returns {boolean} */
+  function isBetter (other, now) {
     const rollout = generations.rollout()
-    if (countServing(shown) === 0 || isShut(shown)) return true
-    if (other.isShown === false) return [...shown.users].some((worker) => ready.has(worker) && !generations.stays(worker))
-    return rollout ? rollout.isRevoked && shown.generation === rollout.generation : countServing(shown) < countServing(other)
+    if (countServing(now) === 0 || isShut(now)) return true
+    // It is new. Before an old worker of a restart ends, all new ones are ready.
+    if (other.isShown === false) return !rollout?.isAtOnce || [...now.users].some((worker) => ready.has(worker) && !generations.stays(worker))
+    return rollout ? rollout.isRevoked && now.generation === rollout.generation : countServing(now) < countServing(other)
   }
 
   /** @param {string} base */

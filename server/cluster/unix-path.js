@@ -141,7 +141,8 @@ export function adoptSocket ({ file, folder, socket: { dev, ino, place, close },
     restore () {
       if (!folder.isAt(path.dirname(file))) return ENOENT
       nameAgain({ ...socket, name, hidden })
-      if (!isAt(name, socket) && !makeWay(folder, path.basename(file))) return EADDRINUSE
+      // Nobody is asked at a path that another program may fill again and again.
+      if (!isAt(name, socket) && (stage ? lookAt(name) : !makeWay(folder, path.basename(file)))) return EADDRINUSE
       if (isAt(name, socket)) tryTo(() => linkSync(name, hidden))
       nameAgain({ ...socket, name, hidden })
       keep()

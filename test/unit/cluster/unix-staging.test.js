@@ -150,7 +150,7 @@ function setUp ({ held = new Map(), folder = tempFolder() } = {}) {
     stage: stageUnixPath,
     generations: { of: (worker) => now.of[worker] ?? null, rollout: () => now.rollout, stays: (worker) => !now.leaving.has(worker) }
   })
-  return { file, folder, sockets, kept, now, request, serve: serveNew }
+  return { file, folder, sockets, kept, now, request, serve: serveNew, beReady }
 
   /** @param {number} worker */
   async function request (worker) {
@@ -158,6 +158,12 @@ function setUp ({ held = new Map(), folder = tempFolder() } = {}) {
     if (!reply.until) return reply
     await reply.until
     return sockets.request(worker, { query: query(file) })
+  }
+
+  /** @param {number} worker */
+  function beReady (worker) {
+    sockets.establish(worker)
+    sockets.look()
   }
 
   /** @param {number} worker @param {string} [generation] @returns {Promise<any>} its handle, at which nobody accepts */
@@ -173,11 +179,11 @@ const stages = (/** @type {string} */ folder) => readdirSync(folder).filter((nam
 
 describe('the workers of a rollout of another program', { skip: withoutOtherPrograms || (whyNotStaged() ?? false) }, () => {
   test('share a new Unix socket, to which the path leads once the first of them is ready; what waits at the old one is for the old ones', async (t) => {
-    const { file, folder, sockets, kept, serve: serveNew, request } = setUp()
+    const { file, folder, sockets, kept, serve: serveNew, beReady, request } = setUp()
     t.after(() => sockets.close())
     const [old, same] = await Promise.all([serveNew(1), serveNew(2)])
     assert.equal(same, old)
-    for (const worker of [1, 2]) sockets.establish(worker)
+    for (const worker of [1, 2]) beReady(worker)
     const before = statSync(file).ino
     const waiting = net.connect(file)
     await once(waiting, 'connect')
@@ -190,7 +196,7 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
     probe.destroy()
     assert.deepEqual(sockets.unixPaths().map((each) => each.file), [file, file])
 
-    sockets.establish(3)
+    beReady(3)
     assert.notEqual(statSync(file).ino, before)
     assert.deepEqual([1, 2, 3].map(sockets.queueOf), [1, 1, 0])
     assert.equal((await request(5)).handle, next, 'whoever takes the place of one that has gone')
@@ -202,27 +208,27 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
   })
 
   test('leave the path as it was where none of them gets ready, and give it back where they are taken back', async (t) => {
-    const { file, folder, sockets, now, serve: serveNew, request } = setUp()
+    const { file, folder, sockets, now, serve: serveNew, beReady, request } = setUp()
     t.after(() => sockets.close())
     const old = await serveNew(1)
     await serveNew(2)
-    for (const worker of [1, 2]) sockets.establish(worker)
+    for (const worker of [1, 2]) beReady(worker)
     const { ino } = statSync(file)
     await serveNew(3, 'rollout 1')
     sockets.forget(3)
     assert.deepEqual([statSync(file).ino, stages(folder)], [ino, 1])
 
     await serveNew(4, 'rollout 2')
-    sockets.establish(4)
     now.rollout = { generation: 'rollout 2', isRevoked: false, isAtOnce: false }
-    sockets.look()
+    beReady(4)
     assert.notEqual(statSync(file).ino, ino)
     now.rollout = null
     sockets.look()
     assert.equal(statSync(file).ino, ino, 'it is over, and has left more of the old ones')
 
     await serveNew(5, 'rollout 3')
-    sockets.establish(5)
+    now.rollout = { generation: 'rollout 3', isRevoked: false, isAtOnce: false }
+    beReady(5)
     sockets.forget(1)
     assert.notEqual(statSync(file).ino, ino)
     now.rollout = { generation: 'rollout 3', isRevoked: true, isAtOnce: false }
@@ -234,7 +240,7 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
     now.rollout = null
     for (const worker of [4, 5]) now.leaving.add(worker)
     const next = await serveNew(7, 'rollout 4')
-    sockets.establish(7)
+    beReady(7)
     assert.equal((await request(8)).handle, next)
     now.leaving.add(7)
     sockets.look()
@@ -243,8 +249,7 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
     now.rollout = { generation: 'rollout 5', isRevoked: false, isAtOnce: true }
     for (const worker of [9, 10]) {
       await serveNew(worker, 'rollout 5')
-      sockets.establish(worker)
-      sockets.look()
+      beReady(worker)
     }
     assert.equal(statSync(file).ino, ino, 'all of a restart are to be ready first')
     now.leaving.add(2)
@@ -253,14 +258,14 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
   })
 
   test('and others are never given a Unix socket that a worker has shut down', async (t) => {
-    const { file, sockets, serve: serveNew } = setUp()
+    const { file, sockets, serve: serveNew, beReady } = setUp()
     t.after(() => sockets.close())
     const old = await serveNew(1)
-    sockets.establish(1)
+    beReady(1)
     createRequire(import.meta.url)('koffi').load(null).func('int shutdown(int fd, int how)')(old.fd, 2)
     const next = await serveNew(2)
     assert.equal(await serveNew(3), next)
-    sockets.establish(2)
+    beReady(2)
     const client = net.connect(file)
     await once(client, 'connect')
     client.destroy()
@@ -268,10 +273,10 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
   })
 
   test('are there for the next master, each with its socket', async (t) => {
-    const { folder, file, sockets, kept, serve: serveNew } = setUp()
+    const { folder, file, sockets, kept, serve: serveNew, beReady } = setUp()
     for (const worker of [1, 2]) {
       await serveNew(worker, `rollout ${worker}`)
-      sockets.establish(worker)
+      beReady(worker)
     }
     assert.equal(kept.size, 2)
     const { ino } = statSync(file)
@@ -282,7 +287,7 @@ describe('the workers of a rollout of another program', { skip: withoutOtherProg
     assert.equal(statSync(file).ino, ino)
     assert.equal((await next.request(3)).handle, kept.get([...kept.keys()][1]).handle)
     const third = await next.serve(4, 'orphans')
-    next.sockets.establish(4)
+    next.beReady(4)
     assert.notEqual(statSync(file).ino, ino)
     assert.ok(third && existsSync(file))
     next.sockets.closeUnused()
