@@ -16,6 +16,7 @@
  * @property {number} [flags]
  * @property {number} index  tells servers of one worker on the same address apart, as with `port: 0` twice
  * @property {number} [mode]  the permissions of a Unix socket
+ * @property {string} [asked]  its path as the program has given it to bind(2), where that is not the address
  * @property {BindOptions} [before]  what a program has set on its socket, and counts for bind(2) or before listen(2)
  *
  * `device`: SO_BINDTODEVICE; `isFree`: IP_FREEBIND; `isTransparent`: IP_TRANSPARENT; the others: of SO_RCVBUF and SO_SNDBUF, as they were set

@@ -2,7 +2,7 @@ import { fstatSync, lstatSync, unlinkSync } from 'node:fs'
 
 /**
  * What is known of a file that may be a socket or a pipe, as `fs.Stats` has it.
- * @typedef {{ dev: number, ino: number, uid: number, nlink: number, isSocket: () => boolean }} SocketStat
+ * @typedef {{ dev: number, ino: number, mode: number, uid: number, gid: number, nlink: number, isSocket: () => boolean }} SocketStat
  */
 
 /**
@@ -37,7 +37,9 @@ function inNumbers (stat) {
   return {
     dev: Number(stat.dev),
     ino: Number(stat.ino),
+    mode: Number(stat.mode),
     uid: Number(stat.uid),
+    gid: Number(stat.gid),
     nlink: Number(stat.nlink),
     isSocket: () => stat.isSocket()
   }

@@ -47,6 +47,9 @@ export function createGiven ({ held, drop }) {
     /** @returns {GivenPlace[]} those that nobody has asked for */
     left: () => left.map(({ place }) => place),
 
+    /** @returns {import('./unix-path.js').Memory[]} the Unix sockets that the program may yet have to go on with */
+    files: () => [...left.flatMap(({ path }) => path ?? []), ...lent].map(({ memory }) => memory),
+
     /** The app has taken the place of the program: whatever it has not asked for is of others. */
     settle () {
       close()

@@ -64,7 +64,8 @@ export function createMessages ({
       if (standbys.has(worker)) return standbys.hold(worker, () => handlers.socket(worker, request))
       const tryAgain = () => setTimeout(handleMessage, BLOCKED_RETRY_MS, worker, request)
       if (sockets.isContended(worker, query) && now() - (request.since ??= now()) < CONTENTION_MS) return tryAgain()
-      const { handle, keeping, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
+      const { handle, keeping, until, ...reply } = sockets.request(worker, { query, data, slot: slotOf(worker) })
+      if (until) return onceKept(worker, until, () => handlers.socket(worker, request))
       if (reply.errno === EADDRINUSE && mayMakeWay(reply.key)) return tryAgain()
       onceKept(worker, keeping, () => handles.get(worker)?.tell({ type: 'socket', seq, ...reply }, handle))
     },

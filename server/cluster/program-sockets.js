@@ -1,3 +1,5 @@
+import { whyNotStaged } from './unix-staging.js'
+
 /** @typedef {import('../programs/helper-link.js').HelperProgram} HelperProgram */
 /** @typedef {import('../programs/heard-program.js').Asked} Asked */
 /** @typedef {import('../programs/helper-link.js').Hooks} Hooks */
@@ -42,6 +44,8 @@ export function createProgramSockets ({ onMessage }) {
       const asked = waiting.get(number)
       if (!asked) return
       waiting.delete(number)
+      const whyShared = asked.query.port === -1 ? whyNotStaged() : null
+      if (whyShared !== null) onMessage({ type: 'socket-note', text: `its Unix sockets stay the same over restarts, so clients of a worker that ends may be cut off: a new one ${whyShared}` })
       helper?.answer({ asked, key, ...(errno && { errno }), ...(isPlaceholder && { pretends: true }), ...(keepsFlags && { keepsFlags }) }, errno || isPlaceholder || fd === undefined ? undefined : () => /** @type {{ fd?: number }} */ (handle).fd)
       timer ??= setInterval(releaseClosed, LOOK_EVERY_MS).unref()
     },

@@ -12,6 +12,7 @@ import { createInherited } from './activated.js'
 import { createGiven } from './given.js'
 import { ANY_V4, ANY_V6, V6_ONLY } from './socket-group.js'
 import { rightsHint } from './bind-hint.js'
+import { baseOf, createUnixGenerations } from './unix-generations.js'
 import { bindUnixPath, findUnixPath } from './unix-path.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
@@ -36,11 +37,14 @@ const LOOK_EVERY_MS = 1_000
  * @param {Keeper} [options.keeper]  has a copy of every socket, those of the master before, and the service manager's
  * @param {typeof bindSocket} [options.bind]
  * @param {import('./sticky.js').Sticky | import('./steering.js').Steering | null} [options.own]  where each slot or each worker has a socket of its own
+ * @param {typeof import('./unix-staging.js').stageUnixPath | null} [options.stage]  how Unix sockets are bound whose workers do not drain by themselves
+ * @param {import('./unix-generations.js').Generations} [options.generations]
+ * @param {(files: import('./unix-path.js').Memory[]) => void} [options.onPaths]  Unix sockets whose paths none of the workers may remove
  * @param {number} [options.unusedGraceMs]
  * @param {number} [options.unaskedGraceMs]
  */
 export function createSockets ({
-  onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, own = null,
+  onBindError, onUnused = () => {}, keeper = NO_KEEPER, bind = bindSocket, own = null, stage = null, generations = ONE_GENERATION, onPaths = () => {},
   unusedGraceMs = UNUSED_GRACE_MS, unaskedGraceMs = UNASKED_GRACE_MS
 }) {
   /** @type {Map<string, Socket>} */
@@ -59,7 +63,7 @@ export function createSockets ({
       keeper.drop(name)
       continue
     }
-    held.set(key, { ...kept, path, handle, query: placeOfKept(key, handle), isEstablished: true, users: new Set() })
+    held.set(key, { ...kept, path, handle, query: placeOfKept(baseOf(key), handle), isEstablished: true, users: new Set() })
   }
   for (const [key, members] of groupsOf(keeper.held)) {
     const kept = members.map(({ handle }) => handle)
@@ -72,6 +76,9 @@ export function createSockets ({
   const given = createGiven(keeper)
   let isClosed = false
   const stopLooking = own && 'hasEnded' in own ? lookInMiddleOfSecond(() => { if (own.hasEnded()) lookAtGroups() }, LOOK_EVERY_MS) : () => {}
+  const unix = createUnixGenerations({ held, ready, stage, generations, drop: dropSocket, expire: (key) => expireSocket(key, unaskedGraceMs), isClosed: () => isClosed, onMade: tellPaths })
+
+  tellPaths()
 
   return {
     /**
@@ -82,22 +89,22 @@ export function createSockets ({
 
     /**
      * @param {number} worker @param {{ query: SocketQuery, data?: unknown, slot?: number }} request
-     * @returns {Omit<import('../../workers/protocol.js').SocketReply, 'type' | 'seq'> & { handle?: Handle, keeping?: Promise<unknown> }}
+     * @returns {Omit<import('../../workers/protocol.js').SocketReply, 'type' | 'seq'> & { handle?: Handle, keeping?: Promise<unknown>, until?: Promise<void> }}
      *   `keeping`: until the keeper cannot lose the socket any more; the worker is to be told only then, as the next master would count the
-     *   sockets of the address otherwise than the kernel if it did not know one that a worker has
+     *   sockets of the address otherwise than the kernel if it did not know one that a worker has; `until`: it has to be asked again then
      */
     request (worker, { query, data, slot = 1 }) {
-      const key = socketKey(query)
-      const pathErrno = held.get(key)?.path?.restore()
-      if (pathErrno === EADDRINUSE) return { key, errno: pathErrno, awaitMaster: onBindError(describeBindError(query, pathErrno)) }
-      // No path leads to this socket any more, so the next request gets a new one.
-      if (pathErrno) dropSocket(key)
+      const { key, until, errno: pathErrno } = unix.place(socketKey(query), { worker, query })
+      if (until) return { key, until }
+      if (pathErrno) return { key, errno: pathErrno, awaitMaster: onBindError(describeBindError(query, pathErrno)) }
       let socket = held.get(key)
       if (!socket) {
         if (findRival(worker, query)?.isEstablished) return { key, isPlaceholder: true }
         const ofOther = isClosed ? null : given.match(query)
         const found = isClosed ? { errno: ECANCELED } : ofOther ?? inherited.match(query)
         if (!found && isDescriptor(query)) return { key, isWorkersOwn: true }
+        const begun = found ? null : unix.begin(key, query)
+        if (begun) return { key, until: begun }
         const bound = found ?? bindGroup(key, query) ?? bind(query)
         if (bound.errno !== undefined) {
           refused.set(worker, { query, errno: bound.errno })
@@ -106,6 +113,7 @@ export function createSockets ({
         const { errno, ...whose } = bound
         socket = { ...whose, query, data, isEstablished: false, users: new Set() }
         held.set(key, socket)
+        if (socket.path) tellPaths()
         // Nobody could bind it again, so a worker that only tests whether the address is free does not free it.
         if (ofOther) keepSocket(key, socket)
       }
@@ -121,10 +129,16 @@ export function createSockets ({
     },
 
     /** A worker has come or gone. */
-    look: () => lookAtGroups(),
+    look () {
+      lookAtGroups()
+      if (!isClosed) unix.look()
+    },
 
-    /** @param {number} worker @returns {number} how many connections wait until it accepts them, at sockets of its own */
-    queueOf: (worker) => own?.queueOf(worker) ?? 0,
+    /** @param {number} worker @returns {number} how many connections wait until it accepts them, at sockets that no other worker will serve */
+    queueOf: (worker) => (own?.queueOf(worker) ?? 0) + unix.queueOf(worker),
+
+    /** @param {number} inode of a Unix socket @returns {net.Socket | null} a connection to it, whatever its path leads to */
+    connect: unix.connect,
 
     /** @param {number} worker @returns {{ key: string, address: string | null, addressType: number | string } | null} the TCP port that it asked for first */
     listensOn (worker) {
@@ -142,6 +156,7 @@ export function createSockets ({
       ready.add(worker)
       const keeping = [...held].flatMap(([key, socket]) => {
         if (!socket.users.has(worker)) return []
+        delete socket.isAdopted
         socket.group?.listen()
         keepSocket(key, socket)
         return socket.keeping ?? []
@@ -159,7 +174,7 @@ export function createSockets ({
       own?.release(key, worker)
       lookAtGroups(key)
       // It has only tested whether the address is free, and needs it free again.
-      if (isUnused(key) && !socket.isEstablished) dropSocket(key)
+      if (isUnused(key) && (!socket.isEstablished || unix.isHidden(key, socket))) dropSocket(key)
       else expireSocket(key)
     },
 
@@ -194,6 +209,7 @@ export function createSockets ({
       ready.delete(worker)
       refused.delete(worker)
       for (const { users } of held.values()) users.delete(worker)
+      unix.dropUnused(isUnused)
     },
 
     /** The cluster ends: later connections are refused instead of left waiting. */
@@ -226,11 +242,12 @@ export function createSockets ({
     leave () {
       isClosed = true
       stopLooking()
-      for (const [key, socket] of held) {
+      for (const [key, socket] of [...held]) {
+        if (socket.isShown === false) dropSocket(key)
         clearTimeout(socket.unusedTimer)
         own?.forget(key)
-        closeHandles(socket)
-        socket.path?.leave()
+        if (held.has(key)) closeHandles(socket)
+        if (held.has(key)) socket.path?.leave()
       }
       held.clear()
       inherited.close()
@@ -253,6 +270,10 @@ export function createSockets ({
     const error = describeBindError(query, errno)
     const hint = errno === EADDRINUSE ? inherited.hint(query) || holderHint(query) : errno === EACCES ? rightsHint(query, entry) : ''
     return { ...error, message: error.message + hint }
+  }
+
+  function tellPaths () {
+    onPaths([...[...held.values()].flatMap(({ path }) => path ? [path.memory] : []), ...given.files()])
   }
 
   /** Only now the keeper gets a copy, as a worker that tests for a free port has to find it free again. @param {string} key @param {Socket} socket */
@@ -337,9 +358,11 @@ export function createSockets ({
     for (let slot = 1; slot <= (socket.kept?.length ?? 0); slot++) keeper.drop(memberName(key, slot))
     clearTimeout(socket.unusedTimer)
     own?.forget(key)
+    unix.forget(key)
     closeHandles(socket)
     if (!isOfOther(socket)) socket.path?.remove()
     else if (socket.path) given.keep(socket.path)
+    if (socket.path) tellPaths()
   }
 }
 
@@ -353,6 +376,9 @@ export function createSockets ({
  * @property {unknown} [data]  the ticket keys of a TLS server
  * @property {UnixPath} [path]
  * @property {boolean} [isCopy]  a program has it too whose place the app takes, or has taken
+ * @property {boolean} [isShown]  whether its path leads to it, or has done so; false: it is to do so later
+ * @property {string | null} [generation]  the workers that it was made for
+ * @property {boolean} [isAdopted]  workers of another master may have it
  * @property {number} [inherited]  its number among the service manager's
  * @property {boolean} [isLent]  it is not to be closed
  * @property {boolean} isEstablished  a worker that was ready has listened there
@@ -402,6 +428,9 @@ function closeHandles ({ handle, group, isLent }) {
 
 /** @type {Keeper} */
 const NO_KEEPER = Object.freeze({ held: new Map(), hold () {}, drop () {}, send () {} })
+
+/** @type {import('./unix-generations.js').Generations} */
+const ONE_GENERATION = Object.freeze({ of: () => null, rollout: () => null, stays: () => true })
 
 /** @typedef {{ address: string, code: string, message: string }} BindError */
 

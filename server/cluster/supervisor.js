@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { DeckError, errorText, toError } from '../errors.js'
 import { listAddresses } from '../lifecycle/addresses.js'
 import { isAnnounced, isAsked, waitingFor } from '../lifecycle/readiness.js'
 import { requestLimit } from '../lifecycle/recycling.js'
-import { phaseOf } from '../lifecycle/rollout/stages.js'
+import { phaseOf, shownStage } from '../lifecycle/rollout/stages.js'
 import { releasesInUse, snapshotOf } from '../lifecycle/snapshot.js'
 import { reduce } from '../lifecycle/pool.js'
 import { runtimeOf } from '../lifecycle/state.js'
+import { keepSocketFiles } from '../programs/helper-link.js'
 import { createDeferred } from '../system/deferred.js'
 import { createIpcValidation } from '../system/ipc-validation.js'
 import { createAdoption } from './adoption.js'
@@ -31,6 +33,7 @@ import { createAcceptFairness } from './accept-fairness.js'
 import { createStandbys } from './standbys.js'
 import { createSteering } from './steering.js'
 import { createSticky } from './sticky.js'
+import { stageUnixPath } from './unix-staging.js'
 import { createWatchdog } from './watchdog.js'
 
 /** @typedef {ReturnType<typeof createSupervisor>} Supervisor */
@@ -103,11 +106,15 @@ export function createSupervisor (initialState, {
   })
   /** @type {(worker: number, message: import('../../workers/protocol.js').ToWorker, handle?: import('./sockets.js').Handle) => void} */
   const tellWorker = (worker, message, handle) => handles.get(worker)?.tell(message, handle)
+  const id = randomUUID()
   const steered = steering && createSteering({ ...steering, isHeldBack: isAnnounced(ready), living: () => [...livingWorkers(state, { isAlone: others === null, processesOf }), ...others ?? []] })
   const sockets = createSockets({
     onBindError: isFirstStart,
     onUnused: tellUnused,
     keeper,
+    stage: steered && stageUnixPath,
+    onPaths: steered ? (files) => keepSocketFiles(id, files) : undefined,
+    generations: { of: (worker) => others ? null : generationOf(state, worker), rollout: () => rolloutGeneration(state), stays: (worker) => STAYING.includes(state.workers[worker]?.state) },
     own: steered ?? (sticky && createSticky({
       ...sticky,
       isHeldBack: isAsked(ready),
@@ -460,7 +467,7 @@ export function createSupervisor (initialState, {
       onEnded: (exit) => { if (isWanted()) forkEarly({ type: 'worker-exited', worker, ...exit, ...stamp() }) },
       onExit: (exit) => { if (isWanted()) onExited(worker, exit) },
       queue: () => sockets.queueOf(worker),
-      connect: (inode) => steered?.connect(inode) ?? null
+      connect: (inode) => steered?.connect(inode) ?? sockets.connect(inode)
     })
   }
 
@@ -581,6 +588,8 @@ export function createSupervisor (initialState, {
 const LOSSES = Object.freeze(['worker-crashing', 'worker-stopping', 'worker-silent'])
 /** @type {readonly (import('../lifecycle/worker-state.js').WorkerState | undefined)[]} */
 const STARTING = Object.freeze(['starting', 'standby'])
+/** @type {typeof STARTING} */
+const STAYING = Object.freeze([...STARTING, 'ready'])
 /** @type {Pick<ReturnType<typeof import('../releases/judge.js').createJudge>, 'begin' | 'accept' | 'judge'>} */
 const NO_JUDGE = { begin () {}, accept () {}, judge: () => { throw new Error('this cluster has no judge') } }
 const NO_HOOKS = { has: () => false, beforeStart: runNoHook, beforeDeploy: runNoHook, endOf () {} }
@@ -639,6 +648,19 @@ function livingWorkers ({ workers }, { isAlone, processesOf }) {
     isLeaving: isLeaving(state),
     processes: orphan ? () => processesOf(id) : null
   }))
+}
+
+/** @param {import('../lifecycle/state.js').PoolState} state @param {number} worker @returns {string | null} with which others it takes the place of those that serve; null: it takes that of one that has gone */
+function generationOf ({ rollout, slots, workers }, worker) {
+  const own = workers[worker]?.slot
+  const under = rolloutGeneration({ rollout })
+  if (under && slots.some(({ number, candidate }) => number === own && candidate === worker)) return under.isRevoked ? `${under.generation} back` : under.generation
+  return Object.values(workers).some(({ orphan, slot, state }) => orphan && slot === own && state === 'ready') ? 'orphans' : null
+}
+
+/** @param {Pick<import('../lifecycle/state.js').PoolState, 'rollout'>} state */
+function rolloutGeneration ({ rollout }) {
+  return rollout && !shownStage(rollout).done ? { generation: `rollout ${rollout.id}`, isRevoked: phaseOf(rollout) === 'rolling-back', isAtOnce: rollout.kind === 'restart' } : null
 }
 
 /** @param {SavedWorker} worker of another master @returns {import('./steering.js').Living} */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, closeSync, constants, existsSync, fstatSync, linkSync, openSync, statSync, unlinkSync } from 'node:fs'
+import { chmodSync, chownSync, closeSync, constants, existsSync, fstatSync, linkSync, mkdtempSync, openSync, renameSync, rmdirSync, statSync, unlinkSync } from 'node:fs'
 import { constants as system } from 'node:os'
 import path from 'node:path'
 import { toError } from '../errors.js'
@@ -14,12 +14,13 @@ import { isAt, lookAt, nameAgain } from './socket-names.js'
  * The path of a Unix socket that many processes serve. It stays as long as the socket does, whoever of them removes it.
  * Folder and socket are descriptors, as a path could lead elsewhere a moment later.
  * @typedef {ReturnType<typeof adoptSocket>} UnixPath
- * @typedef {{ file: string, dev: number, ino: number }} Memory  by which the next master knows the socket
+ * @typedef {{ file: string, dev: number, ino: number, stage?: string }} Memory  by which the next master knows the socket; `stage`: the name of a folder of its own
  */
 
 /** It opens a place, whether that may be read or not. Only Linux has it: open(2). */
 const O_PATH = process.platform === 'linux' ? 0o10000000 : 0
 const FOLDER = O_PATH | constants.O_DIRECTORY
+const OWN_FOLDER = FOLDER | constants.O_NOFOLLOW
 const SOCKET = O_PATH | constants.O_NOFOLLOW
 const { EACCES, EADDRINUSE, ENOENT } = Object.fromEntries(Object.entries(system.errno).map(([name, number]) => [name, -number]))
 /** Where its own descriptors are paths, a link to the one place cannot be changed for another. */
@@ -50,7 +51,9 @@ export function bindUnixPath (file, mode, createHandle) {
     if (mode !== undefined) chmodSync(socket.place, mode & 0o777)
     for (const other of [hidden, name]) linkSync(folder.at(bound), folder.at(other))
     unlinkSync(folder.at(bound))
-    return { handle, path: adoptSocket({ file, folder, socket }) }
+    const adopted = adoptSocket({ file, folder, socket })
+    adopted.restore()
+    return { handle, path: adopted }
   } catch (error) {
     const { code, errno } = toError(error)
     if (socket) removeName(folder.at(hidden), socket)
@@ -71,27 +74,65 @@ export function bindUnixPath (file, mode, createHandle) {
  * @param {Memory} memory of another master
  * @returns {UnixPath | null} null: neither of its names leads to it
  */
-export function findUnixPath ({ file, dev, ino }) {
+export function findUnixPath ({ file, dev, ino, stage: stageName }) {
   const folder = openFolder(file)
   if (typeof folder === 'number') return null
-  for (const name of [hiddenName(file), path.basename(file)]) {
+  const stage = stageName === undefined ? null : openStage(folder, stageName)
+  for (const name of [stage?.hidden ?? folder.at(hiddenName(file)), folder.at(path.basename(file))]) {
     // The app may have given it to another user.
-    const socket = tryOpen(folder.at(name), (stat) => stat.dev === dev && stat.ino === ino)
-    if (socket) return adoptSocket({ file, folder, socket })
+    const socket = tryOpen(name, (stat) => stat.dev === dev && stat.ino === ino)
+    if (socket) return adoptSocket({ file, folder, socket, stage })
   }
+  stage?.remove()
   folder.close()
   return null
 }
 
-/** @param {{ file: string, folder: Folder, socket: OpenSocket }} parts */
-function adoptSocket ({ file, folder, socket: { dev, ino, place, close } }) {
+/**
+ * @param {{ file: string, folder: Folder, socket: OpenSocket, stage?: Stage | null }} parts  `stage`: has its hidden name; null: that is beside its own
+ */
+export function adoptSocket ({ file, folder, socket: { dev, ino, place, close }, stage = null }) {
   const socket = { dev, ino }
-  const [name, hidden] = [path.basename(file), hiddenName(file)].map(folder.at)
-  const letGo = keepName({ ...socket, name, hidden, place })
+  const name = folder.at(path.basename(file))
+  const hidden = stage?.hidden ?? folder.at(hiddenName(file))
+  /** @type {(() => void) | null} */
+  let letGo = null
+  const keep = () => { letGo ??= keepName({ ...socket, name, hidden, place }) }
 
   return {
     /** @type {Memory} */
-    memory: { file, dev, ino },
+    memory: { file, dev, ino, ...(stage && { stage: stage.name }) },
+
+    /** It leads there whatever the other one does. */
+    hidden,
+
+    /** @returns {boolean} whether its path leads to it */
+    isShown: () => isAt(name, socket),
+
+    /**
+     * Has the path lead to the socket from now on, which nobody has to make way for but `old`. There is no moment in which it leads nowhere.
+     * @param {{ dev: number, ino: number } | null} old  whose permissions it gets, as its app may have changed them by the path
+     * @returns {number} 0, or an error number
+     */
+    show (old) {
+      const there = lookAt(name)
+      const isThere = isAt(name, socket)
+      if (there && !isThere && !(old && isAt(name, old))) return EADDRINUSE
+      try {
+        if (!there) linkSync(hidden, name)
+        else if (!isThere) replace(there)
+      } catch (error) {
+        return toError(error).errno ?? EADDRINUSE
+      }
+      keep()
+      return 0
+    },
+
+    /** Another socket has its path now. */
+    hide () {
+      letGo?.()
+      letGo = null
+    },
 
     /**
      * Has the path lead to the socket again.
@@ -99,9 +140,12 @@ function adoptSocket ({ file, folder, socket: { dev, ino, place, close } }) {
      */
     restore () {
       if (!folder.isAt(path.dirname(file))) return ENOENT
-      if (!isAt(name, socket) && !makeWay(folder, path.basename(file))) return EADDRINUSE
+      nameAgain({ ...socket, name, hidden })
+      // Nobody is asked at a path that another program may fill again and again.
+      if (!isAt(name, socket) && (stage ? lookAt(name) : !makeWay(folder, path.basename(file)))) return EADDRINUSE
       if (isAt(name, socket)) tryTo(() => linkSync(name, hidden))
       nameAgain({ ...socket, name, hidden })
+      keep()
       return isAt(name, socket) ? 0 : ENOENT
     },
 
@@ -109,6 +153,7 @@ function adoptSocket ({ file, folder, socket: { dev, ino, place, close } }) {
     remove () {
       // First the one by which the other would come again.
       for (const each of [hidden, name]) removeName(each, socket)
+      stage?.remove()
       this.leave()
     },
 
@@ -121,39 +166,81 @@ function adoptSocket ({ file, folder, socket: { dev, ino, place, close } }) {
 
     /** Another master has it. */
     leave () {
-      letGo()
+      this.hide()
       close()
+      stage?.close()
       folder.close()
     }
+  }
+
+  /** @param {import('../../workers/socket-file.js').SocketStat} there */
+  function replace (there) {
+    tryTo(() => chownSync(place, there.uid, there.gid))
+    tryTo(() => chmodSync(place, there.mode & 0o777))
+    linkSync(hidden, `${hidden}-next`)
+    renameSync(`${hidden}-next`, name)
   }
 }
 
 /** @param {string} file */
-function hiddenName (file) {
+export function hiddenName (file) {
   return `.${path.basename(file)}.clusterdeck`
 }
 
 /** @typedef {Exclude<ReturnType<typeof openFolder>, number>} Folder */
 
 /** @param {string} file @returns an error number where it cannot be opened, the one that libuv has for a path without a folder */
-function openFolder (file) {
-  const place = path.dirname(file)
+export function openFolder (file) {
   try {
-    const fd = openSync(place, FOLDER)
-    const { dev, ino } = fstatSync(fd)
-    return {
-      fd,
-      at: (/** @type {string} */ name) => path.join(DESCRIPTORS ? `${DESCRIPTORS}/${fd}` : place, name),
-      isAt (/** @type {string} */ where) {
-        const there = statSync(where, { throwIfNoEntry: false })
-        return there?.ino === ino && there.dev === dev
-      },
-      close: () => closeSync(fd)
-    }
+    return openPlace(path.dirname(file), FOLDER)
   } catch (error) {
     const { errno = EACCES } = toError(error)
     return errno === ENOENT ? EACCES : errno
   }
+}
+
+/** @param {string} place @param {number} flags */
+function openPlace (place, flags) {
+  const fd = openSync(place, flags)
+  const { dev, ino, uid } = fstatSync(fd)
+  return {
+    fd,
+    isOurs: uid === process.geteuid?.(),
+    at: (/** @type {string} */ name) => path.join(DESCRIPTORS ? `${DESCRIPTORS}/${fd}` : place, name),
+    isAt (/** @type {string} */ where) {
+      const there = statSync(where, { throwIfNoEntry: false })
+      return there?.ino === ino && there.dev === dev
+    },
+    close: () => closeSync(fd)
+  }
+}
+
+/** @typedef {NonNullable<ReturnType<typeof openStage>>} Stage  a folder that nobody else can enter, beside the path of a socket, where that is before its path leads to it */
+
+/** @param {Folder} folder @param {string} file @throws {NodeJS.ErrnoException} */
+export function makeStage (folder, file) {
+  const name = path.basename(mkdtempSync(folder.at(stagePrefix(file))))
+  const stage = openStage(folder, name)
+  if (!stage) throw Object.assign(new Error('somebody else has put another folder in its place'), { errno: EACCES })
+  return stage
+}
+
+/** @param {string} file */
+export function stagePrefix (file) {
+  return `${hiddenName(file)}-`
+}
+
+/** @param {Folder} folder @param {string} name */
+function openStage (folder, name) {
+  try {
+    const { fd, at, isOurs, close } = openPlace(folder.at(name), OWN_FOLDER)
+    const remove = () => tryTo(() => rmdirSync(folder.at(name)))
+    if (isOurs) return { fd, name, hidden: at(name), remove, close }
+    close()
+  } catch {
+    // ENOENT: it has been removed; ENOTDIR: something else is there.
+  }
+  return null
 }
 
 /** @typedef {import('../../workers/socket-file.js').SocketStat} SocketStat */
@@ -163,7 +250,7 @@ function openFolder (file) {
  * Opens a socket. No other file gets its number as long as it is open.
  * @param {string} file @param {(stat: SocketStat) => boolean} isIt
  */
-function openSocket (file, isIt) {
+export function openSocket (file, isIt) {
   const fd = DESCRIPTORS ? openSync(file, SOCKET) : null
   const stat = fd === null ? lstatSocket(file) : fstatSocket(fd)
   if (!stat) throw Object.assign(new Error('nothing is there'), { errno: ENOENT })
@@ -175,7 +262,7 @@ function openSocket (file, isIt) {
 }
 
 /** Not what somebody has put in its place since. @param {SocketStat} stat */
-function isJustMade ({ uid, nlink }) {
+export function isJustMade ({ uid, nlink }) {
   return uid === process.geteuid?.() && nlink === 1
 }
 
@@ -190,7 +277,7 @@ function tryOpen (file, isIt) {
 }
 
 /** What is not possible is seen by what is there afterwards. @param {() => void} change */
-function tryTo (change) {
+export function tryTo (change) {
   try {
     change()
   } catch {
@@ -199,7 +286,7 @@ function tryTo (change) {
 }
 
 /** @param {string} file @param {{ dev: number, ino: number }} socket */
-function removeName (file, socket) {
+export function removeName (file, socket) {
   if (isAt(file, socket)) tryTo(() => unlinkSync(file))
 }
 

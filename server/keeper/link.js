@@ -80,7 +80,7 @@ import { takeInheritedSockets } from '../systemd/activated-sockets.js'
  * @typedef {import('../system/process-identity.js').ProcessIdentity & { crashFile: string, orderFile: string }} WorkerIdentity
  * @typedef {Omit<import('../lifecycle/state.js').Orphan, 'exit' | 'orphan' | 'state'> & { identity: WorkerIdentity | null | undefined }} RelayedWorker
  *
- * @typedef {{ data?: unknown, path?: { file: string, dev: number, ino: number }, inherited?: number, given?: { host?: string, port?: number, path?: string, isCopy?: boolean, isCertain: boolean } }} KeptData
+ * @typedef {{ data?: unknown, path?: { file: string, dev: number, ino: number, stage?: string }, inherited?: number, given?: { host?: string, port?: number, path?: string, isCopy?: boolean, isCertain: boolean } }} KeptData
  *   of a socket of the app; `given`: where it is bound, on an address of a program whose place the app takes; `isCopy`: it is that one's own; `isCertain`: that program, and no other of the same process
  * @typedef {{ handle: SocketHandle, data?: KeptData | import('../systemd/activated-sockets.js').InheritedSocket }} HeldSocket
  */

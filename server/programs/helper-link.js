@@ -30,6 +30,7 @@ import { loadSystemCalls } from './system-calls.js'
 const HELPER = fileURLToPath(new URL('call-helper.js', import.meta.url))
 /** A program that has had the helper wait for it so often is not answered any more. */
 const MAX_STRIKES = 3
+const MAX_FILES = 300
 const HELD_UP = `it has held up what answers its calls ${MAX_STRIKES} times, so nobody answers them any more: a call of bind(2), listen(2) or unlink(2) waits for ever`
 
 /** The one helper of this process. @type {ReturnType<typeof createHelperLink> | undefined} */
@@ -159,8 +160,10 @@ function createHelperLink (calls, helper) {
 
     /** @param {string} app @param {SocketFile[]} files  whose paths no program removes */
     keepFiles (app, files) {
-      filesOf.set(app, files)
-      if (running) send({ type: 'files', app, files })
+      // Of more than these only the latest are kept: they have to fit into one message.
+      const latest = files.slice(-MAX_FILES)
+      filesOf.set(app, latest)
+      if (running) send({ type: 'files', app, files: latest })
     }
   }
 

@@ -92,10 +92,15 @@ export function descriptorOf ({ pid, fd }, calls) {
 export function socketQuery (name, { protocol, isV6Only }, folder) {
   const place = readPlace(name)
   if (place === null) return null
-  if ('path' in place) return UNIX_STREAMS.includes(protocol) ? { address: path.resolve(folder(), place.path), port: -1, addressType: -1, index: 0 } : null
+  if ('path' in place) return UNIX_STREAMS.includes(protocol) ? unixQuery(place.path, path.resolve(folder(), place.path)) : null
   const addressType = TYPES[protocol]
   if (place.port === 0 || addressType === undefined) return null
   return { address: place.address, port: place.port, addressType, flags: String(addressType).endsWith('6') && isV6Only() ? V6_ONLY : 0, index: 0 }
+}
+
+/** @param {string} asked @param {string} address  the same, absolute @returns {SocketQuery} */
+function unixQuery (asked, address) {
+  return { address, port: -1, addressType: -1, index: 0, ...(asked !== address && { asked }) }
 }
 
 /** @param {Buffer} name  the sockaddr of a socket that nobody shares @returns {string} as a URL */

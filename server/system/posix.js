@@ -12,6 +12,8 @@ const WNOHANG = 1
 const AF_UNIX = 1
 const AF_INET = 2
 const AF_INET6 = 10
+/** The room for a path in a struct sockaddr_un. */
+const PATH_BYTES = 108
 const SOCK_STREAM = 1
 const SOCK_DGRAM = 2
 const SOCK_NONBLOCK = 0o4000
@@ -40,8 +42,10 @@ const IS_LITTLE = endianness() === 'LE'
 const FALLOC_FL_KEEP_SIZE = 1
 const FALLOC_FL_PUNCH_HOLE = 2
 const SEEK_DATA = 3
-// fcntl.h
+// fcntl.h, poll.h
 const F_SETFD = 2
+const POLLIN = 1
+const POLLRDHUP = 0x2000
 const FILTER_HEAD_BYTES = 16
 // linux/capability.h
 const CAPABILITY_VERSION = 0x20080522
@@ -73,6 +77,8 @@ function bindLibc (koffi) {
   const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
   const capset = libc.func('int capset(const void *header, const void *data)')
+  const chroot = libc.func('int chroot(const char *path)')
+  const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
 
   return {
@@ -133,8 +139,11 @@ function bindLibc (koffi) {
       }
     },
 
-    /** @returns {number} a Unix socket that nobody can reach; below 0: no descriptor is left */
-    unixSocket: () => socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+    /** @returns {number} a Unix socket that is bound to nothing; below 0: an error number */
+    unixSocket () {
+      const fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
+      return fd < 0 ? -koffi.errno() : fd
+    },
 
     /** Another descriptor leads to the same from now on. @param {number} fd @param {number} other @returns {boolean} */
     duplicate: (fd, other) => dup2(fd, other) === other,
@@ -150,6 +159,28 @@ function bindLibc (koffi) {
 
     /** A UDP socket that is bound, and so receives. @param {Place} place */
     bindUdp: (place) => bindSocket(SOCK_DGRAM, place),
+
+    /** @param {number} fd @param {string} file @returns {number} 0, or below it an error number */
+    bindUnix (fd, file) {
+      const name = Buffer.concat([Buffer.from(Uint16Array.of(AF_UNIX).buffer), Buffer.from(file)])
+      if (name.length > PATH_BYTES + 2) return -constants.errno.ENAMETOOLONG
+      return bindTo(fd, name, name.length) === 0 ? 0 : -koffi.errno()
+    },
+
+    /** @param {string} folder @returns {number} 0, or below it an error number */
+    changeRoot: (folder) => chroot(folder) === 0 ? 0 : -koffi.errno(),
+
+    /**
+     * @param {number} fd of a Unix socket that listens
+     * @returns {{ isWaitedFor: boolean, isShut: boolean }} `isWaitedFor`: somebody has connected, and is not accepted yet; `isShut`: nobody can
+     *   connect any more, as a process has called shutdown(2)
+     */
+    lookAtUnix (fd) {
+      const asked = Buffer.from(Int32Array.of(fd, POLLIN | POLLRDHUP).buffer)
+      poll(asked, 1, 0)
+      const found = asked.readUInt16LE(6)
+      return { isWaitedFor: (found & POLLIN) !== 0, isShut: (found & POLLRDHUP) !== 0 }
+    },
 
     /**
      * Another program takes the place of this one, in the same process: execve(2). It returns only where that is not possible.

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -45,6 +45,43 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
 
     await deck.stop()
     assert.deepEqual(findProcesses(mark), [])
+  })
+
+  test('have a Unix socket of their own in each rollout: no fresh connection fails over a deploy, a killed worker and a restart', async (t) => {
+    const place = tempFolder()
+    const socketPath = path.join(place, 'app.sock')
+    const deck = await startDeck(t, null, { cwd: place, args: asOtherProgram('serves-on-three-sockets.js'), env: { PORT: String(await freePort()), PLACE: place } })
+    await deck.until({ ready: 2 })
+    const load = openFreshConnections(t, 'http://localhost/', { perSecond: 100, socketPath })
+    await load.untilAnswered(20)
+    const first = statSync(socketPath).ino
+    await deck.rollout('deploy')
+    const { ino } = statSync(socketPath)
+    assert.notEqual(ino, first)
+
+    const [, killed] = await pidsOf(deck)
+    await load.whenIdle(() => process.kill(killed, 'SIGKILL'))
+    await deck.untilEvent(({ type, pid }) => type === 'worker.exited' && pid === killed, 'the end of the killed worker')
+    await deck.until({ ready: 2 })
+    assert.equal(statSync(socketPath).ino, ino, 'whoever takes the place of a worker that has gone leaves it as it is')
+    await deck.rollout('restart')
+    const { total, failures } = await load.stop()
+    assert.deepEqual(failures, [], `of ${total} requests`)
+    await deck.stop()
+    assert.deepEqual(readdirSync(place).filter((name) => name.includes('sock')), [])
+  })
+
+  test('that shut their Unix socket down when they end lose no connection in a restart, and see it under its path', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const socketPath = path.join(tempFolder(), 'app.sock')
+    const deck = await startDeck(t, null, { cwd: tempFolder(), args: ['python3', path.join(FIXTURES, 'shuts-its-socket.py')], env: { SOCKET_PATH: socketPath } })
+    await deck.until({ ready: 2 })
+    const load = openFreshConnections(t, 'http://localhost/', { perSecond: 100, socketPath })
+    await load.untilAnswered(20)
+    for (let count = 0; count < 2; count++) await deck.rollout('restart')
+    const { total, failures } = await load.stop()
+    assert.deepEqual(failures, [], `of ${total} requests`)
+    const { items } = (await deck.api('/logs?lines=50')).body
+    assert.equal(items.filter((/** @type {{ text: string }} */ { text }) => text === `bound to ${socketPath}`).length, 6)
   })
 
   test('get no connection of others before ready.path has answered, which is asked of each alone', async (t) => {

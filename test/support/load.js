@@ -15,9 +15,9 @@ const MAX_WAITING = 30
 /**
  * Opens fresh connections at a steady rate, one request each, until it is told to stop, or its test is over. On a machine that
  * is too busy for the rate there are fewer: those that wait would only become more and more.
- * @param {TestOwner} t @param {string} url @param {{ perSecond: number }} options
+ * @param {TestOwner} t @param {string} url @param {{ perSecond: number, socketPath?: string }} options
  */
-export function openFreshConnections (t, url, { perSecond }) {
+export function openFreshConnections (t, url, { perSecond, socketPath }) {
   /** @type {Promise<{ ms: number, failure: string | null }>[]} */
   const requests = []
   const answers = countAnswers()
@@ -32,7 +32,7 @@ export function openFreshConnections (t, url, { perSecond }) {
 
   function ask () {
     waiting++
-    requests.push(request(url).finally(() => {
+    requests.push(request(url, { socketPath }).finally(() => {
       waiting--
       answers.count()
     }))
@@ -85,12 +85,12 @@ function countAnswers () {
   }
 }
 
-/** @param {string} url @param {http.Agent | false} [agent] @returns {Promise<{ ms: number, failure: string | null }>} */
-function request (url, agent = false) {
+/** @param {string} url @param {{ agent?: http.Agent | false, socketPath?: string }} how @returns {Promise<{ ms: number, failure: string | null }>} */
+function request (url, { agent = false, socketPath }) {
   const startedAt = performance.now()
   return new Promise((resolve) => {
     const finish = (/** @type {string | null} */ failure) => resolve({ ms: performance.now() - startedAt, failure })
-    const outgoing = http.get(url, { agent, timeout: 60_000 }, (response) => {
+    const outgoing = http.get(url, { agent, socketPath, timeout: 60_000 }, (response) => {
       response.resume()
       response.on('error', (error) => finish(error.message))
       response.on('end', () => finish(response.statusCode === 200 ? null : `status ${response.statusCode}`))
@@ -142,7 +142,7 @@ function keepAsking (url, { keepAlive, breathMs, onAnswer }) {
   async function ask () {
     while (!stopping.signal.aborted) {
       const startedAt = performance.now()
-      const { failure } = await request(url, agent)
+      const { failure } = await request(url, { agent })
       total++
       if (failure !== null) failures.push(failure)
       onAnswer()

@@ -28,7 +28,7 @@ for (const [what, name, protocol, expected] of /** @type {[string, Buffer, strin
   ['one of Multipath TCP, which Go asks for', v6(ANY, 80), 'MPTCPv6', { address: '::', port: 80, addressType: 6, flags: 0, index: 0 }],
   ['a UDP port', v4('0.0.0.0', 53), 'UDP', { address: '0.0.0.0', port: 53, addressType: 'udp4', flags: 0, index: 0 }],
   ['a path', unix('/run/a b.sock'), 'UNIX-STREAM', { address: '/run/a b.sock', port: -1, addressType: -1, index: 0 }],
-  ['a path from the working folder', unix('app.sock'), 'UNIX', { address: '/srv/app/app.sock', port: -1, addressType: -1, index: 0 }]
+  ['a path from the working folder', unix('app.sock'), 'UNIX', { address: '/srv/app/app.sock', port: -1, addressType: -1, index: 0, asked: 'app.sock' }]
 ])) {
   test(`${what} is asked for as a Node worker asks for it`, () => {
     assert.deepEqual(socketQuery(name, { protocol, isV6Only: () => false }, () => '/srv/app'), expected)

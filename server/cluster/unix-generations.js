@@ -1,0 +1,230 @@
+import net from 'node:net'
+import { constants } from 'node:os'
+import { fstatSocket } from '../../workers/socket-file.js'
+import { toError } from '../errors.js'
+import { loadPosix } from '../system/posix.js'
+import { canStage } from './unix-staging.js'
+
+/** @typedef {import('./sockets.js').Socket} Socket */
+/** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
+/**
+ * Workers that are started together, to take the place of others.
+ * @typedef {object} Generations
+ * @property {(worker: number) => string | null} of  null: it takes the place of one that has gone, or of none
+ * @property {() => { generation: string, isRevoked: boolean, isAtOnce: boolean } | null} rollout  that is under way; `isRevoked`: it makes way for
+ *   those before it; `isAtOnce`: all of them are ready before any other worker ends
+ * @property {(worker: number) => boolean} stays  false: it is about to end
+ */
+
+const NUMBERED = /^(.*:\d+)@(\d+)$/s
+const EINVAL = -constants.errno.EINVAL
+const ENOENT = -constants.errno.ENOENT
+
+/**
+ * One path leads to one Unix socket. So the workers of a rollout have a new one, which nobody finds before the first of them is ready, or
+ * in a restart all of them; then the path leads there, and the others accept what waits at theirs until nothing does. Whoever takes the place of a worker that has gone
+ * gets the socket to which the path leads. Each socket is held by the key of the address and, but for the first, a number.
+ * @param {object} parts
+ * @param {Map<string, Socket>} parts.held  of all addresses
+ * @param {ReadonlySet<number>} parts.ready  workers
+ * @param {typeof import('./unix-staging.js').stageUnixPath | null} parts.stage  null: all workers have the same socket
+ * @param {Generations} parts.generations
+ * @param {(key: string) => void} parts.drop
+ * @param {(key: string) => void} parts.expire  lets it go if nobody asks for it soon
+ * @param {() => boolean} parts.isClosed
+ * @param {() => void} parts.onMade
+ */
+export function createUnixGenerations ({ held, ready, stage, generations, drop, expire, isClosed, onMade }) {
+  /** Keys of the sockets to which the paths lead, by the key of the address. @type {Map<string, string>} */
+  const shown = new Map()
+  /** @type {Map<string, { generation: string | null, until: Promise<void> }>} */
+  const coming = new Map()
+  /** What has just failed, by the key of the address. @type {Map<string, number>} */
+  const failed = new Map()
+  let last = 0
+  // Another program may ask for as many paths as it likes: one after the other.
+  let turn = Promise.resolve()
+  for (const [key, socket] of held) if (socket.path) adopt(key, socket)
+  for (const key of shown.values()) held.get(key)?.path?.restore()
+
+  return {
+    /**
+     * @param {string} base  the key of an address @param {{ worker: number, query: SocketQuery }} who
+     * @returns {{ key: string, errno?: number, until?: Promise<void> }} of the socket that the worker is to have; `until`: it has to ask again then
+     */
+    place (base, { worker, query }) {
+      const key = shownFor(base)
+      const failure = failed.get(base)
+      if (failure !== undefined) return { key, errno: failure }
+      const errno = held.get(key)?.path?.restore()
+      // No path leads to this socket any more, so the next request gets a new one.
+      if (errno === ENOENT) drop(key)
+      else if (errno) return { key, errno }
+      const chosen = choose(base, { worker, query })
+      return { key: chosen, until: coming.get(chosen)?.until ?? (chosen === base || held.has(chosen) ? undefined : make(chosen, query, generations.of(worker))) }
+    },
+
+    /** @param {string} key @param {SocketQuery} query @returns {Promise<void> | null} null: not in this way */
+    begin: (key, query) => stage && isPath(query) ? make(key, query, null) : null,
+
+    /** A worker is ready, or about to end: paths lead to those that will serve on. */
+    look () {
+      for (const [base, key] of shown) {
+        const now = held.get(key)
+        const others = [...held].filter(([other, its]) => isHidden(other, its) && baseOf(other) === base).sort(([, one], [, two]) => countServing(two) - countServing(one))
+        const [better, socket] = others.find(([, its]) => countServing(its) > 0 && !isShut(its) && now && isBetter(its, now)) ?? []
+        if (better === undefined || !socket) continue
+        const rollout = generations.rollout()
+        // Whoever comes in the place of those that had taken over is one of them.
+        if (rollout && socket.isShown !== false) socket.generation = `${rollout.generation} back`
+        show(better)
+      }
+    },
+
+    /** Nobody finds what no path leads to. @param {(key: string) => boolean} isUnused */
+    dropUnused (isUnused) {
+      for (const [key, socket] of [...held]) if (isHidden(key, socket) && isUnused(key) && !socket.isAdopted) drop(key)
+    },
+
+    /** @param {number} worker @returns {number} at how many of its sockets somebody waits whom no other worker will serve */
+    queueOf (worker) {
+      const all = [...held].filter(([, { path }]) => path)
+      // What the workers of another master have is not known.
+      const isOrphan = !all.some(([, { users }]) => users.has(worker))
+      return all.filter(([key, socket]) => isHidden(key, socket) && (isOrphan || socket.users.has(worker)) && stateOf(socket).isWaitedFor).length
+    },
+
+    /** @param {number} inode of a socket @returns {net.Socket | null} a connection to it, wherever its path leads */
+    connect (inode) {
+      const found = [...held.values()].find(({ path, handle }) => path && fstatSocket(fdOf(handle)).ino === inode)
+      return found?.path ? net.connect({ path: found.path.hidden }) : null
+    },
+
+    /** @param {string} key is not held any more */
+    forget (key) { if (shown.get(baseOf(key)) === key) shown.delete(baseOf(key)) },
+
+    isHidden
+  }
+
+  /** @param {string} key @param {Socket} socket of a master before */
+  function adopt (key, socket) {
+    const base = baseOf(key)
+    last = Math.max(last, Number(NUMBERED.exec(key)?.[2] ?? 0))
+    Object.assign(socket, { isAdopted: true, isShown: true })
+    if (socket.path?.isShown() || !held.get(shown.get(base) ?? '')?.path?.isShown()) shown.set(base, key)
+  }
+
+  /** @param {string} base @param {{ worker: number, query: SocketQuery }} who @returns {string} */
+  function choose (base, { worker, query }) {
+    const key = shownFor(base)
+    const socket = held.get(key)
+    if (!stage || (socket && !socket.path)) return key
+    const hidden = [...coming, ...[...held].filter(([, { isShown }]) => isShown === false)].filter(([other]) => other !== key && baseOf(other) === base)
+    if (!socket) return coming.has(key) ? key : hidden[0]?.[0] ?? base
+    const mayStage = canStage(query)
+    if (isShut(socket)) {
+      if (!mayStage) drop(key)
+      return mayStage ? hidden[0]?.[0] ?? numbered(base) : base
+    }
+    const generation = generations.of(worker)
+    if (!mayStage || generation === null || generation === socket.generation || !(socket.isAdopted || [...socket.users].some((user) => ready.has(user)))) return key
+    return hidden.find(([, its]) => its.generation === generation)?.[0] ?? numbered(base)
+  }
+
+  /** @param {string} base @returns {string} */
+  function shownFor (base) {
+    return shown.get(base) ?? base
+  }
+
+  /** @param {Socket} socket @returns {number} */
+  function countServing ({ users }) {
+    return [...users].filter((worker) => ready.has(worker) && generations.stays(worker)).length
+  }
+
+  /** @param {Socket} other  at which some serve @param {Socket} now  to which the path leads @returns {boolean} */
+  function isBetter (other, now) {
+    const rollout = generations.rollout()
+    if (countServing(now) === 0 || isShut(now)) return true
+    // It is new. Before an old worker of a restart ends, all new ones are ready.
+    if (other.isShown === false) return !rollout?.isAtOnce || [...now.users].some((worker) => ready.has(worker) && !generations.stays(worker))
+    return rollout ? rollout.isRevoked && now.generation === rollout.generation : countServing(now) < countServing(other)
+  }
+
+  /** @param {string} base */
+  function numbered (base) {
+    return `${base}@${++last}`
+  }
+
+  /** @param {string} key @param {SocketQuery} query @param {string | null} generation @returns {Promise<void>} */
+  function make (key, query, generation) {
+    const until = turn.then(async () => {
+      const isFirst = !held.has(shownFor(baseOf(key)))
+      const bound = await /** @type {NonNullable<typeof stage>} */ (stage)(query, { isFirst }).catch((error) => ({ errno: toError(error).errno ?? EINVAL }))
+      coming.delete(key)
+      if (bound.errno !== undefined) return fail(key, bound.errno)
+      held.set(key, { ...bound, query, isEstablished: false, users: new Set(), generation, isShown: false })
+      onMade()
+      const errno = isFirst && !isClosed() ? show(key) : 0
+      if (errno !== 0 || isClosed()) {
+        drop(key)
+        fail(key, errno)
+      } else expire(key)
+    })
+    turn = until
+    coming.set(key, { generation, until })
+    return until
+  }
+
+  /** Those that wait for it ask again at once. @param {string} key @param {number} errno 0: they get another one */
+  function fail (key, errno) {
+    const base = baseOf(key)
+    if (errno === 0) return
+    failed.set(base, errno)
+    setImmediate(() => failed.delete(base))
+  }
+
+  /** @param {string} key @returns {number} 0, or an error number: the path leads elsewhere */
+  function show (key) {
+    const base = baseOf(key)
+    const socket = held.get(key)
+    const before = shownFor(base)
+    const old = before === key ? undefined : held.get(before)
+    const errno = socket?.path?.show(old?.path?.memory ?? null) ?? 0
+    if (errno !== 0 || !socket) return errno
+    socket.isShown = true
+    shown.set(base, key)
+    old?.path?.hide()
+    if (old?.users.size === 0) old.isAdopted ? expire(before) : drop(before)
+    return 0
+  }
+
+  /** @param {string} key @param {Socket} socket @returns {boolean} whether it has a path that does not lead to it */
+  function isHidden (key, { path }) {
+    return path !== undefined && shownFor(baseOf(key)) !== key
+  }
+}
+
+/** @param {string} key @returns {string} that of the address */
+export function baseOf (key) {
+  return NUMBERED.exec(key)?.[1] ?? key
+}
+
+/** @param {SocketQuery} query */
+function isPath ({ address, port }) {
+  return port === -1 && Boolean(address?.startsWith('/'))
+}
+
+/** @param {Socket} socket @returns {boolean} whether a worker has shut it down for all */
+function isShut (socket) {
+  return stateOf(socket).isShut
+}
+
+/** @param {Socket} socket */
+function stateOf ({ handle }) {
+  return loadPosix()?.lookAtUnix(fdOf(handle)) ?? { isWaitedFor: false, isShut: false }
+}
+
+/** @param {Socket['handle']} handle of a Unix socket */
+function fdOf (handle) {
+  return 'fd' in handle ? handle.fd : -1
+}
