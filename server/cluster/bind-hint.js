@@ -13,13 +13,13 @@ const FIRST_OF_ALL = 1024
 /**
  * What may help a worker that has ended before it was ready, where that is about an address.
  * @param {string} why  as it has said itself
- * @param {{ refused: { errno: number, inWords: () => string } | null, hasOthers: boolean }} known `refused`: what the master could not bind for it; `hasOthers`: copies that serve
+ * @param {{ refused: { errno: number, inWords: () => string } | null, note?: string | null, hasOthers: boolean }} known `refused`: what the master could not bind for it; `note`: why it shares no sockets; `hasOthers`: copies that serve
  * @returns {string | null}
  */
-export function bindHint (why, { refused, hasOthers }) {
+export function bindHint (why, { refused, note, hasOthers }) {
   if (refused?.errno === EACCES) return refused.inWords()
   if (!SAYS_TAKEN.test(why)) return null
-  return refused?.inWords() ?? (hasOthers ? FOUND_ITS_COPY : null)
+  return refused?.inWords() ?? note ?? (hasOthers ? FOUND_ITS_COPY : null)
 }
 
 /**

@@ -134,6 +134,7 @@ export function createSupervisor (initialState, {
     isProgram: (release) => runtimeOf(state, release) === 'other',
     hintFor: ({ id, release }, why) => bindHint(why, {
       refused: sockets.refused(id, state.releases[release]?.entry),
+      note: state.workers[id]?.socketNotes?.[0] ?? null,
       hasOthers: Object.values(state.workers).some((other) => other.id !== id && other.readyAt !== null)
     })
   })

@@ -69,8 +69,8 @@ export function createUnixGenerations ({ held, ready, stage, generations, drop, 
 
     /** A worker is ready, or about to end: paths lead to those that will serve on. */
     look () {
-      for (const [base, key] of shown) {
-        const now = held.get(key)
+      for (const base of new Set([...held].flatMap(([key, { path }]) => path ? baseOf(key) : []))) {
+        const now = held.get(shownFor(base))
         const others = [...held].filter(([other, its]) => isHidden(other, its) && baseOf(other) === base).sort(([, one], [, two]) => countServing(two) - countServing(one))
         const [better, socket] = others.find(([, its]) => countServing(its) > 0 && !isShut(its) && now && isBetter(its, now)) ?? []
         if (better === undefined || !socket) continue

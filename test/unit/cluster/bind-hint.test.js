@@ -14,6 +14,7 @@ test('a program that says its port is taken is told who has it, or that it has f
     assert.equal(bindHint(why, { refused, hasOthers: true }), ':80 is in use: nginx has it', why)
     assert.match(String(bindHint(why, { refused: null, hasOthers: true })), /other copies of it serve: it may have looked by itself/, why)
     assert.equal(bindHint(why, { refused: null, hasOthers: false }), null, why)
+    assert.equal(bindHint(why, { refused: null, note: 'it may not be looked into', hasOthers: true }), 'it may not be looked into', why)
   }
   assert.equal(bindHint('no module named shop', { refused, hasOthers: true }), null)
 })
