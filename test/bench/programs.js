@@ -1,4 +1,5 @@
-// What it costs a program of another language to run under clusterdeck: the same program on the same core alone, by turns.
+// What it costs a program of another language to run under clusterdeck: CPU a request, next to the same program alone.
+// All are loaded at once on one core: so whatever else the machine does disturbs each in the same way.
 // `node test/bench/programs.js [rounds] [programs of the gallery, one process each]`
 import { spawn } from 'node:child_process'
 import { createOwner } from '../support/owner.js'
@@ -12,23 +13,22 @@ import { freePort } from '../support/ports.js'
 import { cpuMs } from '../support/process-figures.js'
 
 /** @typedef {{ port: number, pid: number }} Running */
-/** @typedef {{ perSecond: number, microseconds: number }} Figures `microseconds`: of the program's processors, for a request */
-/** @typedef {'alone' | 'again' | 'managed'} Way `again`: alone as well, which tells what a difference means */
+/** @typedef {'alone' | 'managed' | 'again'} Way `again`: alone as well, which tells what a difference means */
 
 const WAYS = /** @type {Way[]} */ (['alone', 'managed', 'again'])
-const ROUNDS = Number(process.argv[2] ?? 9)
+const ROUNDS = Number(process.argv[2] ?? 15)
 const NAMES = process.argv.length > 3 ? process.argv.slice(3) : ['bun-serve', 'go-http', 'asio', 'netty']
 const SECONDS = 3
 // By then the JVM has compiled Netty.
 const WARM_REQUESTS = 300_000
-const CONNECTIONS = 32
+const CONNECTIONS = 8
 const owner = createOwner()
 
-console.log(`One copy on a core of its own, ${CONNECTIONS} connections that stay from the other core, ${ROUNDS} rounds of new processes, ${SECONDS} s each by turns; medians (smallest to largest)\n`)
-console.log('| program | requests/s alone | under clusterdeck ÷ alone | alone again ÷ alone | µs of CPU a request alone | under clusterdeck ÷ alone | alone again ÷ alone |\n| --- | --- | --- | --- | --- | --- | --- |')
+console.log(`µs of CPU a request, ${ROUNDS} rounds of new processes, ${SECONDS} s each with ${CONNECTIONS} connections that stay; medians (smallest to largest)\n`)
+console.log('| program | alone | under clusterdeck ÷ alone | alone again ÷ alone |\n| --- | --- | --- | --- |')
 for (const name of NAMES) console.log(toLine(name, await compare(name)))
 
-/** @param {string} name @returns {Promise<Record<Way, Figures>[]>} */
+/** @param {string} name @returns {Promise<Record<Way, number>[]>} */
 async function compare (name) {
   const program = PROGRAMS.find((each) => each.name === name)
   if (!program) throw new Error(`there is no program ${name}`)
@@ -36,8 +36,7 @@ async function compare (name) {
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
     const alone = await begin(startAlone)
-    const running = { alone, managed: await begin(startManaged), again: await begin(startAlone) }
-    rounds.push(await measureByTurns(running, round))
+    rounds.push(await measureAtOnce({ alone, managed: await begin(startManaged), again: await begin(startAlone) }))
     await owner.end()
   }
   return rounds
@@ -65,40 +64,37 @@ async function startManaged (args, cwd, env) {
   return { port: Number(env.PORT), pid }
 }
 
-/** @param {Record<Way, Running>} running @param {number} round @returns {Promise<Record<Way, Figures>>} */
-async function measureByTurns (running, round) {
+/** @param {Record<Way, Running>} running @returns {Promise<Record<Way, number>>} */
+async function measureAtOnce (running) {
   await pin(WAYS.map((way) => running[way].pid))
-  for (const way of WAYS) await warmUp(running[way])
-  const figures = /** @type {Record<Way, Figures>} */ ({})
-  // Who is first in a round takes turns too.
-  for (let turn = 0; turn < WAYS.length; turn++) {
-    const way = WAYS[(round + turn) % WAYS.length]
-    figures[way] = await measure(running[way])
-  }
-  return figures
+  await Promise.all(WAYS.map((way) => warmUp(running[way])))
+  const [alone, managed, again] = await Promise.all(WAYS.map((way) => measure(running[way])))
+  return { alone, managed, again }
 }
 
 /** @param {Running} running */
 async function warmUp ({ port }) {
   for (let answered = 0; answered < WARM_REQUESTS;) {
-    const more = await saturate(port, { path: '/hello', connections: CONNECTIONS, seconds: 1 })
+    const more = await load(port, 1)
     if (!more) throw new Error(`nobody answers at port ${port}`)
     answered += more
   }
 }
 
-/** @param {Running} running @returns {Promise<Figures>} */
+/** @param {Running} running @returns {Promise<number>} microseconds of its processors for a request */
 async function measure ({ port, pid }) {
-  const [before, startedAt] = [cpuMs([pid]), performance.now()]
-  const requests = await saturate(port, { path: '/hello', connections: CONNECTIONS, seconds: SECONDS })
-  return { perSecond: requests / (performance.now() - startedAt) * 1000, microseconds: (cpuMs([pid]) - before) * 1000 / requests }
+  const before = cpuMs([pid])
+  const requests = await load(port, SECONDS)
+  return (cpuMs([pid]) - before) * 1000 / requests
 }
 
-/** @param {string} name @param {Record<Way, Figures>[]} rounds */
+/** @param {number} port @param {number} seconds */
+function load (port, seconds) {
+  return saturate(port, { path: '/hello', connections: CONNECTIONS, seconds })
+}
+
+/** @param {string} name @param {Record<Way, number>[]} rounds */
 function toLine (name, rounds) {
-  const of = (/** @type {Way} */ way, /** @type {keyof Figures} */ what) => rounds.map((round) => round[way][what])
-  const cells = (/** @type {keyof Figures} */ what) => [
-    spreadOf(of('alone', what)), ratiosTo(of('managed', what), of('alone', what)), ratiosTo(of('again', what), of('alone', what))
-  ]
-  return `| ${[name, ...cells('perSecond'), ...cells('microseconds')].join(' | ')} |`
+  const [alone, managed, again] = WAYS.map((way) => rounds.map((round) => round[way]))
+  return `| ${[name, spreadOf(alone), ratiosTo(managed, alone), ratiosTo(again, alone)].join(' | ')} |`
 }
