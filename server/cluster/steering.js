@@ -15,6 +15,7 @@ const LOOPBACK = { '0.0.0.0': ['127.0.0.1'], '::': ['::1', '127.0.0.1'] }
  * @property {number} worker
  * @property {boolean} isServing
  * @property {boolean} isLeaving  it has served, and is to end
+ * @property {boolean} [isLost]  its main process has ended, and what that had started is told to end: it accepts nothing any more
  * @property {(() => number[]) | null} processes  what it consists of, where another master has started it; null: this one has
  */
 
@@ -68,7 +69,8 @@ export function createSteering ({ calls, living, isHeldBack = false }) {
       noteOrphans()
       const { group, holders } = route
       const handles = group.handles()
-      const [first] = handles.filter((handle) => !holders.has(handle)).sort((a, b) => group.queueLength(b) - group.queueLength(a))
+      const lost = new Set(living().flatMap((each) => each.isLost ? each.worker : []))
+      const [first] = handles.filter((handle) => lost.has(holders.get(handle) ?? NaN) || !holders.has(handle)).sort((a, b) => group.queueLength(b) - group.queueLength(a))
       const handle = handles.find((each) => holders.get(each) === worker) ?? first ?? group.member(handles.length + 1).handle
       // Who asks for one that cannot be made hears why.
       if (!handle) return handles.length + 1

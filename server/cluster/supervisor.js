@@ -643,8 +643,9 @@ function runningPrograms (state) {
  * @returns {import('./steering.js').Living[]}
  */
 function livingWorkers ({ workers }, { isAlone, processesOf }) {
-  return Object.values(workers).filter(({ state }) => state !== 'exited').map(({ id, state, orphan }) => ({
+  return Object.values(workers).filter(({ state }) => state !== 'exited').map(({ id, state, orphan, intent }) => ({
     worker: id,
+    isLost: intent?.cause === 'crash',
     isServing: isAlone && state === 'ready',
     isLeaving: isLeaving(state),
     processes: orphan ? () => processesOf(id) : null

@@ -54,6 +54,9 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
   const pretended = new Set()
   /** @type {Set<string>} */
   const noted = new Set()
+  /** Of all Unix sockets that it has bound. @type {Set<string>} */
+  const paths = new Set()
+  const startedAt = Date.now()
   const handlers = { bind: hearBind, listen: hearListen, unlink: hearUnlink, unlinkat: hearUnlink }
   calls.hurry(listener)
 
@@ -151,7 +154,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
   function put ({ id, key, own, keepsFlags }, { pid, fd, query }) {
     const { inode, waits } = descriptorOf({ pid, fd }, calls)
     const copy = calls.descriptorOf(pid, fd)
-    if (copy >= 0) keepOptions(copy, own)
+    if (copy >= 0) keepOptions(copy, own, { isShared: isUdp(query) || query.port === -1 })
     if (!keepsFlags) calls.letCallsWait(own, waits)
     const numbers = [...new Set([fd, ...descriptorsOf(pid, inode)])].map((theirs) => ({ theirs, isClosedOnExec: descriptorOf({ pid, fd: theirs }, calls).isClosedOnExec }))
     const sets = setsWith(pid, inode)
@@ -159,6 +162,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     if (copy >= 0) helper.closeCopy(copy)
     const reason = sets.map(({ set, number, ...entry }) => addToSet({ pid, set }, { own, number }, entry)).find(Boolean)
     if (reason) note(`it waits for connections by epoll since before bind(2), and hears of none, as its epoll set cannot be changed (${reason}): ${ADD_RIGHT}`)
+    if (query.port === -1 && paths.size < MAX_ADDRESSES) paths.add(String(query.address))
     bound.set(fstatSocket(own).ino, { query, key, pid, isListening: isUdp(query) })
     calls.answer(listener, id, 0)
   }
@@ -194,7 +198,12 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     const address = known ? addressOf(known.query) : ownAddress(place)
     calls.goOn(listener, id)
     if (known) known.isListening = true
-    tell({ type: 'listening', address, isFixed: known !== undefined })
+    tell({ type: 'listening', address, isFixed: known !== undefined && !isInOwnFolder(known.query) })
+  }
+
+  /** A folder that is younger than the program is one of this copy alone, as Python's multiprocessing makes them. @param {SocketQuery} query */
+  function isInOwnFolder ({ address, port }) {
+    return port === -1 && Number(statSync(path.dirname(String(address)), { throwIfNoEntry: false })?.birthtimeMs) > startedAt
   }
 
   /** @param {{ pid: number, fd: number }} place */
@@ -213,7 +222,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
    */
   function hearUnlink ({ id, call, thread, args }) {
     const kept = files()
-    const isKept = kept.length > 0 && isOneOf(kept, { id, thread }, call === 'unlink' ? [AT_FDCWD, args[0]] : [fdIn(args[0]), args[1]])
+    const isKept = kept.length + paths.size > 0 && isOneOf(kept, { id, thread }, call === 'unlink' ? [AT_FDCWD, args[0]] : [fdIn(args[0]), args[1]])
     if (isKept) calls.answer(listener, id, 0)
     else calls.goOn(listener, id)
   }
@@ -222,10 +231,13 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
   function isOneOf (kept, { id, thread }, [folder, address]) {
     const name = readText(thread, address)
     const last = path.basename(name)
-    if (!kept.some(({ file }) => path.basename(file) === last)) return false
+    if (![...paths, ...kept.map(({ file }) => file)].some((file) => path.basename(file) === last)) return false
     onReceived(id)
-    const there = lstatSocket(name.startsWith('/') ? `/proc/${thread}/root${name}` : `/proc/${thread}/${folder === AT_FDCWD ? 'cwd' : `fd/${folder}`}/${name}`)
-    return kept.some(({ dev, ino }) => there?.dev === dev && there.ino === ino)
+    const place = `/proc/${thread}/${folder === AT_FDCWD ? 'cwd' : `fd/${folder}`}`
+    const there = lstatSocket(name.startsWith('/') ? `/proc/${thread}/root${name}` : `${place}/${name}`)
+    // Where the app has ended, its path has gone already.
+    if (!there) return paths.has(path.resolve(linkAt(place), name))
+    return kept.some(({ dev, ino }) => there.dev === dev && there.ino === ino)
   }
 
   /** Nobody hears when a program closes a socket, so it is looked for in its descriptors. */

@@ -25,6 +25,10 @@ const TCP_MAXSEG = 2
 const SEND_IS_FIXED = 1
 const RECEIVE_IS_FIXED = 2
 const NONE = Buffer.alloc(4)
+const BUFFERS = [
+  { option: SO_RCVBUF, force: SO_RCVBUFFORCE, lock: RECEIVE_IS_FIXED },
+  { option: SO_SNDBUF, force: SO_SNDBUFFORCE, lock: SEND_IS_FIXED }
+]
 /** @type {[level: number, name: number][]} */
 const FREE = [[IPPROTO_IP, IP_FREEBIND], [IPPROTO_IPV6, IPV6_FREEBIND]]
 /** @type {[level: number, name: number][]} */
@@ -77,15 +81,15 @@ export function setBindOptions (fd, { device, isFree, isTransparent, receiveByte
 }
 
 /**
- * Gives a socket the options of a program's, also where it has others from the program that had it before.
- * @param {number} from  a copy of the program's @param {number} to
+ * Gives a socket the options of a program's, also where it has others from the program that had it before. A socket that others serve as well keeps
+ * what these have set: a program may set the same only once it has bound its own.
+ * @param {number} from  a copy of the program's @param {number} to @param {{ isShared: boolean }} how
  */
-export function keepOptions (from, to) {
+export function keepOptions (from, to, { isShared }) {
   const fresh = freshLike(from)
   if (fresh < 0) return
-  for (const { level, names } of OPTIONS) for (const name of names) keepOption({ from, to, fresh }, level, name)
-  setBuffer(from, to, { option: SO_RCVBUF, force: SO_RCVBUFFORCE, lock: RECEIVE_IS_FIXED })
-  setBuffer(from, to, { option: SO_SNDBUF, force: SO_SNDBUFFORCE, lock: SEND_IS_FIXED })
+  for (const { level, names } of OPTIONS) for (const name of names) keepOption({ from, to, fresh, isShared }, level, name)
+  for (const buffer of BUFFERS) if (!isShared || numberOf(from, SOL_SOCKET, buffer.option) !== numberOf(fresh, SOL_SOCKET, buffer.option)) setBuffer(from, to, buffer)
   calls().closeCopy(fresh)
 }
 
@@ -94,14 +98,16 @@ export function networkOf (fd) {
   return calls().optionOf(fd, SOL_SOCKET, SO_NETNS_COOKIE)?.toString('hex') ?? ''
 }
 
-/** @param {{ from: number, to: number, fresh: number }} sockets @param {number} level @param {number} name */
-function keepOption ({ from, to, fresh }, level, name) {
+/** @param {{ from: number, to: number, fresh: number, isShared: boolean }} sockets @param {number} level @param {number} name */
+function keepOption ({ from, to, fresh, isShared }, level, name) {
   const wanted = calls().optionOf(from, level, name)
   const now = wanted && calls().optionOf(to, level, name)
   if (!wanted || !now || wanted.equals(now)) return
-  // It says what a connection would get, and would be fixed to that.
-  const isDefault = level === IPPROTO_TCP && name === TCP_MAXSEG && calls().optionOf(fresh, level, name)?.equals(wanted)
-  calls().setOption(to, level, name, isDefault ? NONE : wanted)
+  const isDefault = calls().optionOf(fresh, level, name)?.equals(wanted)
+  if (isDefault && isShared) return
+  // This one says what a connection would get, and would be fixed to that.
+  const isFixedBySetting = level === IPPROTO_TCP && name === TCP_MAXSEG
+  calls().setOption(to, level, name, isDefault && isFixedBySetting ? NONE : wanted)
 }
 
 /** @param {number} fd @param {number} fresh @param {{ name: string, option: number, lock: number }} buffer @returns {Record<string, number>} as it was set: the kernel doubles it */

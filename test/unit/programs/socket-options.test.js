@@ -28,11 +28,13 @@ describe('options of a socket that takes the place of another', { skip: !(calls 
     set(first, IPPROTO_TCP, TCP_NODELAY)
     set(first, IPPROTO_TCP, TCP_MAXSEG, 600)
     set(first, SOL_SOCKET, SO_RCVBUF, 20_000)
-    keepOptions(first, own)
+    keepOptions(first, own, { isShared: false })
     assert.deepEqual([valueOf(own, IPPROTO_TCP, TCP_NODELAY), valueOf(own, IPPROTO_TCP, TCP_MAXSEG), valueOf(own, SOL_SOCKET, SO_RCVBUF)], [1, 600, 40_000])
 
     set(second, SOL_SOCKET, SO_KEEPALIVE)
-    keepOptions(second, own)
+    keepOptions(second, own, { isShared: true })
+    assert.deepEqual([valueOf(own, IPPROTO_TCP, TCP_NODELAY), valueOf(own, SOL_SOCKET, SO_RCVBUF), valueOf(own, SOL_SOCKET, SO_KEEPALIVE)], [1, 40_000, 1], 'others serve it as well')
+    keepOptions(second, own, { isShared: false })
     for (const [level, name] of [[IPPROTO_TCP, TCP_NODELAY], [IPPROTO_TCP, TCP_MAXSEG], [SOL_SOCKET, SO_RCVBUF], [SOL_SOCKET, SO_KEEPALIVE], [SOL_SOCKET, SO_BUF_LOCK]]) {
       assert.equal(valueOf(own, level, name), valueOf(second, level, name), `${level}.${name}`)
     }
