@@ -5,7 +5,7 @@ import { isUdp, socketKey } from '../../workers/protocol.js'
 import { fstatSocket, lstatSocket } from '../../workers/socket-file.js'
 import { socketsOf } from '../system/open-sockets.js'
 import { loadPosix } from '../system/posix.js'
-import { linkAt, namesIn } from '../system/proc.js'
+import { linkAt, namesIn, statOf, textIn } from '../system/proc.js'
 import { treeOf } from '../system/process-tree.js'
 import { pidsOf } from '../system/tree-usage.js'
 import { descriptorsOf, setsWith } from './epoll-sets.js'
@@ -34,6 +34,8 @@ const { EADDRINUSE, ENOSYS } = constants.errno
 /** Each is one more socket of the master. */
 const MAX_ADDRESSES = 1000
 const AT_FDCWD = -100
+const START_FIELD = 22
+const MS_PER_TICK = 10
 const ADD_RIGHT = 'in a container, add the capability SYS_PTRACE'
 
 /**
@@ -56,7 +58,6 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
   const noted = new Set()
   /** Of all Unix sockets that it has bound. @type {Set<string>} */
   const paths = new Set()
-  const startedAt = Date.now()
   const handlers = { bind: hearBind, listen: hearListen, unlink: hearUnlink, unlinkat: hearUnlink }
   calls.hurry(listener)
 
@@ -111,7 +112,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
       const query = socketQuery(name, { protocol, isV6Only: () => copy < 0 ? hasBoundV4(name) : loadPosix()?.isV6Only(copy) === true }, () => readlinkSync(`/proc/${place.pid}/cwd`))
       const why = query && whyOwn(query, { thread, pid: place.pid, copy })
       if (why) note(why)
-      if (query === null || why) return calls.goOn(listener, id)
+      if (query === null || why || isInOwnFolder(query)) return calls.goOn(listener, id)
       if (copy < 0) note(`what it has set on its sockets before bind(2) is lost (pidfd_getfd: ${helper.errorText(-copy)}): ${ADD_RIGHT}`)
       const before = copy < 0 ? null : bindOptionsOf(copy)
       const asked = { ...query, ...(before && { before }) }
@@ -129,6 +130,14 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     if (bound.size >= MAX_ADDRESSES) return `it binds more than ${MAX_ADDRESSES} addresses: its workers share the first ones alone`
     if (port === -1) return isInOurFiles(thread) ? null : `it sees other files than clusterdeck (chroot, mount namespace), so its socket ${address} is its own, and restarts fail clients there`
     return isInOurNetwork(thread, copy) ? null : `it is in another network than clusterdeck (network namespace), so port ${port} is its own there, and restarts fail clients`
+  }
+
+  /**
+   * A folder that is younger than the program is one of this copy alone, which removes it in the end, as Python's multiprocessing does.
+   * @param {SocketQuery} query
+   */
+  function isInOwnFolder ({ address, port }) {
+    return port === -1 && Number(statSync(path.dirname(String(address)), { throwIfNoEntry: false })?.birthtimeMs) > startOf(identity()?.pid ?? 0)
   }
 
   /** @param {number} thread @param {number} copy  of its socket, which stays in the namespace that it was made in */
@@ -198,12 +207,7 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
     const address = known ? addressOf(known.query) : ownAddress(place)
     calls.goOn(listener, id)
     if (known) known.isListening = true
-    tell({ type: 'listening', address, isFixed: known !== undefined && !isInOwnFolder(known.query) })
-  }
-
-  /** A folder that is younger than the program is one of this copy alone, as Python's multiprocessing makes them. @param {SocketQuery} query */
-  function isInOwnFolder ({ address, port }) {
-    return port === -1 && Number(statSync(path.dirname(String(address)), { throwIfNoEntry: false })?.birthtimeMs) > startedAt
+    tell({ type: 'listening', address, isFixed: known !== undefined })
   }
 
   /** @param {{ pid: number, fd: number }} place */
@@ -276,6 +280,12 @@ export function findListener (calls, identity) {
     errno = copy
   }
   return errno
+}
+
+/** @param {number} pid @returns {number} when the process has begun, as Date.now() has it; NaN: it has ended. See proc_pid_stat(5), proc_uptime(5) */
+function startOf (pid) {
+  const [uptime] = textIn('/proc/uptime').split(' ')
+  return Date.now() - Number(uptime) * 1000 + Number(statOf(pid)?.[START_FIELD]) * MS_PER_TICK
 }
 
 /** @param {string} link */
