@@ -133,11 +133,13 @@ export function createHeardProgram ({ calls, helper, listener, identity, files, 
   }
 
   /**
-   * A folder that is younger than the program is one of this copy alone, which removes it in the end, as Python's multiprocessing does.
+   * A folder that is younger than the program, and that nobody else may enter, is one of this copy alone, which removes it in the end: mkdtemp(3).
+   * Python's multiprocessing has its sockets there.
    * @param {SocketQuery} query
    */
   function isInOwnFolder ({ address, port }) {
-    return port === -1 && Number(statSync(path.dirname(String(address)), { throwIfNoEntry: false })?.birthtimeMs) > startOf(identity()?.pid ?? 0)
+    const folder = port === -1 ? statSync(path.dirname(String(address)), { throwIfNoEntry: false }) : undefined
+    return folder !== undefined && (folder.mode & 0o77) === 0 && folder.birthtimeMs > startOf(identity()?.pid ?? 0)
   }
 
   /** @param {number} thread @param {number} copy  of its socket, which stays in the namespace that it was made in */

@@ -84,6 +84,15 @@ describe('programs that are no Node programs', { skip: withoutOtherPrograms }, (
     assert.equal(items.filter((/** @type {{ text: string }} */ { text }) => text === `bound to ${socketPath}`).length, 6)
   })
 
+  test('that have a Unix socket in a folder of each copy\'s own keep it, and can remove both', { skip: rareOnly || (lacksPython && 'it is written in Python') }, async (t) => {
+    const code = 'import multiprocessing, signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); manager = multiprocessing.Manager(); manager.dict()["key"] = 1; print("now ready", flush=True); signal.pause()'
+    const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-log', 'now ready'], args: ['python3', '-c', code] })
+    await deck.until({ ready: 2 })
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    const exited = await deck.history('type=worker.exited')
+    assert.deepEqual(exited.map(({ code: exit }) => exit), [0, 0])
+  })
+
   test('get no connection of others before ready.path has answered, which is asked of each alone', async (t) => {
     const port = await freePort()
     const deck = await startDeck(t, null, { cwd: tempFolder(), flags: ['--ready-path', '/health', '--ready-interval-ms', '50'], args: asOtherProgram('answers-late.js'), env: { PORT: String(port) } })
