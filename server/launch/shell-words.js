@@ -67,5 +67,6 @@ function endOfLine (text, from) {
 
 /** Words that a person can read, and paste into a shell. @param {string[]} words */
 export function shownWords (words) {
-  return words.map((word) => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ')
+  // A pattern for the whole word would need a stack as long as that.
+  return words.map((word) => word !== '' && !/[^\w@%+=:,./-]/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`).join(' ')
 }
