@@ -11,6 +11,7 @@ const SOL_SOCKET = 1
 const SO_LINGER = 13
 const MAX_OPTION_BYTES = 64
 const MAX_ADDRESS_BYTES = 128
+const MAX_READ_BYTES = 4096
 
 /** Calls of the system that the call helper alone needs: for it is a process of its own, and may wait. */
 export const loadHelperCalls = bindOnce((koffi) => {
@@ -25,11 +26,30 @@ export const loadHelperCalls = bindOnce((koffi) => {
   const dup2 = libc.func('int dup2(int from, int to)')
   const epollCtl = libc.func('int epoll_ctl(int set, int operation, int fd, void *event)')
   const memfdCreate = libc.func('int memfd_create(const char *name, unsigned int flags)')
+  const readMemory = libc.func('long process_vm_readv(int pid, const void *local, unsigned long count, const void *remote, unsigned long remoteCount, unsigned long flags)')
   const alarm = libc.func('unsigned int alarm(unsigned int seconds)')
   const close = libc.func('int close(int fd)')
   const strerror = libc.func('const char *strerror(int number)')
 
+  const read = Buffer.alloc(MAX_READ_BYTES)
+  // Two of struct iovec.
+  const local = Buffer.alloc(16)
+  const remote = Buffer.alloc(16)
+  local.writeBigUInt64LE(BigInt(koffi.address(read)))
+
   return {
+    /**
+     * Reads the memory of another process with one call; a file of /proc takes three.
+     * @param {number} thread @param {bigint} address @param {number} count
+     * @returns {Buffer | null} good until the next call; null: that is not permitted, as in a container, or cannot be read
+     */
+    memoryOf (thread, address, count) {
+      for (const each of [local, remote]) each.writeBigUInt64LE(BigInt(count), 8)
+      remote.writeBigUInt64LE(address)
+      const length = Number(readMemory(thread, local, 1, remote, 1, 0))
+      return length > 0 ? read.subarray(0, length) : null
+    },
+
     /**
      * Waits until one of these can be read, or is closed by whoever had the other end.
      * @param {readonly number[]} fds @param {number} timeoutMs  -1: for ever @returns {number[]} those that can

@@ -3,6 +3,7 @@ import { isIPv4 } from 'node:net'
 import path from 'node:path'
 import { isUdp } from '../../workers/protocol.js'
 import { socketAt, textIn } from '../system/proc.js'
+import { loadHelperCalls } from './helper-calls.js'
 
 /** @typedef {import('../../workers/protocol.js').SocketQuery} SocketQuery */
 /** @typedef {import('./system-calls.js').SystemCalls} SystemCalls */
@@ -16,6 +17,7 @@ const O_CLOEXEC = 0o2000000
 /** The longest address of any family: struct sockaddr_storage. */
 const MAX_ADDRESS_BYTES = 128
 const USUAL_PATH_BYTES = 256
+const PAGE_BYTES = 4096
 /** PATH_MAX. */
 const MAX_PATH_BYTES = 4096
 /** UV_TCP_IPV6ONLY and UV_UDP_IPV6ONLY, as Node asks for it. */
@@ -40,13 +42,16 @@ export function readAddress (thread, address, length) {
 
 /** @param {number} thread  that waits @param {bigint} address of a text that ends with a NUL @returns {string} empty where it cannot be read */
 export function readText (thread, address) {
-  const short = readMemory(thread, address, USUAL_PATH_BYTES)
+  // It may end with the last page that there is.
+  const short = readMemory(thread, address, Math.min(USUAL_PATH_BYTES, PAGE_BYTES - Number(address % BigInt(PAGE_BYTES))))
   const bytes = short.includes(0) ? short : readMemory(thread, address, MAX_PATH_BYTES)
   return bytes.toString('utf8', 0, Math.max(0, bytes.indexOf(0)))
 }
 
 /** @param {number} thread @param {bigint} address @param {number} count @returns {Buffer} as much as can be read */
 function readMemory (thread, address, count) {
+  const read = loadHelperCalls()?.memoryOf(thread, address, count)
+  if (read) return read
   const bytes = Buffer.allocUnsafe(count)
   try {
     const memory = openSync(`/proc/${thread}/mem`, 'r')

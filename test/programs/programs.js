@@ -100,9 +100,10 @@ export const PROGRAMS = [
     name: 'twisted',
     needs: 'python',
     version: 'twisted',
-    files: ['wsgi.py'],
-    command: ({ port }) => ['python', '-m', 'twisted', 'web', '--listen', `tcp:${port}:interface=127.0.0.1`, '--wsgi', 'wsgi.app'],
-    expects: 'hello from wsgi'
+    files: ['twisted_app.py'],
+    // With --wsgi it does not end while a request is in a thread of its pool.
+    command: ({ port }) => ['python', '-m', 'twisted', 'web', '--listen', `tcp:${port}:interface=127.0.0.1`, '--class', 'twisted_app.Hello'],
+    expects: 'hello from twisted'
   },
   {
     name: 'sanic-workers',
