@@ -106,7 +106,8 @@ function createHelperLink (calls, helper) {
       /** @type {Program} */
       const program = { hooks, identity: null, notify: null, launching: null, isHeard: false, strikes: 0, answers: new Map(), looks: new Map() }
       programs.set(number, program)
-      const order = (/** @type {any} */ what, /** @type {number | undefined} */ fd = undefined) => send({ program: number, ...what }, fd)
+      // Once it is closed, nobody starts a helper for it.
+      const order = (/** @type {any} */ what, /** @type {number | undefined} */ fd = undefined) => { if (programs.has(number)) send({ program: number, ...what }, fd) }
 
       return {
         /** @param {number} channel  a socket to the launcher of the program, which is closed in the end */
@@ -143,6 +144,7 @@ function createHelperLink (calls, helper) {
         look () {
           const look = ++count
           return new Promise((resolve) => {
+            if (!programs.has(number)) return resolve()
             program.looks.set(look, resolve)
             order({ type: 'look', look })
           })
@@ -152,7 +154,7 @@ function createHelperLink (calls, helper) {
           if (!programs.delete(number)) return
           endLaunch(program)
           settleLooks(program)
-          if (programs.size > 0) order({ type: 'forget' })
+          if (programs.size > 0) send({ program: number, type: 'forget' })
           else running?.end()
         }
       }
