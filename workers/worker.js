@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { setImmediate } from 'node:timers'
 import { tellActivity } from './activity.js'
+import { keepAppChannel } from './app-channel.js'
 import { tellAppMetrics } from './app-metrics.js'
 import { createBusyConnections } from './busy-connections.js'
 import { tellState } from './heartbeat.js'
@@ -115,7 +116,7 @@ export function startWorker (settings) {
     limitRequests(limits.maxRequests)
   })
   const activity = tellActivity(channel, watchThreads(channel))
-  replaceBeforeLeaving({ ask: () => channel.send({ type: 'leaving' }), isServing: () => isReady && !drain.isDraining() })
+  replaceBeforeLeaving({ ask: () => channel.send({ type: 'leaving' }), isServing: () => isReady && !drain.isDraining(), ...keepAppChannel({ isOfUse }) })
   answerDiagnostics(channel)
   answerRequestLists(channel, requests)
   // The main module of a CommonJS app has run by the first turn after this.
