@@ -22,7 +22,7 @@ export function keepAppChannel ({ isOfUse }) {
     const told = (/** @type {Parameters<Sent>[0]} */ error) => {
       const real = GONE.includes(String(error?.code)) && isOfUse() ? null : error
       if (typeof callback === 'function') callback(real)
-      else if (real) process.emit('error', real)
+      else if (real) Reflect.apply(process.emit, process, ['error', real])
     }
     if (isLost) {
       process.nextTick(told, null)

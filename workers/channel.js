@@ -36,6 +36,9 @@ export function openChannel () {
       process.send?.(wrapMessage(message), undefined, undefined, () => {})
     },
 
+    /** @returns {boolean} false: its master is gone */
+    isOpen: () => Boolean(process.channel),
+
     /**
      * @template {keyof Messages} Type
      * @param {Type} type @param {NonNullable<Handlers[Type]>} handler
