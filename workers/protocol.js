@@ -231,7 +231,7 @@ export function statusClass (code) {
  * `limits`: these limits of BootSettings have changed.
  * `outlive`: the master of an upgrade has taken over; until then its workers end with it.
  * `serve-alone`: the channel ends next, as the part of the master that is for this app has failed: it serves on as after the death of a master.
- * `count-as-ready`: it does not listen, and is of use without that.
+ * `count-as-ready`: it does not listen, and is of use without that; or its app has told the master that it is ready.
  * `accept-again`: a connection may wait that another worker was woken for, and will not take; `others`: how many of these wait in turn.
  * `let-go`: it gets so many more requests than the others have on average; it ends so many connections at most.
  * `app-metrics-text`: those of all workers, as the app has asked.

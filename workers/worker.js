@@ -45,7 +45,7 @@ export function startWorker (settings) {
   const routes = settings.countsRoutes ? createRoutes() : null
   const requests = watchRequests({ routes })
   const sessions = settings.sessions ? createSessions(settings.sessions, { worker, requests, onProblem: (message) => channel.send({ type: 'problem', message }) }) : NO_SESSIONS
-  const latePorts = createLatePorts({ isLate: () => (isReady && (hasListened || hasBound)) || drain.isDraining() || !channel.isOpen(), connections: () => drain.connections() })
+  const latePorts = createLatePorts({ isLate: () => ((isReady || countsAsReady) && (hasListened || hasBound)) || drain.isDraining() || !channel.isOpen(), connections: () => drain.connections() })
   const drain = createDrain({
     requests,
     sessions,

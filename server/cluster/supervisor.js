@@ -495,8 +495,8 @@ export function createSupervisor (initialState, {
   /** @param {number} worker */
   function saidReady (worker) {
     if (standbys.has(worker)) return standbys.defer(worker, () => saidReady(worker))
-    if (isAsked(ready)) handles.get(worker)?.tell({ type: 'probe' })
-    else receiveMessage(worker, { type: 'ready' })
+    handles.get(worker)?.tell({ type: isAsked(ready) ? 'probe' : 'count-as-ready' })
+    if (!isAsked(ready)) receiveMessage(worker, { type: 'ready' })
   }
 
   /** @param {number} worker @param {import('../lifecycle/loss.js').ToldExit} exit */

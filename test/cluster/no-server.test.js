@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
-import { get } from '../support/asking.js'
+import { askDatagram, get } from '../support/asking.js'
 import { startDeck } from '../support/deck.js'
 import { startDeckHere } from '../support/deck-here.js'
 import { freePort } from '../support/ports.js'
@@ -58,16 +58,30 @@ describe('apps that are no server', { concurrency: 4 }, () => {
     assert.deepEqual([next.worker, exit.cause, next.id < exit.id], [2, 'master-lost', true])
   })
 
-  rareTest('a server of UDP alone likewise, and it answers', async (t) => {
+  test('a server of UDP alone is ready once it is bound, also with a port for itself, and so is its successor', async (t) => {
     const port = await freePort()
-    const deck = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: SOON, env: { PORT: String(port) } })
-    await deck.until({ ready: 1 })
-    const socket = createSocket('udp4').bind()
-    t.after(() => socket.close())
-    await once(socket, 'listening')
-    socket.send('hello', port, '127.0.0.1')
-    const [answer] = await once(socket, 'message')
-    assert.equal(String(answer), 'hello')
+    const deck = await startDeckHere(t, 'udp-echo.js', { flags: ['--ready-timeout-ms', '600000'], env: { PORT: String(port), EXCLUSIVE: 'true' } })
+    await deck.until({ ready: 2 })
+    assert.deepEqual((await deck.status()).app.addresses, [`udp://127.0.0.1:${port}`])
+    assert.equal(await askDatagram(port), 'hello')
+    assert.equal((await deck.rollout('restart')).state, 'succeeded')
+    assert.equal(await askDatagram(port), 'hello')
+    assert.deepEqual(await deck.history('type=worker.no-server'), [])
+  })
+
+  test('a worker that is not ready gets no datagram, unless it waits for an answer itself', async (t) => {
+    const port = await freePort()
+    const deck = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'], env: { PORT: String(port), SAYS_READY: 'true' } })
+    const { workers: [{ pid }] } = await deck.untilStatus(({ app }) => app.addresses.length === 1, 'its port')
+    const answer = askDatagram(port)
+    // What is answered too early is there before this.
+    await deck.status()
+    process.kill(pid, 'SIGUSR2')
+    assert.equal(await answer, 'hello, ready')
+
+    const other = await freePort()
+    const asking = await startDeckHere(t, 'udp-echo.js', { workers: 1, flags: ['--ready-signal', 'message'], env: { PORT: String(other), ASKS_FIRST: 'true' } })
+    await asking.until({ ready: 1 })
   })
 
   rareTest('a UDP socket outlives its workers and its master: no datagram goes unanswered', async (t) => {

@@ -116,6 +116,18 @@ describe('orphan', { concurrency: 2 }, () => {
     assert.deepEqual((await deck.api('/crashes')).body.items, [])
   })
 
+  test('its app does not notice: what it sends is lost without an error, and it hears no disconnect', async (t) => {
+    const { deck, orphans: [orphan], lose } = await startToLose(t, 'reports-to-its-parent.js', { workers: 1, flags: ALONE })
+    const url = await deck.appUrl()
+    const masterPid = await lose()
+    t.after(() => signalProcess(orphan, 'SIGKILL'))
+    const ask = async () => (await fetch(url)).json()
+    const expected = { pid: orphan.pid, heard: [], isConnected: true }
+    assert.deepEqual(await ask(), expected)
+    await until(() => parentOf(orphan.pid) !== masterPid, 'another parent')
+    assert.deepEqual(await Promise.all([1, 2, 3].map(ask)), [expected, expected, expected])
+  })
+
   rareTest('output that nobody reads any more does not end it', async (t) => {
     const { deck, orphans: [orphan], lose } = await startToLose(t, 'writes-with-every-request.js', { workers: 1, flags: ALONE })
     const url = await deck.appUrl()

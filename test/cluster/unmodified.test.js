@@ -195,6 +195,13 @@ describe('unmodified apps', { concurrency: 2 }, () => {
     assert.notEqual(answers[0].ports.first, answers[0].ports.second)
   })
 
+  test('an exclusive server at a port of its own choice is shared, and replaced', async (t) => {
+    const port = await freePort()
+    const { deck, url } = await run(t, 'listens-where-told.js', { workers: 2, env: { ADDRESSES: JSON.stringify([{ port, host: '127.0.0.1', exclusive: true }]) } })
+    assert.deepEqual((await deck.status()).app.addresses, [`http://127.0.0.1:${port}`])
+    await answersAfterDeploy(deck, () => get(url))
+  })
+
   rareTest('readiness by message: a worker that listens is not ready before it says so', async (t) => {
     const deck = await startDeckHere(t, 'says-ready.js', { flags: ['--ready-signal', 'message'] })
     const { app, readyWorkers } = await deck.untilStatus(({ app }) => app.addresses.length === 1, 'the app to listen')

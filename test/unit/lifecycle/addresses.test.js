@@ -69,6 +69,31 @@ describe('addresses', () => {
     assert.equal(pool.state.workers[2].state, 'ready')
   })
 
+  test('one that was opened late is waited for as long as its predecessor has it, and given up in the end without a failure', () => {
+    const LATE = 'http://localhost:9090'
+    const pool = running()
+    listen(pool, 1, LATE)
+    pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
+    boot(pool, 2, APP)
+    assert.equal(pool.state.workers[2].state, 'starting')
+    listen(pool, 2, LATE)
+    assert.equal(pool.state.workers[2].state, 'ready')
+
+    const moved = running()
+    listen(moved, 1, LATE)
+    moved.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
+    boot(moved, 2, APP)
+    moved.passNextDeadline()
+    assert.deepEqual(moved.serving(), [2])
+    assert.match(moved.last('worker.ready').message, /^nobody listens on http:\/\/localhost:9090 yet, as the worker before it did/)
+
+    const alone = running()
+    listen(alone, 1, LATE)
+    alone.exit(1, { signal: 'SIGKILL' })
+    boot(alone, 2, APP)
+    assert.equal(alone.ready(), 1, 'nobody serves there any more')
+  })
+
   test('one that listens elsewhere fails the restart three seconds later, and the old worker stays', () => {
     const pool = running()
     pool.feed({ type: 'rollout', kind: 'restart', actor: 'test' })
