@@ -5,7 +5,7 @@ import { formatNames } from '../../public/format.js'
 import { DeckError, errorCode, errorText } from '../errors.js'
 import { lookThroughApp } from './app-files.js'
 import { isBelow, mapPath } from './resolve.js'
-import { copyTree, UNFINISHED } from './tree-copy.js'
+import { copyTree, makeWithin, UNFINISHED } from './tree-copy.js'
 import { listTree, treeDigest } from './tree.js'
 import { workspaceFolder } from './workspace.js'
 
@@ -108,12 +108,9 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     async share ({ top, folder }, { shared, home }) {
       for (const name of shared) {
         const { place: target, isThere } = await sharedTarget(home, name)
+        const { dir, base } = path.parse(path.join(folder, name))
+        const link = path.join(await makeWithin(dir, top), base)
         if (!isThere) await mkdir(target, { recursive: true })
-        const link = path.join(folder, name).replace(/\/$/, '')
-        await mkdir(path.dirname(link), { recursive: true })
-        // A link on the way would lead out of the release.
-        const above = await realpath(path.dirname(link))
-        if (above !== top && !isBelow(above, top)) throw new DeckError('invalid-config', `releases.shared: expected a place within the release, received ${name}, which is at ${above} there`)
         await rm(link, { recursive: true, force: true })
         await symlink(target, link)
       }
