@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { appName } from '../config/app-name.js'
 import { didYouMean } from '../config/nearest.js'
@@ -54,6 +55,12 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     /** @param {string} name @returns {AppView} @throws {DeckError} not-found */
     view: (name) => viewOf(find(name)),
 
+    /** @param {string} name @returns {string | null} */
+    identity (name) {
+      const app = apps.get(name)
+      return app ? app.id ?? '' : null
+    },
+
     /** @param {string} name @returns {ReturnType<import('../api/apps.js').Apps['opened']>} null: it does not run */
     opened (name) {
       const app = apps.get(name)
@@ -107,7 +114,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       checkFolder(dataDir, known)
       if (known && !isNamed) await checkEntry(entry, known)
       if (known && known.dataDir !== dataDir) throw taken('name', name, `which has its data in ${known.dataDir}; choose one by --name`)
-      const app = known ?? put({ name, order, dataDir, isStopped: isIdle })
+      const app = known ?? put({ name, id: randomUUID(), order, dataDir, isStopped: isIdle })
       if (!known) tell('app.added', app, { actor })
       checkStays(app)
       app.changeOrder(order)
@@ -221,7 +228,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
     if (isHandedOver) throw new DeckError('stopping', 'the host is ending')
     checkNew(expected)
     lent.links.give(name, sockets)
-    const app = put({ name, order, dataDir, isStopped: false })
+    const app = put({ name, id: randomUUID(), order, dataDir, isStopped: false })
     /** @type {ReturnType<typeof createDeferred<void>>} */
     const settled = createDeferred()
     arriving.set(app, settled.reached)
@@ -347,7 +354,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
   function remember () {
     if (isBeside || isHandedOver) return
     try {
-      list.write([...apps.values()].filter((app) => !arriving.has(app)).map(({ name, order, dataDir, isKept }) => ({ name, order, dataDir, isStopped: !isKept })))
+      list.write([...apps.values()].filter((app) => !arriving.has(app)).map(({ name, id, order, dataDir, isKept }) => ({ name, ...(id !== undefined && { id }), order, dataDir, isStopped: !isKept })))
     } catch (error) {
       log.error({ err: error }, 'the list of apps could not be written')
     }

@@ -168,6 +168,18 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(readFileSync(path.join(host.folder, 'apps.json'), 'utf8')).apps, [])
   })
 
+  test('one has the same identity in the next host, and the next one of its name has another', async (t) => {
+    const host = hostAppsHere(t)
+    const order = orderOf('shop', { cwd: folderWith(HELLO) })
+    await host.add(order, { ...BY, isIdle: true })
+    const first = String(host.identity('shop'))
+    assert.equal(hostAppsHere(t, { folder: host.folder }).identity('shop'), first)
+    await host.remove('shop', BY)
+    await until(() => host.identity('shop') === null, 'it to be removed')
+    await host.add(order, { ...BY, isIdle: true })
+    assert.notEqual(host.identity('shop'), first)
+  })
+
   rareTest('one that is started and stopped again and again leaves nothing open; a start during its stop follows that; one that is being removed takes no order', async (t) => {
     const host = hostAppsHere(t)
     const cwd = folderWith(HELLO)

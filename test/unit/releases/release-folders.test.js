@@ -16,7 +16,7 @@ for (const [what, name] of [['folders', 'files/made/by/app/'], ['a file', 'files
     const { top } = await folders.begin('r1')
     symlinkSync(outside, path.join(top, 'files'))
     await assert.rejects(folders.share({ top, folder: top }, { shared: [name], home }), refused)
-    const place = { mode: /** @type {const} */ ('folder'), folder: code, entry: path.join(code, 'app.js'), cwd: code }
+    const place = /** @type {any} */ ({ folder: code, entry: path.join(code, 'app.js'), cwd: code })
     const draft = await folders.look(place, { shared: [name], exclude: [], home })
     await assert.rejects(folders.keep('r2', draft, []), refused)
     assert.deepEqual(readdirSync(outside), [])
