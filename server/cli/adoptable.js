@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chownSync } from 'node:fs'
 import path from 'node:path'
 import { findConfigFile } from '../config/config.js'
 import { readConfigFile } from '../config/file.js'
@@ -15,21 +12,23 @@ import { clusterAppsOf, factsOf, firstOf, holdersOfPort, namesInPm2, pm2DaemonAt
 import { whyElsewhere } from '../programs/takeover.js'
 import { oneLine } from '../system/one-line.js'
 import { identifyProcess, signalProcess } from '../system/process-identity.js'
+import { ownerOfProcess } from '../system/process-owner.js'
 import { descendantsOf } from '../system/process-tree.js'
-import { disableText, unitAround } from '../systemd/unit-of.js'
+import { userId } from '../system/user.js'
+import { disableText, stopUnit, stopWords, unitAround } from '../systemd/unit-of.js'
 import { orderOfApp, orderOfStart } from './app-orders.js'
 import { writePm2Config } from './import.js'
 
 /** @typedef {import('./program.js').Terminal} Terminal */
 /** @typedef {import('./app-orders.js').AppOrder} AppOrder */
 /** @typedef {import('../config/apps.js').ConfigFile} ConfigFile */
+/** @typedef {import('../programs/root-line.js').LineToRoot} LineToRoot */
 /** @typedef {import('../system/process-identity.js').ProcessIdentity} ProcessIdentity */
 
 /**
  * A program that an app of the host can take the place of.
  * @typedef {object} Adoptable
  * @property {string} text  for people
- * @property {import('../programs/holder.js').ProcessFacts} facts  of one of its processes
  * @property {ProcessIdentity[]} processes  that end with it
  * @property {number[]} listening  processes that have its sockets
  * @property {string} [except]  the folder of Unix sockets that are of these processes themselves
@@ -44,12 +43,21 @@ import { writePm2Config } from './import.js'
  */
 
 /**
+ * @param {{ pid?: string, port?: string }} options  one of them @returns {number} the first process of the program that is meant
+ * @throws {DeckError} usage, not-possible
+ */
+export function processOf ({ pid, port }) {
+  return pid === undefined ? holderAt(portIn(String(port))) : pidIn(pid)
+}
+
+/**
  * @param {{ pid?: string, port?: string, workers?: string, name?: string }} options  one of `pid` and `port`
+ * @param {LineToRoot | null} [root]
  * @returns {Promise<Adoptable>}
  * @throws {DeckError} usage, not-possible
  */
-export async function programAt ({ pid, port, workers, name }) {
-  const first = pid === undefined ? holderAt(portIn(String(port))) : pidIn(pid)
+export async function programAt ({ pid, port, workers, name }, root = null) {
+  const first = processOf({ pid, port })
   const facts = factsOf(first)
   if (!facts) throw new DeckError('usage', `--pid: expected a process that runs, received ${first}`)
   const processes = descendantsOf(first)
@@ -58,12 +66,11 @@ export async function programAt ({ pid, port, workers, name }) {
   const copies = processes.filter((each) => factsOf(each)?.env.NODE_UNIQUE_ID !== undefined).length
   return {
     text: processText(facts),
-    facts,
     processes: processes.map(identifyProcess),
     listening: processes,
     isAlone: true,
     order: await orderOfProcess(facts, { workers: workers ?? String(Math.max(1, copies)), name, isGiven: workers !== undefined }),
-    ...(unit === null ? stopBySignal(identifyProcess(first)) : stopByUnit(unit)),
+    ...(unit === null ? stopBySignal(identifyProcess(first)) : stopByUnit(unit, root)),
     afterwards: unit === null ? [] : [disableText(unit)]
   }
 }
@@ -78,7 +85,7 @@ export async function turnsOfPm2 (names, options, terminal) {
   const wanted = wantedOf(appsIn(await pm2.list()), names)
   if (options.name !== undefined && wanted.length > 1) throw new DeckError('usage', `--name: expected with one app, received ${wanted.length}`)
   const { cwd } = terminal
-  const found = await readConfigFile(undefined, cwd) ?? await readConfigFile(await writeFor(mustHave(factsOf(pm2.pid), 'PM2'), terminal), cwd)
+  const found = await readConfigFile(undefined, cwd) ?? await writeConfig(terminal)
   return wanted.map(({ name, inFile }) => {
     const order = orderInFile(/** @type {ConfigFile} */ (found), inFile, options, terminal)
     return {
@@ -92,14 +99,21 @@ export async function turnsOfPm2 (names, options, terminal) {
   })
 }
 
-/** @param {Pm2App} app @param {import('../import/running-pm2.js').RunningPm2} pm2 @param {AppOrder} order @returns {Adoptable} */
+/** It is read as one that was there before: by nobody else's hand. @param {Terminal} terminal */
+async function writeConfig (terminal) {
+  await writePm2Config(terminal)
+  return await readConfigFile(undefined, terminal.cwd)
+}
+
+/** @param {Pm2App} app @param {import('../import/running-pm2.js').RunningPm2} pm2 @param {AppOrder} order @returns {Adoptable} @throws {DeckError} not-possible */
 function programOfPm2 ({ name, isCluster, running }, pm2, order) {
   const pids = running.map(({ pid }) => pid)
   const ids = running.map(({ id }) => id)
+  const other = pids.find((pid) => ownerOfProcess(pid)?.user !== userId())
+  if (other !== undefined) throw new DeckError('not-possible', `process ${other}, which PM2 has for ${name}, is not of the user of PM2 (uid ${userId()}): an app that PM2 runs as another user is not taken over`)
   const all = pids.flatMap((pid) => descendantsOf(pid))
   return {
     text: oneLine(`${name} of PM2 (pid ${pids.join(', ')})`),
-    facts: mustHave(factsOf(pids[0]), `${name} of PM2`),
     processes: all.map(identifyProcess),
     // Those of an app in cluster mode are with the daemon.
     listening: isCluster ? [...all, pm2.pid] : all,
@@ -166,7 +180,7 @@ function refuseOthers (facts, { processes, port }) {
   if (/^docker-proxy$/.test(path.basename(facts.file || facts.words[0]))) throw new DeckError('not-possible', 'that port is of a container: what listens there is in it, and cannot be run here in its place')
   const reason = whyElsewhere(pid)
   if (reason !== null) throw new DeckError('not-possible', `process ${pid}: ${reason}`)
-  if (facts.cwd === '' || Object.keys(facts.env).length === 0) throw new DeckError('not-possible', `process ${pid} is of another user (uid ${facts.user}): call this as that user, or by sudo`)
+  if (facts.user !== userId() || facts.cwd === '' || Object.keys(facts.env).length === 0) throw new DeckError('not-possible', `process ${pid} is of another user (uid ${facts.user}): call this as that user, or by sudo`)
 }
 
 /**
@@ -195,43 +209,19 @@ function orderInFile (found, app, { workers, name }, terminal) {
   return { ...order, ...(name !== undefined && { name }), flags: { ...order.flags, ...flags } }
 }
 
-/** The host of that user is to read it, also where root calls. @param {import('../programs/holder.js').ProcessFacts} daemon @param {Terminal} terminal @returns {Promise<string>} */
-async function writeFor ({ user, groups }, terminal) {
-  const file = await writePm2Config(terminal)
-  if (process.geteuid?.() === 0) chownSync(file, user, groups[0])
-  return file
-}
-
-/** @template T @param {T | null} found @param {string} what @returns {T} @throws {DeckError} not-possible */
-function mustHave (found, what) {
-  if (found === null) throw new DeckError('not-possible', `${what} has ended meanwhile`)
-  return found
-}
-
 /** @param {ProcessIdentity} identity @returns {Pick<Adoptable, 'stop' | 'stopText'>} */
 function stopBySignal (identity) {
   return { stop: async () => signalProcess(identity, 'SIGTERM'), stopText: `kill -TERM ${identity.pid}` }
 }
 
-/**
- * By then this process may have taken the rights of another user, who may not stop the service. So a shell is started before, and waits.
- * @param {import('../systemd/unit-of.js').ServiceUnit} unit @returns {Pick<Adoptable, 'stop' | 'stopText'>}
- */
-function stopByUnit ({ name, isOfUser }) {
-  const words = ['systemctl', ...(isOfUser ? ['--user'] : []), 'stop', name]
-  const child = spawn('/bin/sh', ['-c', 'read -r now && exec "$@"', 'sh', ...words], { stdio: ['pipe', 'ignore', 'pipe'] })
-  const ended = once(child, 'exit')
-  const parts = [child, /** @type {import('node:net').Socket} */ (child.stdin), /** @type {import('node:net').Socket} */ (child.stderr)]
-  // Where nobody tells it to, it ends with this process.
-  for (const part of parts) part.unref()
+/** @param {import('../systemd/unit-of.js').ServiceUnit} unit @param {LineToRoot | null} root  may stop what this user may not @returns {Pick<Adoptable, 'stop' | 'stopText'>} */
+function stopByUnit (unit, root) {
+  const stopText = stopWords(unit).join(' ')
   return {
     async stop () {
-      for (const part of parts) part.ref()
-      child.stdin.end('now\n')
-      const said = await child.stderr.setEncoding('utf8').toArray()
-      const [code] = await ended
-      if (code !== 0) throw new DeckError('not-possible', `${words.join(' ')} failed: ${oneLine(said.join('').trim()) || `exit code ${code}`}`)
+      const failed = root && !unit.isOfUser ? root.stop() : await stopUnit(unit)
+      if (failed !== null) throw new DeckError('not-possible', `${stopText} failed: ${failed}`)
     },
-    stopText: words.join(' ')
+    stopText
   }
 }

@@ -1,6 +1,7 @@
 import { renameSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { DeckError, errorText } from '../errors.js'
+import { whyPathDistrusted } from '../system/trust.js'
 import { formatTable } from './output.js'
 
 /** @typedef {import('./deck-command.js').DeckCommand} DeckCommand */
@@ -97,6 +98,9 @@ function checkedOutput ({ output = DEFAULT_OUTPUT, print, force }, cwd) {
   if (!print && !force && statSync(file, { throwIfNoEntry: false })) {
     throw new DeckError('usage', `--output: expected a file that does not exist yet, or --force, received ${file}`)
   }
+  // Who can change that folder could put another file, or a link, in the place of what is written.
+  const reason = print || output !== DEFAULT_OUTPUT ? null : whyPathDistrusted(path.dirname(file))
+  if (reason !== null) throw new DeckError('usage', `--output: expected a working folder that only root and this user can write, but ${reason}; correct that, or name a file by --output`)
   return file
 }
 

@@ -151,7 +151,7 @@ export async function createProgram (argv, terminal, outcome) {
   if (!MASTERS.includes(String(commandOf(argv)))) {
     const [{ addAppsCommands }, { addClientCommands }, { addCompletionCommand }, { addImportCommand }, { addTopCommand }] =
       await Promise.all([import('./apps-commands.js'), import('./client-commands.js'), import('./completion.js'), import('./import.js'), import('./top-command.js')])
-    addAppsCommands(program, terminal)
+    addAppsCommands(program, terminal, outcome)
     addImportCommand(program, terminal)
     addClientCommands(program, terminal, outcome, appArguments(argv).args ?? [])
     const doctor = isWanted('doctor') ? program.commands.find((command) => command.name() === 'doctor') : undefined

@@ -6,7 +6,7 @@ import { bindOnce } from './native.js'
 /** @typedef {[code: number, jt: number, jf: number, k: number]} Instruction  a struct sock_filter, linux/filter.h */
 
 // linux/prctl.h, sys/wait.h, sys/socket.h, netinet/in.h
-const PR_SET_KEEPCAPS = 8
+const PR_SET_PDEATHSIG = 1
 const PR_SET_CHILD_SUBREAPER = 36
 const WNOHANG = 1
 const AF_UNIX = 1
@@ -47,9 +47,6 @@ const F_SETFD = 2
 const POLLIN = 1
 const POLLRDHUP = 0x2000
 const FILTER_HEAD_BYTES = 16
-// linux/capability.h
-const CAPABILITY_VERSION = 0x20080522
-const CAP_SYS_PTRACE = 1 << 19
 
 /** The few calls of the system that Node has no function for; null where they cannot be had. */
 export const loadPosix = bindOnce(bindLibc)
@@ -76,7 +73,6 @@ function bindLibc (koffi) {
   const strerror = libc.func('const char *strerror(int number)')
   const getxattr = libc.func('long getxattr(const char *path, const char *name, void *value, size_t size)')
   const execve = libc.func('int execve(const char *file, const char **args, const char **env)')
-  const capset = libc.func('int capset(const void *header, const void *data)')
   const chroot = libc.func('int chroot(const char *path)')
   const poll = libc.func('int poll(void *descriptors, unsigned long count, int timeoutMs)')
   const toIndex = libc.func('unsigned int if_nametoindex(const char *name)')
@@ -92,15 +88,8 @@ function bindLibc (koffi) {
     /** @returns {boolean} whether processes whose parent dies become children of this one: prctl(2), Linux 3.4 */
     adoptOrphans: () => prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) === 0,
 
-    /**
-     * Root becomes another user, and may look into processes as before, where others of that user may not: capabilities(7).
-     * @param {() => void} become
-     */
-    keepTrace (become) {
-      prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
-      become()
-      capset(Buffer.from(Uint32Array.of(CAPABILITY_VERSION, 0).buffer), Buffer.from(Uint32Array.of(CAP_SYS_PTRACE, CAP_SYS_PTRACE, 0, 0, 0, 0).buffer))
-    },
+    /** This process is told to end when its parent has: prctl(2). */
+    endWithParent () { prctl(PR_SET_PDEATHSIG, constants.signals.SIGTERM, 0, 0, 0) },
 
     /**
      * Never waits: waitpid(2) with WNOHANG.
@@ -171,13 +160,13 @@ function bindLibc (koffi) {
     changeRoot: (folder) => chroot(folder) === 0 ? 0 : -koffi.errno(),
 
     /**
-     * @param {number} fd of a Unix socket that listens
-     * @returns {{ isWaitedFor: boolean, isShut: boolean }} `isWaitedFor`: somebody has connected, and is not accepted yet; `isShut`: nobody can
+     * @param {number} fd of a Unix socket @param {number} [timeoutMs]  how long it waits for somebody; below 0: as long as it takes
+     * @returns {{ isWaitedFor: boolean, isShut: boolean }} `isWaitedFor`: somebody has connected, and is not accepted yet, or has sent something; `isShut`: nobody can
      *   connect any more, as a process has called shutdown(2)
      */
-    lookAtUnix (fd) {
+    lookAtUnix (fd, timeoutMs = 0) {
       const asked = Buffer.from(Int32Array.of(fd, POLLIN | POLLRDHUP).buffer)
-      poll(asked, 1, 0)
+      poll(asked, 1, timeoutMs)
       const found = asked.readUInt16LE(6)
       return { isWaitedFor: (found & POLLIN) !== 0, isShut: (found & POLLRDHUP) !== 0 }
     },
