@@ -30,11 +30,9 @@ export function locatePm2 ({ env, cwd }) {
   const file = path.join(home, 'pm2.pid')
   const { pid, user } = readPidFile(file)
   const owner = process.platform === 'linux' ? ownerOfProcess(pid)?.user : isAlive(pid) ? user : undefined
-  if (owner === undefined) {
-    throw new DeckError('not-possible', `--pm2: expected a PM2 that runs, received none: no process is named in ${file} (PM2_HOME sets the folder)`)
-  }
-  const reason = owner !== user ? `belongs to uid ${user}, and names process ${pid} of uid ${owner}` : userId() === 0 ? whyPathDistrusted(file, { owner: user }) : null
-  if (reason !== null) throw new DeckError('not-possible', `--pm2: expected a PM2 whose folder and processes are of one user, but ${file} ${reason.replace(`${file} `, '')}`)
+  if (owner === undefined) throw new DeckError('not-possible', `--pm2: expected a PM2 that runs, received none: no process is named in ${file} (PM2_HOME sets the folder)`)
+  const reason = owner !== user ? `${file} belongs to uid ${user}, and names process ${pid} of uid ${owner}` : userId() === 0 ? whyPathDistrusted(file, { owner: user }) : null
+  if (reason !== null) throw new DeckError('not-possible', `--pm2: expected a PM2 whose folder and processes are of one user, but ${reason}`)
   return { home, pid, user }
 }
 

@@ -4,7 +4,6 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import os from 'node:os'
 import { errorText } from '../errors.js'
 import { loadPosix } from '../system/posix.js'
-import { idsIn } from '../system/process-owner.js'
 
 /** Its standard streams, and the two of the line to root. */
 const DESCRIPTORS = 5
@@ -12,16 +11,16 @@ const DESCRIPTORS = 5
 const posix = loadPosix()
 const [user, groups, script, ...words] = process.argv.slice(2)
 process.exitCode = 1
-process.stderr.write(`clusterdeck: adopt: as the user of the program (uid ${user}): ${becomeUser(Number(user), groups.split(',').map(Number)) ?? execute()}\n`)
+process.stderr.write(`clusterdeck: adopt: as the user of the program (uid ${user}): ${becomeUser() ?? execute()}\n`)
 
-/** @param {number} uid @param {number[]} gids  the main one first @returns {string | null} why not */
-function becomeUser (uid, gids) {
-  process.setgroups?.(gids)
-  process.setgid?.(gids[0])
-  process.setuid?.(uid)
-  const status = readFileSync('/proc/self/status', 'utf8')
-  const isUser = idsIn(status, 'Uid').every((each) => each === uid) && uid !== 0
-  return isUser && /^CapPrm:\s*0+$/m.test(status) && /^CapEff:\s*0+$/m.test(status) && /^CapAmb:\s*0+$/m.test(status) ? null : 'some rights of root could not be given up'
+/** @returns {string | null} why not */
+function becomeUser () {
+  const [main, ...others] = groups.split(',').map(Number)
+  process.setgroups?.([main, ...others])
+  process.setgid?.(main)
+  process.setuid?.(Number(user))
+  const isBare = /^CapPrm:\s*0+\nCapEff:\s*0+$/m.test(readFileSync('/proc/self/status', 'utf8'))
+  return isBare && process.getuid?.() !== 0 && process.geteuid?.() !== 0 ? null : 'some rights of root could not be given up'
 }
 
 /** @returns {string} why not */
