@@ -30,9 +30,8 @@ export async function adoptForUser (options, terminal) {
   if (userId() !== 0) return null
   const { pid, home } = options.pm2 === undefined ? { pid: processOf(options), home: undefined } : locatePm2(terminal)
   const owner = ownerOfProcess(pid)
-  if (owner === null && factsOf(pid) === null) return null
-  if (owner === null) throw new DeckError('not-possible', `process ${pid} has begun with other rights than it has now: its user may not look into it, so it is not taken over for that user`)
-  if (owner.user === 0) return null
+  if (owner?.user === 0 || factsOf(pid) === null) return null
+  if (!owner?.isOpen) throw new DeckError('not-possible', `process ${pid} has other rights than its user, or has begun with others (setuid, setcap, AmbientCapabilities): what that user may not look into is not taken over for that user`)
   const unit = home === undefined ? unitAround(pid) : null
   const line = openRootLine({ user: owner.user, stop: async () => unit && !unit.isOfUser ? await stopUnit(unit) : 'it is no service of the system' })
   if (line === null) throw new DeckError('not-possible', 'what another user runs can be taken over on Linux alone, on x86-64 and arm64, with the package koffi, which npm installs where it can')

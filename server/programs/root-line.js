@@ -23,7 +23,11 @@ const { EIO, EPERM } = constants.errno
  */
 export function copyListener ({ pid, fd, user }) {
   const [calls, posix] = [loadSystemCalls(), loadPosix()]
-  const copy = calls?.descriptorOf(pid, fd, () => ownerOfProcess(pid)?.user === user) ?? -EIO
+  const isTheirs = () => {
+    const owner = ownerOfProcess(pid)
+    return owner?.user === user && owner.isOpen
+  }
+  const copy = calls?.descriptorOf(pid, fd, isTheirs) ?? -EIO
   // What has executed a program with more rights meanwhile has no such socket at that place.
   if (copy < 0 || posix?.isListening(copy)) return copy
   calls?.close(copy)
