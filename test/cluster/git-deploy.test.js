@@ -13,21 +13,23 @@ import { createRepository, versionOf, withPackage } from '../support/repository.
 import { until } from '../support/until.js'
 
 describe('deploy --git', { concurrency: 2 }, () => {
-  test('is refused where the app has a database in its own folder that no release would share, and nothing changes', async (t) => {
+  test('is refused where the app has a database or an .env in its own folder that no release would share, and nothing changes', async (t) => {
     const { deck, repository, ask, cli, folders } = await startApp(t)
     repository.commit(versionOf('two'))
-    writeFiles(repository.app, { 'data/shop.sqlite': 'SQLite format 3\0', 'data/shop.sqlite-wal': '' })
+    writeFiles(repository.app, { 'data/shop.sqlite': 'SQLite format 3\0', 'data/shop.sqlite-wal': '', 'elsewhere.txt': 'A=1', 'config/.env': 'B=1', '.env.example': '', '.env.own': 'C=1' })
+    symlinkSync('elsewhere.txt', path.join(repository.app, '.env'))
     const refused = await cli('deploy', '--git', 'main', '--yes', '--wait')
     assert.equal(refused.code, 4)
-    assert.match(refused.stderr, /releases\.shared: expected the databases and uploads of the app, received none of data\/ in /)
+    assert.match(refused.stderr, /releases\.shared: expected the databases, uploads and \.env files of the app, received none of data\/, \.env, \.env\.own, config\/\.env in /)
     assert.deepEqual([folders(), (await deck.status()).release.id], [[], 'r1'])
 
-    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ releases: { shared: ['data/'] } }) })
+    writeFiles(repository.app, { 'clusterdeck.config.json': JSON.stringify({ envFile: '.env.own', releases: { shared: ['data/', '.env'], exclude: ['config'] } }) })
     const deployed = await cli('deploy', '--git', 'main', '--yes', '--wait')
     assert.equal(deployed.code, 0, deployed.stderr)
     assert.equal(await ask(), 'two')
     const { release } = await deck.status()
     assert.equal(readFileSync(path.join(release.path, 'data/shop.sqlite'), 'utf8'), 'SQLite format 3\0')
+    assert.equal(readFileSync(path.join(release.path, '.env'), 'utf8'), 'A=1')
   })
 
   rareTest('runs the program of the release where the app is one of node_modules, named by its path', async (t) => {
@@ -103,6 +105,26 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.deepEqual([ended.state, ended.cause, ended.code, ended.release, ended.rollout], ['failed', 'build-failed', 3, null, null])
     assert.match(ended.output, /compiling\nno such module: totals\n/)
     assert.deepEqual(folders(), [])
+  })
+
+  test('git tells a build, a hook and a job about the release that they are in, and what they change there the repository of the app does not see', async (t) => {
+    const ask = 'git describe --tags --dirty && git rev-parse --abbrev-ref HEAD && git log -1 --format=%H:%s && git config core.hooksPath .husky && git branch -f mine && git gc --quiet && git fsck'
+    const { deck, repository, cli } = await startApp(t, { config: { hooks: { build: { command: ['sh', '-c', `${ask} && node build.js`] }, afterDeploy: { command: ['sh', '-c', ask] } }, jobs: { ask: { command: ask } } } })
+    repository.commit({})
+    repository.git('checkout', '--quiet', '-b', 'next')
+    const commit = repository.commit(versionOf('two'), 'Faster totals')
+    repository.git('tag', 'v2')
+    repository.git('checkout', '--quiet', 'main')
+    const state = () => [repository.git('config', '--list', '--local'), repository.git('show-ref'), repository.git('status', '--porcelain', '--ignored')]
+    const before = state()
+    const told = new RegExp(`^v2\\nnext\\n${commit}:Faster totals\\n`, 'm')
+    const { code, stdout, stderr } = await cli('deploy', '--git', 'v2', '--wait')
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, told)
+    const { detail } = await deck.untilEvent(({ type }) => type === 'hook.succeeded', 'the end of the hook')
+    assert.match(detail.output, told)
+    assert.match((await cli('jobs', 'run', 'ask', '--wait')).stdout, told)
+    assert.deepEqual(state(), before)
   })
 
   test('refuses what it cannot export whole, and what is no name of a commit', async (t) => {
