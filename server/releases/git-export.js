@@ -63,8 +63,8 @@ export async function exportCommit ({ gitDir, found, to, index, env, exec }) {
   if (pointers.length > 0) {
     throw new DeckError('git-failed', `expected the files themselves, received pointers of Git LFS: ${formatNames(pointers)}. Install git-lfs for the user of the app ("git lfs install"), and fetch them ("git lfs fetch")`)
   }
-  const about = await git('git rev-parse', ['rev-parse', '--git-path', 'objects', '--git-path', 'shallow'], { isQuiet: true })
-  const [objects, shallow] = about.split('\n').map((file) => path.resolve(gitDir, file))
+  const about = await git('git rev-parse', ['rev-parse', '--git-path', 'objects', '--git-path', 'shallow', '--git-path', 'shallow.pushed'], { isQuiet: true })
+  const [objects, ...shallow] = about.split('\n').filter(Boolean).map((file) => path.resolve(gitDir, file))
   const tags = await git('git for-each-ref', ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/tags'], { isQuiet: true })
   await makeRepository(path.join(to, '.git'), { found, objects, shallow, tags, index })
   return files.map(({ name }) => name)
@@ -73,7 +73,8 @@ export async function exportCommit ({ gitDir, found, to, index, env, exec }) {
 /**
  * A release is below the folder of the app, so git would find the app's repository from there: a build, a hook or a job would be told another
  * commit, and would change that repository. So the release has one of its own, which borrows the objects.
- * @param {string} own @param {{ found: import('./git.js').Found, objects: string, shallow: string, tags: string, index: string }} from `tags`: as in packed-refs
+ * @param {string} own @param {{ found: import('./git.js').Found, objects: string, shallow: string[], tags: string, index: string }} from
+ *   `shallow`: files that say where the history ends, the last that is there counts; `tags`: as in packed-refs
  */
 async function makeRepository (own, { found: { commit, branch }, objects, shallow, tags, index }) {
   const ref = branch === null ? null : `refs/heads/${branch}`
@@ -85,10 +86,12 @@ async function makeRepository (own, { found: { commit, branch }, objects, shallo
     'packed-refs': `${ref === null ? '' : `${commit} ${ref}\n`}${tags}`,
     HEAD: `${ref === null ? commit : `ref: ${ref}`}\n`
   }).map(([name, text]) => writeFile(path.join(own, name), text)))
-  await copyFile(shallow, path.join(own, 'shallow')).catch((error) => {
-    // ENOENT: the repository has all of its history.
-    if (errorCode(error) !== 'ENOENT') throw error
-  })
+  for (const file of shallow) {
+    await copyFile(file, path.join(own, 'shallow')).catch((error) => {
+      // ENOENT: the repository has all of its history.
+      if (errorCode(error) !== 'ENOENT') throw error
+    })
+  }
   await rename(index, path.join(own, 'index'))
 }
 
