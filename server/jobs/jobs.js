@@ -17,6 +17,7 @@ import { runSteps } from './steps-run.js'
 import { isGroupAlive } from '../system/process-group.js'
 import { isAlive } from '../system/process-identity.js'
 import { createTimetable } from '../system/timetable.js'
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 
 /**
  * @typedef {ReturnType<typeof createJobs>} Jobs
@@ -496,7 +497,7 @@ export function createJobs ({
     const { job, command, actor, dueAt, attached = null } = order
     // Nothing else is published before it has begun.
     const id = events.lastId + 1
-    const shownCommand = job === null ? [command].flat().join(' ').slice(0, MAX_COMMAND_CHARS) : null
+    const shownCommand = job === null ? withoutUrlSecrets([command].flat().join(' ')).slice(0, MAX_COMMAND_CHARS) : null
     const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
     const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, ${release === null ? '' : `release ${release}, `}by ${actor}`)
     const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => begin(shared, id, name), {

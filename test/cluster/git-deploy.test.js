@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import http from 'node:http'
 import path from 'node:path'
 import { describe, test } from 'node:test'
 import { runCliHere } from '../support/cli-here.js'
@@ -260,6 +262,27 @@ describe('deploy --git', { concurrency: 2 }, () => {
     assert.deepEqual([release.build, release.entry, release.cwd], ['hooks.build', path.join(release.path, 'app.js'), release.path])
     assert.ok(release.path.endsWith('/r2/apps/web'))
     assert.equal(await ask(), 'two')
+  })
+
+  test('a token in the address of the repository is shown to nobody, and is in no log, also where git names it', async (t) => {
+    const server = http.createServer((request, response) => response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()).listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+    const { deck, cli, dataDir } = await startApp(t, { config: { releases: { git: `http://t0ken-ABC@127.0.0.1:${port}/x.git` } } })
+    const said = [await cli('deploy', '--git', 'main', '--wait', '--yes'), await cli('deploy', '--git', 'main', '--dry-run'), await cli('config')]
+    assert.equal((await deck.api('/jobs/runs', { method: 'POST', body: JSON.stringify({ command: ['true', 'ftp://ada:t0ken-ABC@x'] }) })).status, 201)
+    assert.deepEqual(said.map(({ code }) => code), [1, 1, 0])
+    assert.match(said[0].stdout, /^fetching http:\/\/…@127\.0\.0\.1:\d+\/x\.git\n/)
+    assert.match(said[0].stderr, /git fetch exited with code 128.*could not read Password for 'http:\/\/…@127/)
+    const { origin } = new URL(deck.adminUrl)
+    const headers = { authorization: `Bearer ${deck.token}` }
+    const { body: { items: runs } } = await deck.api('/jobs/runs')
+    const places = ['/api/v1/config', '/api/v1/events', '/api/v1/jobs/runs', '/api/v1/checks', '/api/v1/notices', '/api/v1/status', '/api/v1/events.csv', ...runs.map((/** @type {any} */ { id }) => `/api/v1/jobs/runs/${id}`)]
+    const shown = await Promise.all(places.map(async (place) => await (await fetch(origin + place, { headers })).text()))
+    const log = readFileSync(path.join(dataDir, 'logs/jobs/command.log'), 'utf8')
+    assert.match(log, /git fetch http:\/\/…@127/)
+    assert.doesNotMatch([...shown, log, ...said.flatMap(({ stdout, stderr }) => [stdout, stderr])].join('\n'), /t0ken-ABC/)
   })
 
   rareTest('a repository with an address is fetched first', async (t) => {
