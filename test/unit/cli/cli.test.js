@@ -718,10 +718,11 @@ test('no command shows a terminal what could steer it, whatever apps, commits an
     }
     const body = req.method === 'GET' ? undefined : await text(req)
     const { authorization = '' } = req.headers
-    const answer = await fetch(real + req.url, { method: req.method, body, headers: { authorization, ...(body && { 'content-type': 'application/json' }) }, signal: AbortSignal.timeout(200) }).catch(() => null)
-    if (answer === null) return json(res, 409, { code: 'not-possible', detail: EVIL })
+    const [path, query = ''] = String(req.url).split(/(?=\?)/)
+    const isAwaited = query.includes('wait=')
+    const answer = await fetch(real + path + (isAwaited ? '' : query), { method: req.method, body, headers: { authorization, ...(body && { 'content-type': 'application/json' }) } })
     const known = (answer.headers.get('content-type') ?? '').includes('json') ? await answer.json() : await answer.text()
-    json(res, /\/(jobs\/runs|jobs\/\w+\/runs|releases)$/.test(String(req.url)) && body ? 201 : answer.status, { id: 1, ...poisoned(known) })
+    json(res, /\/(runs|releases)$/.test(path) && body ? 201 : answer.status, { id: 1, ...poisoned(known), ...(isAwaited && { state: 'failed', done: true, reason: EVIL }) })
   })
   const program = await createProgram(['help'], /** @type {any} */ ({}), { exitCode: 0 })
   const lines = commandsOf(program).filter((command) => command.options.some(({ long }) => long === '--url') && command.name() !== 'mcp')
@@ -733,7 +734,7 @@ test('no command shows a terminal what could steer it, whatever apps, commits an
     const stream = (/** @type {boolean} */ isTTY) => /** @type {any} */ ({ isTTY, write: (/** @type {string} */ part) => { shown += part } })
     // Only where both are terminals a browser is opened.
     const [stdout, stderr] = [stream(true), stream(words[0] !== 'open')]
-    await runCommandLine(words, { stdout, stderr, stdin: /** @type {any} */ ({}), env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN, CLUSTERDECK_TIMEOUT: '400ms', HOME: cwd }, cwd })
+    await runCommandLine(words, { stdout, stderr, stdin: /** @type {any} */ ({}), env: { CLUSTERDECK_URL: url, CLUSTERDECK_TOKEN: TOKEN, CLUSTERDECK_TIMEOUT: '1s', HOME: cwd }, cwd })
     if (shown.includes('evil')) shownCount++
     // eslint-disable-next-line no-control-regex
     assert.doesNotMatch(shown, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/, words.join(' '))
