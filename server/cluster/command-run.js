@@ -1,6 +1,5 @@
 import { ChildProcess, spawn } from 'node:child_process'
-import { stripVTControlCharacters } from 'node:util'
-import { oneLine } from '../system/one-line.js'
+import { oneLine, readableText } from '../system/one-line.js'
 import { signalGroup } from '../system/process-group.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
 import { waitAtMost } from '../system/wait-at-most.js'
@@ -26,8 +25,6 @@ const BREATHER_MS = 50
 const TERM_GRACE_MS = 5000
 /** Output that a process outside the group holds open is waited for this long. */
 const LAST_OUTPUT_MS = 200
-// eslint-disable-next-line no-control-regex
-const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 
 /**
  * Runs one command in its own process group. Processes that it leaves in that group end with it.
@@ -185,11 +182,6 @@ function endReading (stream) {
   stream?.destroy()
 }
 
-/** @param {string} text as a program has written it @returns {string} without control sequences */
-export function readableOutput (text) {
-  return stripVTControlCharacters(text).replace(/\r\n?/g, '\n').replace(CONTROLS, '')
-}
-
 /** @param {{ code: number | null, signal: string | null }} exit @returns {string | null} why a command has not passed; null: it has */
 export function failureOf ({ code, signal }) {
   if (code === 0) return null
@@ -255,7 +247,7 @@ function collectOutput (child, { maxChars, before, onOutput }) {
       child.stdout?.destroy()
       child.stderr?.destroy()
       // The cut may have split a character.
-      const shown = readableOutput(text.replace(/^[\udc00-\udfff]/, ''))
+      const shown = readableText(text.replace(/^[\udc00-\udfff]/, ''))
       return isCut ? `…${shown}` : shown
     }
   }

@@ -301,8 +301,8 @@ export const SCHEMA = z.strictObject({
       kind: 'path',
       hint: 'path|url',
       mayBeAddress: true,
-      expected: 'a folder, or an address such as "https://git.example.com/shop.git" or "git@git.example.com:shop.git" that begins with https, http, ssh, git or file and has no password',
-      description: 'the repository of deploy --git; default: that of the app\'s folder. git fetches from an address with the keys of this user'
+      expected: 'a folder, or an address such as "https://git.example.com/shop.git" or "git@git.example.com:shop.git" that begins with https, http, ssh, git or file and has no password and no query',
+      description: 'the repository of deploy --git; default: that of the app\'s folder. git fetches from an address with the keys of this user; a token in it is shown to nobody'
     }),
     root: pathOption('the folder below which a deploy may name a path; without it, no deploy can').optional(),
     keep: integerOption(1, 100, 'how many releases are kept; one in use always is').default(10),
@@ -486,7 +486,7 @@ function groupOf (shape) {
 
 /** An address has no user and password: these are options of their own. @param {string} address */
 function isNatsServer (address) {
-  return /^((nats|tls):\/\/)?[^\s,/@]{1,500}$/.test(address) && URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
+  return /^((nats|tls):\/\/)?[^\s,/@?#]{1,500}$/.test(address) && URL.canParse(address.replace(/^(\w+:\/\/)?/, 'nats://'))
 }
 
 /** @param {string} text @returns {boolean} whether a line can be compared with it */
@@ -504,7 +504,7 @@ function isRepository (text) {
   // eslint-disable-next-line no-control-regex
   if (/^-|[\u0000-\u001f\u007f]/.test(text) || /^[^/]*::/.test(text)) return false
   if (!isAddress(text)) return true
-  return /^\w+:\/\//.test(text) ? /^(https?|ssh|git|file):\/\/(?![^/]*:[^/]*@)/.test(text) : /^[\w.~-]+(@[\w.-]+)?:[^-]/.test(text)
+  return /^\w+:\/\//.test(text) ? /^(https?|ssh|git|file):\/\/(?![^/]*:[^/]*@)(?<!^git:\/\/(?=[^/]*@))[^?#]*$/.test(text) : /^[\w.~-]+(@[\w.-]+)?:(?![^/]*@)[^-]/.test(text)
 }
 
 /** @param {string} description @param {number} [timeoutMs] default */

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { attachCommand } from '../cluster/command-attached.js'
 import { adoptCommand } from '../cluster/command-left.js'
-import { endLeftGroup, readableOutput, runCommand } from '../cluster/command-run.js'
+import { endLeftGroup, runCommand } from '../cluster/command-run.js'
 import { placeOfRelease } from '../cluster/command-place.js'
 import { didYouMean } from '../config/nearest.js'
 import { DeckError, isErrorCode } from '../errors.js'
@@ -16,7 +16,9 @@ import { lend } from '../system/loan.js'
 import { runSteps } from './steps-run.js'
 import { isGroupAlive } from '../system/process-group.js'
 import { isAlive } from '../system/process-identity.js'
+import { readableText } from '../system/one-line.js'
 import { createTimetable } from '../system/timetable.js'
+import { withoutUrlSecrets } from '../system/without-url-secrets.js'
 
 /**
  * @typedef {ReturnType<typeof createJobs>} Jobs
@@ -171,7 +173,7 @@ export function createJobs ({
     /** @param {number} id @returns {Run & { output: string | null }} `output`: the last part of it; null: no longer kept @throws {DeckError} not-found */
     run (id) {
       const running = active.get(id)
-      if (running) return { ...running.view, output: readableOutput(running.output.text()) }
+      if (running) return { ...running.view, output: readableText(running.output.text()) }
       const run = store.find(id)
       if (!run) throw new DeckError('not-found', `Run ${id} does not exist, or is no longer kept`)
       return run
@@ -496,7 +498,7 @@ export function createJobs ({
     const { job, command, actor, dueAt, attached = null } = order
     // Nothing else is published before it has begun.
     const id = events.lastId + 1
-    const shownCommand = job === null ? [command].flat().join(' ').slice(0, MAX_COMMAND_CHARS) : null
+    const shownCommand = job === null ? withoutUrlSecrets([command].flat().join(' ')).slice(0, MAX_COMMAND_CHARS) : null
     const name = job ?? String(shownCommand).slice(0, MAX_NAME_CHARS)
     const log = logs.open(job ?? COMMAND_LOG, `--- run ${id} of ${name}, ${new Date(now()).toISOString()}, ${release === null ? '' : `release ${release}, `}by ${actor}`)
     const entry = follow({ id, order, log, output: createRunOutput({ maxChars: MAX_OUTPUT_CHARS }) }, (shared) => begin(shared, id, name), {
@@ -589,7 +591,7 @@ export function createJobs ({
   /** @param {number} id @param {string | null} job @param {string} output @param {number} written */
   function keepOutput (id, job, output, written) {
     try {
-      store.keepOutput(id, job, readableOutput(output), written)
+      store.keepOutput(id, job, readableText(output), written)
     } catch {
       // The history says itself that it cannot be written; the log of the job has the output.
     }

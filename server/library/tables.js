@@ -162,7 +162,7 @@
  * @property {string[]} [releases.shared]  with releases.mode "folder": what all releases have in common, such as .env, uploads/, data.sqlite
  * @property {string[]} [releases.exclude]  with releases.mode "folder": what is not copied, and may be lost with a release, such as tmp/
  * @property {string} [releases.git]  the repository of deploy --git; default: that of the app's folder. git fetches from an address with the keys of
- *   this user
+ *   this user; a token in it is shown to nobody
  * @property {string} [releases.root]  the folder below which a deploy may name a path; without it, no deploy can
  * @property {number} [releases.keep]  how many releases are kept; one in use always is; default: `10`
  * @property {'mark' | 'hold'} [releases.onDrift]  when a worker is replaced whose files have changed; mark: the new one is marked as drifted, hold: its

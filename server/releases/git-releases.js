@@ -88,7 +88,7 @@ export function createGitReleases ({ catalogue, commits, folders, modules, maker
     isBuilding = true
     try {
       const { top, index } = await folders.begin(id)
-      const names = await exportCommit({ gitDir, commit: found.commit, to: top, index, env: inherited, exec })
+      const names = await exportCommit({ gitDir, found, to: top, index, env: inherited, exec })
       const folder = await realpath(path.join(top, prefix))
       if (folder !== top && !isBelow(folder, top)) throw new DeckError('entry-not-found', `the commit has a link in the place of ${prefix}, which leads out of it`)
       await folders.share({ top, folder }, { shared: spec.config.releases.shared, home })

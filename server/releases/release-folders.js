@@ -133,15 +133,17 @@ export function createReleaseFolders ({ dataFolder, releaseFolder, onError }) {
     },
 
     /**
-     * Refuses the first release of a commit, if the app would not find what it has written into its own folder.
-     * @param {string} home @param {Parts & { env: Record<string, string | undefined> }} options @throws {DeckError} unshared-files
+     * Refuses the first release of a commit, if the app would not find what it has in its own folder alone.
+     * @param {string} home @param {{ left: readonly string[], env: Record<string, string | undefined> }} options  `left`: what it finds, or need not find
+     * @throws {DeckError} unshared-files
      */
-    async checkOwnFolder (home, { shared, exclude, env }) {
-      const left = [...shared, ...exclude].map((name) => path.join(home, name).replace(/\/$/, ''))
-      const { data } = await lookThroughApp(home, { except: [await realpath(dataFolder), ...left], env })
-      if (data.length === 0) return
-      throw new DeckError('unshared-files', `releases.shared: expected the databases and uploads of the app, received none of ${formatNames(data)} in ${home}, ` +
-        'where the release of a commit would not find them. List them in releases.shared, or in releases.exclude what may be lost', { details: { files: data.slice(0, 100) } })
+    async checkOwnFolder (home, { left, env }) {
+      const except = [await realpath(dataFolder), ...left.map((name) => path.resolve(home, name))]
+      const { data, environment } = await lookThroughApp(home, { except, env })
+      const files = [...data, ...environment]
+      if (files.length === 0) return
+      throw new DeckError('unshared-files', `releases.shared: expected the databases, uploads and .env files of the app, received none of ${formatNames(files)} in ${home}, ` +
+        'where the release of a commit would not find them. List them in releases.shared, or in releases.exclude what it can do without', { details: { files: files.slice(0, 100) } })
     },
 
     /**
