@@ -1,5 +1,6 @@
 import { ChildProcess, spawn } from 'node:child_process'
 import { stripVTControlCharacters } from 'node:util'
+import { crlfHint } from '../programs/not-executed.js'
 import { oneLine } from '../system/one-line.js'
 import { signalGroup } from '../system/process-group.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
@@ -44,7 +45,7 @@ const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
  */
 export function runCommand ({ command, cwd, env, ...order }) {
   const [program, ...args] = typeof command === 'string' ? [command] : command
-  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}` })
+  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}`, hint: () => crlfHint([program, ...args], cwd) })
 
   function spawnChild () {
     try {
@@ -68,6 +69,7 @@ export function runCommand ({ command, cwd, env, ...order }) {
  * @param {string} order.option
  * @param {number} order.timeoutMs
  * @param {string} [order.place]  what was to be started where
+ * @param {() => string | null} [order.hint]  what may help where it has failed
  * @param {import('../system/process-identity.js').ProcessIdentity} [order.identity]  of a process that may have ended
  * @param {number} [order.ageMs]  for how long it has been running
  * @param {string} [order.before]  what it has written
@@ -76,7 +78,7 @@ export function runCommand ({ command, cwd, env, ...order }) {
  * @param {(pid: number) => void} [order.onExited]
  */
 export function followCommand (process, {
-  name, option, timeoutMs, place = '', identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
+  name, option, timeoutMs, place = '', hint = () => null, identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
 }) {
   const startedAt = performance.now() - ageMs
   const child = /** @type {Child} */ (process)
@@ -121,7 +123,8 @@ export function followCommand (process, {
         const text = output.close()
         const durationMs = Math.round(performance.now() - startedAt)
         const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationText(durationMs)}`, text) : failure)
-        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}`, output: text })
+        const help = failure === null ? null : hint()
+        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}${help ? `; ${help}` : ''}`, output: text })
       }
     }),
 

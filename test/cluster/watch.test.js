@@ -45,7 +45,7 @@ test('--watch rolls on a change of any loaded file, and a release that does not 
 
 test('--watch sees a link that leads elsewhere, to the app or to one of its files, envFile, --env-file and the config file', async (t) => {
   const folder = tempFolder()
-  const at = (/** @type {string} */ ...names) => path.join(folder, ...names)
+  const at = (/** @type {string[]} */ ...names) => path.join(folder, ...names)
   /** Replaces a link in one step, as tools of deploys do. */
   const link = (/** @type {string} */ target, /** @type {string} */ name) => {
     symlinkSync(target, at(`${name}.new`))
