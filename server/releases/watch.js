@@ -211,21 +211,21 @@ function isLeftOut (name) {
 
 /** @param {string} file @returns {string} empty: it is not there */
 function realPath (file) {
-  try {
-    return realpathSync.native(file)
-  } catch {
-    // ENOENT, ELOOP, EACCES
-    return ''
-  }
+  return orNone(() => realpathSync.native(file), '')
 }
 
 /** @param {string} folder @returns {string[]} absolute */
 function linksIn (folder) {
+  return orNone(() => readdirSync(folder, { withFileTypes: true }), []).flatMap((each) => each.isSymbolicLink() && each.name !== 'node_modules' ? [path.join(folder, each.name)] : [])
+}
+
+/** @template T @param {() => T} read @param {T} none @returns {T} */
+function orNone (read, none) {
   try {
-    return readdirSync(folder, { withFileTypes: true }).flatMap((each) => each.isSymbolicLink() && each.name !== 'node_modules' ? [path.join(folder, each.name)] : [])
+    return read()
   } catch {
-    // ENOENT, EACCES
-    return []
+    // ENOENT, ELOOP, EACCES
+    return none
   }
 }
 
