@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import path from 'node:path'
 
 const HEAD_BYTES = 256
@@ -36,10 +36,12 @@ export function crlfHint (words, cwd) {
   return found === undefined ? null : `the lines of ${found} end in CRLF, as on Windows, and the CR counts as part of what is called: have them end in LF (dos2unix)`
 }
 
-/** @param {string} file @returns {string | null} null: it is not there, or may not be read */
+/** @param {string} file @returns {string | null} null: it is no file, is not there, or may not be read */
 function headOf (file) {
   try {
-    const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    // A pipe would be waited for, and to open a device may do something.
+    if (!statSync(file).isFile()) return null
+    const descriptor = openSync(file, 'r')
     try {
       const head = Buffer.alloc(HEAD_BYTES)
       return head.toString('utf8', 0, readSync(descriptor, head))
