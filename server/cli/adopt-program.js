@@ -114,9 +114,10 @@ async function meetHost ({ signal, timeoutMs, terminal }) {
 
 /** @param {Move} move @param {How & { host: ApiClient }} how @returns {Promise<{ app: string, late: string | null }>} `app`: what the host calls it; `late`: the program has not ended */
 async function moveIn ({ program, takeover }, { graceMs, tell, ...how }) {
-  const { text, processes, isAlone } = program
+  const { text, processes, isAlone, isJob } = program
   const places = takeover.open().map(placeText)
-  tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : 'runs'}; new workers start beside it`)
+  if (isJob && places.length === 0 && processes.length > 0) throw new DeckError('not-possible', `${text} is a job that runs at this moment: call this again once it has ended`)
+  tell(`${text} ${places.length > 0 && isAlone ? `serves on ${places.join(', ')}` : isJob ? 'has nobody to serve' : 'runs'}; new workers start beside it`)
   const app = await startBeside({ program, takeover }, { tell, ...how })
   takeover.steer()
   const left = await untilLeft(takeover, graceMs)

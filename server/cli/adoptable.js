@@ -6,7 +6,7 @@ import { DeckError } from '../errors.js'
 import { namesOf } from '../import/convert.js'
 import { lookUpScript } from '../import/look.js'
 import { flagsOfProcess, variablesOfProcess } from '../import/process-order.js'
-import { groupsOf } from '../import/process-list.js'
+import { groupsOf, hasCron, isJob } from '../import/process-list.js'
 import { findPm2 } from '../import/running-pm2.js'
 import { clusterAppsOf, factsOf, firstOf, holdersOfPort, namesInPm2, pm2DaemonAt, processText } from '../programs/holder.js'
 import { whyElsewhere } from '../programs/takeover.js'
@@ -32,6 +32,7 @@ import { writePm2Config } from './import.js'
  * @property {ProcessIdentity[]} processes  that end with it
  * @property {number[]} listening  processes that have its sockets
  * @property {string} [except]  the folder of Unix sockets that are of these processes themselves
+ * @property {boolean} [isJob]  whether it serves nobody and ends by itself, so that nothing may run beside it
  * @property {boolean} isAlone  whether nobody else has sockets in these processes
  * @property {AppOrder} order  what the host is to run
  * @property {() => Promise<void>} stop  asks it to end
@@ -39,7 +40,8 @@ import { writePm2Config } from './import.js'
  * @property {string[]} afterwards  what is to be known once it has ended
  *
  * `inFile`: what it is called in a config file that "clusterdeck import" has made of it.
- * @typedef {{ name: string, inFile: string, isCluster: boolean, running: { pid: number, id: number }[] }} Pm2App
+ * `ids`: of all its processes; `hasCron`: PM2 starts it by the clock, also once it is stopped.
+ * @typedef {{ name: string, inFile: string, isCluster: boolean, isJob: boolean, hasCron: boolean, ids: number[], running: { pid: number, id: number }[] }} Pm2App
  */
 
 /**
@@ -92,7 +94,7 @@ export async function turnsOfPm2 (names, options, terminal) {
       name,
       async find () {
         const app = appsIn(await pm2.list()).find((each) => each.inFile === inFile)
-        if (!app || app.running.length === 0) throw new DeckError('not-possible', `${name} of PM2 does not run at this moment: call clusterdeck adopt --pm2 ${name} once it does`)
+        if (!app || !isThere(app)) throw new DeckError('not-possible', `${name} of PM2 does not run at this moment: call clusterdeck adopt --pm2 ${name} once it does`)
         return programOfPm2(app, pm2, order)
       }
     }
@@ -106,23 +108,25 @@ async function writeConfig (terminal) {
 }
 
 /** @param {Pm2App} app @param {import('../import/running-pm2.js').RunningPm2} pm2 @param {AppOrder} order @returns {Adoptable} @throws {DeckError} not-possible */
-function programOfPm2 ({ name, isCluster, running }, pm2, order) {
+function programOfPm2 ({ name, isCluster, isJob, hasCron, ids: known, running }, pm2, order) {
   const pids = running.map(({ pid }) => pid)
-  const ids = running.map(({ id }) => id)
+  const ids = hasCron ? known : running.map(({ id }) => id)
+  const how = hasCron ? 'delete' : 'stop'
   const other = pids.find((pid) => ownerOfProcess(pid)?.user !== userId())
   if (other !== undefined) throw new DeckError('not-possible', `process ${other}, which PM2 has for ${name}, is not of the user of PM2 (uid ${userId()}): an app that PM2 runs as another user is not taken over`)
   const all = pids.flatMap((pid) => descendantsOf(pid))
   return {
-    text: oneLine(`${name} of PM2 (pid ${pids.join(', ')})`),
+    text: oneLine(`${name} of PM2 (${pids.length > 0 ? `pid ${pids.join(', ')}` : 'a job between two runs'})`),
+    isJob,
     processes: all.map(identifyProcess),
     // Those of an app in cluster mode are with the daemon.
     listening: isCluster ? [...all, pm2.pid] : all,
     except: pm2.home,
     isAlone: !isCluster || clusterAppsOf(pm2.pid).length <= 1,
     order,
-    stop: () => pm2.stop(ids),
-    stopText: `pm2 stop ${ids.join(' ')}`,
-    afterwards: ['PM2 lists it as stopped; so that it stays so after a boot: pm2 save']
+    stop: () => pm2.stop(ids, how),
+    stopText: `pm2 ${how} ${ids.join(' ')}`,
+    afterwards: [`PM2 lists it ${hasCron ? 'no more, as its cron_restart would have started it again' : 'as stopped'}; so that it stays so after a boot: pm2 save`]
   }
 }
 
@@ -134,6 +138,9 @@ function appsIn (list) {
     name: String(group[0].name),
     inFile: inFile[index],
     isCluster: group[0].exec_mode === 'cluster_mode',
+    isJob: isJob(group[0]),
+    hasCron: hasCron(group[0]),
+    ids: group.map(({ pm_id: id }) => Number(id)),
     running: group.map(({ status, pm_pid: pid, pm_id: id }) => ({ pid: status === 'online' ? Number(pid) : 0, id: Number(id) })).filter(({ pid }) => pid > 0)
   }))
 }
@@ -142,11 +149,16 @@ function appsIn (list) {
 function wantedOf (apps, names) {
   const unknown = names.find((each) => !apps.some(({ name }) => name === each))
   if (unknown !== undefined) throw new DeckError('usage', `--pm2: expected some of ${apps.map(({ name }) => name).join(', ') || 'none'}, the apps of PM2, received ${JSON.stringify(unknown)}`)
-  const wanted = apps.filter(({ name, running }) => names.length === 0 ? running.length > 0 : names.includes(name))
+  const wanted = apps.filter((app) => names.length === 0 ? isThere(app) : names.includes(app.name))
   if (wanted.length === 0) throw new DeckError('not-possible', '--pm2: expected apps of PM2 that run, received none')
-  const idle = wanted.find(({ running }) => running.length === 0)
+  const idle = wanted.find((app) => !isThere(app))
   if (idle) throw new DeckError('usage', `--pm2: expected apps of PM2 that run, received ${idle.name}, which is stopped: clusterdeck start starts it`)
   return wanted
+}
+
+/** @param {Pm2App} app @returns {boolean} whether PM2 runs it, now or at its times */
+function isThere ({ running, isJob }) {
+  return running.length > 0 || isJob
 }
 
 /** @param {string} text @returns {number} */

@@ -120,17 +120,21 @@ function writeConfigFile (file, text, { mode, isForced }) {
  * @param {(app: import('../import/convert.js').ForeignApp) => string} foreignText
  */
 function reportText ({ apps, foreign, items }, remarks, foreignText) {
+  /** What is explained already. @type {Set<string>} */
+  const said = new Set()
   const tables = [...apps, ...(items.length > 0 ? [{ name: 'outside of the apps', items }] : [])]
   return [
-    ...tables.map(({ name, items }) => `${name}\n${formatTable(['PM2', 'IS', 'CLUSTERDECK'], items.map(rowOf))}\n`),
+    ...tables.map(({ name, items }) => `${name}\n${formatTable(['PM2', 'IS', 'CLUSTERDECK'], items.map((item) => rowOf(item, said)))}\n`),
     ...foreign.map((app) => `${foreignText(app)}\n`),
     ...(remarks.length > 0 ? [remarks.map((remark) => `${remark}\n`).join('')] : [])
   ].map((part) => `${part}\n`).join('')
 }
 
-/** @param {import('../import/convert.js').Item} item */
-function rowOf ({ key, fate, to, note }) {
-  const text = [to.join(', '), note ?? ''].filter(Boolean).join(': ')
+/** @param {import('../import/convert.js').Item} item @param {Set<string>} said */
+function rowOf ({ key, fate, to, note }, said) {
+  const explanation = note === null ? '' : said.has(`${key}: ${note}`) ? 'see above' : note
+  said.add(`${key}: ${note}`)
+  const text = [to.join(', '), explanation].filter(Boolean).join(': ')
   return [key, fate, text.length > MAX_NOTE ? `${text.slice(0, MAX_NOTE - 1)}…` : text]
 }
 

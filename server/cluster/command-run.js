@@ -1,4 +1,5 @@
 import { ChildProcess, spawn } from 'node:child_process'
+import { crlfHint } from '../programs/not-executed.js'
 import { oneLine, readableText } from '../system/one-line.js'
 import { signalGroup } from '../system/process-group.js'
 import { identifyProcess, isAlive } from '../system/process-identity.js'
@@ -41,7 +42,7 @@ const LAST_OUTPUT_MS = 200
  */
 export function runCommand ({ command, cwd, env, ...order }) {
   const [program, ...args] = typeof command === 'string' ? [command] : command
-  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}` })
+  return followCommand(spawnChild(), { ...order, place: `${program} in ${cwd}`, hint: () => crlfHint([program, ...args], cwd) })
 
   function spawnChild () {
     try {
@@ -65,6 +66,7 @@ export function runCommand ({ command, cwd, env, ...order }) {
  * @param {string} order.option
  * @param {number} order.timeoutMs
  * @param {string} [order.place]  what was to be started where
+ * @param {() => string | null} [order.hint]  what may help where it has failed
  * @param {import('../system/process-identity.js').ProcessIdentity} [order.identity]  of a process that may have ended
  * @param {number} [order.ageMs]  for how long it has been running
  * @param {string} [order.before]  what it has written
@@ -73,7 +75,7 @@ export function runCommand ({ command, cwd, env, ...order }) {
  * @param {(pid: number) => void} [order.onExited]
  */
 export function followCommand (process, {
-  name, option, timeoutMs, place = '', identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
+  name, option, timeoutMs, place = '', hint = () => null, identity, ageMs = 0, before = '', maxOutputChars = MAX_OUTPUT_CHARS, onOutput = () => {}, onExited = () => {}
 }) {
   const startedAt = performance.now() - ageMs
   const child = /** @type {Child} */ (process)
@@ -118,7 +120,8 @@ export function followCommand (process, {
         const text = output.close()
         const durationMs = Math.round(performance.now() - startedAt)
         const why = endedFor ?? (failure && pid !== undefined ? withLastLine(`${failure} after ${durationText(durationMs)}`, text) : failure)
-        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}`, output: text })
+        const help = failure === null ? null : hint()
+        resolve({ passed: why === null, code, signal, durationMs, timedOut, reason: why && `${name} ${why}${help ? `; ${help}` : ''}`, output: text })
       }
     }),
 

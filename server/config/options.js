@@ -261,7 +261,7 @@ export const SCHEMA = z.strictObject({
       kind: 'text',
       hint: 'expression',
       expected: 'a cron expression of 5 fields, or 6 with seconds first, such as "0 4 * * *", or ""',
-      description: 'when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never'
+      description: 'when all workers are restarted, in the time zone of the app (TZ) or else of this machine, such as "0 4 * * *"; empty: never'
     }),
     minDelayMs: millisecondsOption('the first delay between the starts of a worker that keeps crashing').default(100),
     maxDelayMs: millisecondsOption('the longest such delay').default(30_000),

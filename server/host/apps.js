@@ -19,6 +19,8 @@ import { readConfigOf, readFileOf } from './order-config.js'
 /** @typedef {{ name: string, order: AppOrder, dataDir: string }} Expected  an app of a deck that is to come */
 /** @typedef {import('./hosted-app.js').Arrival} Arrival */
 
+/** Several apps are started side by side, in any order. */
+const OTHERS_START_WITHIN_MS = 1000
 /** How often an app that depends on others looks at them. */
 const LOOK_EVERY_MS = 500
 
@@ -322,6 +324,7 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
 
   /** @param {string[]} names @returns {Promise<string | null>} why one of them does not get ready; null: all are */
   function untilReady (names) {
+    const begunAt = performance.now()
     return new Promise((resolve) => {
       const timer = setInterval(look, LOOK_EVERY_MS)
       watchers.add(look)
@@ -330,7 +333,8 @@ export function createApps ({ list, lent, forget, events, log, isBeside = false 
       function look () {
         const missing = names.find((name) => !isUp(apps.get(name)))
         const app = missing === undefined ? undefined : apps.get(missing)
-        if (missing !== undefined && app && app.state !== 'failed' && app.state !== 'stopped') return
+        const isIdle = app?.state === 'failed' || app?.state === 'stopped'
+        if (missing !== undefined && app && (!isIdle || performance.now() - begunAt < OTHERS_START_WITHIN_MS)) return
         watchers.delete(look)
         clearInterval(timer)
         resolve(missing === undefined ? null : `it depends on ${missing}, which ${stateText(app)}`)

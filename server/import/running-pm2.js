@@ -64,8 +64,11 @@ export async function findPm2 ({ env, cwd }) {
       }
     },
 
-    /** Stops processes, which its list keeps as stopped. @param {readonly number[]} ids @throws {DeckError} not-possible */
-    async stop (ids) { await runPm2(['stop', ...ids.map(String)], { env, cwd, patienceMs: 0 }) }
+    /**
+     * Stops processes, which its list keeps as stopped unless they are deleted.
+     * @param {readonly number[]} ids @param {'stop' | 'delete'} how  what has a cron_restart is started again where it is on the list @throws {DeckError} not-possible
+     */
+    async stop (ids, how) { await runPm2([how, ...ids.map(String)], { env, cwd, patienceMs: 0 }) }
   }
 }
 

@@ -113,7 +113,8 @@
  * @property {object} [restart]
  * @property {'always' | 'on-failure' | 'never'} [restart.policy]  which workers are started again after their end; on-failure: all but those with exit
  *   code 0, never: none, as for a job; default: `always`
- * @property {string} [restart.cron]  when all workers are restarted, in the time zone of this machine, such as "0 4 * * *"; empty: never
+ * @property {string} [restart.cron]  when all workers are restarted, in the time zone of the app (TZ) or else of this machine, such as "0 4 * * *";
+ *   empty: never
  * @property {number} [restart.minDelayMs]  the first delay between the starts of a worker that keeps crashing; default: `100`
  * @property {number} [restart.maxDelayMs]  the longest such delay; default: `30000`
  * @property {number} [restart.resetAfterMs]  how long a worker must run for the delay to start anew; default: `60000`

@@ -81,6 +81,11 @@ describe('the apps of a host', { concurrency: 2 }, () => {
     assert.equal(host.view('above').state, 'waiting')
     await host.until('above', ({ state }) => state === 'running')
     assert.equal(host.view('base').state, 'running')
+    // As by "stop --all" and "start --all": side by side, in the order of their names.
+    for (const name of ['above', 'base']) host.stop(name, BY)
+    for (const name of ['above', 'base']) await host.until(name, ({ state }) => state === 'stopped')
+    for (const name of ['above', 'base']) await host.start(name, BY)
+    await host.until('above', ({ state }) => state === 'running')
 
     await host.add(orderOf('loop', { cwd: folderWith(THROWS) }), BY)
     await host.until('loop', ({ health }) => health?.tone === 'bad')

@@ -35,6 +35,19 @@ test('a command that cannot be started is a failure that says which and where', 
   assert.match(String((await run('', { command: ['true', 'x'.repeat(4 * 1024 * 1024)] }).ended).reason), /could not be started: true in .+ \(E2BIG\)$/)
 })
 
+test('a failure names the script whose lines end as on Windows, however it is called, and no file that is none', async () => {
+  const cwd = tempFolder()
+  const write = (/** @type {string} */ name, /** @type {string} */ text) => writeFileSync(path.join(cwd, name), text, { mode: 0o755 })
+  write('job.sh', '#!/bin/sh\r\nset -e\r\n')
+  write('plain', '#!/bin/bash\r\nset -e\r\n')
+  write('app.js', '#!/usr/bin/env node\r\nprocess.exit(3)\r\n')
+  const why = async (/** @type {string | string[]} */ command) => String((await run('', { command, cwd }).ended).reason)
+  for (const command of [['./job.sh'], './job.sh', 'true && ./job.sh --fast', ['sh', 'job.sh'], ['bash', './plain'], './app.js']) {
+    assert.match(await why(command), /; the lines of (\.\/)?(job\.sh|plain|app\.js) end in CRLF, as on Windows, and the CR counts as part of what is called: have them end in LF \(dos2unix\)$/, String(command))
+  }
+  for (const command of [['node', 'app.js'], 'cat . /dev/null no-such-file.sh']) assert.doesNotMatch(await why(command), /CRLF/)
+})
+
 test('of long output the last part is kept, without anything that a terminal would obey', async () => {
   const { output } = await run('seq 100000; printf "\\033]0;title\\007\\033[2Jred\\rover\\b\\000\\n"').ended
   assert.ok(output.startsWith('…') && output.length <= 8001)
